@@ -6,6 +6,7 @@ pub(crate) mod connect;
 pub(crate) mod effort;
 pub(crate) mod given;
 pub(crate) mod launches;
+pub(crate) mod listed_file;
 pub(crate) mod mistake;
 pub(crate) mod output;
 pub(crate) mod role;

@@ -3,10 +3,11 @@
 use ombx_core::{
     benchmark::{
         Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Imbalance, Kernel, Layout, Metric,
-        ReductionOp,
+        ReductionOp, Topology,
         cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
-        payload::{BLOCK_LENGTH, Datatype, STRIDE},
+        neighbourhood::{self, NEIGHBOURS, TORUS},
+        payload::{BLOCK_LENGTH, BLOCKS, Datatype, STRIDE},
         reduction,
     },
     error::Result,
@@ -15,7 +16,7 @@ use ombx_core::{
 };
 use ombx_mpi::{
     Mesh,
-    collective::{Call, Participants, ReductionScope, Topology, persistent_calls_exist},
+    collective::{Call, Participants, ReductionScope, persistent_calls_exist},
 };
 
 use crate::{
@@ -70,6 +71,7 @@ fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(), String> 
 /// Returns an error with the reason if blocks of a derived datatype are to be unequal or to stay in place.
 fn check_datatype(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     derived::check(case, plan)?;
+    neighbourhood::check(case, plan)?;
     match case.choice() {
         Datatype::Contiguous => Ok(()),
         _ if case.choice::<InPlace>() == InPlace::On => {
@@ -89,7 +91,7 @@ fn check_datatype(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
     let method = <Collective<C, Persistent> as Kernel>::METHOD;
     let entry = Benchmark::custom(name, about, Metric::Latency, method, |session| {
-        by_datatype(session, run_paced::<Collective<C, Persistent>, Mesh>)
+        by_datatype(session, run_cached::<Collective<C, Persistent>>)
     });
     paced::<C>(entry)
         .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
@@ -120,10 +122,14 @@ const fn is_broadcast<C: Call>() -> bool {
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES).with_groups();
-    let entry = match (reduces::<C>(), C::FLOW.vector) {
-        (true, true) => entry.settings(&[&IMBALANCE]),
-        (false, true) => entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE]),
-        (false, false) if C::FLOW.has_messages() => entry.settings(derived::SETTINGS),
+    let entry = match (reduces::<C>(), C::FLOW.vector, C::FLOW.has_neighbours()) {
+        (true, true, _) => entry.settings(&[&IMBALANCE]),
+        (false, true, false) => entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE, &BLOCKS]),
+        (false, true, true) => {
+            entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE, &BLOCKS, &NEIGHBOURS, &TORUS])
+        }
+        (false, false, true) => entry.settings(&[&BLOCK_LENGTH, &STRIDE, &BLOCKS, &NEIGHBOURS, &TORUS]),
+        (false, false, false) if C::FLOW.has_messages() => entry.settings(derived::SETTINGS),
         _ => entry,
     };
     let entry = match reduces::<C>() {
@@ -152,7 +158,7 @@ macro_rules! axes {
             Axes {
                 blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
                 nonblocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Computation::AXIS, Cache::AXIS],
-                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)*],
+                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
             }
         }
     };

@@ -12,7 +12,7 @@ use ombx_core::{
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::collective::{Call, Operation, Options};
+use ombx_mpi::collective::{Call, Operation, Options, Requests};
 
 use crate::{
     content,
@@ -48,9 +48,11 @@ fn choices(case: &Case) -> Options {
         root: case.root.unwrap_or_default(),
         in_place: case.choice::<InPlace>() == InPlace::On,
         topology: case.choice(),
+        neighbourhood: case.neighbourhood,
         groups: case.groups,
         element: case.choice::<ElementType>().of_size(case.bytes.0),
         op: case.choice(),
+        requests: Requests::None,
     }
 }
 
@@ -74,8 +76,8 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
             cold::only_warm(cx, "roots that rotate: give --root a rank")?;
         }
         let blocks = Blocks::of(case.choice(), cx.settings)?;
-        let mut operation = Operation::open(cx, Options { blocks, ..choices(case) })?;
-        M::prepare(&mut operation)?;
+        let mut operation = Operation::open(cx, Options { blocks, requests: M::REQUESTS, ..choices(case) })?;
+        M::prepare(cx, &mut operation)?;
         let (rank, group) = (cx.rank(), case.groups.group_of(cx.rank(), cx.team.size()));
         Ok(Collective { operation, rank, group, mode: PhantomData })
     }
@@ -108,7 +110,7 @@ impl<C: Call, M: Mode> Movable for Collective<C, M> {
 
     #[inline(always)]
     fn move_to(&mut self, offset: usize) {
-        self.operation.move_to(offset);
+        M::move_to(&mut self.operation, offset);
     }
 }
 

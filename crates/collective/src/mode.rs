@@ -1,17 +1,27 @@
 //! Modes of a collective operation: blocking, nonblocking and persistent.
 
 use crate::overlap;
-use ombx_core::{benchmark::Method, error::Result};
-use ombx_mpi::collective::{Call, Operation};
+use ombx_core::{
+    benchmark::{Context, Method},
+    error::Result,
+};
+use ombx_mpi::collective::{Call, Operation, Requests};
 
 /// Calls of the library in one iteration.
 pub trait Mode: 'static {
     /// Description of what is timed.
     const METHOD: Method;
+    /// Requests that the operation needs.
+    const REQUESTS: Requests = Requests::None;
 
     /// Prepares the iterations. Untimed.
-    fn prepare<C: Call>(_: &mut Operation<C>) -> Result<()> {
+    fn prepare<C: Call>(_: &Context<'_>, _: &mut Operation<C>) -> Result<()> {
         Ok(())
+    }
+    /// Makes the copies of the buffers at an offset those of the next iteration.
+    #[inline(always)]
+    fn move_to<C: Call>(operation: &mut Operation<C>, offset: usize) {
+        operation.move_to(offset);
     }
     /// Runs an iteration.
     fn run<C: Call>(operation: &mut Operation<C>) -> Result<()>;
@@ -57,9 +67,16 @@ impl Mode for Persistent {
         untimed: "creating the request; synchronising the ranks between iterations; buffers, filling and checking",
         like: "osu_*_persistent, which prints the mean of the ranks",
     };
+    const REQUESTS: Requests = Requests::Persistent;
 
-    fn prepare<C: Call>(operation: &mut Operation<C>) -> Result<()> {
-        operation.make_requests()
+    fn prepare<C: Call>(cx: &Context<'_>, operation: &mut Operation<C>) -> Result<()> {
+        operation.make_requests(cx)
+    }
+
+    #[inline(always)]
+    fn move_to<C: Call>(operation: &mut Operation<C>, offset: usize) {
+        operation.move_to(offset);
+        operation.move_request(offset);
     }
 
     #[inline(always)]

@@ -14,6 +14,8 @@ mod imbalance;
 mod initialization;
 mod kernel;
 mod layout;
+pub mod neighbourhood;
+mod pairs;
 pub mod payload;
 mod preset;
 pub mod reduction;
@@ -36,6 +38,7 @@ pub use self::{
     initialization::Initialization,
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Layout, Pairing, Pairs},
+    neighbourhood::{Neighbourhood, Topology},
     preset::{Osu, Preset},
     reduction::{ElementType, Numbers, ReductionOp},
     registry::Registry,

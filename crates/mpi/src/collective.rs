@@ -14,7 +14,7 @@ pub use self::{
     call::*,
     data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
     local::LocalReduction,
-    operation::{Operation, Options},
+    operation::{Operation, Options, Requests},
     part::{Gaps, Part},
-    topology::{Neighbours, Topology},
+    topology::{Neighbours, neighbours},
 };

@@ -1,14 +1,26 @@
 //! `p2p.bibw`: windows of nonblocking messages in both directions at once.
 
-use crate::two_sided;
+use crate::in_modes;
 use ombx_core::{
-    benchmark::{AxisValue, cold::Cache, payload::Datatype},
+    benchmark::{AxisValue, Case, cold::Cache, derived, payload::Datatype},
+    measure::plan::Plan,
     two_sided::pattern::{BiStream, Buffers},
 };
-use ombx_mpi::Source;
+use ombx_mpi::{SendMode, Source};
+
+/// Refuses ready sends: neither rank can know that the other has posted its receives.
+fn check(case: &Case, plan: &Plan) -> Result<(), String> {
+    match case.choice() {
+        SendMode::Ready => Err("--send ready: sends in both directions at once may precede their receives; choose --send standard, \
+                                synchronous or buffered"
+            .to_owned()),
+        _ => derived::check(case, plan),
+    }
+}
 
 ombx_core::inventory::submit! {
-    two_sided::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
-        .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t")
-        .streaming().axes(&[Buffers::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS]).osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
+    in_modes::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
+        .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t").streaming().made_of(derived::block_bytes, check)
+        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS])
+        .osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
 }

@@ -3,16 +3,16 @@
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
-        cold::{Cache, Cold, Copies, Movable},
-        payload::{Check, Fill, Slots},
+        cold::{Cache, Copies, Movable},
+        derived::{self, by_datatype},
+        payload::{Blocks, Check, Datatype, Fill, Slots},
     },
     error::Result,
-    measure::{engine::run, session::Session},
     unit::Rank,
 };
 use ombx_mpi::{Dimensions, HaloChannel};
 
-use crate::neighbours::to_side;
+use crate::{neighbours::to_side, run_cached};
 
 const METHOD: Method = Method {
     timed: "on every rank of a periodic grid, nonblocking receives from the neighbours in each dimension, nonblocking sends to them, \
@@ -42,7 +42,9 @@ impl Kernel for Halo {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let neighbours = case.choice::<Dimensions>().neighbours(cx.rank(), cx.team.size());
-        let slots = Slots::new(case.bytes.0, 1).copied(cx, neighbours.len() as u64)?;
+        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        blocks.map(|blocks| blocks.count(case.bytes.0)).transpose()?;
+        let slots = Slots::new(case.bytes.0, 1).of_blocks(blocks).copied(cx, neighbours.len() as u64)?;
         Ok(Halo { channel: HaloChannel::open(cx, &neighbours, slots)?, slots, rank: cx.rank(), neighbours })
     }
 
@@ -89,21 +91,15 @@ impl Movable for Halo {
     }
 }
 
-fn run_halo(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, cache| match cache {
-        Cache::Warm => run::<Halo>(session),
-        Cache::Cold => run::<Cold<Halo>>(session),
-    })
-}
-
 ombx_core::inventory::submit! {
     Benchmark::custom(
         "p2p.halo",
         "every rank of a periodic grid exchanges messages with its neighbours in each dimension",
         Metric::Latency,
         METHOD,
-        run_halo,
+        |session| by_datatype(session, run_cached::<Halo>),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
-    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS])
+    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS])
+    .settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check)
 }

@@ -71,7 +71,7 @@ use ombx_core::{
         engine::{run, run_either},
         session::Session,
     },
-    two_sided::pattern::{Pattern, PatternKernel},
+    two_sided::pattern::{Link, Pattern, PatternKernel},
 };
 pub use ombx_mpi::Mpi;
 use ombx_mpi::{Buffered, Channel, Large, ModeChannel, ReadyChannel, SendMode, Synchronous};
@@ -81,15 +81,18 @@ const PING_PONG: &[&str] = &["MPI_Send", "MPI_Recv"];
 /// Calls of a window of messages and its acknowledgement.
 const STREAM: &[&str] = &["MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Send", "MPI_Recv"];
 
-/// Returns the entry of a pattern. Messages longer than an `int` can count use the large-count calls of MPI 4.
+/// Returns the entry of a pattern over a link that may have derived datatypes.
 #[track_caller]
-const fn two_sided<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
-    Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| by_datatype(session, run_two_sided::<P>))
-        .settings(derived::SETTINGS)
-        .made_of(derived::block_bytes, derived::check)
+const fn over<P: Pattern, L: Link>(name: &'static str, about: &'static str) -> Benchmark {
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| {
+        by_datatype(session, run_cached::<PatternKernel<P, L>>)
+    })
+    .settings(derived::SETTINGS)
+    .made_of(derived::block_bytes, derived::check)
 }
 
-/// Returns the entry of a pattern whose sends have a mode.
+/// Returns the entry of a pattern whose sends have a mode. Standard messages longer than an `int` can count use the large-count calls of
+/// MPI 4.
 #[track_caller]
 const fn in_modes<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
     Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| by_datatype(session, run_modes::<P>))
@@ -107,7 +110,7 @@ fn run_modes<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// Runs a pattern like [`two_sided`], as one of several in a benchmark.
+/// Runs a pattern whose sends have the standard mode.
 fn run_two_sided<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, cache| match cache {
         Cache::Warm => run_either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(session),

@@ -5,14 +5,16 @@ use std::marker::PhantomData;
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, Work,
-        cold::{Cache, Cold, Copies, Movable},
-        payload::{Check, Fill, Slots},
+        cold::{Cache, Copies, Movable},
+        derived::{self, by_datatype},
+        payload::{Blocks, Check, Datatype, Fill, Slots},
     },
     error::Result,
-    measure::{engine::run, session::Session},
     unit::Rank,
 };
 use ombx_mpi::{NeighbourChannel, Source};
+
+use crate::run_cached;
 
 const UNTIMED: &str = "buffers, filling and checking them";
 const FORMULA: &str = "t of the slowest rank";
@@ -51,8 +53,10 @@ impl<M: Meeting> Kernel for Neighbours<M> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = Slots::new(case.bytes.0, 1).copied(cx, 2)?;
-        cx.afford(2 * slots.copies.total(2 * slots.total()))?;
+        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        blocks.map(|blocks| blocks.count(case.bytes.0)).transpose()?;
+        let slots = Slots::new(case.bytes.0, 1).of_blocks(blocks).copied(cx, 2)?;
+        cx.afford(2 * slots.copies.total(2 * slots.total()) + slots.extra_bytes())?;
         let (channel, rank, neighbours) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.neighbours());
         Ok(Neighbours { channel, slots, rank, neighbours, meeting: PhantomData })
     }
@@ -103,13 +107,12 @@ impl<M: Meeting> Movable for Neighbours<M> {
 /// Returns the entry of a meeting.
 #[track_caller]
 const fn meeting<M: Meeting>(name: &'static str, about: &'static str) -> Benchmark {
-    fn run_meeting<M: Meeting>(session: &mut Session<'_>) -> Result<()> {
-        session.split(|session, cache| match cache {
-            Cache::Warm => run::<Neighbours<M>>(session),
-            Cache::Cold => run::<Cold<Neighbours<M>>>(session),
-        })
-    }
-    Benchmark::custom(name, about, Metric::Latency, M::METHOD, run_meeting::<M>).sizes("0,1..4M")
+    Benchmark::custom(name, about, Metric::Latency, M::METHOD, |session| {
+        by_datatype(session, run_cached::<Neighbours<M>>)
+    })
+    .settings(derived::SETTINGS)
+    .made_of(derived::block_bytes, derived::check)
+    .sizes("0,1..4M")
 }
 
 /// Two ranks send to each other at the same time.
@@ -169,13 +172,13 @@ const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS])
 }
 ombx_core::inventory::submit! {
     meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS])
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS])
 }
 ombx_core::inventory::submit! {
     meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS, Datatype::AXIS])
 }

@@ -1,18 +1,29 @@
 //! `p2p.*_partitioned`: ping-pong and stream over partitioned messages of MPI 4.
 
 use ombx_core::{
-    benchmark::Benchmark,
-    two_sided::pattern::{PatternKernel, PingPong, Stream},
+    benchmark::{AxisValue, Benchmark, cold::Cache},
+    two_sided::pattern::{Pattern, PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PartitionedChannel;
 
-ombx_core::inventory::submit! {
-    Benchmark::of::<PatternKernel<PingPong, PartitionedChannel>>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way")
-        .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], "t / 2")
+use crate::run_cached;
+
+/// Returns the entry of a pattern over partitioned messages.
+#[track_caller]
+const fn partitioned<P: Pattern>(
+    name: &'static str,
+    about: &'static str,
+    formula: &'static str,
+) -> Benchmark {
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_cached::<PatternKernel<P, PartitionedChannel>>)
+        .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], formula)
+        .axes(&[Cache::AXIS])
         .available(PartitionedChannel::available)
 }
+
 ombx_core::inventory::submit! {
-    Benchmark::of::<PatternKernel<Stream, PartitionedChannel>>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready separately, acknowledged once")
-        .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], "W S / t")
-        .streaming().available(PartitionedChannel::available)
+    partitioned::<PingPong>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way", "t / 2")
+}
+ombx_core::inventory::submit! {
+    partitioned::<Stream>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready separately, acknowledged once", "W S / t").streaming()
 }

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        cold::{Cache, Copies, Movable},
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -12,7 +13,7 @@ use ombx_core::{
 };
 use ombx_mpi::{RoundsChannel, Step};
 
-use crate::neighbours::to_side;
+use crate::{neighbours::to_side, run_cached};
 
 const UNTIMED: &str =
     "drawing the partners of 256 iterations, which repeat; buffers, filling and checking them";
@@ -82,15 +83,16 @@ struct Drawn<D> {
 }
 
 impl<D: Draw> Drawn<D> {
-    /// Returns the rank whose message to a side arrives last in these iterations; `None` if none does.
-    fn last_sender(&self, iterations: std::ops::Range<u64>, side: usize) -> Option<Rank> {
+    /// Returns the rank whose message to a side arrives first in the order of these iterations, which end with the earliest one; `None` if
+    /// none does.
+    fn sender(&self, iterations: impl Iterator<Item = u64>, side: usize) -> Option<Rank> {
         let rounds = RoundsChannel::ROUNDS as u64;
         let sender = |step: Step| if side == 0 { step.from } else { step.to };
         let of_iteration = |iteration: u64| {
             let steps = D::steps(iteration % rounds, self.rank, self.ranks);
             steps.into_iter().rev().find_map(sender)
         };
-        iterations.rev().take(rounds as usize).find_map(of_iteration)
+        iterations.take(rounds as usize).find_map(of_iteration)
     }
 }
 
@@ -104,7 +106,8 @@ impl<D: Draw> Kernel for Drawn<D> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let (slots, rank, ranks) = (Slots::new(case.bytes.0, 1), cx.rank(), cx.team.size());
+        let slots = Slots::new(case.bytes.0, 1).copied(cx, RoundsChannel::SIDES as u64)?;
+        let (rank, ranks) = (cx.rank(), cx.team.size());
         let channel = RoundsChannel::open(cx, slots, |round| D::steps(round as u64, rank, ranks))?;
         Ok(Drawn { channel, slots, rank, ranks, draw: PhantomData })
     }
@@ -114,7 +117,7 @@ impl<D: Draw> Kernel for Drawn<D> {
         let next = self.channel.iterations();
         for side in 0..D::SIDES {
             // The complement of what arrives in the next iteration differs from it in every byte.
-            let expected = self.last_sender(next..next + 1, side).unwrap_or(rank);
+            let expected = self.sender([next].into_iter(), side).unwrap_or(rank);
             let part = side * each..(side + 1) * each;
             to_side(fill, side).write(rank, slots, &mut self.channel.outgoing()[part.clone()]);
             to_side(fill, side).poison(expected, slots, &mut self.channel.incoming()[part]);
@@ -133,16 +136,29 @@ impl<D: Draw> Kernel for Drawn<D> {
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         let (slots, rank, each) = (self.slots, self.rank, self.slots.total() as usize);
-        let end = self.channel.iterations();
+        // Iterations that used this copy of the buffers, the last one first.
+        let (end, step) = (self.channel.iterations(), slots.copies.count());
+        let used = || (0..fill.iterations).map_while(move |back| end.checked_sub(1 + back * step));
         let mut found = Check::Passed;
         for side in 0..D::SIDES {
-            let Some(sender) = self.last_sender(end.saturating_sub(fill.iterations)..end, side) else {
+            let Some(sender) = self.sender(used(), side) else {
                 continue;
             };
             let arrived = &self.channel.incoming()[side * each..(side + 1) * each];
             found = found.and(to_side(fill, side).check(sender, slots, arrived, rank));
         }
         Ok(found)
+    }
+}
+
+impl<D: Draw> Movable for Drawn<D> {
+    fn copies(&self) -> Copies {
+        self.slots.copies
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.channel.move_to(offset);
     }
 }
 
@@ -257,9 +273,10 @@ const fn entry<D: Draw>(
     about: &'static str,
     calls: &'static [&'static str],
 ) -> Benchmark {
-    Benchmark::of::<Drawn<D>>(name, about)
+    Benchmark::custom(name, about, Metric::Latency, D::METHOD, run_cached::<Drawn<D>>)
         .iterates(calls, "t of the slowest rank")
         .sizes("0,1..4M")
+        .axes(&[Cache::AXIS])
         .layout(Layout::Everyone { least: 2 })
 }
 

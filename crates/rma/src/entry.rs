@@ -5,7 +5,7 @@ use ombx_core::{
         Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
         cold::Cache,
         derived::{self, by_datatype},
-        payload::Datatype,
+        payload::{Blocks, Datatype, MOST_ALIGNED},
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
@@ -56,6 +56,18 @@ const ACCUMULATING: &[&Axis] = &[
     Cache::AXIS,
 ];
 
+const COMBINING: &[&Axis] = &[
+    SyncKind::AXIS,
+    WindowKind::AXIS,
+    ACCUMULATED_TYPE,
+    ACCUMULATED_OP,
+    Datatype::AXIS,
+    Target::AXIS,
+    Hints::AXIS,
+    Pairing::AXIS,
+    Cache::AXIS,
+];
+
 /// Size of the one element of an operation whose type is not chosen.
 const ELEMENT: u64 = 8;
 
@@ -63,20 +75,47 @@ const fn axes<O: Operation>() -> &'static [&'static Axis] {
     match O::ELEMENTS {
         Elements::Bytes => MOVING,
         Elements::Compared => COMPARING,
-        Elements::Accumulated | Elements::Fetched => ACCUMULATING,
+        Elements::Accumulated | Elements::Fetched if O::ONE_ELEMENT => ACCUMULATING,
+        Elements::Accumulated | Elements::Fetched => COMBINING,
     }
 }
 
 /// Checks the type and the operation of a case.
-fn check_elements<O: Operation>(case: &Case, _: &Plan) -> std::result::Result<(), String> {
+fn check_elements<O: Operation>(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     let (element, op) = reduction::accumulated(case);
-    reduction::check_accumulate(O::ELEMENTS, element, op)
+    reduction::check_accumulate(O::ELEMENTS, element, op)?;
+    if O::ONE_ELEMENT {
+        return Ok(());
+    }
+    derived::check(case, plan)?;
+    let Some(blocks) = Blocks::of(case.choice(), &plan.settings).map_err(|e| e.to_string())? else {
+        return Ok(());
+    };
+    let width = element.width();
+    match blocks.datatype {
+        Datatype::Struct => Err("--datatype struct: MPI allows accumulates of one predefined type only; choose --datatype vector or indexed"
+            .to_owned()),
+        Datatype::Indexed if width > MOST_ALIGNED && blocks.list.is_none() => Err(format!(
+            "--datatype indexed: its blocks are multiples of at most {MOST_ALIGNED} bytes, an element of --type {} has {width}; choose \
+             --datatype vector",
+            element.name()
+        )),
+        _ if !blocks.divided().is_multiple_of(width) => Err(format!(
+            "blocks {blocks}: they are no whole elements of --type {}; choose multiples of {width} bytes for lengths and distances",
+            element.name()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the bytes of an element of a case.
-fn element_bytes<O: Operation>(case: &Case, _: &Plan) -> u64 {
+fn element_bytes<O: Operation>(case: &Case, plan: &Plan) -> u64 {
     let (element, _) = reduction::accumulated(case);
-    if O::ONE_ELEMENT { element.of_size(ELEMENT).width() } else { element.width() }
+    if O::ONE_ELEMENT {
+        return element.of_size(ELEMENT).width();
+    }
+    // Blocks are whole elements.
+    element.width().max(derived::block_bytes(case, plan))
 }
 
 /// Returns the entry of an operation in a mode.
@@ -91,7 +130,8 @@ const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -
         .axes(axes::<O>());
     let entry = match O::ELEMENTS {
         Elements::Bytes => entry.settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check),
-        _ => entry.made_of(element_bytes::<O>, check_elements::<O>),
+        _ if O::ONE_ELEMENT => entry.made_of(element_bytes::<O>, check_elements::<O>),
+        _ => entry.settings(derived::SETTINGS).made_of(element_bytes::<O>, check_elements::<O>),
     };
     if O::ONE_ELEMENT { entry.of_one_element() } else { entry }
 }

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{
         Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
         cold::{Copies, Movable},
-        payload::{Accumulation, Blocks, Check, Fill, Slots},
+        payload::{Accumulation, Blocks, Check, Datatype, Fill, Slots},
         reduction::{self, Elements},
     },
     error::{Error, Result},
@@ -47,7 +47,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
     /// Refuses combinations of operation, synchronisation, size and target that MPI or the mode does not allow.
     fn check_case(case: &Case) -> Result<()> {
         let active = S::LEGS == 2;
-        let element = Self::elements(case).0;
+        let element = Self::elements(case, case.bytes.0).0;
         let reasons = [
             (
                 O::HAS_REQUESTS && active,
@@ -75,13 +75,13 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
         }
     }
 
-    /// Returns the type of the elements of a case, and the operation that combines them.
-    fn elements(case: &Case) -> (ElementType, ReductionOp) {
+    /// Returns the type of the elements of a case, and the operation that combines them. The widest type divides `bytes`.
+    fn elements(case: &Case, bytes: u64) -> (ElementType, ReductionOp) {
         match O::ELEMENTS {
             Elements::Bytes => (ElementType::Uint8, ReductionOp::Sum),
             _ => {
                 let (element, op) = reduction::accumulated(case);
-                (element.of_size(case.bytes.0), op)
+                (element.of_size(bytes), op)
             }
         }
     }
@@ -97,10 +97,11 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Self::check_case(case)?;
-        let (element, op) = Self::elements(case);
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
         let blocks = Blocks::of(case.choice(), cx.settings)?;
+        let divided = blocks.map_or(case.bytes.0, Blocks::divided);
+        let (element, op) = Self::elements(case, divided);
         let slots = Slots::new(case.bytes.0, case.depth).of_blocks(blocks).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);
         let options = WindowOptions { kind, slots, local_slots, locals, hints, element, op };
@@ -120,7 +121,8 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
     }
 
     fn iterations_per_check(case: &Case) -> u64 {
-        let (element, op) = Self::elements(case);
+        let divided = if case.choice::<Datatype>() == Datatype::Contiguous { case.bytes.0 } else { 1 };
+        let (element, op) = Self::elements(case, divided);
         match O::ELEMENTS {
             Elements::Accumulated | Elements::Fetched => Accumulation::iterations_per_check(element, op),
             Elements::Bytes | Elements::Compared => O::ITERATIONS_PER_CHECK,

@@ -108,7 +108,7 @@ fn every_mode(ranks: u32, modes: &[Mode], sizes: &str, counts: &str) {
                 run.rows.iter().filter(|row| row.bench == bench).map(|row| row.bytes.unwrap()).collect();
             let expected = match &bench {
                 bench if bench.contains("barrier") => vec![0],
-                bench if bench.contains("neighbor") => [&bytes[..], &bytes[..]].concat(),
+                bench if bench.contains("neighbor") => [&bytes[..]; 3].concat(),
                 _ => bytes.clone(),
             };
             assert_eq!(rows, expected, "{bench}\n{done}");

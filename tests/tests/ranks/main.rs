@@ -2,6 +2,7 @@
 
 mod accumulates;
 mod broadcast;
+mod cold;
 mod collectives;
 mod congestion;
 mod corruption;
@@ -19,6 +20,7 @@ mod links;
 mod many_ranks;
 mod memory;
 mod model;
+mod neighbourhoods;
 mod one_sided;
 mod osu;
 mod provenance;

@@ -36,15 +36,21 @@ fn bandwidth_is_a_window_of_messages() {
 #[test]
 fn sends_have_modes() {
     let run = measured(
-        "p2p.latency p2p.bw --send all --receive-from all --sizes 0,8,64K --window 4 --iterations 20 --warmup 2",
+        "p2p.latency p2p.bw p2p.mbw_mr p2p.multi_latency p2p.bibw --send all --receive-from all --sizes 0,8,64K --window 4 -n 2 \
+         --iterations 20 --warmup 2",
     );
-    assert_eq!(run.rows.len(), 2 * 4 * 2 * 3);
+    // No ready sends in both directions.
+    assert_eq!(run.rows.len(), (4 * 4 + 3) * 2 * 3);
     let of = |mode: &str| {
         run.rows.iter().filter(|row| row.axes.get("send").map_or("standard", String::as_str) == mode).count()
     };
-    assert_eq!(["standard", "synchronous", "buffered", "ready"].map(of), [12; 4]);
+    assert_eq!(["standard", "synchronous", "buffered", "ready"].map(of), [30, 30, 30, 24]);
     for row in &run.rows {
-        let (messages, directions) = if row.bench == "p2p.bw" { (4, 1) } else { (1, 2) };
+        let (messages, directions) = match row.bench.as_str() {
+            "p2p.bw" | "p2p.mbw_mr" => (4, 1),
+            "p2p.bibw" => (4, 2),
+            _ => (1, 2),
+        };
         assert_eq!(row.work.unwrap().ops, messages * directions, "{}", row.key);
     }
 }
@@ -52,11 +58,12 @@ fn sends_have_modes() {
 /// Messages of derived datatypes carry the bytes of the row, and their rows name the blocks. Verification covers payload and gaps.
 #[test]
 fn messages_have_derived_datatypes() {
-    let benches = "p2p.latency p2p.bw p2p.bibw p2p.mbw_mr p2p.multi_latency";
+    let benches = "p2p.latency p2p.bw p2p.bibw p2p.mbw_mr p2p.multi_latency p2p.latency_persistent p2p.bw_persistent \
+                   p2p.bibw_persistent p2p.pingping p2p.sendrecv p2p.exchange p2p.halo";
     let run = measured(&format!(
         "{benches} --datatype all --block-length 16 --stride 40 --sizes 0,16,4K,256K --window 4 -n 2 --iterations 20 --warmup 2"
     ));
-    assert_eq!(run.rows.len(), 5 * 4 * 4);
+    assert_eq!(run.rows.len(), 12 * 4 * 4);
     let of = |row: &Measurement| row.axes.get("datatype").cloned().unwrap_or_default();
     for row in &run.rows {
         let blocks = row.axes.get("blocks").map(String::as_str);

@@ -173,17 +173,21 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
     match name {
         "latency" => with_modes(row("ping", goal)),
-        "multi_latency" | "latency_mp" => vec![row("ping", goal)],
-        "latency_persistent" => vec![row("ping_persistent", goal)],
+        "latency_mp" => vec![row("ping", goal)],
+        "multi_latency" => with_modes(row("ping", goal)),
+        "latency_persistent" => with_datatypes(row("ping_persistent", goal), ""),
         "latency_partitioned" => vec![row("ping_partitioned", goal)],
         "latency_mt" => vec![row("ping_threads", goal)],
         "bw" => with_modes(row("stream", goal)),
-        "mbw_mr" => vec![row("stream", goal)],
-        "bibw" => [vec![row("both", goal)], with_datatypes(&row("both", goal))].concat(),
-        "bw_persistent" => vec![row("stream_persistent", goal)],
-        "bibw_persistent" => vec![row("both_persistent", goal)],
+        "mbw_mr" => with_modes(row("stream", goal)),
+        "bibw" => with_modes(row("both", goal)),
+        "bw_persistent" => with_datatypes(row("stream_persistent", goal), ""),
+        "bibw_persistent" => with_datatypes(row("both_persistent", goal), ""),
         "bw_partitioned" => vec![row("stream_partitioned", goal)],
-        "halo" => ["2", "3"].map(|dimensions| row("halo", goal).with("dims", dimensions)).to_vec(),
+        "halo" => ["2", "3"]
+            .map(|dimensions| with_datatypes(row("halo", goal).with("dims", dimensions), DERIVED))
+            .concat(),
+        "pingping" | "sendrecv" | "exchange" => with_datatypes(row(name, goal), DERIVED),
         "fan_in" | "fan_out" => vec![row("fan", goal)],
         "link" => vec![
             row("ping", LATENCY).with("pattern", "semidirectional"),
@@ -197,23 +201,29 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 
 /// Returns the row, and those with another source of receives, other modes of sends and other datatypes.
 fn with_modes(row: Row) -> Vec<Row> {
-    let modes = ["synchronous", "buffered", "ready"].map(|mode| {
+    // Ready sends in both directions do not exist.
+    let exists = |mode: &&str| *mode != "ready" || row.reference != "both";
+    let modes = ["synchronous", "buffered", "ready"].into_iter().filter(exists).map(|mode| {
         let reference = format!("{}_{mode}", row.reference);
         Row { reference, ..row.clone().with("send", mode) }
     });
-    let derived = with_datatypes(&row);
-    [row.clone(), row.with("receive-from", "any")].into_iter().chain(modes).chain(derived).collect()
+    let any = row.clone().with("receive-from", "any");
+    modes.chain([any]).chain(with_datatypes(row.clone(), DERIVED)).collect()
 }
 
-/// Returns the rows of derived datatypes, with the smallest blocks that divide the sizes.
-fn with_datatypes(row: &Row) -> Vec<Row> {
-    let reference = format!("{}_derived", row.reference);
+/// End of the names of loops with derived datatypes.
+const DERIVED: &str = "_derived";
+
+/// Returns the row, and those of derived datatypes, with the smallest blocks that divide the sizes. `suffix` ends the name of their loop.
+fn with_datatypes(row: Row, suffix: &str) -> Vec<Row> {
+    let reference = format!("{}{suffix}", row.reference);
     let of = |(datatype, block)| Row {
         reference: reference.clone(),
         block: Some(block),
         ..row.clone().with("datatype", datatype)
     };
-    [("vector", 8), ("indexed", 8), ("struct", 16)].map(of).to_vec()
+    let derived = [("vector", 8), ("indexed", 8), ("struct", 16)].map(of);
+    [row].into_iter().chain(derived).collect()
 }
 
 /// Returns a row for each loop. All kinds of windows have the same loop: launches take them in turn.
@@ -266,7 +276,14 @@ fn one_sided(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
         }
         let reference = format!("{operation}{suffix}_{sync}");
         let window = windows.get(launch % windows.len().max(1)).copied();
-        rows.push(Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) });
+        let row = Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) };
+        // Loops of accumulates name the datatype of the row.
+        if operation.ends_with("acc") {
+            let derived = ["vector", "indexed"]
+                .map(|datatype| Row { block: Some(8), ..row.clone().with("datatype", datatype) });
+            rows.extend(derived);
+        }
+        rows.push(row);
     }
     rows
 }

@@ -11,7 +11,7 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::start::HostList;
+use super::{listed_file, start::HostList};
 
 const ALL: &str = "all";
 /// An option of every job that is also a setting of some benchmarks.
@@ -33,7 +33,10 @@ pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {
     let taken = |name: &str| run.get_arguments().any(|argument| argument.get_id() == name);
     let settings: Vec<&Setting> = registry.settings().into_iter().filter(|s| !taken(s.name)).collect();
     let run = settings.into_iter().fold(run, |run, setting| {
-        let check = |value: &str| (setting.check)(value).map(|()| value.to_owned());
+        let check = |value: &str| {
+            let value = listed_file::content(setting, value)?;
+            (setting.check)(&value).map(|()| value)
+        };
         let help = match setting.default {
             Some(default) => format!("{} [default: {default}]", setting.about),
             None => setting.about.to_owned(),

@@ -1,6 +1,7 @@
 //! `ombx osu`, and links to ombx named `osu_latency` and so on: replaces the OSU benchmarks with the same names, options and output.
 
 pub(crate) mod arguments;
+mod described;
 pub(crate) mod document;
 mod names;
 mod options;

@@ -2,13 +2,16 @@
 
 use super::*;
 use ombx_core::{
-    benchmark::{AxisValue, ElementType, Groups, Imbalance, ReductionOp, reduction::check_combination},
+    benchmark::{
+        AxisValue, ElementType, Groups, Imbalance, Neighbourhood, ReductionOp, Topology,
+        reduction::check_combination,
+    },
     testkit::combine,
 };
 use ombx_mpi::collective::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Bcast, Call, Exscan, Gather, Gatherv,
     NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv, Options, Reduce,
-    ReduceScatter, ReduceScatterBlock, Scan, Scatter, Scatterv, Topology,
+    ReduceScatter, ReduceScatterBlock, Requests, Scan, Scatter, Scatterv,
 };
 
 const FILL: Fill = Fill { round: 3, bytes: 12, iterations: 0 };
@@ -183,8 +186,19 @@ fn holds_for<C: Call>(
         let roots = (0..ranks).map(|root| Root::Fixed(Rank(root))).chain([Root::Rotating]);
         for root in roots.take(if C::FLOW.is_rooted() { 9 } else { 1 }) {
             let groups = Groups::ONE;
-            let choices =
-                Options { bytes, blocks: None, imbalance, root, in_place, topology, groups, element, op };
+            let choices = Options {
+                bytes,
+                blocks: None,
+                imbalance,
+                root,
+                in_place,
+                topology,
+                neighbourhood: Neighbourhood::DEFAULT,
+                groups,
+                element,
+                op,
+                requests: Requests::None,
+            };
             let mut models: Vec<ModelRank> =
                 (0..ranks).map(|rank| ModelRank::filled(choices.part::<C>(rank, ranks))).collect();
             for iterations in 1..=7 {
@@ -295,9 +309,11 @@ fn the_initial_content_differs_in_every_byte() {
             root: Root::default(),
             in_place: false,
             topology: Topology::Graph,
+            neighbourhood: Neighbourhood::DEFAULT,
             groups: Groups::ONE,
             element: ElementType::Float,
             op: ReductionOp::Sum,
+            requests: Requests::None,
         };
         for rank in 0..4 {
             let model = ModelRank::filled(choices.part::<C>(rank, 4));

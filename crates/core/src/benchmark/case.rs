@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    benchmark::{Axis, AxisValue, Groups, Imbalance, Root, Threads},
+    benchmark::{Axis, AxisValue, Groups, Imbalance, Neighbourhood, Root, Threads},
     unit::Bytes,
 };
 
@@ -26,6 +26,8 @@ pub struct Case {
     pub groups: Groups,
     /// How unequal the blocks of ranks are.
     pub imbalance: Imbalance,
+    /// Neighbours of ranks, where the user describes them.
+    pub neighbourhood: Neighbourhood,
     /// Axis and value, for every axis that the row names.
     pub axes: Vec<(&'static str, &'static str)>,
 }
@@ -86,6 +88,9 @@ impl Case {
         if let Some(imbalance) = self.chosen_imbalance() {
             let _ = write!(key, ",imbalance={imbalance}");
         }
+        if let Some((name, value)) = self.chosen_neighbourhood() {
+            let _ = write!(key, ",{name}={value}");
+        }
         key
     }
 }
@@ -105,6 +110,7 @@ mod tests {
             root: None,
             groups: Groups::ONE,
             imbalance: Imbalance::NONE,
+            neighbourhood: Neighbourhood::DEFAULT,
             axes: vec![("sync", "pscw"), ("win", "allocate")],
         };
         assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");

@@ -10,9 +10,6 @@ use crate::{
     system::cache,
 };
 
-/// Least distance between the copies of consecutive iterations: two pages, so that no prefetcher follows the iterations.
-const LEAST_STEP: u64 = 8192;
-
 /// The order in which iterations use copies, and the copy of the next iteration.
 #[derive(Debug, Clone, Copy)]
 struct Walk {
@@ -28,7 +25,7 @@ struct Walk {
 impl Walk {
     fn of(copies: Copies) -> Walk {
         let pitch = copies.pitch.max(1);
-        let step = LEAST_STEP.div_ceil(pitch).next_power_of_two() * pitch;
+        let step = copies.apart * pitch;
         let total = pitch * copies.count;
         Walk { copies, step: step % total, total, at: 0 }
     }

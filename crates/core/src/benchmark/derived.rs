@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         AxisValue, Case, Setting,
-        payload::{BLOCK_LENGTH, Blocks, Datatype, MOST_PAYLOAD, STRIDE},
+        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_PAYLOAD, STRIDE},
     },
     error::Result,
     measure::{plan::Plan, session::Session},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Settings of benchmarks with the axis [`Datatype`].
-pub const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE];
+pub const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE, &BLOCKS];
 
 /// The largest default size. All are powers of two.
 const LARGEST_DEFAULT: Bytes = Bytes(4 << 20);
@@ -45,15 +45,20 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
         let has_blocks = SETTINGS.iter().any(|setting| plan.settings.contains_key(setting.name));
         let only_bytes = plan.axes.get(Datatype::AXIS.name).is_none_or(|chosen| *chosen == [datatype.name()]);
         return match has_blocks && only_bytes {
-            true => Err("--block-length and --stride are for messages of derived datatypes: add --datatype vector, indexed or struct"
+            true => Err("--block-length, --stride and --blocks are for messages of derived datatypes: add --datatype vector, indexed or struct"
                 .to_owned()),
             false => Ok(()),
         };
     };
     let length = blocks.length;
+    if plan.settings.contains_key(BLOCKS.name) && !is_indexed(plan) {
+        return Err("--blocks lists the blocks of indexed datatypes: add --datatype indexed".to_owned());
+    }
     if plan.sizes.is_none() && !(length.is_power_of_two() && length <= LARGEST_DEFAULT.0) {
+        let option =
+            if blocks.list.is_some() { "--blocks".to_owned() } else { format!("--block-length {length}") };
         return Err(format!(
-            "--block-length {length}: no default size is a multiple of {length} bytes; choose some, as --sizes {length},{}",
+            "{option}: no default size is a multiple of {length} bytes; choose some, as --sizes {length},{}",
             2 * length
         ));
     }
@@ -63,4 +68,9 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
         )),
         None => Ok(()),
     }
+}
+
+/// Returns whether a plan has messages of an indexed datatype.
+fn is_indexed(plan: &Plan) -> bool {
+    plan.axes.get(Datatype::AXIS.name).is_some_and(|chosen| chosen.contains(&Datatype::Indexed.name()))
 }

@@ -1,15 +1,19 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
 mod accumulated;
+mod block_list;
 mod blocks;
 mod copies;
 mod reduced;
 mod words;
 
+#[cfg(test)]
+pub(in crate::benchmark) use self::copies::LEAST_STEP;
 pub use self::{
     accumulated::Accumulation,
-    blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
-    copies::{Cache, Copies},
+    block_list::{BLOCKS, BlockList},
+    blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
+    copies::{Cache, Copies, Numbering},
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
 };
@@ -238,24 +242,6 @@ impl Fill {
         self.round.count_ones() % 2 == 1
     }
 
-    /// Compares every message with `first`'s initial contents after `times` additions of `owner`'s pattern.
-    ///
-    /// Elements are unsigned integers of `width` bytes that wrap. `rank` is the rank that holds `found`.
-    pub fn check_sum(
-        &self,
-        (first, owner): (Rank, Rank),
-        times: u64,
-        width: usize,
-        slots: Slots,
-        found: &[u8],
-        rank: Rank,
-    ) -> Check {
-        slots.first_failure(found, |slot, message| {
-            let (before, added) = (self.beside().words(first, slot), self.words(owner, slot));
-            Words::sum([(before, 1), (added, times)], width).check(message, (rank, slot))
-        })
-    }
-
     /// Compares every message with the pattern of `owner`. `rank` is the rank on which it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
         slots.first_failure(buffer, |slot, message| {
@@ -351,7 +337,11 @@ mod tests {
                 }
             }
             let check = |times, memory: &[u8]| {
-                fill(1, 16).check_sum((Rank(0), Rank(1)), times, width, slots, memory, Rank(0))
+                slots.first_failure(memory, |slot, message| {
+                    let (before, added) =
+                        (fill(1, 16).beside().words(Rank(0), slot), fill(1, 16).words(Rank(1), slot));
+                    Words::sum([(before, 1), (added, times)], width).check(message, (Rank(0), slot))
+                })
             };
             assert_eq!(check(300, &memory), Check::Passed);
             assert_ne!(check(299, &memory), Check::Passed);

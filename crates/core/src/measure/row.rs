@@ -238,7 +238,9 @@ fn axes(
     let root = case.chosen_root().map(|root| ("root".into(), root.to_string()));
     let groups = case.chosen_groups().map(|groups| ("groups".into(), groups.to_string()));
     let imbalance = case.chosen_imbalance().map(|imbalance| ("imbalance".into(), imbalance.to_string()));
-    axes.chain(label).chain(under).chain(threads).chain(root).chain(groups).chain(imbalance).collect()
+    let neighbourhood = case.chosen_neighbourhood().map(|(name, value)| (name.into(), value));
+    let chosen = root.into_iter().chain(groups).chain(imbalance).chain(neighbourhood);
+    axes.chain(label).chain(under).chain(threads).chain(chosen).collect()
 }
 
 /// Fills the row from what was measured. Collective, because the counters of every rank are added.

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         Assignment, Axis, AxisValue, Benchmark, Case, Choice, Groups, IMBALANCE, Imbalance, Medium, Named,
-        Preset,
+        Neighbourhood, Preset,
     },
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
@@ -142,6 +142,7 @@ impl<'a> Session<'a> {
             root: self.bench.rooted.then_some(self.plan.root),
             groups: self.groups(),
             imbalance: self.imbalance(),
+            neighbourhood: Neighbourhood::of(&self.plan.settings),
             axes: axes.clone(),
         };
         let depths = |case: Case| {
@@ -197,6 +198,7 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
         root: None,
         groups: Groups::ONE,
         imbalance: Imbalance::NONE,
+        neighbourhood: Neighbourhood::of(&plan.settings),
         axes,
     };
     let tested: Vec<(Case, std::result::Result<(), String>)> = combinations

@@ -4,7 +4,10 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ElementType, Groups, Imbalance, ReductionOp, Root, cold::Copies, payload},
+    benchmark::{
+        Context, ElementType, Groups, Imbalance, Neighbourhood, ReductionOp, Root, Topology, cold::Copies,
+        payload, payload::Numbering,
+    },
     error::{Error, Result},
 };
 
@@ -13,7 +16,7 @@ use super::{
     call::Call,
     part::{Gaps, Part, Role},
     reduction::OpHandle,
-    topology::{Neighbours, Topology},
+    topology::{self, Neighbours},
 };
 use crate::{
     Buffer, Comm, MpiTeam,
@@ -21,6 +24,7 @@ use crate::{
     sys::{
         derived::DerivedDatatype,
         error::{self, check},
+        requests,
     },
 };
 
@@ -39,26 +43,50 @@ pub struct Options {
     pub in_place: bool,
     /// The neighbours, where the operation has neighbours.
     pub topology: Topology,
+    /// What the user describes of the neighbours.
+    pub neighbourhood: Neighbourhood,
     /// Groups of ranks, each of which runs the operation.
     pub groups: Groups,
     /// Type of the elements, where the operation reduces.
     pub element: ElementType,
     /// The reduction, where the operation reduces.
     pub op: ReductionOp,
+    /// The requests of the operation.
+    pub requests: Requests,
 }
 
 impl Options {
     /// Returns the part of a rank in an operation of `ranks` ranks, those of its group.
     pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options { bytes: payload, blocks, imbalance, root, in_place, topology, element, op, .. } = self;
+        let Options {
+            bytes: payload,
+            blocks,
+            imbalance,
+            root,
+            in_place,
+            topology,
+            neighbourhood,
+            element,
+            op,
+            ..
+        } = self;
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
         let neighbours = match C::FLOW.has_neighbours() {
-            true => topology.neighbours(rank, ranks),
+            true => topology::neighbours(topology, neighbourhood, rank, ranks),
             false => Neighbours::default(),
         };
         Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
     }
+}
+
+/// Requests that an operation needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requests {
+    /// None, or one per call.
+    None,
+    /// Persistent ones, for each copy of the buffers.
+    Persistent,
 }
 
 /// An operation on this rank. It owns the buffers that its requests use, and completes or frees the requests first.
@@ -68,7 +96,7 @@ pub struct Operation<C> {
     part: Part,
     /// The addresses as the root, and as another rank.
     addresses: [Addresses; 2],
-    /// Persistent requests, one per root.
+    /// Persistent requests, one per root, and one per copy.
     requests: Vec<ffi::MPI_Request>,
     /// Index of the next iteration's persistent request.
     next_request: usize,
@@ -76,6 +104,7 @@ pub struct Operation<C> {
     to: Buffer,
     /// Copies of the larger buffer.
     copies: Copies,
+    numbering: Numbering,
     /// Keeps the communicator with the topology alive.
     _neighbourhood: Option<Comm>,
     /// Keeps the communicator of this rank's group alive.
@@ -103,10 +132,18 @@ impl<C: Call> Operation<C> {
         };
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
+        if C::FLOW.has_neighbours() {
+            topology::check_edges(options.topology, options.neighbourhood, comm.size())?;
+        }
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
         let sizes = [part.send_bytes(), part.receive_bytes()];
-        let copies = Copies::of(cx, sizes[0].max(sizes[1]))?;
+        let largest = sizes[0].max(sizes[1]);
+        let copies = match options.requests {
+            Requests::None => Copies::of(cx, largest)?,
+            // Ranks create requests together.
+            Requests::Persistent => Copies::of(cx, largest)?.together(cx, largest)?,
+        };
         let lists = options.blocks.map_or(0, |blocks| blocks.extra_bytes(options.bytes));
         cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum::<u64>() + lists)?;
         let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
@@ -117,7 +154,7 @@ impl<C: Call> Operation<C> {
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {
-            true => Some(options.topology.communicator(comm)?),
+            true => Some(topology::communicator(options.topology, options.neighbourhood, comm)?),
             false => None,
         };
         let op = OpHandle::of(part.element, part.op)?;
@@ -135,6 +172,7 @@ impl<C: Call> Operation<C> {
             from,
             to,
             copies,
+            numbering: copies.numbering(),
             _neighbourhood: neighbourhood,
             _group: group,
             _op: op,
@@ -177,6 +215,12 @@ impl<C: Call> Operation<C> {
         self.to.move_to(offset);
         let role = usize::from(self.arguments.root as u32 != self.part.rank);
         self.arguments.set_addresses(self.addresses[role].moved(offset));
+    }
+
+    /// Makes the persistent request of the copies at an offset the next one.
+    #[inline(always)]
+    pub fn move_request(&mut self, offset: usize) {
+        self.next_request = self.numbering.number(offset);
     }
 
     /// Makes the first root the root of the next iteration.
@@ -231,14 +275,19 @@ impl<C: Call> Operation<C> {
         Ok(())
     }
 
-    /// Creates the persistent requests, one per root. Collective.
+    /// Creates the persistent requests: one per root, and one per copy of the buffers. Collective.
     ///
     /// # Errors
-    /// The library has no persistent collectives, or this one is known to fail.
-    pub fn make_requests(&mut self) -> Result<()> {
+    /// The library has no persistent collectives, or this one is known to fail, or too many copies need requests.
+    pub fn make_requests(&mut self, cx: &Context<'_>) -> Result<()> {
         library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
-        for _ in 0..if rotates { self.part.ranks } else { 1 } {
+        requests::afford(cx, self.copies, 1, 0)?;
+        let roots = if rotates { self.part.ranks as usize } else { 1 };
+        for offset in self.copies.offsets().flat_map(|offset| std::iter::repeat_n(offset, roots)) {
+            if offset > 0 {
+                self.move_to(offset);
+            }
             // SAFETY: as in `call`. `drop` frees the requests before the fields that own buffers and communicator.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
@@ -249,6 +298,7 @@ impl<C: Call> Operation<C> {
             }
             self.advance();
         }
+        self.move_to(0);
         self.rewind();
         Ok(())
     }

@@ -220,13 +220,15 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::Topology;
+    use ombx_core::benchmark::{Neighbourhood, Topology};
+
+    use crate::collective::neighbours;
 
     const S: u64 = 100;
 
     fn part(flow: DataFlow, rank: u32, ranks: u32, root: Root, in_place: bool) -> Part {
         let neighbours = match flow.has_neighbours() {
-            true => Topology::Graph.neighbours(rank, ranks),
+            true => neighbours(Topology::Graph, Neighbourhood::DEFAULT, rank, ranks),
             false => Neighbours::default(),
         };
         let (element, op) = (ElementType::Float, ReductionOp::Sum);

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::payload::{Blocks, Datatype, STRUCT_BYTES},
-    error::Result,
+    benchmark::payload::{Blocks, Datatype, STRUCT_BYTES, Slots},
+    error::{Error, Result},
 };
 
 use super::{
@@ -29,11 +29,19 @@ impl DerivedDatatype {
     /// # Errors
     /// The payload is not a whole number of blocks, or too long.
     pub(crate) fn of(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
+        DerivedDatatype::of_elements(blocks, bytes, Element { raw: BYTE, width: 1 })
+    }
+
+    /// Returns the datatype of messages whose blocks hold elements of one type. A struct has types of its own.
+    ///
+    /// # Errors
+    /// As [`DerivedDatatype::of`], and a block is not a whole number of elements.
+    pub(crate) fn of_elements(blocks: Blocks, bytes: u64, element: Element) -> Result<DerivedDatatype> {
         let of_message = blocks.count(bytes)?;
         let (mut raw, elements) = match blocks.datatype {
             Datatype::Struct => (structure(blocks)?, of_message),
-            Datatype::Indexed => (indexed(blocks, bytes)?, 1),
-            Datatype::Contiguous | Datatype::Vector => (vector(blocks, of_message)?, 1),
+            Datatype::Indexed => (indexed(blocks, bytes, element)?, 1),
+            Datatype::Contiguous | Datatype::Vector => (vector(blocks, of_message, element)?, 1),
         };
         commit(&mut raw)?;
         Ok(DerivedDatatype { raw, elements })
@@ -52,6 +60,50 @@ impl DerivedDatatype {
         let mut raw = extended(made.raw, blocks.span(bytes))?;
         commit(&mut raw)?;
         Ok(DerivedDatatype { raw, elements: made.elements })
+    }
+}
+
+/// A predefined datatype and its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Element {
+    pub(crate) raw: ffi::MPI_Datatype,
+    pub(crate) width: u64,
+}
+
+impl Element {
+    /// Converts bytes to elements.
+    ///
+    /// # Errors
+    /// They are not a whole number of elements, or too many.
+    fn count(self, bytes: u64) -> Result<c_int> {
+        match bytes.is_multiple_of(self.width) {
+            true => count(bytes / self.width),
+            false => Err(Error::unsupported(format!(
+                "{bytes} bytes are not a whole number of elements of {} bytes: choose another --block-length and --stride",
+                self.width
+            ))),
+        }
+    }
+}
+
+/// Datatype and number of elements of a message, whose counts are `int`.
+#[derive(Debug)]
+pub(crate) struct MessageType {
+    pub(crate) raw: ffi::MPI_Datatype,
+    pub(crate) count: c_int,
+    /// Keeps a derived datatype alive.
+    _derived: Option<DerivedDatatype>,
+}
+
+impl MessageType {
+    /// Returns the type of the messages of some slots: bytes, or a derived datatype.
+    ///
+    /// # Errors
+    /// The message is too long, or its payload is not a whole number of blocks.
+    pub(crate) fn of(slots: Slots) -> Result<MessageType> {
+        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose()?;
+        let (raw, elements) = derived.as_ref().map_or((BYTE, slots.bytes), |made| (made.raw, made.elements));
+        Ok(MessageType { raw, count: count(elements)?, _derived: derived })
     }
 }
 
@@ -84,27 +136,28 @@ fn extended(from: ffi::MPI_Datatype, extent: u64) -> Result<ffi::MPI_Datatype> {
     Ok(made)
 }
 
-fn vector(blocks: Blocks, of_message: u64) -> Result<ffi::MPI_Datatype> {
-    let [of_message, length, stride] = [of_message, blocks.length, blocks.stride].map(count);
+fn vector(blocks: Blocks, of_message: u64, element: Element) -> Result<ffi::MPI_Datatype> {
+    let of_message = count(of_message);
+    let [length, stride] = [blocks.length, blocks.stride].map(|bytes| element.count(bytes));
     let mut made = no_type();
     // SAFETY: the result is valid for the call.
     check("MPI_Type_vector", unsafe {
-        ffi::MPI_Type_vector(of_message?, length?, stride?, BYTE, &raw mut made)
+        ffi::MPI_Type_vector(of_message?, length?, stride?, element.raw, &raw mut made)
     })?;
     Ok(made)
 }
 
-fn indexed(blocks: Blocks, bytes: u64) -> Result<ffi::MPI_Datatype> {
+fn indexed(blocks: Blocks, bytes: u64, element: Element) -> Result<ffi::MPI_Datatype> {
     let mut lengths = Vec::new();
     let mut displacements = Vec::new();
     for place in blocks.places(bytes) {
-        lengths.push(count(place.end - place.start)?);
+        lengths.push(element.count(place.end - place.start)?);
         displacements.push(place.start as ffi::MPI_Aint);
     }
     let (n, mut made) = (count(lengths.len() as u64)?, no_type());
     // SAFETY: both lists have `n` elements, and they and the result are valid for the call.
     check("MPI_Type_create_hindexed", unsafe {
-        ffi::MPI_Type_create_hindexed(n, lengths.as_ptr(), displacements.as_ptr(), BYTE, &raw mut made)
+        ffi::MPI_Type_create_hindexed(n, lengths.as_ptr(), displacements.as_ptr(), element.raw, &raw mut made)
     })?;
     Ok(made)
 }

@@ -12,7 +12,7 @@ use ombx_core::{
 use crate::{
     Buffer, MpiTeam,
     grid::grid,
-    sys::{constants::BYTE, datatype, error::check},
+    sys::{derived::MessageType, error::check},
 };
 
 /// Tag of messages to side 0; the next sides have the next tags. Two ranks may be neighbours on several sides.
@@ -59,7 +59,7 @@ pub struct HaloChannel {
     sides: Vec<Side>,
     /// The neighbour of each side, for loops in C.
     partners: Vec<c_int>,
-    bytes: c_int,
+    message: MessageType,
     outgoing: Buffer,
     incoming: Buffer,
     /// Those of receives, then those of sends.
@@ -88,10 +88,11 @@ impl HaloChannel {
         let team: &MpiTeam = cx.fabric()?;
         let sides = neighbours.len();
         let total = slots.total() * sides as u64;
-        cx.afford(2 * slots.copies.total(total))?;
+        slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
+        cx.afford(2 * slots.copies.total(total) + slots.extra_bytes())?;
         let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.in_copies(total));
-        let parts = datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, buffer()?, buffer()?)));
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let parts = MessageType::of(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
+        let (message, outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * sides];
         let partners: Vec<c_int> = neighbours.iter().map(|rank| rank.0 as c_int).collect();
@@ -104,7 +105,7 @@ impl HaloChannel {
             comm: team.comm().raw(),
             sides: partners.iter().copied().enumerate().map(side).collect(),
             partners,
-            bytes,
+            message,
             outgoing,
             incoming,
             requests,
@@ -112,6 +113,7 @@ impl HaloChannel {
         };
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
+            (handles.datatype, handles.elements) = (channel.message.raw, channel.message.count);
             handles.requests = channel.requests.as_mut_ptr();
             (handles.partners, handles.partner_count) = (channel.partners.as_ptr(), sides as c_int);
             handles.partner_stride = stride;
@@ -126,12 +128,13 @@ impl HaloChannel {
     #[inline(always)]
     pub fn exchange(&mut self) -> Result<()> {
         let mut request = self.requests.as_mut_ptr();
+        let MessageType { raw, count, .. } = self.message;
         for side in &self.sides {
             let into = self.incoming.start().wrapping_add(side.offset).cast::<c_void>();
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before the request is complete. There are
             // two requests per side.
             check("MPI_Irecv", unsafe {
-                ffi::MPI_Irecv(into, self.bytes, BYTE, side.neighbour, side.arriving, self.comm, request)
+                ffi::MPI_Irecv(into, count, raw, side.neighbour, side.arriving, self.comm, request)
             })?;
             request = request.wrapping_add(1);
         }
@@ -139,7 +142,7 @@ impl HaloChannel {
             let from = self.outgoing.start().wrapping_add(side.offset).cast::<c_void>();
             // SAFETY: as above.
             check("MPI_Isend", unsafe {
-                ffi::MPI_Isend(from, self.bytes, BYTE, side.neighbour, side.leaving, self.comm, request)
+                ffi::MPI_Isend(from, count, raw, side.neighbour, side.leaving, self.comm, request)
             })?;
             request = request.wrapping_add(1);
         }

@@ -7,7 +7,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, Role, payload::Slots},
+    benchmark::{Context, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };
@@ -128,13 +128,7 @@ impl<M: Mode> Link for ModeChannel<M> {
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
         cx.agree(datatype::count(slots.bytes))?;
-        let attached = if M::BUFFERED {
-            // The rank that answers sends one message at a time.
-            let messages = if cx.role == Role::Active { slots.count } else { 1 };
-            Some(AttachedBuffer::open(cx, slots, messages)?)
-        } else {
-            None
-        };
+        let attached = if M::BUFFERED { Some(AttachedBuffer::open(cx, slots)?) } else { None };
         Ok(ModeChannel { _attached: attached, channel: Channel::open(cx, slots)?, mode: PhantomData })
     }
 
@@ -201,8 +195,8 @@ struct AttachedBuffer {
 
 impl AttachedBuffer {
     /// Attaches memory for several windows of messages. Collective.
-    fn open(cx: &Context<'_>, slots: Slots, messages: u32) -> Result<AttachedBuffer> {
-        let bytes = slots.bytes;
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<AttachedBuffer> {
+        let Slots { bytes, count: messages, .. } = slots;
         let each = bytes.next_multiple_of(ALIGNMENT) + (ffi::MPI_BSEND_OVERHEAD as u64);
         let size = BUFFERED_WINDOWS * u64::from(messages) * each;
         let length = c_int::try_from(size).map_err(|_| {

@@ -11,7 +11,7 @@ use ombx_core::{
 use super::source::Source;
 use crate::{
     Buffer, MpiTeam,
-    sys::{constants::BYTE, datatype, error::check},
+    sys::{derived::MessageType, error::check},
 };
 
 const TAG: c_int = 4;
@@ -27,7 +27,7 @@ pub struct NeighbourChannel {
     neighbours: [c_int; 2],
     /// Source that receives from the left name where nothing arrives from the right.
     left_source: c_int,
-    bytes: c_int,
+    message: MessageType,
     /// Bytes from one message to the next.
     stride: usize,
     outgoing: Buffer,
@@ -46,13 +46,13 @@ impl NeighbourChannel {
         let [_, left] = cx.neighbours();
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
         let left_source = Source::of(cx, left);
-        let parts = datatype::count(slots.bytes).and_then(|bytes| {
+        let parts = MessageType::of(slots).and_then(|message| {
             let both = || -> Result<Buffer> {
                 Ok(Buffer::reserved(slots.copies.total(2 * slots.total()))?.in_copies(2 * slots.total()))
             };
-            Ok((bytes, both()?, both()?))
+            Ok((message, both()?, both()?))
         });
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) = cx.agree(parts)?;
         let stride = slots.total() as usize;
         // SAFETY: this static of mpi-sys is never written.
         let requests = [unsafe { ffi::RSMPI_REQUEST_NULL }; 2];
@@ -61,7 +61,7 @@ impl NeighbourChannel {
             comm,
             neighbours,
             left_source,
-            bytes,
+            message,
             stride,
             outgoing,
             incoming,
@@ -69,6 +69,7 @@ impl NeighbourChannel {
         });
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
+            (handles.datatype, handles.elements) = (channel.message.raw, channel.message.count);
             handles.requests = channel.requests.as_mut_ptr();
             (handles.partners, handles.partner_count) = (channel.neighbours.as_ptr(), 2);
             (handles.partner_stride, handles.source) = (stride, left_source);
@@ -89,9 +90,10 @@ impl NeighbourChannel {
     #[inline(always)]
     fn start_send(&mut self, side: usize) -> Result<()> {
         let (from, to) = (self.outgoing_at(side), self.neighbours[side]);
+        let MessageType { raw, count, .. } = self.message;
         // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before the request is complete.
         check("MPI_Isend", unsafe {
-            ffi::MPI_Isend(from, self.bytes, BYTE, to, TAG, self.comm, &raw mut self.requests[side])
+            ffi::MPI_Isend(from, count, raw, to, TAG, self.comm, &raw mut self.requests[side])
         })
     }
 
@@ -99,9 +101,10 @@ impl NeighbourChannel {
     #[inline(always)]
     fn receive(&mut self, side: usize, from: c_int) -> Result<()> {
         let into = self.incoming_at(side);
+        let MessageType { raw, count, .. } = self.message;
         // SAFETY: the message lies inside the buffer, and `&mut self` excludes other accesses.
         check("MPI_Recv", unsafe {
-            ffi::MPI_Recv(into, self.bytes, BYTE, from, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
+            ffi::MPI_Recv(into, count, raw, from, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
         })
     }
 
@@ -123,19 +126,20 @@ impl NeighbourChannel {
     /// The call of MPI failed.
     #[inline(always)]
     pub fn send_receive(&mut self) -> Result<()> {
-        let (from, into, bytes) = (self.outgoing_at(0), self.incoming_at(0), self.bytes);
+        let (from, into) = (self.outgoing_at(0), self.incoming_at(0));
+        let MessageType { raw, count, .. } = self.message;
         let (right, left) = (self.neighbours[0], self.left_source);
         // SAFETY: both messages lie inside their buffers, which do not overlap, and the call returns when MPI no longer uses them.
         check("MPI_Sendrecv", unsafe {
             ffi::MPI_Sendrecv(
                 from,
-                bytes,
-                BYTE,
+                count,
+                raw,
                 right,
                 TAG,
                 into,
-                bytes,
-                BYTE,
+                count,
+                raw,
                 left,
                 TAG,
                 self.comm,

@@ -17,12 +17,15 @@ mod present {
 
     use mpi::ffi;
 
+    use ombx_core::benchmark::payload::Numbering;
+
     use super::{Context, Link, Result, Slots};
     use crate::{
         Buffer, MpiTeam,
         sys::{
             constants::BYTE,
             error::{self, check},
+            requests,
         },
     };
 
@@ -32,17 +35,21 @@ mod present {
     /// requests use, and frees the requests first.
     #[derive(Debug)]
     pub struct PartitionedChannel {
-        /// Indexed by the constants below.
-        requests: Box<[ffi::MPI_Request; 4]>,
+        /// For each copy of the buffers the incoming and the outgoing message, then receive and send of the acknowledgement.
+        requests: Vec<ffi::MPI_Request>,
+        /// Index of the first request of the copy that calls use.
+        at: usize,
+        numbering: Numbering,
+        /// Index of the receive of the acknowledgement.
+        acknowledgement: usize,
         partitions: c_int,
         outgoing: Buffer,
         incoming: Buffer,
     }
 
-    const INCOMING: usize = 0;
+    /// Requests of a copy: that of the incoming message and that of the outgoing one.
     const OUTGOING: usize = 1;
-    const ACKNOWLEDGEMENT_IN: usize = 2;
-    const ACKNOWLEDGEMENT_OUT: usize = 3;
+    const MESSAGES: usize = 2;
 
     impl PartitionedChannel {
         /// Succeeds: this library has partitioned messages.
@@ -50,6 +57,69 @@ mod present {
         /// # Errors
         /// Never.
         pub fn available() -> std::result::Result<(), String> {
+            Ok(())
+        }
+
+        /// Creates the requests of all copies. Messages of the same copy match, because both ranks create them in the same order.
+        fn create_requests(&mut self, slots: Slots, peer: c_int, comm: ffi::MPI_Comm) -> Result<()> {
+            let (partitions, bytes) = (self.partitions, slots.bytes as ffi::MPI_Count);
+            // SAFETY: these statics of mpi-sys are never written.
+            let (none, info) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_INFO_NULL) };
+            for copy in slots.copies.offsets() {
+                let [to, from] = [&mut self.outgoing, &mut self.incoming].map(|buffer| {
+                    buffer.move_to(copy);
+                    buffer.start().cast::<c_void>()
+                });
+                let [mut message_in, mut message_out] = [none; MESSAGES];
+                // SAFETY: a copy of each buffer has `partitions` times `bytes` bytes, because slots are packed. The channel frees the
+                // requests before the buffers.
+                unsafe {
+                    check(
+                        "MPI_Precv_init",
+                        ffi::MPI_Precv_init(
+                            from,
+                            partitions,
+                            bytes,
+                            BYTE,
+                            peer,
+                            TAG,
+                            comm,
+                            info,
+                            &raw mut message_in,
+                        ),
+                    )?;
+                    check(
+                        "MPI_Psend_init",
+                        ffi::MPI_Psend_init(
+                            to,
+                            partitions,
+                            bytes,
+                            BYTE,
+                            peer,
+                            TAG,
+                            comm,
+                            info,
+                            &raw mut message_out,
+                        ),
+                    )?;
+                }
+                self.requests.extend([message_in, message_out]);
+            }
+            self.move_to(0);
+            let (to, from) = (self.outgoing.start().cast::<c_void>(), self.incoming.start().cast::<c_void>());
+            let [mut acknowledgement_in, mut acknowledgement_out] = [none; 2];
+            // SAFETY: the messages are empty, so that MPI does not access the buffers.
+            unsafe {
+                check(
+                    "MPI_Recv_init",
+                    ffi::MPI_Recv_init(from, 0, BYTE, peer, TAG + 1, comm, &raw mut acknowledgement_in),
+                )?;
+                check(
+                    "MPI_Send_init",
+                    ffi::MPI_Send_init(to, 0, BYTE, peer, TAG + 1, comm, &raw mut acknowledgement_out),
+                )?;
+            }
+            self.requests.extend([acknowledgement_in, acknowledgement_out]);
             Ok(())
         }
 
@@ -68,9 +138,10 @@ mod present {
 
         #[inline(always)]
         fn ready(&mut self) -> Result<()> {
+            let outgoing = self.requests[self.at + OUTGOING];
             for partition in 0..self.partitions {
                 // SAFETY: the partitioned send is started, and the loop marks each of its partitions once.
-                check("MPI_Pready", unsafe { ffi::MPI_Pready(partition, self.requests[OUTGOING]) })?;
+                check("MPI_Pready", unsafe { ffi::MPI_Pready(partition, outgoing) })?;
             }
             Ok(())
         }
@@ -78,44 +149,28 @@ mod present {
 
     impl Link for PartitionedChannel {
         const PACKED: bool = true;
+        const COPIES: bool = true;
 
         fn open(cx: &Context<'_>, slots: Slots) -> Result<PartitionedChannel> {
             let team: &MpiTeam = cx.fabric()?;
-            let comm = team.comm().raw();
-            let buffers =
-                Buffer::reserved(slots.total()).and_then(|out| Ok((out, Buffer::reserved(slots.total())?)));
+            requests::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
+            let buffers = Buffer::of(slots).and_then(|out| Ok((out, Buffer::of(slots)?)));
             let (outgoing, incoming) = cx.agree(buffers)?;
-            let (partitions, peer) = (slots.count as c_int, cx.peer.0 as c_int);
-            let (to, from) = (outgoing.start().cast::<c_void>(), incoming.start().cast::<c_void>());
-            let bytes = slots.bytes as ffi::MPI_Count;
-            // SAFETY: each buffer has `partitions` times `bytes` bytes, because slots are packed. The channel frees the requests
-            // before the buffers.
-            unsafe {
-                let mut requests = Box::new([ffi::RSMPI_REQUEST_NULL; 4]);
-                let [message_in, message_out, acknowledgement_in, acknowledgement_out] = &mut *requests;
-                let info = ffi::RSMPI_INFO_NULL;
-                check(
-                    "MPI_Precv_init",
-                    ffi::MPI_Precv_init(from, partitions, bytes, BYTE, peer, TAG, comm, info, message_in),
-                )?;
-                check(
-                    "MPI_Psend_init",
-                    ffi::MPI_Psend_init(to, partitions, bytes, BYTE, peer, TAG, comm, info, message_out),
-                )?;
-                check(
-                    "MPI_Recv_init",
-                    ffi::MPI_Recv_init(from, 0, BYTE, peer, TAG + 1, comm, acknowledgement_in),
-                )?;
-                check(
-                    "MPI_Send_init",
-                    ffi::MPI_Send_init(to, 0, BYTE, peer, TAG + 1, comm, acknowledgement_out),
-                )?;
-                team.lend(|handles| {
-                    handles.describe_messages(cx, slots, &outgoing, &incoming);
-                    handles.requests = requests.as_mut_ptr();
-                });
-                Ok(PartitionedChannel { requests, partitions, outgoing, incoming })
-            }
+            let mut channel = PartitionedChannel {
+                requests: Vec::new(),
+                at: 0,
+                numbering: slots.copies.numbering(),
+                acknowledgement: slots.copies.count() as usize * MESSAGES,
+                partitions: slots.count as c_int,
+                outgoing,
+                incoming,
+            };
+            channel.create_requests(slots, cx.peer.0 as c_int, team.comm().raw())?;
+            team.lend(|handles| {
+                handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
+                handles.requests = channel.requests.as_mut_ptr();
+            });
+            Ok(channel)
         }
 
         #[inline(always)]
@@ -130,36 +185,43 @@ mod present {
 
         #[inline(always)]
         fn push(&mut self) -> Result<()> {
-            self.start(OUTGOING)?;
+            self.start(self.at + OUTGOING)?;
             self.ready()?;
-            self.wait(OUTGOING)
+            self.wait(self.at + OUTGOING)
         }
 
         #[inline(always)]
         fn pull(&mut self) -> Result<()> {
-            self.start(INCOMING)?;
-            self.wait(INCOMING)
+            self.start(self.at)?;
+            self.wait(self.at)
         }
 
         #[inline(always)]
         fn swap(&mut self) -> Result<()> {
-            self.start(INCOMING)?;
-            self.start(OUTGOING)?;
+            self.start(self.at)?;
+            self.start(self.at + OUTGOING)?;
             self.ready()?;
-            self.wait(INCOMING)?;
-            self.wait(OUTGOING)
+            self.wait(self.at)?;
+            self.wait(self.at + OUTGOING)
         }
 
         #[inline(always)]
         fn acknowledge(&mut self) -> Result<()> {
-            self.start(ACKNOWLEDGEMENT_OUT)?;
-            self.wait(ACKNOWLEDGEMENT_OUT)
+            self.start(self.acknowledgement + 1)?;
+            self.wait(self.acknowledgement + 1)
         }
 
         #[inline(always)]
         fn acknowledged(&mut self) -> Result<()> {
-            self.start(ACKNOWLEDGEMENT_IN)?;
-            self.wait(ACKNOWLEDGEMENT_IN)
+            self.start(self.acknowledgement)?;
+            self.wait(self.acknowledgement)
+        }
+
+        #[inline(always)]
+        fn move_to(&mut self, offset: usize) {
+            self.at = self.numbering.number(offset) * MESSAGES;
+            self.outgoing.move_to(offset);
+            self.incoming.move_to(offset);
         }
 
         fn outgoing(&mut self) -> &mut [u8] {
@@ -174,7 +236,7 @@ mod present {
     impl Drop for PartitionedChannel {
         fn drop(&mut self) {
             if error::may_free() {
-                for request in &mut *self.requests {
+                for request in &mut self.requests {
                     // SAFETY: every request is inactive between calls, and only `drop` frees it.
                     error::check_freed(c"MPI_Request_free", unsafe {
                         ffi::MPI_Request_free(&raw mut *request)

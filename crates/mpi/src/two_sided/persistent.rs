@@ -4,7 +4,10 @@ use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, payload::Slots},
+    benchmark::{
+        Context,
+        payload::{Numbering, Slots},
+    },
     error::Result,
     two_sided::pattern::Link,
 };
@@ -17,7 +20,9 @@ use crate::{
     Buffer, MpiTeam,
     sys::{
         constants::BYTE,
+        derived::DerivedDatatype,
         error::{self, check},
+        requests,
     },
 };
 
@@ -34,11 +39,17 @@ type Length = <Large as Counting>::Count;
 /// frees the requests first.
 #[derive(Debug)]
 pub struct PersistentChannel {
-    /// In this order: receives of all messages, sends of all messages, receive and send of the acknowledgement.
+    /// For each copy of the buffers receives and sends of all messages, then receive and send of the acknowledgement.
     requests: Vec<ffi::MPI_Request>,
     depth: usize,
+    /// Index of the first request of the copy that calls use.
+    at: usize,
+    numbering: Numbering,
+    /// Index of the receive of the acknowledgement.
+    acknowledgement: usize,
     outgoing: Buffer,
     incoming: Buffer,
+    datatype: Option<DerivedDatatype>,
 }
 
 impl PersistentChannel {
@@ -63,48 +74,86 @@ impl PersistentChannel {
             check("MPI_Wait", ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE))
         }
     }
-}
 
-impl Link for PersistentChannel {
-    fn open(cx: &Context<'_>, slots: Slots) -> Result<PersistentChannel> {
-        let team: &MpiTeam = cx.fabric()?;
-        let comm = team.comm().raw();
-        let parts = Large::count(slots.bytes).and_then(|bytes| {
-            let (outgoing, incoming) = (Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?);
-            Ok((bytes, outgoing, incoming))
-        });
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
-        let (depth, peer) = (slots.count as usize, cx.peer.0 as c_int);
-        let source = Source::of(cx, cx.peer);
-        let mut channel = PersistentChannel { requests: Vec::new(), depth, outgoing, incoming };
-        let (to, from) = (channel.outgoing.start(), channel.incoming.start());
+    /// Creates the requests of all copies.
+    fn create_requests(
+        &mut self,
+        cx: &Context<'_>,
+        slots: Slots,
+        comm: ffi::MPI_Comm,
+        messages: Length,
+    ) -> Result<()> {
+        let (peer, source) = (cx.peer.0 as c_int, Source::of(cx, cx.peer));
+        let datatype = self.datatype.as_ref().map_or(BYTE, |datatype| datatype.raw);
+        let requests = &mut self.requests;
         let mut add = |start: *mut u8, length: Length, direction: Direction| -> Result<()> {
             let place = start.cast::<c_void>();
-            // SAFETY: the `length` bytes at `start` lie in a buffer of the channel, which frees its requests before its
-            // buffers. `request` outlives the call that writes it.
+            // SAFETY: the message of `length` elements at `start` lies in a buffer of the channel, which frees its requests before its
+            // buffers and its datatype. `request` outlives the call that writes it.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
                 let out = &raw mut request;
                 match direction {
                     Direction::Send => {
-                        check("MPI_Send_init", send_init(place, length, BYTE, peer, TAG, comm, out))?;
+                        check("MPI_Send_init", send_init(place, length, datatype, peer, TAG, comm, out))?;
                     }
                     Direction::Receive => {
-                        check("MPI_Recv_init", recv_init(place, length, BYTE, source, TAG, comm, out))?;
+                        check("MPI_Recv_init", recv_init(place, length, datatype, source, TAG, comm, out))?;
                     }
                 }
-                channel.requests.push(request);
+                requests.push(request);
             }
             Ok(())
         };
-        for slot in 0..slots.count {
-            add(from.wrapping_add(slots.offset(slot)), bytes, Direction::Receive)?;
+        for copy in slots.copies.offsets() {
+            self.outgoing.move_to(copy);
+            self.incoming.move_to(copy);
+            for slot in 0..slots.count {
+                add(self.incoming.start().wrapping_add(slots.offset(slot)), messages, Direction::Receive)?;
+            }
+            for slot in 0..slots.count {
+                add(self.outgoing.start().wrapping_add(slots.offset(slot)), messages, Direction::Send)?;
+            }
         }
-        for slot in 0..slots.count {
-            add(to.wrapping_add(slots.offset(slot)), bytes, Direction::Send)?;
-        }
-        add(from, 0, Direction::Receive)?;
-        add(to, 0, Direction::Send)?;
+        self.outgoing.move_to(0);
+        self.incoming.move_to(0);
+        let none = Large::count(0)?;
+        add(self.incoming.start(), none, Direction::Receive)?;
+        add(self.outgoing.start(), none, Direction::Send)
+    }
+}
+
+impl Link for PersistentChannel {
+    const COPIES: bool = true;
+
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<PersistentChannel> {
+        let team: &MpiTeam = cx.fabric()?;
+        let comm = team.comm().raw();
+        let depth = slots.count as usize;
+        slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
+        requests::afford(
+            cx,
+            slots.copies,
+            2 * u64::from(slots.count),
+            2 * slots.reserved() + slots.extra_bytes(),
+        )?;
+        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose();
+        let parts = derived.and_then(|derived| {
+            let messages = Large::count(derived.as_ref().map_or(slots.bytes, |datatype| datatype.elements))?;
+            Ok((messages, derived, Buffer::of(slots)?, Buffer::of(slots)?))
+        });
+        let (messages, derived, outgoing, incoming) = cx.agree(parts)?;
+        let mut channel = PersistentChannel {
+            requests: Vec::new(),
+            depth,
+            at: 0,
+            numbering: slots.copies.numbering(),
+            acknowledgement: slots.copies.count() as usize * 2 * depth,
+            outgoing,
+            incoming,
+            datatype: derived,
+        };
+        channel.create_requests(cx, slots, comm, messages)?;
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
             handles.requests = channel.requests.as_mut_ptr();
@@ -114,37 +163,44 @@ impl Link for PersistentChannel {
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
-        self.run_one(self.depth)
+        self.run_one(self.at + self.depth)
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
-        self.run_one(0)
+        self.run_one(self.at)
     }
 
     #[inline(always)]
     fn push(&mut self) -> Result<()> {
-        self.run(self.depth, self.depth)
+        self.run(self.at + self.depth, self.depth)
     }
 
     #[inline(always)]
     fn pull(&mut self) -> Result<()> {
-        self.run(0, self.depth)
+        self.run(self.at, self.depth)
     }
 
     #[inline(always)]
     fn swap(&mut self) -> Result<()> {
-        self.run(0, 2 * self.depth)
+        self.run(self.at, 2 * self.depth)
     }
 
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
-        self.run_one(2 * self.depth + 1)
+        self.run_one(self.acknowledgement + 1)
     }
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
-        self.run_one(2 * self.depth)
+        self.run_one(self.acknowledgement)
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.at = self.numbering.number(offset) * 2 * self.depth;
+        self.outgoing.move_to(offset);
+        self.incoming.move_to(offset);
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

@@ -17,7 +17,7 @@ use crate::{
 /// Tag of messages to the first partner of a step. Those to the second have the next tag.
 const TAG: c_int = 16;
 /// Messages that a rank sends in a step at most.
-const SIDES: usize = 2;
+const SIDES: usize = RoundsChannel::SIDES;
 
 /// Partners of a rank in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct RoundsChannel {
 impl RoundsChannel {
     /// Number of rounds. The first follows the last.
     pub const ROUNDS: usize = 256;
+    /// Messages that a buffer holds.
+    pub const SIDES: usize = 2;
 
     /// Opens the channel of this rank. `slots` is one message, and `steps` returns the steps of a round. Collective, untimed.
     ///
@@ -68,9 +70,9 @@ impl RoundsChannel {
     pub fn open(cx: &Context<'_>, slots: Slots, steps: impl Fn(usize) -> Vec<Step>) -> Result<RoundsChannel> {
         let team: &MpiTeam = cx.fabric()?;
         let total = slots.total() * SIDES as u64;
-        cx.afford(2 * total)?;
-        let parts = datatype::count(slots.bytes)
-            .and_then(|bytes| Ok((bytes, Buffer::reserved(total)?, Buffer::reserved(total)?)));
+        cx.afford(2 * slots.copies.total(total))?;
+        let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.in_copies(total));
+        let parts = datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, buffer()?, buffer()?)));
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let number = |rank: Option<Rank>| rank.map_or(-1, |rank| rank.0 as c_int);
         let (mut all, mut starts) = (Vec::new(), Box::new([0; RoundsChannel::ROUNDS + 1]));
@@ -201,6 +203,13 @@ impl RoundsChannel {
             })?;
         }
         Ok(())
+    }
+
+    /// Makes the copies of both buffers at an offset those of the next calls.
+    #[inline(always)]
+    pub fn move_to(&mut self, offset: usize) {
+        self.outgoing.move_to(offset);
+        self.incoming.move_to(offset);
     }
 
     /// Returns the number of iterations since the channel was opened.

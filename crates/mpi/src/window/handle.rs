@@ -8,7 +8,10 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, payload::Slots},
+    benchmark::{
+        Context,
+        payload::{Datatype, Slots},
+    },
     error::{Error, Result},
     unit::Rank,
 };
@@ -23,7 +26,7 @@ use crate::{
     sys::{
         constants::BYTE,
         datatype,
-        derived::DerivedDatatype,
+        derived::{DerivedDatatype, Element},
         error::{self, check},
     },
 };
@@ -60,8 +63,8 @@ pub struct Window {
     /// One request per slot, for operations that return requests.
     pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
     locals: Vec<Buffer>,
-    /// Keeps the derived datatype of puts and gets alive.
-    _datatype: Option<DerivedDatatype>,
+    /// Keeps the derived datatypes of puts and gets, and of accumulates, alive.
+    _datatypes: [Option<DerivedDatatype>; 2],
     /// Displacement of the peer's first slot in the copy that calls use: an address in a dynamic window, otherwise an offset.
     pub(crate) remote: ffi::MPI_Aint,
     /// Offset of the copy that calls use, and of the last one.
@@ -104,12 +107,22 @@ impl Window {
                 Some(derived) => (derived.raw, datatype::count(derived.elements)?),
                 None => (BYTE, datatype::count(slots.bytes)?),
             };
-            let elements = reduction::elements(slots.bytes, element)?;
+            let base = Element { raw: reduction::datatype(element), width: element.width() };
+            let accumulated = match slots.blocks {
+                Some(blocks) if blocks.datatype != Datatype::Struct => {
+                    Some(DerivedDatatype::of_elements(blocks, slots.bytes, base)?)
+                }
+                _ => None,
+            };
+            let elements = match &accumulated {
+                Some(derived) => (derived.raw, datatype::count(derived.elements)?),
+                None => (base.raw, reduction::elements(slots.bytes, element)?),
+            };
             let op = reduction::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
             let memory = Memory::of(kind, slots.reserved(), hints)?;
             let locals = (0..locals).map(|_| Buffer::of(local)).collect::<Result<Vec<_>>>()?;
-            Ok((message, derived, elements, op, memory, locals))
+            Ok((message, [derived, accumulated], elements, op, memory, locals))
         });
         let (message, derived, elements, op, memory, locals) = cx.agree(parts)?;
         let (raw, exposed) = create(comm, kind, &slots, memory.as_ref(), hints)?;
@@ -122,11 +135,11 @@ impl Window {
             local_slots,
             local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
             message,
-            element: (reduction::datatype(element), elements),
+            element: elements,
             op,
             requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
             locals,
-            _datatype: derived,
+            _datatypes: derived,
             remote: 0,
             at: 0,
             last: (slots.reserved() - slots.total()) as usize,

@@ -3,7 +3,10 @@
 mod columns;
 mod windows;
 
-use std::io::{Result, Write};
+use std::{
+    collections::BTreeMap,
+    io::{Result, Write},
+};
 
 use super::{Renderer, plain};
 use crate::file::RunOutcome;
@@ -45,12 +48,22 @@ pub struct OsuColumns {
     pub rate: bool,
     /// `-V`: prints tables of several window sizes at the end.
     pub vary_window: bool,
+    /// `-D`: the size that is printed for each payload, and a column with the payload.
+    pub payloads: Option<BTreeMap<u64, u64>>,
 }
 
 impl Default for OsuColumns {
     fn default() -> OsuColumns {
         let (full, validation, vary_window) = (false, false, false);
-        OsuColumns { program: None, full, validation, percentiles: Vec::new(), rate: true, vary_window }
+        OsuColumns {
+            program: None,
+            full,
+            validation,
+            percentiles: Vec::new(),
+            rate: true,
+            vary_window,
+            payloads: None,
+        }
     }
 }
 
@@ -205,7 +218,9 @@ impl Renderer for OsuTable {
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let name = self.program(row).map_or("", |osu| osu.name);
         let columns = columns::of(row, name, &self.columns);
-        let size = row.bytes.map_or_else(|| plain(&row.bench), |b| b.to_string());
+        let with_gaps =
+            |payload| self.columns.payloads.as_ref().and_then(|sizes| sizes.get(&payload).copied());
+        let size = row.bytes.map_or_else(|| plain(&row.bench), |b| with_gaps(b).unwrap_or(b).to_string());
         // Headers belong to rows with a size.
         if row.bytes.is_some() {
             let heading = self.heading(row, &columns);

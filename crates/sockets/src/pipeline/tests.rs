@@ -5,7 +5,7 @@ mod files;
 use std::{fs, path::PathBuf};
 
 use ombx_core::{
-    benchmark::{AxisValue, Case, Choice, Figure, Groups, Imbalance, payload::Check},
+    benchmark::{AxisValue, Case, Choice, Figure, Groups, Imbalance, Neighbourhood, payload::Check},
     error::Kind,
     measure::{
         plan::{Effort, Verify},
@@ -295,6 +295,7 @@ fn rejected(settings: &[(&str, &str)]) -> Error {
         root: None,
         groups: Groups::ONE,
         imbalance: Imbalance::NONE,
+        neighbourhood: Neighbourhood::DEFAULT,
         axes: vec![],
     };
     plan(&choices(settings), &case(100)).unwrap_err()

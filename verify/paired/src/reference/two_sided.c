@@ -32,11 +32,16 @@ ANSWERED(one_way, , for (int w = 0; w < s.depth; w++) RECEIVE(s.bytes); SEND(0))
 #define SENDS_BY(CALL)                                                                                    \
     for (int w = 0; w < s.depth; w++)                                                                     \
     CHECK(CALL(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[w]))
+#define STARTS_BY(CALL)                                                                                   \
+    for (int w = 0; w < s.depth; w++)                                                                     \
+    CHECK(CALL(s.out + w * s.stride, s.bytes, MPI_BYTE, s.peer, TAG, s.comm, &s.requests[s.depth + w]))
 #define MODE(NAME, SEND_CALL, START_CALL)                                              \
     CHAINED(ping_##NAME, , SEND_BY(SEND_CALL); RECEIVE(s.bytes))                       \
     ANSWERED(ping_##NAME, , RECEIVE(s.bytes); SEND_BY(SEND_CALL))                      \
     CHAINED(stream_##NAME, , SENDS_BY(START_CALL); WAIT(s.depth); RECEIVE(0))          \
-    ANSWERED(stream_##NAME, , RECEIVES; WAIT(s.depth); SEND(0))
+    ANSWERED(stream_##NAME, , RECEIVES; WAIT(s.depth); SEND(0))                        \
+    CHAINED(both_##NAME, , RECEIVES; STARTS_BY(START_CALL); WAIT(2 * s.depth))         \
+    ANSWERED(both_##NAME, , RECEIVES; STARTS_BY(START_CALL); WAIT(2 * s.depth))
 
 MODE(synchronous, MPI_Ssend, MPI_Issend)
 MODE(buffered, MPI_Bsend, MPI_Ibsend)
@@ -117,29 +122,36 @@ CHAINED(fan, , FAN(MPI_Isend, out); for (int p = 0; p < s.partner_count; p++)
 ANSWERED(fan, , FAN(MPI_Irecv, in);
          for (int p = 0; p < s.partner_count; p++) CHECK(MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm)))
 
-/* Messages that meet: partners are the right and the left neighbour. */
-#define START(SIDE) \
-    CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE]))
-#define TAKE(SIDE, SOURCE)                                                                                           \
-    CHECK(MPI_Recv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, SOURCE, TAG, s.comm, MPI_STATUS_IGNORE))
-#define PING_PING START(0); TAKE(0, s.source); CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE))
-#define EXCHANGE START(0); START(1); TAKE(0, s.partners[1]); TAKE(1, s.partners[0]); WAIT(2)
-
-CHAINED(pingping, , PING_PING)
-ANSWERED(pingping, , PING_PING)
-
-CHAINED(sendrecv, , CHECK(MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
-                                 s.comm, MPI_STATUS_IGNORE)))
-CHAINED(exchange, , EXCHANGE)
+/* Messages that meet: partners are the right and the left neighbour. The last arguments are a number of elements and their type. */
+#define BYTES s.bytes, MPI_BYTE
+#define ELEMENTS s.elements, s.kind
+#define START(SIDE, ...) \
+    CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, __VA_ARGS__, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE]))
+#define TAKE(SIDE, SOURCE, ...)                                                                                      \
+    CHECK(MPI_Recv(s.in + (SIDE) * s.partner_stride, __VA_ARGS__, SOURCE, TAG, s.comm, MPI_STATUS_IGNORE))
+#define PING_PING(...) START(0, __VA_ARGS__); TAKE(0, s.source, __VA_ARGS__); CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE))
+#define SEND_RECEIVE(...) \
+    CHECK(MPI_Sendrecv(s.out, __VA_ARGS__, s.partners[0], TAG, s.in, __VA_ARGS__, s.source, TAG, s.comm, MPI_STATUS_IGNORE))
+#define EXCHANGE(...) START(0, __VA_ARGS__); START(1, __VA_ARGS__); TAKE(0, s.partners[1], __VA_ARGS__); TAKE(1, s.partners[0], __VA_ARGS__); WAIT(2)
 
 /* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
-#define SIDES(CALL, BUFFER, SIDE)                                                                   \
+#define SIDES(CALL, BUFFER, SIDE, ...)                                                              \
     at = s.BUFFER;                                                                                  \
     for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                               \
-    CHECK(CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG + (SIDE), s.comm, next++))
+    CHECK(CALL(at, __VA_ARGS__, s.partners[p], TAG + (SIDE), s.comm, next++))
+#define HALO(...)                                                                                  \
+    char *at; MPI_Request *next = s.requests; SIDES(MPI_Irecv, in, p ^ 1, __VA_ARGS__); SIDES(MPI_Isend, out, p, __VA_ARGS__); \
+    WAIT(2 * s.partner_count)
 
-CHAINED(halo, , char *at; MPI_Request *next = s.requests; SIDES(MPI_Irecv, in, p ^ 1); SIDES(MPI_Isend, out, p);
-        WAIT(2 * s.partner_count))
+#define NEIGHBOURS(SUFFIX, ...)                         \
+    CHAINED(pingping##SUFFIX, , PING_PING(__VA_ARGS__))        \
+    ANSWERED(pingping##SUFFIX, , PING_PING(__VA_ARGS__))       \
+    CHAINED(sendrecv##SUFFIX, , SEND_RECEIVE(__VA_ARGS__))     \
+    CHAINED(exchange##SUFFIX, , EXCHANGE(__VA_ARGS__))         \
+    CHAINED(halo##SUFFIX, , HALO(__VA_ARGS__))
+
+NEIGHBOURS(, BYTES)
+NEIGHBOURS(_derived, ELEMENTS)
 
 /* Drawn partners: two numbers per step, the rank that gets a message and the rank that sends one. Counts are the first step of each
  * round, and partner_count is the number of rounds. */
@@ -167,10 +179,12 @@ const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
     { "halo", fidelity_halo, nothing },
+    ROW(pingping_derived), { "sendrecv_derived", fidelity_sendrecv_derived, nothing },
+    { "exchange_derived", fidelity_exchange_derived, nothing }, { "halo_derived", fidelity_halo_derived, nothing },
     { "unirandom", fidelity_unirandom, nothing }, { "birandom", fidelity_birandom, nothing },
     { "corandom", fidelity_corandom, nothing }, { "random_ring", fidelity_random_ring, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
-    ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready),
+    ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready), ROW(both_synchronous), ROW(both_buffered),
     ROW(ping_derived), ROW(stream_derived), ROW(both_derived),
     ROW(ping_persistent), ROW(stream_persistent), ROW(both_persistent),
 #if MPI_VERSION >= 4

@@ -64,13 +64,16 @@ pub(crate) struct OsuArgs {
     /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
     #[arg(short = 'M', long, value_name = "SIZE", value_parser = parse_memory, help_heading = "As OMB")]
     pub(crate) mem_limit: Option<Bytes>,
-    /// Root of rooted collectives: a rank, or rotate [default: 0]
-    #[arg(short = 'k', long, value_name = "RANK", allow_hyphen_values = true, help_heading = "As OMB")]
+    /// Root of rooted collectives: a rank, fixed:RANK, or rotate [default: 0]
+    #[arg(short = 'k', long, value_name = "RANK", allow_hyphen_values = true, value_parser = root, help_heading = "As OMB")]
     pub(crate) root_rank: Option<Root>,
     /// Run collectives in place
     #[arg(short = 'l', long, help_heading = "As OMB")]
     pub(crate) in_place: bool,
-    /// Neighbourhood of neighbourhood collectives, for example: cart:1:1
+    /// Derived datatype: cont, vect:STRIDE:BLOCK_LENGTH or indx:FILE
+    #[arg(short = 'D', long, value_name = "TYPE", help_heading = "As OMB")]
+    pub(crate) ddt: Option<String>,
+    /// Neighbourhood of neighbourhood collectives: cart:DIMENSIONS:RADIUS or graph:FILE [default: cart:1:1]
     #[arg(short = 'N', long, value_name = "NHBR", help_heading = "As OMB")]
     pub(crate) nhbr: Option<String>,
     /// Measure a list of window sizes in one table (not supported)
@@ -106,6 +109,11 @@ pub(crate) struct OsuArgs {
     pub(crate) role: RoleArgs,
 }
 
+/// Reads OMB's `-k fixed:RANK` and `-k rotate`, and a rank alone.
+fn root(text: &str) -> Result<Root> {
+    text.strip_prefix("fixed:").unwrap_or(text).parse()
+}
+
 /// Options of OMB that ombx rejects, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct UnsupportedArgs {
@@ -119,8 +127,6 @@ pub(crate) struct UnsupportedArgs {
     pub(crate) graph: Option<String>,
     #[arg(short = 'P', long, hide = true)]
     pub(crate) papi: Option<String>,
-    #[arg(short = 'D', long, hide = true)]
-    pub(crate) ddt: Option<String>,
 }
 
 /// Buffers of the messages in flight.

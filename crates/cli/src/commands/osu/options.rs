@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads, payload::Datatype},
+    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads},
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,
@@ -12,6 +12,7 @@ use ombx_results::render::OsuColumns;
 
 use super::{
     arguments::{Buffers, OsuArgs, Switch},
+    described,
     program::{Family, Program},
 };
 use crate::launch::{detection, mpiexec};
@@ -33,7 +34,16 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     reader.check_memory(args)?;
     reader.axes(args)?;
     let bench = program.choice.bench;
-    let sizes = reader.sizes(args)?;
+    let ddt = described::datatype(args.ddt.as_deref(), program)?;
+    let neighbourhood = described::neighbourhood(args.nhbr.as_deref(), program)?;
+    let mut sizes = reader.sizes(args)?;
+    let payloads = ddt.messages.map(|messages| messages.payloads(&sizes));
+    if let Some(payloads) = &payloads {
+        reader.sizes_of_derived(&sizes, payloads)?;
+        sizes = payloads.iter().map(|(payload, _)| *payload).collect();
+    }
+    let chosen = ddt.axis.into_iter().chain(neighbourhood.axis);
+    reader.axes.extend(chosen.map(|(name, value)| (name.to_owned(), vec![value])));
     let (effort, large) = program.effort(args.iterations, args.warmup);
     let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
     let columns = OsuColumns {
@@ -43,6 +53,8 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         rate: args.print_rate != Some(Switch::Off),
         vary_window: args.vary_window,
         percentiles,
+        payloads: payloads
+            .map(|payloads| payloads.into_iter().map(|(payload, size)| (payload.0, size.0)).collect()),
     };
     let (depth, more_depths) = match WINDOWS {
         [first, more @ ..] if args.vary_window => (first, more.to_vec()),
@@ -68,6 +80,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         // Percentiles need a sample per iteration.
         batch: (!columns.percentiles.is_empty() && !args.vary_window).then_some(1),
         axes: reader.axes,
+        settings: ddt.settings.into_iter().chain(neighbourhood.settings).collect(),
         ..Plan::default()
     };
     Ok(Request { plan, columns, notes: reader.notes })
@@ -102,19 +115,15 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let unsupported = &args.unsupported;
     let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
     let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
-    let is_derived = unsupported.ddt.as_deref().is_some_and(|datatype| datatype != "cont");
-    let has_datatypes = program.axis(Datatype::AXIS.name).is_some();
     let why = [
         (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
         (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
         (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),
-        (unsupported.graph.is_some(), "-G: use ombx report, which draws graphs from result files (-o FILE)"),
-        (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (
-            is_derived && has_datatypes,
-            "-D: sizes of OMB include gaps; use ombx run --datatype, whose sizes are the payload",
+            unsupported.graph.is_some(),
+            "-G: give -o FILE, then ombx plot FILE --kind samples -o GRAPH.png (or .pdf, .svg) draws the samples",
         ),
-        (is_derived, "-D: this benchmark sends contiguous messages only"),
+        (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];
@@ -196,14 +205,6 @@ impl Reader<'_> {
             ("hints", "-no-hints", args.no_hints.then(|| "off".to_owned())),
             ("buffers", "-b", buffers),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
-            (
-                "topology",
-                "-N",
-                args.nhbr.as_deref().map(|shape| match shape {
-                    "cart" | "cart:1:1" => "cartesian".to_owned(),
-                    other => other.to_owned(),
-                }),
-            ),
             ("tests", "-t", args.num_test_calls.clone()),
             ("type", "-T", datatype(args, program)?.map(|element| element.name().to_owned())),
         ];
@@ -223,6 +224,25 @@ impl Reader<'_> {
                         .into(),
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that a derived datatype has messages, and tells which sizes have none.
+    fn sizes_of_derived(&mut self, sizes: &[Bytes], payloads: &[(Bytes, Bytes)]) -> Result<()> {
+        match (payloads.first(), payloads.len()) {
+            (None, _) => {
+                return Err(Error::usage(
+                    "-D: no message is as long as the stride: give larger messages with -m",
+                ));
+            }
+            (Some(_), 1) if sizes.len() > 1 => {
+                self.notes.push("-D: the message is the same for all sizes: there is one row".into());
+            }
+            (Some(_), rows) if rows < sizes.len() => {
+                self.notes.push("-D: sizes below the stride have no block and are left out".into());
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::benchmark::payload::LEAST_STEP;
 
 /// Least distance between copies.
 const GAP: u64 = 128;

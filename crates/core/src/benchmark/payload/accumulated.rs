@@ -4,7 +4,7 @@
 //! memory and operand are the two contributions to a reduction. Its result is exact after one iteration, and after more where
 //! nothing can overflow.
 
-use super::{Check, Contributors, Fill, Reduced, Reduction, Slots};
+use super::{Check, Contributors, Fill, Mismatch, Reduced, Reduction, Slots, Words};
 use crate::{
     benchmark::{ElementType, Numbers, ReductionOp},
     unit::Rank,
@@ -30,39 +30,35 @@ const OPERAND: u32 = 1;
 impl Accumulation {
     /// Writes the initial content of the memory.
     pub fn write_memory(self, fill: Fill, slots: Slots, buffer: &mut [u8]) {
-        match self.wraps() {
-            true => fill.beside().write(self.memory, slots, buffer),
-            false => self.write(fill, Contributors::one(MEMORY), slots, buffer, Reduced::write),
-        }
+        self.write(fill, Content::Memory, slots, buffer);
     }
 
     /// Writes the complement of the initial content of the memory where it shall arrive.
     pub fn poison(self, fill: Fill, slots: Slots, buffer: &mut [u8]) {
-        match self.wraps() {
-            true => fill.beside().poison(self.memory, slots, buffer),
-            false => self.write(fill, Contributors::one(MEMORY), slots, buffer, |reduced, message| {
-                reduced.flipped().write(message);
-            }),
-        }
+        self.write(fill, Content::Poison, slots, buffer);
     }
 
     /// Writes the operand.
     pub fn write_operand(self, fill: Fill, slots: Slots, buffer: &mut [u8]) {
-        match self.wraps() {
-            true => fill.write(self.operand, slots, buffer),
-            false => self.write(fill, Contributors::one(OPERAND), slots, buffer, Reduced::write),
-        }
+        self.write(fill, Content::Operand, slots, buffer);
     }
 
-    /// Compares a buffer of `rank` with the memory after `times` iterations. Passes if the result is not known.
+    /// Compares a buffer of `rank` with the memory after `times` iterations, and its gaps with what was written there. A result that is
+    /// not known passes.
     pub fn check(self, fill: Fill, times: u64, slots: Slots, found: &[u8], rank: Rank) -> Check {
-        if self.wraps() {
-            let width = self.element.number_width();
-            return fill.check_sum((self.memory, self.operand), times, width, slots, found, rank);
-        }
-        let Some(contributors) = self.contributors(fill, times) else { return Check::Passed };
         slots.first_failure(found, |slot, message| {
-            self.reduced(fill, contributors, slot).check(message, (rank, slot))
+            let Some(blocks) = slots.blocks else {
+                return self.check_payload(fill, times, message, (rank, slot));
+            };
+            let payload = blocks.gathered(slots.bytes, message);
+            let found = match self.check_payload(fill, times, &payload, (rank, slot)) {
+                Check::Failed(wrong) => {
+                    let byte = blocks.places(slots.bytes).flatten().nth(wrong.byte as usize);
+                    Check::Failed(Mismatch { byte: byte.unwrap_or_default(), ..wrong })
+                }
+                other => other,
+            };
+            found.and(blocks.check_gaps(self.gaps(fill, slot), slots.bytes, message, (rank, slot)))
         })
     }
 
@@ -113,18 +109,66 @@ impl Accumulation {
         if self.is_neutral(fill) { reduced.distinguishing(MEMORY) } else { reduced }
     }
 
-    fn write(
-        self,
-        fill: Fill,
-        contributors: Contributors,
-        slots: Slots,
-        buffer: &mut [u8],
-        write: impl Fn(Reduced, &mut [u8]),
-    ) {
+    /// Returns the pattern of the gaps in the memory, in the operand and in the buffer of results.
+    fn gaps(self, fill: Fill, slot: u64) -> Words {
+        fill.beside().words(self.memory, slot)
+    }
+
+    fn write(self, fill: Fill, content: Content, slots: Slots, buffer: &mut [u8]) {
         for (slot, range) in slots.messages(buffer.len()) {
-            write(self.reduced(fill, contributors, slot), &mut buffer[range]);
+            let message = &mut buffer[range];
+            let Some(blocks) = slots.blocks else {
+                self.write_payload(fill, content, slot, message);
+                continue;
+            };
+            self.gaps(fill, slot).write(message);
+            let mut payload = vec![0; slots.bytes as usize];
+            self.write_payload(fill, content, slot, &mut payload);
+            blocks.scatter(&payload, message);
         }
     }
+
+    /// Writes a message without gaps.
+    fn write_payload(self, fill: Fill, content: Content, slot: u64, payload: &mut [u8]) {
+        if self.wraps() {
+            let words = match content {
+                Content::Memory => fill.beside().words(self.memory, slot),
+                Content::Poison => fill.beside().words(self.memory, slot).flipped(u64::MAX),
+                Content::Operand => fill.words(self.operand, slot),
+            };
+            return words.write(payload);
+        }
+        let one = |contributor| self.reduced(fill, Contributors::one(contributor), slot);
+        match content {
+            Content::Memory => one(MEMORY).write(payload),
+            Content::Poison => one(MEMORY).flipped().write(payload),
+            Content::Operand => one(OPERAND).write(payload),
+        }
+    }
+
+    /// Compares a message without gaps with the memory after `times` iterations.
+    fn check_payload(self, fill: Fill, times: u64, payload: &[u8], (rank, slot): (Rank, u64)) -> Check {
+        if self.wraps() {
+            let (before, added) = (fill.beside().words(self.memory, slot), fill.words(self.operand, slot));
+            let sum = Words::sum([(before, 1), (added, times)], self.element.number_width());
+            return sum.check(payload, (rank, slot));
+        }
+        match self.contributors(fill, times) {
+            Some(contributors) => self.reduced(fill, contributors, slot).check(payload, (rank, slot)),
+            None => Check::Passed,
+        }
+    }
+}
+
+/// What a buffer holds before the operation.
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    /// The memory with which the operand is combined.
+    Memory,
+    /// The complement of that.
+    Poison,
+    /// The operand.
+    Operand,
 }
 
 #[cfg(test)]
@@ -188,6 +232,31 @@ mod tests {
             let least = if of.op == ReductionOp::NoOp { 0 } else { 15 };
             assert!(found >= least, "{of:?}: {found} of 16");
         });
+    }
+
+    /// A wrong byte of the payload or of a gap is found at its place, in vectors and in irregular blocks.
+    #[test]
+    fn blocks_and_gaps_are_compared() {
+        use crate::benchmark::payload::{Blocks, Datatype};
+
+        for datatype in [Datatype::Vector, Datatype::Indexed] {
+            let slots =
+                Slots::new(64, 2).of_blocks(Some(Blocks { datatype, length: 16, stride: 40, list: None }));
+            each_accumulation(|of| {
+                let fill = Fill { round: 5, bytes: 64, iterations: 0 };
+                let mut memory = vec![0; slots.total() as usize];
+                of.write_memory(fill, slots, &mut memory);
+                assert_eq!(of.check(fill, 0, slots, &memory, Rank(1)), Check::Passed, "{of:?}");
+                for at in [0, 15, 16, 39, 100, 159, slots.stride as usize + 7] {
+                    memory[at] ^= 16;
+                    let Check::Failed(wrong) = of.check(fill, 0, slots, &memory, Rank(1)) else {
+                        panic!("{of:?}: byte {at} is not found")
+                    };
+                    assert_eq!(wrong.slot * slots.stride + wrong.byte, at as u64, "{of:?}");
+                    memory[at] ^= 16;
+                }
+            });
+        }
     }
 
     #[test]

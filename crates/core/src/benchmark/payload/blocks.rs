@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, ops::Range};
 
-use super::{Check, Mismatch, Words};
+use super::{BLOCKS, BlockList, Check, Mismatch, Words};
 use crate::{
     benchmark::Setting,
     error::{Error, Result},
@@ -48,6 +48,9 @@ const MOST: Bytes = Bytes(1 << 30);
 /// Largest payload of a message, whose elements MPI counts by an `int`.
 pub const MOST_PAYLOAD: Bytes = Bytes(i32::MAX as u64);
 
+/// Largest word of which lengths and places of indexed blocks are multiples.
+pub const MOST_ALIGNED: u64 = 8;
+
 /// Largest memory of a message with its gaps.
 const MOST_SPAN: Bytes = Bytes(1 << 40);
 /// Memory in bytes that a block needs in the lists of blocks, from which MPI makes the indexed datatype, and in the datatype.
@@ -72,6 +75,8 @@ pub struct Blocks {
     pub length: u64,
     /// Bytes from the start of one block to the start of the next; the mean if distances are irregular.
     pub stride: u64,
+    /// Blocks that the user lists, of which each stride has all. `length` is then their payload.
+    pub list: Option<&'static BlockList>,
 }
 
 impl Blocks {
@@ -82,6 +87,9 @@ impl Blocks {
     pub fn of(datatype: Datatype, settings: &BTreeMap<String, String>) -> Result<Option<Blocks>> {
         if datatype == Datatype::Contiguous {
             return Ok(None);
+        }
+        if let Some(text) = settings.get(BLOCKS.name).filter(|_| datatype == Datatype::Indexed) {
+            return Blocks::listed(BlockList::of(text)?, settings).map(Some);
         }
         let given = |setting: &Setting| {
             settings.get(setting.name).map(|text| length(&format!("--{}", setting.name), text)).transpose()
@@ -100,7 +108,7 @@ impl Blocks {
             Datatype::Struct => (STRUCT_BYTES + length - STRUCT_NUMBERS).next_multiple_of(STRUCT_ALIGNMENT),
         };
         let default = if datatype == Datatype::Struct { least } else { 2 * length };
-        let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default) };
+        let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default), list: None };
         match blocks.stride {
             stride if stride > MOST.0 => Err(Error::usage(format!(
                 "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter --block-length, or --stride",
@@ -120,7 +128,30 @@ impl Blocks {
         }
     }
 
-    /// Returns how many blocks a message has.
+    /// Returns blocks that the user lists.
+    fn listed(list: &'static BlockList, settings: &BTreeMap<String, String>) -> Result<Blocks> {
+        let stride = settings.get(STRIDE.name).map(|text| length("--stride", text)).transpose()?;
+        let blocks = Blocks {
+            datatype: Datatype::Indexed,
+            length: list.length,
+            stride: stride.unwrap_or(list.extent),
+            list: Some(list),
+        };
+        match blocks.stride < list.extent {
+            true => Err(Error::usage(format!(
+                "--stride {}: the last of --blocks ends after {} bytes; choose --stride {} or more",
+                blocks.stride, list.extent, list.extent
+            ))),
+            false => Ok(blocks),
+        }
+    }
+
+    /// Returns the bits of all lengths and distances together: a word divides them if it divides this number.
+    pub fn divided(self) -> u64 {
+        self.length | self.stride | self.list.map_or(0, BlockList::divided)
+    }
+
+    /// Returns how many blocks a message has, or repetitions of listed blocks.
     ///
     /// # Errors
     /// [`Error::unsupported`] if the message is not a whole number of blocks, or too long.
@@ -148,33 +179,44 @@ impl Blocks {
 
     /// Returns the memory in bytes that the datatype and the check of a message need: lists of blocks, and two copies of the message.
     pub fn extra_bytes(self, bytes: u64) -> u64 {
-        let lists = if self.datatype == Datatype::Indexed { bytes / self.length * LISTED } else { 0 };
+        let of_each = self.list.map_or(1, |list| list.places.len() as u64);
+        let lists =
+            if self.datatype == Datatype::Indexed { bytes / self.length * of_each * LISTED } else { 0 };
         self.span(bytes).saturating_mul(2).saturating_add(lists)
     }
 
     /// Returns the places of the payload in a message, in their order: one of each block, or the members of each struct.
     pub fn places(self, bytes: u64) -> impl Iterator<Item = Range<u64>> {
         let blocks = bytes / self.length;
-        (0..blocks).flat_map(move |at| self.places_of(at, blocks)).filter(|place| !place.is_empty())
+        let parts = match (self.datatype, self.list) {
+            (_, Some(list)) => list.places.len(),
+            (Datatype::Struct, None) => 3,
+            _ => 1,
+        };
+        (0..blocks).flat_map(move |at| (0..parts).map(move |part| self.place_of(at, part, blocks)))
     }
 
-    /// Returns the places of block `at` of a message.
-    fn places_of(self, at: u64, blocks: u64) -> [Range<u64>; 3] {
-        let Blocks { datatype, length, stride } = self;
-        let start = at * stride;
-        let place = |(offset, bytes): (u64, u64)| start + offset..start + offset + bytes;
-        match datatype {
-            Datatype::Contiguous | Datatype::Vector => [place((0, length)), 0..0, 0..0],
-            Datatype::Indexed => [place(self.irregular(at, blocks)), 0..0, 0..0],
-            Datatype::Struct => [place(INT32), place(DOUBLE), place((STRUCT_BYTES, length - STRUCT_NUMBERS))],
-        }
+    /// Returns the place of a part of block `at` of a message.
+    fn place_of(self, at: u64, part: usize, blocks: u64) -> Range<u64> {
+        let Blocks { datatype, length, stride, list } = self;
+        let (offset, bytes) = match (datatype, list) {
+            (_, Some(list)) => {
+                let place = &list.places[part];
+                (place.start, place.end - place.start)
+            }
+            (Datatype::Contiguous | Datatype::Vector, None) => (0, length),
+            (Datatype::Indexed, None) => self.irregular(at, blocks),
+            (Datatype::Struct, None) => [INT32, DOUBLE, (STRUCT_BYTES, length - STRUCT_NUMBERS)][part],
+        };
+        let start = at * stride + offset;
+        start..start + bytes
     }
 
     /// Returns the offset and the length of an indexed block. Each stays inside its stride. One block of two is as much longer as the
     /// other is shorter; both are multiples of the largest word that divides length and stride.
     fn irregular(self, at: u64, blocks: u64) -> (u64, u64) {
         let Blocks { length, stride, .. } = self;
-        let word = 1 << (length | stride | 8).trailing_zeros();
+        let word = 1 << (length | stride | MOST_ALIGNED).trailing_zeros();
         let up_to = |most: u64, seed: u64| mixed(seed) % (most / word + 1) * word;
         let pair = at / 2;
         let change = match pair * 2 + 1 < blocks {
@@ -185,13 +227,36 @@ impl Blocks {
         (up_to(stride - length, u64::MAX - at), length)
     }
 
+    /// Returns the payload of a message.
+    pub(super) fn gathered(self, bytes: u64, message: &[u8]) -> Vec<u8> {
+        let place = |place: Range<u64>| &message[place.start as usize..place.end as usize];
+        self.places(bytes).map(place).collect::<Vec<_>>().concat()
+    }
+
+    /// Writes a payload into its places in a message.
+    pub(super) fn scatter(self, mut payload: &[u8], message: &mut [u8]) {
+        for place in self.places(payload.len() as u64) {
+            let (part, rest) = payload.split_at((place.end - place.start) as usize);
+            message[place.start as usize..place.end as usize].copy_from_slice(part);
+            payload = rest;
+        }
+    }
+
+    /// Compares the gaps of a message with what was there before the message arrived.
+    pub(super) fn check_gaps(self, before: Words, bytes: u64, message: &[u8], of: (Rank, u64)) -> Check {
+        let mut whole = vec![0; message.len()];
+        before.write(&mut whole);
+        self.scatter(&self.gathered(bytes, message), &mut whole);
+        compared(&whole, message, of)
+    }
+
     /// Compares a message with its payload, and its gaps with what was there before the message arrived.
     pub fn check(
         self,
         (payload, before): (Words, Words),
         bytes: u64,
         message: &[u8],
-        (rank, slot): (Rank, u64),
+        of: (Rank, u64),
     ) -> Check {
         let (mut whole, mut arrived) = (vec![0; message.len()], vec![0; message.len()]);
         before.write(&mut whole);
@@ -200,18 +265,28 @@ impl Blocks {
             let place = place.start as usize..place.end as usize;
             whole[place.clone()].copy_from_slice(&arrived[place]);
         }
-        let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
-        differs.map_or(Check::Passed, |at| {
-            Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
-        })
+        compared(&whole, message, of)
     }
 }
 
 impl fmt::Display for Blocks {
-    /// Writes the length and the stride in bytes, as `64/128`.
+    /// Writes the length and the stride in bytes, as `64/128`. Listed blocks have their number and a code of their own, as `3:28/64:a1b2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.length, self.stride)
+        match self.list {
+            Some(list) => {
+                write!(f, "{}:{}/{}:{:04x}", list.places.len(), self.length, self.stride, list.code)
+            }
+            None => write!(f, "{}/{}", self.length, self.stride),
+        }
     }
+}
+
+/// Compares message `slot` of `rank` with what it should contain.
+fn compared(whole: &[u8], message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+    let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
+    differs.map_or(Check::Passed, |at| {
+        Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
+    })
 }
 
 /// Reads a number of bytes.

@@ -68,6 +68,9 @@ pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<
         let figure = two_decimals(percentile(&figures, *percent));
         columns.push(Column::new(format!("P{percent} Tail {unit}"), figure));
     }
+    if let Some(payload) = row.bytes.filter(|_| options.payloads.is_some()) {
+        columns.push(Column::new("Transmit Size", payload.to_string()));
+    }
     columns
 }
 

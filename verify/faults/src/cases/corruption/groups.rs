@@ -247,6 +247,8 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         named(&["rma.put_latency", "rma.rput_latency"], BLOCKS, Slots::Calls(1)).given(),
         named(&["rma.put_bw"], BLOCKS, Slots::Calls(WINDOW)).given(),
         named(&["rma.get_latency", "rma.rget_latency"], BLOCKS, Slots::Calls(1)),
+        named(&["rma.acc_latency", "rma.get_acc_latency"], BLOCKS, Slots::Calls(1)).given().once(),
+        named(&["rma.acc_bw"], BLOCKS, Slots::Calls(WINDOW)).given().once(),
     ];
     let groups = groups.into_iter().map(Group::in_every_window).chain([incast]);
     groups.chain(towards_several).chain(derived).collect()
@@ -288,6 +290,9 @@ pub(super) fn of_each_kind() -> Vec<Group> {
     by_barriers.into_iter().chain(in_windows()).collect()
 }
 
+/// Neighbourhoods that the user describes, in which each of two ranks has one neighbour.
+const DESCRIBED: &str = "--topology torus,edges --neighbours 0:1,1:0";
+
 /// Reductions in all modes, of which other types and operations than the default are tested.
 const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "collective.scan_persistent"];
 
@@ -295,7 +300,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 12] {
+fn collective(benches: &[Bench]) -> [Group; 13] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -315,6 +320,7 @@ fn collective(benches: &[Bench]) -> [Group; 12] {
         Group { hit: vec![0, 1, 1], ..named(&DERIVED_BLOCKS, BLOCKS, Slots::Parts) },
         named(&DERIVED_BLOCK, BLOCKS, Slots::Parts),
         group(neighbours, graph, Slots::Parts, FIRST),
+        named(&["collective.neighbor_alltoall"], DESCRIBED, Slots::Parts),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },
         group(broadcasts, "", Slots::Parts, FIRST),
         named(&["collective.ibcast", "collective.iallreduce"], "--overlap none", Slots::Parts),

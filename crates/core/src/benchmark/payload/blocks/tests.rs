@@ -136,3 +136,30 @@ fn defaults_and_refusals() {
     assert!(vector.count(100).unwrap_err().to_string().contains("multiple of 64"));
     assert!(vector.count(1 << 31).unwrap_err().to_string().contains("less than 2 GiB"));
 }
+
+#[test]
+fn listed_blocks_repeat() {
+    let of = |stride| {
+        let mut given = settings(None, stride);
+        given.insert("blocks".into(), "16:4,0:8".into());
+        Blocks::of(Datatype::Indexed, &given)
+    };
+    let blocks = of(None).unwrap().unwrap();
+    assert_eq!(blocks.places(24).collect::<Vec<_>>(), [16..20, 0..8, 36..40, 20..28]);
+    assert_eq!(
+        (blocks.length, blocks.span(24), blocks.count(24).unwrap(), blocks.divided()),
+        (12, 40, 2, 12 | 20 | 16 | 8 | 4)
+    );
+    assert_eq!(of(Some(32)).unwrap().unwrap().span(24), 64);
+    assert!(of(Some(19)).unwrap_err().to_string().contains("choose --stride 20"));
+    assert!(blocks.to_string().starts_with("2:12/20:"), "{blocks}");
+    let slots = Slots::new(24, 2).of_blocks(Some(blocks));
+    let fill = Fill { round: 3, bytes: 24, iterations: 0 };
+    let mut received = received(blocks, slots, fill);
+    assert_eq!(fill.check(Rank(1), slots, &received, Rank(0)), Check::Passed);
+    received[9] ^= 1;
+    assert!(matches!(
+        fill.check(Rank(1), slots, &received, Rank(0)),
+        Check::Failed(Mismatch { byte: 9, .. })
+    ));
+}

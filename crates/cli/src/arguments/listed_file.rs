@@ -1,0 +1,72 @@
+//! Files that list pairs of numbers for a setting, as OMB's files of blocks and of edges do.
+
+use std::fs;
+
+use ombx_core::{
+    benchmark::Setting,
+    error::{Error, Result},
+};
+
+/// End of the placeholder of settings that may be in a file.
+const OR_FILE: &str = "@FILE";
+
+/// Returns the value of a setting: itself, or the list in the file that it names.
+///
+/// # Errors
+/// Usage error for a file that cannot be read or that has other lines.
+pub(crate) fn content(setting: &Setting, value: &str) -> Result<String> {
+    match value.strip_prefix('@').filter(|_| setting.value.ends_with(OR_FILE)) {
+        Some(path) => read(&format!("--{}", setting.name), path),
+        None => Ok(value.to_owned()),
+    }
+}
+
+/// Returns the pairs of a file as a list. Each line has two numbers with a comma between them. Lines that begin with # are comments.
+///
+/// # Errors
+/// Usage error for a file that cannot be read or that has other lines.
+pub(crate) fn read(option: &str, path: &str) -> Result<String> {
+    let text =
+        fs::read_to_string(path).map_err(|e| Error::usage(format!("{option}: cannot read {path}: {e}")))?;
+    list(option, path, &text)
+}
+
+fn list(option: &str, path: &str, text: &str) -> Result<String> {
+    let mut pairs = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match line.split_once(',').map(|(one, other)| (one.trim(), other.trim())) {
+            Some((one, other)) if is_number(one) && is_number(other) => pairs.push(format!("{one}:{other}")),
+            _ => {
+                return Err(Error::usage(format!(
+                    "{option}: {path}:{number}: {line:?} is no pair of numbers: give one a line, as 0,8"
+                )));
+            }
+        }
+    }
+    match pairs.is_empty() {
+        true => Err(Error::usage(format!(
+            "{option}: {path} lists nothing: give a pair of numbers a line, as 0,8"
+        ))),
+        false => Ok(pairs.join(",")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_pairs() {
+        assert_eq!(list("--blocks", "f", "# displacement, length\n0,8\n\n 24 , 16 \n").unwrap(), "0:8,24:16");
+        for (text, why) in
+            [("0,8\n1;2", "f:2"), ("# nothing", "lists nothing"), ("0,8,9", "f:1"), ("-1,2", "f:1")]
+        {
+            assert!(list("--blocks", "f", text).unwrap_err().to_string().contains(why), "{text}");
+        }
+    }
+}

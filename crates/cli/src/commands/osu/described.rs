@@ -1,0 +1,164 @@
+//! OMB's options with parts: derived datatypes (`-D`) and neighbourhoods (`-N`).
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{
+        AxisValue, Topology,
+        neighbourhood::{NEIGHBOURS, TORUS},
+        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
+    },
+    error::{Error, Result},
+    unit::Bytes,
+};
+
+use super::program::Program;
+use crate::arguments::listed_file;
+
+/// Values on axes and settings that an option chooses.
+#[derive(Debug, Default)]
+pub(super) struct Described {
+    pub(super) axis: Option<(&'static str, &'static str)>,
+    pub(super) settings: BTreeMap<String, String>,
+    /// Blocks of messages, if the option is `-D`.
+    pub(super) messages: Option<Messages>,
+}
+
+/// Messages of a datatype.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Messages {
+    Contiguous,
+    /// Vectors, whose sizes include gaps in OMB.
+    Vector(Blocks),
+    /// The blocks of a file, whatever the size in OMB.
+    Listed(Blocks),
+}
+
+impl Messages {
+    /// Returns the payload of the message for each of OMB's sizes that has one, with that size.
+    pub(super) fn payloads(self, sizes: &[Bytes]) -> Vec<(Bytes, Bytes)> {
+        match self {
+            Messages::Contiguous => sizes.iter().map(|size| (*size, *size)).collect(),
+            Messages::Vector(Blocks { length, stride, .. }) => {
+                let payload = |size: &Bytes| (Bytes(size.0 / stride * length), *size);
+                sizes.iter().filter(|size| size.0 == 0 || size.0 >= stride).map(payload).collect()
+            }
+            Messages::Listed(Blocks { length, stride, .. }) => vec![(Bytes(length), Bytes(stride))],
+        }
+    }
+}
+
+fn refusal(option: &str, given: &str, why: &str) -> Error {
+    Error::usage(format!("{option} {given}: {why}"))
+}
+
+fn setting(name: &str, value: impl ToString) -> (String, String) {
+    (name.to_owned(), value.to_string())
+}
+
+/// Reads `-D cont`, `-D vect:STRIDE:BLOCK_LENGTH` and `-D indx:FILE`.
+///
+/// # Errors
+/// Usage error for another type, blocks that do not exist, and a program without derived datatypes.
+pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Described> {
+    let Some(given) = given else { return Ok(Described::default()) };
+    let (kind, rest) = given.split_once(':').unwrap_or((given, ""));
+    let chosen = |datatype: Datatype, settings: BTreeMap<String, String>| {
+        if program.axis(Datatype::AXIS.name).is_none() {
+            return Err(refusal(
+                "-D",
+                given,
+                &format!("{} sends contiguous messages only", program.osu.name),
+            ));
+        }
+        let blocks = Blocks::of(datatype, &settings).map_err(|e| refusal("-D", given, &e.to_string()))?;
+        let messages = match (datatype, blocks) {
+            (Datatype::Vector, Some(blocks)) => Messages::Vector(blocks),
+            (_, Some(blocks)) => Messages::Listed(blocks),
+            (_, None) => Messages::Contiguous,
+        };
+        let axis = Some((Datatype::AXIS.name, datatype.name()));
+        Ok(Described { axis, settings, messages: Some(messages) })
+    };
+    match kind.to_ascii_lowercase().as_str() {
+        "cont" if rest.is_empty() => match program.axis(Datatype::AXIS.name) {
+            Some(_) => chosen(Datatype::Contiguous, BTreeMap::new()),
+            None => Ok(Described { messages: Some(Messages::Contiguous), ..Described::default() }),
+        },
+        "vect" => {
+            let numbers =
+                rest.split_once(':').map(|(stride, length)| (stride.parse::<u64>(), length.parse::<u64>()));
+            let Some((Ok(stride @ 1..), Ok(length @ 1..))) = numbers else {
+                return Err(refusal(
+                    "-D",
+                    given,
+                    "give bytes from block to block and bytes of a block, as in -D vect:16:8",
+                ));
+            };
+            if length > stride {
+                return Err(refusal(
+                    "-D",
+                    given,
+                    "blocks are longer than the distance between them, and MPI allows no overlap \
+                                                 where data arrives: give the larger number first",
+                ));
+            }
+            chosen(
+                Datatype::Vector,
+                [setting(STRIDE.name, stride), setting(BLOCK_LENGTH.name, length)].into(),
+            )
+        }
+        "indx" if !rest.is_empty() => {
+            let list = listed_file::read("-D indx", rest)?;
+            (BLOCKS.check)(&list).map_err(|e| refusal("-D", given, &e.to_string()))?;
+            chosen(Datatype::Indexed, [setting(BLOCKS.name, list)].into())
+        }
+        _ => Err(refusal("-D", given, "give cont, vect:STRIDE:BLOCK_LENGTH or indx:FILE")),
+    }
+}
+
+/// Reads `-N cart:DIMENSIONS:RADIUS` and `-N graph:FILE`, and `-N graph` and `-N cartesian` of ombx.
+///
+/// # Errors
+/// Usage error for another neighbourhood.
+pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Described> {
+    if program.axis(Topology::AXIS.name).is_none() {
+        return Ok(Described::default());
+    }
+    let given = given.unwrap_or("cart:1:1");
+    let of = |topology: Topology, settings: BTreeMap<String, String>| Described {
+        axis: Some((Topology::AXIS.name, topology.name())),
+        settings,
+        messages: None,
+    };
+    match given.split_once(':').unwrap_or((given, "")) {
+        ("cart", "") => Ok(of(Topology::Torus, BTreeMap::new())),
+        ("cart", torus) => {
+            (TORUS.check)(torus).map_err(|e| refusal("-N", given, &e.to_string()))?;
+            Ok(of(Topology::Torus, [setting(TORUS.name, torus)].into()))
+        }
+        ("cartesian", "") => Ok(of(Topology::Cartesian, BTreeMap::new())),
+        ("graph", "") => Ok(of(Topology::Graph, BTreeMap::new())),
+        ("graph", path) => {
+            let list = listed_file::read("-N graph", path)?;
+            (NEIGHBOURS.check)(&list).map_err(|e| refusal("-N", given, &e.to_string()))?;
+            Ok(of(Topology::Edges, [setting(NEIGHBOURS.name, list)].into()))
+        }
+        _ => Err(refusal("-N", given, "give cart:DIMENSIONS:RADIUS or graph:FILE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_vectors_include_gaps() {
+        let blocks = Blocks { datatype: Datatype::Vector, length: 8, stride: 24, list: None };
+        let sizes = [0, 8, 16, 32, 64].map(Bytes);
+        let expected = [(0, 0), (8, 32), (16, 64)].map(|(payload, size)| (Bytes(payload), Bytes(size)));
+        assert_eq!(Messages::Vector(blocks).payloads(&sizes), expected);
+        assert_eq!(Messages::Listed(blocks).payloads(&sizes), [(Bytes(8), Bytes(24))]);
+        assert_eq!(Messages::Contiguous.payloads(&sizes).len(), 5);
+    }
+}
