@@ -86,6 +86,26 @@ ANSWERED(ping_threads, MPI_Status status,
          CHECK(MPI_Recv(s.in, s.bytes, MPI_BYTE, s.peer, MPI_ANY_TAG, s.comm, &status));
          CHECK(MPI_Send(s.out, s.bytes, MPI_BYTE, s.peer, status.MPI_TAG, s.comm)))
 
+/* Benchmarks of several threads, here of one. Ranks leave a barrier before each sample. */
+#define BARRIER CHECK(MPI_Barrier(s.team))
+#define TOGETHER(NAME, ACTIVE, PASSIVE)                \
+    AFTER(BARRIER, NAME, , ACTIVE)                     \
+    LOOP(answer_##NAME)                                \
+    {                                                  \
+        const struct setup s = *setup;                 \
+        (void)stamps;                                  \
+        for (long i = 0; i < samples; i++) {           \
+            BARRIER;                                   \
+            for (long k = 0; k < batch; k++) {         \
+                PASSIVE;                               \
+            }                                          \
+        }                                              \
+    }
+
+TOGETHER(pingpong_mt, SEND(s.bytes); RECEIVE(s.bytes), RECEIVE(s.bytes); SEND(s.bytes))
+TOGETHER(bw_mt, SENDS(0); WAIT(s.depth); RECEIVE(0), RECEIVES; WAIT(s.depth); SEND(0))
+TOGETHER(bibw_mt, SWAP, SWAP)
+
 #if MPI_VERSION >= 4
 /* Message with many partitions: message in, message out, acknowledgement in, acknowledgement out. */
 #define PUSH                                 \
@@ -132,6 +152,11 @@ CHAINED(sendrecv, , CHECK(MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], 
                                  s.comm, MPI_STATUS_IGNORE)))
 CHAINED(exchange, , EXCHANGE)
 
+TOGETHER(pingping_mt, PING_PING, PING_PING)
+AFTER(BARRIER, sendrecv_mt, , CHECK(MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
+                                          s.comm, MPI_STATUS_IGNORE)))
+AFTER(BARRIER, exchange_mt, , EXCHANGE)
+
 /* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
 #define SIDES(CALL, BUFFER, SIDE)                                                                   \
     at = s.BUFFER;                                                                                  \
@@ -167,6 +192,8 @@ const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
     { "halo", fidelity_halo, nothing },
+    ROW(pingpong_mt), ROW(bw_mt), ROW(bibw_mt), ROW(pingping_mt),
+    { "sendrecv_mt", fidelity_sendrecv_mt, nothing }, { "exchange_mt", fidelity_exchange_mt, nothing },
     { "unirandom", fidelity_unirandom, nothing }, { "birandom", fidelity_birandom, nothing },
     { "corandom", fidelity_corandom, nothing }, { "random_ring", fidelity_random_ring, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
