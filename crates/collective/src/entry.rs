@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Imbalance, Kernel, Layout, Metric,
+        Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Imbalance, Kernel, Layout, Method, Metric,
         ReductionOp, Topology,
         cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
@@ -12,11 +12,11 @@ use ombx_core::{
     },
     error::Result,
     measure::{plan::Plan, session::Session},
-    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced, paced_threads::One},
 };
 use ombx_mpi::{
-    Mesh,
-    collective::{Call, Participants, ReductionScope, persistent_calls_exist},
+    Mesh, OnThread,
+    collective::{Call, Operation, Participants, ReductionScope, persistent_calls_exist},
 };
 
 use crate::{
@@ -108,6 +108,34 @@ pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str
     shaped::<C>(entry)
         .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
         .axes(axes::<C>().nonblocking)
+}
+
+/// What is timed of an operation that several threads call.
+const BY_THREADS: Method = Method {
+    timed: "on each thread of every rank, one blocking call on a communicator of its own; a sample is from the first start of a thread \
+            to the last end, on the slowest rank",
+    untimed: "synchronising threads and ranks between iterations; communicators, buffers, filling and checking",
+    like: "the benchmark of IMB-MT of the same name, which prints minimum, maximum and mean over threads",
+};
+
+/// Returns the entry of the blocking call by several threads of each rank.
+#[track_caller]
+pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
+    type OfThread<C> = Collective<C, Blocking, OnThread<Operation<C>>>;
+    let entry = Benchmark::matched_threads::<OfThread<C>, One>(name, about, BY_THREADS);
+    let entry = entry.iterates(
+        const { &[C::NAME] },
+        "t of the slowest rank, from the first start of its threads to their last end",
+    );
+    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
+    let entry = match reduces::<C>() {
+        true => entry
+            .made_of(reduction::element_bytes, reduction::check_case)
+            .axes(const { &[ElementType::AXIS, ReductionOp::AXIS] }),
+        false => entry,
+    };
+    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
 /// Completes the entry of a kernel that is paced and whose time may be compared with one message.

@@ -12,7 +12,10 @@ use ombx_core::{
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::collective::{Call, Operation, Options, Requests};
+use ombx_mpi::{
+    Holder,
+    collective::{Call, Operation, Options, Requests},
+};
 
 use crate::{
     content,
@@ -29,14 +32,14 @@ ombx_core::axis! {
     }
 }
 
-/// Operation `C` in mode `M`, on one rank.
-pub struct Collective<C, M> {
-    operation: Operation<C>,
+/// Operation `C` in mode `M`, on one rank. `H` holds the operation.
+pub struct Collective<C, M, H = Operation<C>> {
+    operation: H,
     /// Number of this rank among all ranks.
     rank: Rank,
     /// Number of this rank's group.
     group: u32,
-    mode: PhantomData<M>,
+    mode: PhantomData<fn() -> (C, M)>,
 }
 
 /// Returns the options of an operation on contiguous blocks.
@@ -56,7 +59,7 @@ fn choices(case: &Case) -> Options {
     }
 }
 
-impl<C: Call, M: Mode> Kernel for Collective<C, M> {
+impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = M::METHOD;
 
@@ -78,28 +81,31 @@ impl<C: Call, M: Mode> Kernel for Collective<C, M> {
         let blocks = Blocks::of(case.choice(), cx.settings)?;
         let mut operation = Operation::open(cx, Options { blocks, requests: M::REQUESTS, ..choices(case) })?;
         M::prepare(cx, &mut operation)?;
+        let operation = cx.agree(H::hold(operation))?;
         let (rank, group) = (cx.rank(), case.groups.group_of(cx.rank(), cx.team.size()));
         Ok(Collective { operation, rank, group, mode: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        let (part, fill) = (self.operation.part(), fill.of_group(self.group));
+        let operation = self.operation.object();
+        let (part, fill) = (operation.part(), fill.of_group(self.group));
         let (outgoing, incoming) = (content::outgoing(part), content::incoming(part, 0).unwrap_or_default());
-        content::write(&outgoing, fill, self.operation.from());
-        content::write(&incoming, fill, self.operation.to());
-        self.operation.rewind();
+        content::write(&outgoing, fill, operation.from());
+        content::write(&incoming, fill, operation.to());
+        operation.rewind();
         Ok(())
     }
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
-        M::run(&mut self.operation)
+        M::run(self.operation.object())
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         let fill = fill.of_group(self.group);
-        let part = self.operation.part().clone();
-        Ok(content::check(&part, fill, self.operation.to(), self.rank))
+        let operation = self.operation.object();
+        let part = operation.part().clone();
+        Ok(content::check(&part, fill, operation.to(), self.rank))
     }
 }
 

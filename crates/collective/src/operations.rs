@@ -1,4 +1,5 @@
-//! The table of collective operations. Each line registers a blocking, a nonblocking and a persistent benchmark.
+//! The table of collective operations. Each line registers a blocking, a nonblocking and a persistent benchmark. A second table has
+//! the operations that several threads of each rank call.
 
 use ombx_core::benchmark::Benchmark;
 use ombx_mpi::collective::{
@@ -7,7 +8,7 @@ use ombx_mpi::collective::{
     NeighborAlltoallw, Reduce, ReduceScatter, ReduceScatterBlock, Scan, Scatter, Scatterv,
 };
 
-use crate::entry::{blocking, nonblocking, persistent};
+use crate::entry::{blocking, by_threads, nonblocking, persistent};
 
 /// One line of the table: an operation and its three benchmarks.
 #[derive(Debug)]
@@ -96,4 +97,20 @@ table! {
     operation!(Scan, "scan", "the sum of the blocks of the ranks up to each rank"),
     operation!(Scatter, "scatter", "a block from the root to every rank", osu: "Scatter", "Non-blocking Scatter", persistent),
     operation!(Scatterv, "scatterv", "a block from the root to every rank, with counts and displacements", osu: "Scatterv", "Non-blocking Scatterv", persistent),
+}
+
+/// Registers the benchmarks of operations that several threads of each rank call at the same time.
+macro_rules! threads {
+    ($($operation:ident, $name:literal, $about:literal;)*) => {
+        $(ombx_core::inventory::submit! { by_threads::<$operation>(concat!("collective.", $name, "_mt"), $about) })*
+    };
+}
+
+threads! {
+    Allgather, "allgather", "every rank's block to every rank, on several threads at once";
+    Allreduce, "allreduce", "the sum of every rank's block to every rank, on several threads at once";
+    Alltoall, "alltoall", "a block from every rank to every rank, on several threads at once";
+    Barrier, "barrier", "barriers over all ranks, one of each thread at once";
+    Bcast, "bcast", "the root's block to every rank, on several threads at once";
+    Reduce, "reduce", "the sum of every rank's block to the root, on several threads at once";
 }

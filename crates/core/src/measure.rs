@@ -19,3 +19,4 @@ pub mod sink;
 pub mod stop;
 pub mod thread_pool;
 pub mod timed_loop;
+pub(crate) mod workers;

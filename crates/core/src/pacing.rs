@@ -6,6 +6,8 @@ pub mod one_way;
 pub mod pace;
 pub mod paced_kernel;
 pub(crate) mod paced_pairs;
+pub mod paced_threads;
+mod rendezvous;
 pub mod sample_pacer;
 mod start_times;
 pub mod windows;

@@ -9,6 +9,7 @@
 //! | `runtime` | the library: [`Mpi`] initialises it; family, version, known defects |
 //! | `team` | [`MpiTeam`], the engine's view of the ranks of a [`Comm`]; [`Mesh`] |
 //! | `two_sided` | [`Channel`] and its variants: persistent, partitioned, several partners, several threads |
+//! | `threads` | [`OnThread`]: objects that several threads use |
 //! | `window` | [`Window`], its synchronisation ([`Epochs`]) and the operations in an [`Epoch`] |
 //! | [`collective`] | the table of collective operations |
 //! | [`mod@file`] | files that ranks open together, and the data access calls of MPI-IO |
@@ -54,6 +55,7 @@ mod grid;
 mod runtime;
 mod sys;
 mod team;
+mod threads;
 mod two_sided;
 mod window;
 
@@ -66,6 +68,7 @@ pub use self::{
     },
     sys::buffer::Buffer,
     team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},
+    threads::{Holder, OnThread},
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},

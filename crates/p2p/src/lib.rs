@@ -59,6 +59,7 @@ mod partitioned;
 mod persistent;
 mod random;
 mod request;
+mod threads;
 
 use ombx_core::{
     benchmark::{

@@ -12,7 +12,7 @@ use ombx_core::{
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::{NeighbourChannel, Source};
+use ombx_mpi::{Holder, NeighbourChannel, Source};
 
 use crate::run_cached;
 
@@ -20,7 +20,7 @@ const UNTIMED: &str = "buffers, filling and checking them";
 const FORMULA: &str = "t of the slowest rank";
 
 /// Messages of one iteration. Every rank makes the same calls.
-trait Meeting: 'static {
+pub(crate) trait Meeting: 'static {
     const METHOD: Method;
     /// Messages that a rank sends: one to the right, or also one to the left.
     const SIDES: u32;
@@ -28,9 +28,9 @@ trait Meeting: 'static {
     fn iterate(channel: &mut NeighbourChannel) -> Result<()>;
 }
 
-/// A meeting of neighbours on one rank.
-struct Neighbours<M> {
-    channel: Box<NeighbourChannel>,
+/// A meeting of neighbours on one rank. `H` holds the channel.
+pub(crate) struct Neighbours<M, H = Box<NeighbourChannel>> {
+    channel: H,
     slots: Slots,
     rank: Rank,
     /// Right neighbour, then left neighbour.
@@ -43,7 +43,7 @@ pub(crate) fn to_side(fill: Fill, side: usize) -> Fill {
     Fill { round: fill.round ^ ((side as u64) << 24), ..fill }
 }
 
-impl<M: Meeting> Kernel for Neighbours<M> {
+impl<M: Meeting, H: Holder<Box<NeighbourChannel>>> Kernel for Neighbours<M, H> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = M::METHOD;
 
@@ -57,17 +57,19 @@ impl<M: Meeting> Kernel for Neighbours<M> {
         blocks.map(|blocks| blocks.count(case.bytes.0)).transpose()?;
         let slots = Slots::new(case.bytes.0, 1).of_blocks(blocks).copied(cx, 2)?;
         cx.afford(2 * slots.copies.total(2 * slots.total()) + slots.extra_bytes())?;
-        let (channel, rank, neighbours) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.neighbours());
+        let channel = cx.agree(H::hold(NeighbourChannel::open(cx, slots)?))?;
+        let (rank, neighbours) = (cx.rank(), cx.neighbours());
         Ok(Neighbours { channel, slots, rank, neighbours, meeting: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
         let (slots, rank, each, sides) =
             (self.slots, self.rank, self.slots.total() as usize, M::SIDES as usize);
-        for (side, buffer) in self.channel.outgoing().chunks_exact_mut(each).take(sides).enumerate() {
+        let channel = self.channel.object();
+        for (side, buffer) in channel.outgoing().chunks_exact_mut(each).take(sides).enumerate() {
             to_side(fill, side).write(rank, slots, buffer);
         }
-        for (side, buffer) in self.channel.incoming().chunks_exact_mut(each).take(sides).enumerate() {
+        for (side, buffer) in channel.incoming().chunks_exact_mut(each).take(sides).enumerate() {
             to_side(fill, side).poison(self.neighbours[1 - side], slots, buffer);
         }
         Ok(())
@@ -75,17 +77,18 @@ impl<M: Meeting> Kernel for Neighbours<M> {
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
-        M::iterate(&mut self.channel)
+        M::iterate(self.channel.object())
     }
 
     #[inline(always)]
     fn passive(&mut self) -> Result<()> {
-        M::iterate(&mut self.channel)
+        M::iterate(self.channel.object())
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         let (slots, rank, neighbours) = (self.slots, self.rank, self.neighbours);
-        let arrived = self.channel.incoming().chunks_exact(slots.total() as usize).take(M::SIDES as usize);
+        let arrived =
+            self.channel.object().incoming().chunks_exact(slots.total() as usize).take(M::SIDES as usize);
         let found = arrived
             .enumerate()
             .map(|(side, buffer)| to_side(fill, side).check(neighbours[1 - side], slots, buffer, rank));
@@ -116,7 +119,7 @@ const fn meeting<M: Meeting>(name: &'static str, about: &'static str) -> Benchma
 }
 
 /// Two ranks send to each other at the same time.
-enum PingPing {}
+pub(crate) enum PingPing {}
 
 impl Meeting for PingPing {
     const METHOD: Method = Method {
@@ -134,7 +137,7 @@ impl Meeting for PingPing {
 }
 
 /// Each rank of a periodic chain sends to the right and receives from the left.
-enum SendReceive {}
+pub(crate) enum SendReceive {}
 
 impl Meeting for SendReceive {
     const METHOD: Method = Method {
@@ -151,7 +154,7 @@ impl Meeting for SendReceive {
 }
 
 /// Each rank of a periodic chain exchanges messages with both neighbours.
-enum Exchange {}
+pub(crate) enum Exchange {}
 
 impl Meeting for Exchange {
     const METHOD: Method = Method {
@@ -168,7 +171,7 @@ impl Meeting for Exchange {
     }
 }
 
-const CHAIN: Layout = Layout::Everyone { least: 2 };
+pub(crate) const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")

@@ -25,7 +25,7 @@ pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
-    imb::{ImbBenchmark, ImbClass, ImbGroups, ImbProgram, ImbTable},
+    imb::{ImbBenchmark, ImbClass, ImbGroups, ImbHeader, ImbProgram, ImbTable},
     links::{
         Links, map_so_far,
         summary::{Form as LinksForm, LinksSummary, status as links_status},

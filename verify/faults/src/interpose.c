@@ -15,6 +15,7 @@
  *   way=in|out  of flip: received data (default) or sent data
  *   rank=N      on this rank only                bytes=N   only messages, or blocks of a collective, of this size
  *   nth=N       from the n-th call, from 1       times=N   at most this many times
+ *   worker=1    only in calls of a thread other than the main thread
  *   slot=N of=M the N-th, from 0, of every M matching calls
  *   byte=N      the byte that is flipped, from the start of what the call delivers
  *   end=1       after the call, not instead of it
@@ -31,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define RULES 64
@@ -39,7 +41,7 @@
 
 struct rule {
     char call[40], what[16];
-    long argument, rank, bytes, nth, times, slot, of, byte, out, end;
+    long argument, rank, bytes, nth, times, slot, of, byte, out, end, worker;
     long met, acted;
 };
 
@@ -69,7 +71,7 @@ static void set(struct rule *rule, const char *key, char *value) {
     if (strcmp(key, "way") == 0) { rule->out = strcmp(value, "out") == 0; return; }
     struct { const char *key; long *at; } numbers[] = {
         {"rank", &rule->rank}, {"bytes", &rule->bytes}, {"nth", &rule->nth}, {"times", &rule->times}, {"slot", &rule->slot},
-        {"of", &rule->of}, {"byte", &rule->byte}, {"end", &rule->end},
+        {"of", &rule->of}, {"byte", &rule->byte}, {"end", &rule->end}, {"worker", &rule->worker},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(key, numbers[i].key) == 0) { *numbers[i].at = atol(value); return; }
@@ -115,6 +117,7 @@ static int acts(struct rule *rule, const char *call, long bytes) {
     if (strcmp(rule->call, "*") != 0 && strcmp(rule->call, call) != 0) return 0;
     if (rule->rank != ANY && rule->rank != own_rank) return 0;
     if (rule->bytes != ANY && rule->bytes != bytes) return 0;
+    if (rule->worker && syscall(SYS_gettid) == getpid()) return 0;
     pthread_mutex_lock(&lock);
     long met = rule->met++;
     int now = met % rule->of == rule->slot && met + 1 >= rule->nth && (rule->times == ANY || rule->acted < rule->times);

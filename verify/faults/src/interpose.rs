@@ -55,6 +55,11 @@ impl Rule {
         self.with("slot", slot).with("of", of)
     }
 
+    /// Limits the rule to calls of threads other than the main thread.
+    pub(crate) fn on_workers(self) -> Self {
+        self.with("worker", 1)
+    }
+
     /// Applies the rule to data that the rank sends instead of data that it receives.
     pub(crate) fn given(self) -> Self {
         self.with("way", "out")

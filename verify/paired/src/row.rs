@@ -145,7 +145,7 @@ impl Row {
         Plan {
             sizes: Some(vec![Bytes(self.bytes)]),
             depth: self.depth,
-            threads: Some(Threads { senders: 1, receivers: 1 }),
+            threads: Some(Threads::Each(1)),
             axes: self
                 .options
                 .iter()
@@ -194,6 +194,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
             row("two_pings", LATENCY).with("pattern", "bidirectional"),
             row("one_way", RATE).with("pattern", "unidirectional"),
         ],
+        name if name.ends_with("_mt") => vec![Row::of(bench, name, Shape::Paced, OTHER)],
         // A new benchmark has a loop with its name.
         other => vec![row(other, goal)],
     }
@@ -314,7 +315,8 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "bcast_acked" => {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
         }
-        other => vec![row(other, Shape::Paced)],
+        // Each thread runs the loop of the operation.
+        other => vec![row(other.trim_end_matches("_mt"), Shape::Paced)],
     }
 }
 

@@ -1,7 +1,7 @@
 //! The two sides of a comparison: the open kernel of ombx, and the C loop that makes the same calls.
 
 use ombx_core::{
-    benchmark::{Case, Role},
+    benchmark::{Case, Role, Threads},
     error::Result,
     measure::opened::OpenKernel,
     system::clock::Clock,
@@ -34,7 +34,9 @@ impl<'k> Sides<'k> {
         clock: &'k Clock,
         (role, case, shape): (Role, &Case, Shape),
     ) -> Sides<'k> {
-        Sides { kernel, reference, clock, role, shape, threaded: case.threads.is_some() }
+        // Of threads with partners, the first is the main thread.
+        let threaded = matches!(case.threads, Some(Threads::ByRole { .. }));
+        Sides { kernel, reference, clock, role, shape, threaded }
     }
 
     /// Runs a block of this many iterations. Returns the ticks of each sample; none on a rank that is not timed.

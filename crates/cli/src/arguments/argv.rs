@@ -21,6 +21,14 @@ const OSU: &str = "osu";
 /// The command that replaces the Intel MPI Benchmarks.
 const IMB: &str = "imb";
 
+/// Variable with the number of threads of IMB-MT.
+pub(crate) const THREADS: &str = "OMP_NUM_THREADS";
+
+/// Returns the number of threads of IMB-MT, which `ombx imb` alone reads. It must be the same on every rank, as the command line.
+pub(crate) fn threads() -> Option<OsString> {
+    env::var_os(THREADS).filter(|_| typed().get(1).is_some_and(|word| word == IMB))
+}
+
 pub(crate) fn executable() -> Result<PathBuf> {
     env::current_exe().map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))
 }

@@ -4,12 +4,13 @@ pub(crate) mod arguments;
 mod names;
 mod plan;
 pub(crate) mod suites;
+mod threads;
 
 use ombx_core::{
     benchmark::{Choice, Medium, Registry},
     error::{Error, Result},
 };
-use ombx_results::render::{ImbProgram, ImbTable};
+use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
 
 use self::{
     arguments::{ImbArgs, Iterations, Multi, Switch},
@@ -61,17 +62,21 @@ pub(crate) fn prepare(
     mut args: ImbArgs,
     suite: &'static Suite,
 ) -> Result<(Job, Vec<String>)> {
-    let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
-    args.iter.get_or_insert(iterations);
-    plan::reject(&args, suite)?;
-    let entries = selected(&args, suite)?;
-    let notes = plan::notes(&args, suite, &entries);
-    let sizes = plan::sizes(&args, suite)?;
     let started = detection::launcher();
     let ranks = match &started {
         Some(started) => started.ranks.and_then(|ranks| u32::try_from(ranks).ok()),
         None => Some(args.start.ranks.unwrap_or(2)),
     };
+    match suite.has_threads() {
+        true => threads::reject(&args, ranks)?,
+        false => plan::reject(&args, suite)?,
+    }
+    let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
+    args.iter.get_or_insert(iterations);
+    let entries = selected(&args, suite)?;
+    let mut notes = plan::notes(&args, suite, &entries);
+    notes.extend(suite.has_threads().then(|| threads::notes(&args)).into_iter().flatten());
+    let sizes = plan::sizes(&args, suite)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(2).min(ranks.unwrap_or(2)))?;
     if args.role.relay.is_none() && started.is_none() {
         // Mistakes are reported before notes.
@@ -83,7 +88,10 @@ pub(crate) fn prepare(
     plan::reject_ungrouped(&args, &tables)?;
     let mut parts = Vec::new();
     for (choice, table) in &tables {
-        parts.extend(plan::parts(&args, *choice, table, &sizes, ranks)?);
+        parts.extend(match suite.has_threads() {
+            true => threads::parts(&args, *choice, table, ranks)?,
+            false => plan::parts(&args, *choice, table, &sizes, ranks)?,
+        });
     }
     selection::check_ranks(ranks, &parts)?;
     #[cfg(feature = "io")]
@@ -97,6 +105,11 @@ pub(crate) fn prepare(
     let program = ImbProgram {
         name: suite.name,
         part: suite.part,
+        header: match (suite.has_threads(), args.threads.noheader) {
+            (false, _) => ImbHeader::System,
+            (true, false) => ImbHeader::Title,
+            (true, true) => ImbHeader::Nothing,
+        },
         calling: names::calling(suite),
         sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
         reduced: plan::reduced(&args)?,

@@ -24,7 +24,10 @@ use super::{
     version::{self, Version},
 };
 use crate::{
-    arguments::start::{Bind, Launcher, StartArgs},
+    arguments::{
+        argv,
+        start::{Bind, Launcher, StartArgs},
+    },
     search_path,
 };
 
@@ -278,7 +281,8 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
 fn forward(command: &mut Command) {
     let kept = kept_variables().into_keys().filter(|name| !name.starts_with("OMPI_MCA_"));
     let job = env::var_os(JOB_VARIABLE).map(|_| JOB_VARIABLE.to_owned());
-    for name in kept.chain(job) {
+    let threads = argv::threads().map(|_| argv::THREADS.to_owned());
+    for name in kept.chain(job).chain(threads) {
         command.arg("-x").arg(name);
     }
 }

@@ -26,13 +26,14 @@ const HEAD: u64 = 4096;
 /// ranks must call it.
 pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let (build, words) = (hash_of(&build()), hash_of(&argv::typed()[1..]));
-    let same = [(build, "build of ombx"), (words, "command line")]
+    let threads = hash_of(&argv::threads());
+    let same = [(build, "build of ombx"), (words, "command line"), (threads, argv::THREADS)]
         .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
-    let [build, words] = same;
-    let other = build?.or(words?);
+    let [build, words, threads] = same;
+    let other = build?.or(words?).or(threads?);
     team.agree(other.map_or(Ok(()), |what| {
         Err(Error::fabric(format!(
-            "{} runs another {what} than rank 0: start the same ombx with the same arguments on every rank",
+            "{} runs another {what} than rank 0: start the same ombx with the same arguments and variables on every rank",
             hostname()
         )))
     }))?;

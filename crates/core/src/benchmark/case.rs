@@ -133,7 +133,8 @@ mod tests {
             "collective.gatherv/bytes=65536,imbalance=50%"
         );
         assert_eq!(
-            Case { threads: Some(Threads::default()), axes: vec![], ..case }.key("p2p.latency_mt", false),
+            Case { threads: Some(Threads::ByRole { senders: 1, receivers: 2 }), axes: vec![], ..case }
+                .key("p2p.latency_mt", false),
             "p2p.latency_mt/bytes=65536,threads=1:2"
         );
     }

@@ -3,7 +3,7 @@
 use std::{any::Any, collections::BTreeMap};
 
 use crate::{
-    benchmark::{AxisValue, Role},
+    benchmark::{AxisValue, Distance, Role},
     error::{Error, Result},
     system::environment,
     team::Team,
@@ -25,6 +25,8 @@ pub struct Context<'a> {
     pub children: &'a [Rank],
     /// Number of this thread in its rank, from 0.
     pub thread: u32,
+    /// Threads of this rank that open a kernel each.
+    pub threads: u32,
     /// Maximum bytes of buffers per rank, if the user set a limit.
     pub memory_limit: Option<u64>,
     /// Bytes of the last-level cache, if the user gave them; see [`Cache`](crate::benchmark::cold::Cache).
@@ -45,6 +47,7 @@ impl<'a> Context<'a> {
             peer,
             children: &[],
             thread: 0,
+            threads: 1,
             memory_limit: None,
             cache_bytes: None,
             axes: &[],
@@ -66,11 +69,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the right and the left neighbour in a periodic chain of all ranks; in a pair, both are the peer.
+    /// Returns the right and the left neighbour in a periodic chain of all ranks, at a [`Distance`]; in a pair, both are the peer.
     pub fn neighbours(&self) -> [Rank; 2] {
         let (rank, ranks) = (self.rank().0, self.team.size());
+        let distance = match self.choice() {
+            Distance::Next => 1,
+            Distance::Half => (ranks / 2).max(1),
+        };
         match self.peer == self.rank() {
-            true => [Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks)],
+            true => [Rank((rank + distance) % ranks), Rank((rank + ranks - distance) % ranks)],
             false => [self.peer; 2],
         }
     }
@@ -92,13 +99,14 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Checks that the buffers of a case, `mine` bytes on this rank, fit the memory limit and the memory of every host.
+    /// Checks that the buffers of a case, `mine` bytes of each thread, fit the memory limit and the memory of every host.
     ///
     /// Collective.
     ///
     /// # Errors
     /// [`Error::unsupported`] on every rank, with the rank or host that has too little.
     pub fn afford(&self, mine: u64) -> Result<()> {
+        let mine = mine.saturating_mul(self.threads.into());
         if let Some(limit) = self.memory_limit {
             let excess = || {
                 let rank = self.rank();

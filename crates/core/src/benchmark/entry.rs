@@ -3,7 +3,7 @@
 use std::{fmt, panic::Location};
 
 use crate::{
-    benchmark::{Axis, Case, Layout, Method, Metric, Osu, Preset, Setting, Threading, Threads},
+    benchmark::{Axis, Case, Layout, Method, Metric, Osu, Preset, Setting, ThreadRoles, Threading, Threads},
     error::{Error, Result},
     measure::{
         plan::{Plan, parse_sizes},
@@ -61,6 +61,8 @@ pub struct Benchmark {
     pub repeats: bool,
     /// Thread support that the benchmark needs from the library.
     pub threading: Threading,
+    /// Which threads the ranks have, if the library must let several call it.
+    pub thread_roles: ThreadRoles,
     /// Transport between the ranks.
     pub medium: Medium,
     /// Options with a fixed set of values.
@@ -137,6 +139,7 @@ impl Benchmark {
             grouped: false,
             repeats: true,
             threading: Threading::Single,
+            thread_roles: ThreadRoles::Shared,
             medium: Medium::Mpi,
             axes: &[],
             settings: &[],
@@ -310,7 +313,7 @@ impl Benchmark {
 
     /// Returns the threads of each rank under a plan; `None` for single-threaded benchmarks.
     pub fn threads_of(&self, plan: &Plan) -> Option<Threads> {
-        (self.threading == Threading::Multiple).then(|| plan.threads.unwrap_or_default())
+        (self.threading == Threading::Multiple).then(|| self.thread_roles.threads(plan.threads))
     }
 
     /// Returns the OSU programs that the benchmark replaces.

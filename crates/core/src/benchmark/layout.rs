@@ -82,6 +82,16 @@ crate::axis! {
     }
 }
 
+crate::axis! {
+    /// How far the neighbours of a periodic chain are from a rank
+    pub enum Distance: "distance", IfChosen, default Next {
+        /// One rank
+        Next = "next",
+        /// Half of the ranks: of an even number, both neighbours are the same rank
+        Half = "half",
+    }
+}
+
 /// A layout that is applied to a number of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {

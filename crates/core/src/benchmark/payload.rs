@@ -236,6 +236,13 @@ impl Fill {
         Fill { bytes: self.bytes ^ (group as u64) << 48, ..self }
     }
 
+    /// Returns the pattern of a thread, which has ranks of its own. Thread 0 has the pattern itself.
+    #[must_use]
+    pub const fn of_thread(self, thread: u32) -> Fill {
+        // No message has so many bytes that these bits are set, and a group sets higher ones.
+        Fill { bytes: self.bytes ^ (thread as u64) << 40, ..self }
+    }
+
     /// Returns whether the round number has an odd number of ones in binary: the sequence of Thue and Morse. It has no period, so an
     /// error in every second iteration meets both values.
     pub fn has_odd_parity(self) -> bool {
@@ -299,7 +306,13 @@ mod tests {
         let slots = Slots::new(64, 2);
         let mut buffer = vec![0u8; slots.total() as usize];
         fill(1, 64).write(Rank(0), slots, &mut buffer);
-        let others = [(fill(2, 64), 0), (fill(1, 64), 1), (fill(1, 128), 0), (fill(1, 64).of_group(1), 0)];
+        let others = [
+            (fill(2, 64), 0),
+            (fill(1, 64), 1),
+            (fill(1, 128), 0),
+            (fill(1, 64).of_group(1), 0),
+            (fill(1, 64).of_thread(1), 0),
+        ];
         for (wrong, owner) in others.map(|(wrong, owner)| (wrong, Rank(owner))) {
             assert_ne!(wrong.check(owner, slots, &buffer, Rank(0)), Check::Passed);
         }

@@ -32,7 +32,7 @@ pub struct Plan {
     pub ranks: Option<u32>,
     /// Pairs of ranks; the default of the layout if `None`.
     pub pairs: Option<u32>,
-    /// Threads per rank of multi-threaded benchmarks; [`Threads::default`] if `None`.
+    /// Threads per rank of multi-threaded benchmarks; the default of each if `None`.
     pub threads: Option<Threads>,
     /// What runs on other ranks of the job meanwhile, one after the other; empty if no ranks are kept for a load.
     pub under: Vec<Under>,

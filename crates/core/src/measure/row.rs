@@ -123,8 +123,18 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
 
     let (memory_limit, cache_bytes) = (session.plan.memory_limit, session.plan.cache_bytes);
     let (children, axes, settings) = (&*children, &*case.axes, &session.plan.settings);
-    let context =
-        Context { team, role, peer, children, thread: 0, memory_limit, cache_bytes, axes, settings };
+    let context = Context {
+        team,
+        role,
+        peer,
+        children,
+        thread: 0,
+        threads: 1,
+        memory_limit,
+        cache_bytes,
+        axes,
+        settings,
+    };
     let kernel = match team.agree((factory.open)(&context, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {

@@ -59,10 +59,10 @@ impl<M: Mesh> Pacer<M> {
     }
 }
 
-impl<'t> Pacer<&'t dyn Team> {
-    /// Returns the pacer for [`TeamBarrier`].
-    pub(crate) fn of_team(team: &'t dyn Team) -> Pacer<&'t dyn Team> {
-        Pacer { mesh: team, starts: StartTimes::default(), rounds: Vec::new() }
+impl<M> Pacer<M> {
+    /// Returns a pacer with neither start times nor rounds, as for [`TeamBarrier`].
+    pub(crate) fn with(mesh: M) -> Pacer<M> {
+        Pacer { mesh, starts: StartTimes::default(), rounds: Vec::new() }
     }
 }
 

@@ -29,19 +29,24 @@ const SPREAD_PART: f64 = 0.01;
 const PROBES: usize = 9;
 
 /// The ranks that begin together, seen from this one. It does not depend on the kernel, so that the binary has its code once.
-struct Starters<'t> {
-    team: &'t dyn Team,
+pub(super) struct Starters<'t> {
+    pub(super) team: &'t dyn Team,
     role: Role,
     /// Lowest rank that reads the same clock as this rank.
-    clock_owner: u32,
+    pub(super) clock_owner: u32,
 }
 
 impl<'t> Starters<'t> {
     /// Finds the ranks with the same clock. Collective.
-    fn open(team: &'t dyn Team, clock: &Clock, role: Role) -> Result<Starters<'t>> {
+    pub(super) fn open(team: &'t dyn Team, clock: &Clock, role: Role) -> Result<Starters<'t>> {
         let owners = clock_owners(team, &mesh::clock_name(clock))?;
         let clock_owner = owners.get(team.rank().0 as usize).copied().unwrap_or(team.rank().0);
         Ok(Starters { team, role, clock_owner })
+    }
+
+    /// Returns on rank 0 the minimum time of a sample beside which the spread of the starts is small, in nanoseconds. Collective.
+    pub(super) fn least_sample_ns(&self, clock: &Clock) -> Result<f64> {
+        Ok(LEAST_SAMPLE_NS.max(self.spread_ns(clock)? / SPREAD_PART))
     }
 
     /// Returns on rank 0 how far the starts of the timed ranks are apart after a barrier, in nanoseconds. Collective.
@@ -93,11 +98,7 @@ impl<'t, K: Kernel> PacedPairs<'t, K> {
         case: &Case,
     ) -> Result<PacedPairs<'t, K>> {
         let kernel = cx.agree(K::open(cx, case))?;
-        Ok(PacedPairs {
-            kernel,
-            pacer: Pacer::of_team(team),
-            starters: Starters::open(team, clock, cx.role)?,
-        })
+        Ok(PacedPairs { kernel, pacer: Pacer::with(team), starters: Starters::open(team, clock, cx.role)? })
     }
 }
 
@@ -107,7 +108,7 @@ impl<K: Kernel> OpenKernel for PacedPairs<'_, K> {
     }
 
     fn least_sample_ns(&mut self, clock: &Clock) -> Result<f64> {
-        Ok(LEAST_SAMPLE_NS.max(self.starters.spread_ns(clock)? / SPREAD_PART))
+        self.starters.least_sample_ns(clock)
     }
 
     fn readings(&self, samples: u64) -> u64 {

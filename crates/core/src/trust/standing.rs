@@ -55,22 +55,32 @@ pub fn thread_multiple() -> Mark {
     )
 }
 
-/// Returns the mark of a rank that has more threads than CPUs.
+/// Returns the mark of ranks that have more threads than CPUs: of one rank, or of several on the same CPUs. The ranks of one number of
+/// threads are all ranks; else they are the two of a pair.
 pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
-    let (rank, threads, place) = [threads.senders, threads.receivers]
-        .into_iter()
-        .zip(places)
-        .enumerate()
-        .map(|(rank, (threads, place))| (rank, threads, place))
-        .find(|(_, threads, place)| (place.cpu_numbers().len() as u32) < *threads)?;
-    Some(Mark::invalid(
-        "crowded_threads",
-        "crowded threads",
-        format!(
-            "{threads} threads of rank {rank} poll on CPUs {} of {}: give each thread its own CPU",
-            place.cpus, place.host
-        ),
-    ))
+    let threads_of: Vec<u32> = match threads {
+        Threads::Each(threads) => vec![threads; places.len()],
+        Threads::ByRole { senders, receivers } => vec![senders, receivers],
+    };
+    let ranks = || places.iter().zip(&threads_of).enumerate();
+    ranks().find_map(|(rank, (place, threads))| {
+        let cpus = place.cpu_numbers();
+        let shares = |other: &Place| {
+            other.host == place.host && other.cpu_numbers().iter().all(|cpu| cpus.contains(cpu))
+        };
+        let several = || ranks().filter(|(_, (other, _))| shares(other));
+        let all: u32 = several().map(|(_, (_, threads))| threads).sum();
+        let whose = match (*threads as usize > cpus.len(), all as usize > cpus.len()) {
+            (true, _) => format!("{threads} threads of rank {rank}"),
+            (false, true) => format!("{all} threads of {} ranks", several().count()),
+            (false, false) => return None,
+        };
+        Some(Mark::invalid(
+            "crowded_threads",
+            "crowded threads",
+            format!("{whose} poll on CPUs {} of {}: give each thread its own CPU", place.cpus, place.host),
+        ))
+    })
 }
 
 fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
@@ -189,5 +199,13 @@ mod tests {
         let advice = |text: &str| crowded_threads(&places, threads(text)).unwrap().advice;
         assert!(advice("2:3").starts_with("2 threads of rank 0 poll on CPUs 0"));
         assert!(advice("1:4").starts_with("4 threads of rank 1 poll on CPUs 1-3"));
+        let two = |threads, first, second| {
+            let mark = crowded_threads(&[place("a", first), place(second, "0-3")], Threads::Each(threads));
+            mark.map(|mark| mark.advice)
+        };
+        assert_eq!(two(2, "0-3", "a"), None);
+        assert!(two(3, "0-3", "a").unwrap().starts_with("6 threads of 2 ranks poll on CPUs 0-3"));
+        assert_eq!(two(3, "0-3", "b"), None);
+        assert!(two(5, "0-7", "a").unwrap().starts_with("5 threads of rank 1 poll on CPUs 0-3"));
     }
 }

@@ -28,6 +28,8 @@ pub struct ImbProgram {
     pub name: &'static str,
     /// Name of its part in the first line, such as `MPI-1 part`.
     pub part: &'static str,
+    /// Lines before the first table.
+    pub header: ImbHeader,
     /// Command line.
     pub calling: String,
     /// Smallest and largest message in bytes.
@@ -40,6 +42,17 @@ pub struct ImbProgram {
     pub ranks: Option<u32>,
     /// Benchmarks, in order.
     pub benchmarks: Vec<ImbBenchmark>,
+}
+
+/// Lines before the first table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImbHeader {
+    /// Title, system, command line and benchmarks.
+    System,
+    /// Title of the program with several threads.
+    Title,
+    /// None.
+    Nothing,
 }
 
 /// How the figures of groups of processes that run at the same time are shown.
@@ -96,6 +109,17 @@ impl ImbTable {
     }
 
     fn header(&self, run: &Run) -> String {
+        match self.program.header {
+            ImbHeader::System => self.system(run),
+            ImbHeader::Title => {
+                let rule = format!("#{}\n", "-".repeat(66));
+                format!("{rule}#    {}, {}    \n{rule}#\n", ImbTable::title(), self.program.part)
+            }
+            ImbHeader::Nothing => String::new(),
+        }
+    }
+
+    fn system(&self, run: &Run) -> String {
         let ImbProgram { part, calling, sizes: [least, most], reduced, benchmarks, .. } = &self.program;
         let reduced = match reduced {
             ElementType::Char => "MPI_SIGNED_CHAR",
@@ -144,8 +168,11 @@ impl ImbTable {
     }
 
     /// Returns the lines above the rows of a benchmark.
-    fn heading(&self, table: Table) -> String {
+    fn heading(&self, table: Table, row: &Measurement) -> String {
         let Table { benchmark, ranks, groups } = table;
+        if benchmark.class.has_threads() {
+            return heading_of_threads(benchmark, row);
+        }
         let group = self.is_separate().then_some("Group");
         let titles: Vec<&str> = group.into_iter().chain(benchmark.class.titles().iter().copied()).collect();
         let rule = format!("#{}\n", "-".repeat(WIDTH * titles.len() - 1));
@@ -165,6 +192,20 @@ impl ImbTable {
         }
         text + &line(titles)
     }
+}
+
+/// Returns the lines above the rows of a benchmark of several threads.
+fn heading_of_threads(benchmark: ImbBenchmark, row: &Measurement) -> String {
+    let rule = format!("#{}\n", "-".repeat(77));
+    let threads = row.axes.get("threads").map_or("1", String::as_str);
+    let mut text = format!(
+        "\n{rule}# Benchmarking {}\n# #processes = {} (threads: {threads})\n",
+        benchmark.name, row.ranks
+    );
+    if let Some(depth) = row.depth {
+        text += &format!("# window_size = {depth}\n");
+    }
+    text + &rule + &line(benchmark.class.titles())
 }
 
 /// Returns an empty line and a line with the figures of each group.
@@ -217,7 +258,7 @@ impl Renderer for ImbTable {
         let groups = row.axes.get("groups").and_then(|groups| groups.parse().ok()).unwrap_or(1);
         let table = Table { benchmark, ranks: row.ranks, groups };
         if self.open != Some(table) {
-            out.write_all(self.heading(table).as_bytes())?;
+            out.write_all(self.heading(table, row).as_bytes())?;
             self.open = Some(table);
         }
         let size = row.bytes.map_or_else(String::new, |bytes| format!(" {bytes}"));
@@ -240,6 +281,7 @@ impl Renderer for ImbTable {
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
         match outcome {
+            RunOutcome::Complete if self.program.header != ImbHeader::System => writeln!(out)?,
             RunOutcome::Complete => write!(out, "\n\n# All processes entering MPI_Finalize\n\n")?,
             _ => writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?,
         }

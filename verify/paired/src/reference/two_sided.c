@@ -91,6 +91,26 @@ ANSWERED(ping_threads, MPI_Status status,
          CHECK(MPI_Recv(s.in, s.bytes, MPI_BYTE, s.peer, MPI_ANY_TAG, s.comm, &status));
          CHECK(MPI_Send(s.out, s.bytes, MPI_BYTE, s.peer, status.MPI_TAG, s.comm)))
 
+/* Benchmarks of several threads, here of one. Ranks leave a barrier before each sample. */
+#define BARRIER CHECK(MPI_Barrier(s.team))
+#define TOGETHER(NAME, ACTIVE, PASSIVE)                \
+    AFTER(BARRIER, NAME, , ACTIVE)                     \
+    LOOP(answer_##NAME)                                \
+    {                                                  \
+        const struct setup s = *setup;                 \
+        (void)stamps;                                  \
+        for (long i = 0; i < samples; i++) {           \
+            BARRIER;                                   \
+            for (long k = 0; k < batch; k++) {         \
+                PASSIVE;                               \
+            }                                          \
+        }                                              \
+    }
+
+TOGETHER(pingpong_mt, SEND(s.bytes); RECEIVE(s.bytes), RECEIVE(s.bytes); SEND(s.bytes))
+TOGETHER(bw_mt, SENDS(0); WAIT(s.depth); RECEIVE(0), RECEIVES; WAIT(s.depth); SEND(0))
+TOGETHER(bibw_mt, SWAP, SWAP)
+
 #if MPI_VERSION >= 4
 /* Message with many partitions: message in, message out, acknowledgement in, acknowledgement out. */
 #define PUSH                                 \
@@ -133,6 +153,10 @@ ANSWERED(fan, , FAN(MPI_Irecv, in);
 #define SEND_RECEIVE(...) \
     CHECK(MPI_Sendrecv(s.out, __VA_ARGS__, s.partners[0], TAG, s.in, __VA_ARGS__, s.source, TAG, s.comm, MPI_STATUS_IGNORE))
 #define EXCHANGE(...) START(0, __VA_ARGS__); START(1, __VA_ARGS__); TAKE(0, s.partners[1], __VA_ARGS__); TAKE(1, s.partners[0], __VA_ARGS__); WAIT(2)
+
+TOGETHER(pingping_mt, PING_PING(BYTES), PING_PING(BYTES))
+AFTER(BARRIER, sendrecv_mt, , SEND_RECEIVE(BYTES))
+AFTER(BARRIER, exchange_mt, , EXCHANGE(BYTES))
 
 /* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
 #define SIDES(CALL, BUFFER, SIDE, ...)                                                              \
@@ -181,6 +205,8 @@ const struct row fidelity_two_sided[] = {
     { "halo", fidelity_halo, nothing },
     ROW(pingping_derived), { "sendrecv_derived", fidelity_sendrecv_derived, nothing },
     { "exchange_derived", fidelity_exchange_derived, nothing }, { "halo_derived", fidelity_halo_derived, nothing },
+    ROW(pingpong_mt), ROW(bw_mt), ROW(bibw_mt), ROW(pingping_mt),
+    { "sendrecv_mt", fidelity_sendrecv_mt, nothing }, { "exchange_mt", fidelity_exchange_mt, nothing },
     { "unirandom", fidelity_unirandom, nothing }, { "birandom", fidelity_birandom, nothing },
     { "corandom", fidelity_corandom, nothing }, { "random_ring", fidelity_random_ring, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),

@@ -10,6 +10,7 @@ use ombx_core::{
 
 use ombx_results::render::ImbGroups;
 
+use super::threads::ThreadArgs;
 use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]
@@ -53,7 +54,7 @@ pub(crate) struct ImbArgs {
     /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
     #[arg(long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true, help_heading = "As IMB")]
     pub(crate) off_cache: Option<OffCache>,
-    /// Messages in flight of Uniband and Biband [default: 64]
+    /// Messages in flight of Uniband and Biband, also of IMB-MT [default: 64]
     #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
     pub(crate) window_size: Option<u32>,
     /// Change the root in each iteration [default: off]
@@ -74,6 +75,8 @@ pub(crate) struct ImbArgs {
     /// File with one benchmark per line
     #[arg(long, value_name = "FILE", help_heading = "As IMB")]
     pub(crate) input: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
     #[command(flatten)]
     pub(crate) other: OtherArgs,
     /// Print help

@@ -11,16 +11,9 @@ use crate::arguments::argv;
 /// Returns the text that `ombx imb` without a name prints.
 pub(super) fn programs() -> String {
     let line = |suite: &'static Suite| {
-        let Suite { name, benchmarks, missing, .. } = suite;
+        let Suite { name, benchmarks, .. } = suite;
         let available = benchmarks.iter().filter(|b| matches!(b.counterpart, Counterpart::Tables(_)));
-        match missing {
-            Some(why) => format!("{name:<9} not available in ombx: {why}\n"),
-            None => format!(
-                "{name:<9} {} of {} benchmarks: ombx imb {name} -list\n",
-                available.count(),
-                benchmarks.len()
-            ),
-        }
+        format!("{name:<9} {} of {} benchmarks: ombx imb {name} -list\n", available.count(), benchmarks.len())
     };
     suites::all().map(line).collect()
 }
@@ -54,7 +47,7 @@ pub(super) fn install(directory: &Path) -> Result<String> {
     let failed = |path: &Path, e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
     let program = argv::executable()?;
     fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
-    let names: Vec<&str> = suites::all().filter(|s| s.missing.is_none()).map(|suite| suite.name).collect();
+    let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
     for name in &names {
         let link = directory.join(name);
         match fs::symlink_metadata(&link) {

@@ -34,7 +34,7 @@ const WARM_UP: u64 = 2;
 /// Mode in which each operation is completed by itself.
 const SINGLE: &str = "NON-AGGREGATE";
 /// Operations in flight by default.
-const WINDOW: u32 = 64;
+pub(super) const WINDOW: u32 = 64;
 
 /// Rejects options that ombx does not have.
 pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
@@ -43,6 +43,9 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
     let threads = "-thread_level: these benchmarks start MPI with MPI_THREAD_SINGLE";
+    if let Some(name) = args.threads.given() {
+        return Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out")));
+    }
     let why = [
         (
             args.off_cache.is_some_and(|cache| cache != OffCache::No)
@@ -326,7 +329,7 @@ fn axes(
 }
 
 /// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.
-fn usable(layout: Layout, ranks: u32) -> u32 {
+pub(super) fn usable(layout: Layout, ranks: u32) -> u32 {
     if layout.has_pairs() { ranks / 2 * 2 } else { ranks }
 }
 

@@ -16,8 +16,6 @@ pub(crate) struct Suite {
     /// Name of its part in the first line.
     pub(super) part: &'static str,
     pub(super) benchmarks: &'static [Entry],
-    /// Reason why ombx does not have the whole program.
-    pub(super) missing: Option<&'static str>,
 }
 
 /// A benchmark of IMB.
@@ -269,22 +267,34 @@ const P2P: &[Entry] = &[
     none("SendRecv_Replace", "ombx has no benchmark of MPI_Sendrecv_replace; use IMB-MPI1 Sendrecv"),
 ];
 
+const MT: &[Entry] = &[
+    entry!("PingPongMT", "p2p.pingpong_mt", ImbClass::Threads(1)),
+    entry!("PingPingMT", "p2p.pingping_mt", ImbClass::Threads(1)),
+    entry!("SendRecvMT", "p2p.sendrecv_mt", ImbClass::Threads(2)),
+    entry!("ExchangeMT", "p2p.exchange_mt", ImbClass::Threads(4)),
+    entry!("UniBandMT", "p2p.bw_mt", ImbClass::ThreadRate),
+    entry!("BiBandMT", "p2p.bibw_mt", ImbClass::ThreadRate),
+    entry!("BarrierMT", "collective.barrier_mt", ImbClass::ThreadBarrier),
+    entry!("BcastMT", "collective.bcast_mt", ImbClass::ThreadCollective),
+    entry!("ReduceMT", "collective.reduce_mt", ImbClass::ThreadCollective),
+    entry!("AllReduceMT", "collective.allreduce_mt", ImbClass::ThreadCollective),
+];
+
 static SUITES: [Suite; 7] = [
-    Suite { name: "IMB-MPI1", part: "MPI-1 part", benchmarks: MPI1, missing: None },
-    Suite { name: "IMB-NBC", part: "MPI-NBC part", benchmarks: NBC, missing: None },
-    Suite { name: "IMB-RMA", part: "MPI-RMA part", benchmarks: RMA, missing: None },
-    Suite { name: "IMB-IO", part: "MPI-IO part", benchmarks: IO, missing: None },
-    Suite { name: PEER_TO_PEER, part: "IMB-P2P part", benchmarks: P2P, missing: None },
-    absent("IMB-MT", "collectives by several threads; use ombx run p2p.latency_mt"),
-    Suite { name: "IMB-EXT", part: "MPI-2 part", benchmarks: EXT, missing: None },
+    Suite { name: "IMB-MPI1", part: "MPI-1 part", benchmarks: MPI1 },
+    Suite { name: "IMB-NBC", part: "MPI-NBC part", benchmarks: NBC },
+    Suite { name: "IMB-RMA", part: "MPI-RMA part", benchmarks: RMA },
+    Suite { name: "IMB-IO", part: "MPI-IO part", benchmarks: IO },
+    Suite { name: PEER_TO_PEER, part: "IMB-P2P part", benchmarks: P2P },
+    Suite { name: THREADED, part: "MT part", benchmarks: MT },
+    Suite { name: "IMB-EXT", part: "MPI-2 part", benchmarks: EXT },
 ];
 
 /// The program that runs with all processes only, and has other defaults.
 const PEER_TO_PEER: &str = "IMB-P2P";
 
-const fn absent(name: &'static str, why: &'static str) -> Suite {
-    Suite { name, part: "", benchmarks: &[], missing: Some(why) }
-}
+/// The program with several threads, which has options of its own and a short header.
+const THREADED: &str = "IMB-MT";
 
 /// Returns all programs of IMB.
 pub(super) fn all() -> impl Iterator<Item = &'static Suite> {
@@ -297,19 +307,19 @@ pub(crate) fn find(name: &str) -> Result<&'static Suite> {
         name.eq_ignore_ascii_case(suite.name) || name.eq_ignore_ascii_case(&suite.name["IMB-".len()..])
     };
     let names = || all().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
-    match all().find(is_named) {
-        None => Err(Error::usage(format!("{name} is not a program of IMB: give one of {}", names()))),
-        Some(Suite { name, missing: Some(why), .. }) => {
-            Err(Error::usage(format!("{name} is not available in ombx: {why}")))
-        }
-        Some(suite) => Ok(suite),
-    }
+    let unknown = || Error::usage(format!("{name} is not a program of IMB: give one of {}", names()));
+    all().find(is_named).ok_or_else(unknown)
 }
 
 impl Suite {
     /// Returns whether this is the program that has the defaults of IMB-P2P.
     pub(super) fn is_peer_to_peer(&self) -> bool {
         self.name == PEER_TO_PEER
+    }
+
+    /// Returns whether this is the program with several threads.
+    pub(super) fn has_threads(&self) -> bool {
+        self.name == THREADED
     }
 
     /// Finds a benchmark by its name, in any case.

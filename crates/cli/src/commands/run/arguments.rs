@@ -38,8 +38,9 @@ pub(crate) struct RunArgs {
     /// Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]
     #[arg(long, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured")]
     pub(crate) pairs: Option<u32>,
-    /// Sending and receiving threads per rank of p2p.latency_mt, for example: --threads 2:4 [default: 1:2]
-    #[arg(long, value_name = "S:R", help_heading = "What is measured")]
+    /// Threads per rank of benchmarks with several threads, whose names end in _mt; of p2p.latency_mt also sending and receiving ones,
+    /// for example: --threads 2:4 [default: 2, and 1:2]
+    #[arg(long, value_name = "T|S:R", help_heading = "What is measured")]
     pub(crate) threads: Option<Threads>,
     /// Measure while other ranks of the job repeat this benchmark, with 4K bytes or those after a colon: p2p.bw:64K. A list is measured
     /// one after the other; nothing is no load. With nothing in the list, rows have impact factors

@@ -1,7 +1,7 @@
 //! The plan that the arguments of `ombx run` describe. All mistakes in them are found here.
 
 use ombx_core::{
-    benchmark::{AxisValue, Choice, Initialization, Medium, Threading, cold::Cache},
+    benchmark::{AxisValue, Choice, Initialization, Medium, Threading, Threads, cold::Cache},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify},
@@ -29,6 +29,14 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     }
     if args.threads.is_some() && selection::threading(choices) == Threading::Single {
         return Err(unsupported("threads", choices));
+    }
+    let is_matched =
+        |choice: &&Choice| choice.bench.threads_of(&Plan::default()).is_some_and(Threads::is_one_number);
+    if let (Some(Threads::ByRole { .. }), Some(choice)) = (args.threads, choices.iter().find(is_matched)) {
+        return Err(Error::usage(format!(
+            "--threads: {} has as many threads on every rank: give one number, such as --threads 4",
+            choice.bench.name
+        )));
     }
     if args.window.is_some() && !choices.iter().any(|c| c.bench.streams) {
         return Err(unsupported("window", choices));

@@ -31,6 +31,14 @@ pub enum ImbClass {
     OverlapBarrier,
     /// One time without a bandwidth.
     Atomic,
+    /// Minimum, maximum and mean over threads, and the bandwidth of this many messages of each thread.
+    Threads(u64),
+    /// Mean over threads of the time of a message, and bandwidth and message rate of all of them.
+    ThreadRate,
+    /// Minimum, maximum and mean over threads.
+    ThreadCollective,
+    /// The same without message sizes.
+    ThreadBarrier,
 }
 
 const BYTES: &str = "#bytes";
@@ -58,11 +66,29 @@ impl ImbClass {
             ImbClass::Overlap => &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
             ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
             ImbClass::Atomic => &[BYTES, REPETITIONS, "t[usec]"],
+            ImbClass::Threads(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
+            ImbClass::ThreadRate => &[BYTES, REPETITIONS, T_AVG, MB_PER_S, MSG_PER_S],
+            ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::ThreadBarrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
         }
+    }
+
+    /// Returns whether its figures are those of threads.
+    pub(super) const fn has_threads(self) -> bool {
+        matches!(
+            self,
+            ImbClass::Threads(_)
+                | ImbClass::ThreadRate
+                | ImbClass::ThreadCollective
+                | ImbClass::ThreadBarrier
+        )
     }
 
     /// Returns the cells of a row.
     pub(super) fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
+        if self.has_threads() {
+            return self.cells_of_threads(row);
+        }
         let portions = if self == ImbClass::Divided { u64::from(row.ranks) } else { 1 };
         let bytes = row.bytes.unwrap_or(0) * portions;
         // A window of one-sided operations is one iteration with as many repetitions as operations.
@@ -114,6 +140,42 @@ impl ImbClass {
                 cells.push(microseconds(mean));
                 cells.extend(["pure_us", "compute_us", "overlap_percent"].map(|name| figure(row, name)));
             }
+            ImbClass::Threads(_)
+            | ImbClass::ThreadRate
+            | ImbClass::ThreadCollective
+            | ImbClass::ThreadBarrier => {}
+        }
+        cells
+    }
+
+    /// Returns the cells of a row of several threads. Bytes are those of all threads of a rank.
+    fn cells_of_threads(self, row: &Measurement) -> Vec<String> {
+        let threads: u64 = row.axes.get("threads").and_then(|threads| threads.parse().ok()).unwrap_or(1);
+        let bytes = row.bytes.unwrap_or(0);
+        let timed = row.samples.first().map_or(0, |s| s.elapsed_ns.len() as u64 * s.batch);
+        let mut cells = vec![timed.to_string()];
+        if self.titles()[0] == BYTES {
+            cells.insert(0, (bytes * threads).to_string());
+        }
+        // Figures are times of an iteration: both ways of a ping-pong, and all messages of a window.
+        let (ops, legs) = row.work.map_or((1, 1), |work| (work.ops, work.legs));
+        let partners = threads * u64::from(row.pairs);
+        let messages = if self == ImbClass::ThreadRate { ops / partners } else { legs };
+        let ns = |name: &str| match row.figures.get(name) {
+            Some(Figure::Value(us)) => us * 1e3 / messages as f64,
+            Some(Figure::Unresolved(_)) | None => f64::NAN,
+        };
+        let [least, largest, mean] = ["thread_min_us", "thread_max_us", "thread_mean_us"].map(ns);
+        match self {
+            ImbClass::ThreadRate => cells.extend([
+                microseconds(mean),
+                bandwidth(bytes * partners, largest),
+                format!("{:.0}", (partners as f64 * 1e9 / mean).floor()),
+            ]),
+            _ => cells.extend([least, largest, mean].map(microseconds)),
+        }
+        if let ImbClass::Threads(times) = self {
+            cells.push(bandwidth(times * bytes * threads, largest));
         }
         cells
     }

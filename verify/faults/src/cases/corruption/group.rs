@@ -52,6 +52,8 @@ pub(super) struct Group {
     /// Further options of jobs in which single bytes flip.
     pub(super) effort: String,
     pub(super) given: bool,
+    /// Whether bytes flip in calls of threads other than the main thread only.
+    pub(super) on_workers: bool,
     /// Pairs of ranks that run the same operation at the same time. Bytes flip in the last one.
     pub(super) pairs: u32,
     pub(super) slots: Slots,
@@ -90,6 +92,7 @@ impl Group {
     pub(super) fn rule(&self, flip: Flip) -> Rule {
         let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
         let rule = if flip.given { rule.given() } else { rule };
+        let rule = if self.on_workers { rule.on_workers() } else { rule };
         match self.slots {
             Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
             Slots::Parts => rule.byte(flip.slot * flip.size + flip.byte),

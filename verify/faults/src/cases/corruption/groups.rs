@@ -13,6 +13,7 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
     let axis = |name: &str| row.axes.get(name).map(String::as_str).unwrap_or_default();
     let answered = matches!(axis("sync"), "pscw" | "fence") && row.bench.ends_with("_latency");
     let Some((family, name)) = row.bench.split_once('.') else { return &[] };
+    let name = name.trim_end_matches("_mt");
     let plain = name.trim_end_matches("_persistent").trim_end_matches("_partitioned");
     match (family, plain) {
         ("p2p", "fan_in") => &[0],
@@ -69,6 +70,7 @@ fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group 
         words: words.to_owned(),
         effort: MANY.to_owned(),
         given: false,
+        on_workers: false,
         pairs: 1,
         slots,
         hit: hit.to_vec(),
@@ -82,6 +84,11 @@ impl Group {
     /// Flips sent bytes instead of received ones.
     fn given(self) -> Self {
         Self { given: true, ..self }
+    }
+
+    /// Flips bytes of the second of two threads.
+    fn on_second_thread(self) -> Self {
+        Self { words: format!("{} --threads 2", self.words), on_workers: true, ..self }
     }
 
     /// Measures two groups of two ranks each.
@@ -127,15 +134,16 @@ const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
 /// Returns the groups of all registered benchmarks over MPI that move data.
 pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
     let groups = two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches));
-    groups.chain(files()).collect()
+    groups.chain(threads(benches)).chain(files()).collect()
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
 fn two_sided(benches: &[Bench]) -> [Group; 15] {
     let apart = [ONE_MESSAGE, REQUESTS];
-    let all = benches
-        .iter()
-        .filter(|bench| bench.name.starts_with("p2p.") && !apart.contains(&bench.name.as_str()));
+    let is_other = |bench: &&Bench| {
+        bench.name.starts_with("p2p.") && !apart.contains(&bench.name.as_str()) && !has_threads(bench)
+    };
+    let all = benches.iter().filter(is_other);
     let (links, others): (Vec<&Bench>, Vec<&Bench>) = all.partition(|bench| bench.axis("pattern").is_some());
     let (windows, singles): (Vec<&Bench>, Vec<&Bench>) = others.into_iter().partition(|bench| bench.streams);
     let names = |benches: Vec<&Bench>| benches.iter().map(|bench| bench.name.clone()).collect();
@@ -160,6 +168,31 @@ fn two_sided(benches: &[Bench]) -> [Group; 15] {
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
         group(vec![ONE_MESSAGE.into()], "", Slots::Parts, IN_WINDOW),
         group(vec![REQUESTS.into()], "--rate 1000", Slots::Calls(1), FIRST),
+    ]
+}
+
+/// Returns whether every thread of a rank has a partner thread and buffers of its own.
+fn has_threads(bench: &Bench) -> bool {
+    bench.name.ends_with("_mt") && bench.name != "p2p.latency_mt"
+}
+
+/// Returns the benchmarks of several threads: single messages, windows, collectives with blocks of all ranks, and other collectives.
+fn threads(benches: &[Bench]) -> [Group; 4] {
+    let is_of = |bench: &Bench, family: &str| bench.name.starts_with(family) && has_threads(bench);
+    let names = |holds: &dyn Fn(&Bench) -> bool| {
+        let chosen = benches.iter().filter(|bench| bench.sizes != "0" && holds(bench));
+        chosen.map(|bench| bench.name.clone()).collect::<Vec<String>>()
+    };
+    let is_to_blocks =
+        |bench: &Bench| TO_BLOCKS.iter().any(|start| bench.name["collective.".len()..].starts_with(start));
+    let messages = |streams| names(&move |bench| is_of(bench, "p2p.") && bench.streams == streams);
+    let collectives =
+        |to_blocks| names(&move |bench| is_of(bench, "collective.") && is_to_blocks(bench) == to_blocks);
+    [
+        group(messages(false), "", Slots::Calls(1), FIRST).on_second_thread(),
+        group(messages(true), "", Slots::Calls(WINDOW), IN_WINDOW).on_second_thread(),
+        group(collectives(true), "", Slots::Parts, [0, 1, 1]).on_second_thread(),
+        group(collectives(false), "", Slots::Parts, FIRST).on_second_thread(),
     ]
 }
 

@@ -1,0 +1,303 @@
+//! IMB-MT, the program of IMB with several threads per process: its options and the parts of a run that they give.
+
+use std::env;
+
+use clap::{Args, ValueEnum};
+use ombx_core::{
+    benchmark::{Axis, AxisValue, Choice, Distance, ElementType, Pairing, Threads},
+    error::{Error, Result},
+    measure::{
+        plan::{Effort, Plan},
+        runner::Part,
+    },
+    unit::Bytes,
+};
+use ombx_results::render::{ImbBenchmark, ImbClass};
+
+use super::{
+    arguments::ImbArgs,
+    plan::{WINDOW, usable},
+};
+use crate::arguments::{argv::THREADS, values};
+
+/// Alignment of buffers in bytes.
+const PAGE: u64 = 4096;
+/// Default numbers of elements.
+const COUNTS: [u64; 4] = [1, 2, 4, 8];
+/// Default numbers of timed and untimed iterations.
+const REPEAT: u64 = 1000;
+const WARM_UP: u64 = 100;
+/// Minimum number of samples of a row, and maximum number of iterations of a sample.
+const SAMPLES: u64 = 10;
+const MOST_OF_SAMPLE: u64 = 10_000;
+
+/// Options that IMB-MT alone has.
+#[derive(Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// Numbers of elements of a message of IMB-MT, for example: -count 1,1024 [default: 1,2,4,8]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = "As IMB-MT")]
+    pub(super) count: Vec<u64>,
+    /// Element of messages of IMB-MT [default: int]
+    #[arg(long, value_name = "int|char", value_enum, help_heading = "As IMB-MT")]
+    pub(super) datatype: Option<Datatype>,
+    /// Timed iterations of IMB-MT [default: 1000]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As IMB-MT")]
+    pub(super) repeat: Option<u64>,
+    /// Untimed iterations of IMB-MT [default: 100]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(0..=1 << 32), help_heading = "As IMB-MT")]
+    pub(super) warmup: Option<u64>,
+    /// Distance of the two ranks of a pair of IMB-MT: 1, or 0 for half of the ranks [default: 0]
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As IMB-MT")]
+    pub(super) stride: Option<u32>,
+    /// Print no title of IMB-MT
+    #[arg(long, help_heading = "As IMB-MT")]
+    pub(super) noheader: bool,
+    #[arg(long, hide = true, value_enum)]
+    pub(super) barrier: Option<Barrier>,
+    #[arg(long, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
+    pub(super) malloc_align: Option<u64>,
+    #[arg(long, hide = true, value_enum)]
+    pub(super) malloc_algo: Option<Allocation>,
+    #[arg(long, hide = true)]
+    pub(super) check: Option<String>,
+}
+
+/// IMB-MT's `-datatype`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Datatype {
+    /// MPI_INT
+    Int,
+    /// MPI_CHAR
+    Char,
+}
+
+/// IMB-MT's `-barrier`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Barrier {
+    /// MPI_Barrier
+    On,
+    /// None
+    Off,
+    /// Messages
+    Special,
+}
+
+/// IMB-MT's `-malloc_algo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Allocation {
+    Serial,
+    Continuous,
+    Parallel,
+}
+
+/// Level of thread support, of which `multiple` alone has several threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Multiple,
+    OneThread,
+}
+
+impl Datatype {
+    fn element(self) -> ElementType {
+        match self {
+            Datatype::Int => ElementType::Int32,
+            Datatype::Char => ElementType::Char,
+        }
+    }
+}
+
+impl ThreadArgs {
+    /// Returns the name of an option that is given; `None` if none is.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("-count", !self.count.is_empty()),
+            ("-datatype", self.datatype.is_some()),
+            ("-repeat", self.repeat.is_some()),
+            ("-warmup", self.warmup.is_some()),
+            ("-stride", self.stride.is_some()),
+            ("-noheader", self.noheader),
+            ("-barrier", self.barrier.is_some()),
+            ("-malloc_align", self.malloc_align.is_some()),
+            ("-malloc_algo", self.malloc_algo.is_some()),
+            ("-check", self.check.is_some()),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
+    }
+}
+
+/// Rejects options that IMB-MT or ombx does not have.
+pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
+    let other = &args.other;
+    let of_others = [
+        ("-npmin", args.npmin.is_some()),
+        ("-iter", args.iter.is_some()),
+        ("-msglog", args.msglog.is_some()),
+        ("-msglen", args.msglen.is_some()),
+        ("-msgsize", !args.msgsize.is_empty()),
+        ("-zero_size", args.zero_size.is_some()),
+        ("-off_cache", args.off_cache.is_some()),
+        ("-root_shift", args.root_shift.is_some()),
+        ("-multi", args.multi.is_some()),
+        ("-warm_up", args.warm_up.is_some()),
+        ("-map", other.map.is_some()),
+        ("-data_type", other.data_type.is_some()),
+        ("-red_data_type", other.red_data_type.is_some()),
+        ("-contig_type", other.contig_type.is_some()),
+        ("-iter_policy", other.iter_policy.is_some()),
+        ("-time", other.time.is_some()),
+        ("-sync", other.sync.is_some()),
+        ("-imb_barrier", other.imb_barrier.is_some()),
+        ("-msg_pause", other.msg_pause.is_some()),
+        ("-pause", other.pause.is_some()),
+        ("-msgwr", other.msgwr.is_some()),
+        ("-msgrd", other.msgrd.is_some()),
+        ("--directory", args.directory.is_some()),
+    ];
+    if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
+        return Err(Error::usage(format!(
+            "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations -repeat and -warmup"
+        )));
+    }
+    level(args)?;
+    far(args, ranks)?;
+    match args.threads.malloc_align.filter(|align| !PAGE.is_multiple_of(*align)) {
+        Some(align) => Err(Error::usage(format!(
+            "-malloc_align {align}: buffers are aligned to {PAGE} bytes; give a divisor of it"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns differences from IMB-MT that the user should know.
+pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
+    let ThreadArgs { barrier, malloc_align, malloc_algo, check, .. } = &args.threads;
+    let mut notes = Vec::new();
+    if barrier.is_some_and(|barrier| barrier != Barrier::On) {
+        notes.push("-barrier has no effect: all threads leave a barrier before each sample".to_owned());
+    }
+    if malloc_align.is_some() || malloc_algo.is_some() {
+        notes.push(
+            "-malloc_align and -malloc_algo have no effect: the buffers of a thread begin at pages, which it touches first"
+                .to_owned(),
+        );
+    }
+    if check.is_some() {
+        notes.push("-check has no effect: every run verifies its data".to_owned());
+    }
+    let is_one = level(args).is_ok_and(|level| level == Level::OneThread);
+    if is_one && env::var_os(THREADS).is_some_and(|number| number != "1") {
+        notes.push(format!("one thread per process: add -thread_level multiple to have {THREADS} threads"));
+    }
+    notes
+}
+
+fn level(args: &ImbArgs) -> Result<Level> {
+    match args.other.thread_level.as_deref().unwrap_or("single") {
+        "multiple" => Ok(Level::Multiple),
+        "single" | "funneled" | "serialized" => Ok(Level::OneThread),
+        other => Err(Error::usage(format!(
+            "-thread_level {other}: give single, funneled, serialized or multiple; ombx initialises MPI itself"
+        ))),
+    }
+}
+
+/// Returns the threads of each process. Only `-thread_level multiple` has several, as many as the variable says.
+fn threads(args: &ImbArgs) -> Result<Threads> {
+    match (level(args)?, env::var(THREADS)) {
+        (Level::OneThread, _) | (Level::Multiple, Err(_)) => Ok(Threads::Each(1)),
+        (Level::Multiple, Ok(text)) => of_variable(&text),
+    }
+}
+
+/// Reads the number of threads of the first level of nested parallel regions.
+fn of_variable(text: &str) -> Result<Threads> {
+    let first = text.split(',').next().unwrap_or_default().trim();
+    let threads = first.parse::<Threads>().ok().filter(|threads| threads.is_one_number());
+    threads.ok_or_else(|| {
+        Error::usage(format!("{THREADS} is {text:?}: set it to a number of threads from 1 to 64"))
+    })
+}
+
+/// Returns whether the ranks of a pair are half of all ranks apart; otherwise they are neighbours.
+fn far(args: &ImbArgs, ranks: Option<u32>) -> Result<bool> {
+    match (args.threads.stride.unwrap_or(0), ranks) {
+        (0, _) => Ok(true),
+        (stride, Some(ranks)) if stride == ranks / 2 => Ok(true),
+        (1, _) => Ok(false),
+        _ => Err(Error::usage(
+            "-stride: ombx has pairs of neighbours and of ranks that are half of all ranks apart; give 1 or 0",
+        )),
+    }
+}
+
+/// Returns the message sizes.
+fn sizes(args: &ImbArgs) -> Vec<Bytes> {
+    let ThreadArgs { count, datatype, .. } = &args.threads;
+    let counts = if count.is_empty() { &COUNTS[..] } else { count };
+    let width = datatype.unwrap_or(Datatype::Int).element().width();
+    counts.iter().map(|count| Bytes(count * width)).collect()
+}
+
+/// Returns the iterations of a sample: so many that a row has ten samples or more, and exactly the repetitions.
+fn batch(repeat: u64) -> u64 {
+    (1..=(repeat / SAMPLES).min(MOST_OF_SAMPLE))
+        .rev()
+        .find(|batch| repeat.is_multiple_of(*batch))
+        .unwrap_or(1)
+}
+
+/// Returns the part of a benchmark, which runs with all processes only.
+pub(super) fn parts(
+    args: &ImbArgs,
+    choice: Choice,
+    table: &ImbBenchmark,
+    ranks: Option<u32>,
+) -> Result<Vec<Part>> {
+    let (bench, own) = (choice.bench, &args.threads);
+    let ranks_used = ranks.map(|ranks| usable(bench.layout, ranks));
+    let is_far = far(args, ranks)?;
+    let chosen = |axis: &&'static Axis| match axis.name {
+        name if name == Pairing::AXIS.name && !is_far => Some((name, Pairing::Adjacent.name())),
+        name if name == Distance::AXIS.name && is_far => Some((name, Distance::Half.name())),
+        name if name == ElementType::AXIS.name => {
+            Some((name, own.datatype.unwrap_or(Datatype::Int).element().name()))
+        }
+        _ => None,
+    };
+    let axes = bench.axes.iter().filter_map(chosen).map(|(name, value)| (name.to_owned(), vec![value]));
+    let repeat = own.repeat.unwrap_or(REPEAT);
+    let is_collective = matches!(table.class, ImbClass::ThreadCollective | ImbClass::ThreadBarrier);
+    let plan = Plan {
+        sizes: bench.sized.then(|| sizes(args)),
+        depth: args.window_size.unwrap_or(WINDOW),
+        threads: Some(threads(args)?),
+        ranks: ranks_used,
+        pairs: ranks_used.filter(|_| bench.layout.has_pairs()).map(|ranks| ranks / 2),
+        memory_limit: args.mem,
+        effort: Effort::Fixed { iterations: repeat, warmup: own.warmup.unwrap_or(WARM_UP) },
+        // A sample of a collective is one iteration.
+        batch: (!is_collective).then(|| batch(repeat)),
+        axes: axes.collect(),
+        ..Plan::default()
+    };
+    Ok(vec![Part { choices: vec![choice], plan }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_make_up_the_repetitions() {
+        assert_eq!([1, 10, 100, 1000, 997, 1 << 32].map(batch), [1, 1, 10, 100, 1, 8192]);
+    }
+
+    #[test]
+    fn the_first_number_of_threads_counts() {
+        assert_eq!(of_variable("4").unwrap(), Threads::Each(4));
+        assert_eq!(of_variable(" 2,3").unwrap(), Threads::Each(2));
+        for text in ["", "0", "x", "1:2", "65"] {
+            assert!(of_variable(text).unwrap_err().to_string().contains("OMP_NUM_THREADS"), "{text}");
+        }
+    }
+}
