@@ -1,7 +1,6 @@
 //! Modes of a collective operation: blocking, nonblocking and persistent.
 
-use crate::overlap;
-use ombx_core::{benchmark::Method, error::Result};
+use ombx_core::{benchmark::Method, error::Result, measure::overlap};
 use ombx_mpi::collective::{Call, Operation};
 
 /// Calls of the library in one iteration.

@@ -5,4 +5,5 @@ pub(crate) mod constants;
 pub(crate) mod datatype;
 pub(crate) mod derived;
 pub(crate) mod error;
+pub(crate) mod request;
 pub(crate) mod session;

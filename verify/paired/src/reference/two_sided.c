@@ -128,6 +128,8 @@ ANSWERED(fan, , FAN(MPI_Irecv, in);
 CHAINED(pingping, , PING_PING)
 ANSWERED(pingping, , PING_PING)
 
+CHAINED(sendrecv_replace, , CHECK(MPI_Sendrecv_replace(s.in, s.bytes, MPI_BYTE, s.partners[0], TAG, s.source, TAG, s.comm,
+                                                       MPI_STATUS_IGNORE)))
 CHAINED(sendrecv, , CHECK(MPI_Sendrecv(s.out, s.bytes, MPI_BYTE, s.partners[0], TAG, s.in, s.bytes, MPI_BYTE, s.source, TAG,
                                  s.comm, MPI_STATUS_IGNORE)))
 CHAINED(exchange, , EXCHANGE)
@@ -165,7 +167,8 @@ DRAWN(random_ring, FROM(0, step[1]); FROM(1, step[0]); TO(0, step[0]); TO(1, ste
 
 const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
-    { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
+    { "sendrecv", fidelity_sendrecv, nothing }, { "sendrecv_replace", fidelity_sendrecv_replace, nothing },
+    { "exchange", fidelity_exchange, nothing },
     { "halo", fidelity_halo, nothing },
     { "unirandom", fidelity_unirandom, nothing }, { "birandom", fidelity_birandom, nothing },
     { "corandom", fidelity_corandom, nothing }, { "random_ring", fidelity_random_ring, nothing },
