@@ -3,6 +3,7 @@
  *   allreduce       flips a bit of results of at least 64 bytes of MPI_Allreduce on the last rank
  *   file_write      flips a bit of writes of at least 64 bytes in MPI_File_write on the last rank
  *   file_read       the same of reads in MPI_File_read
+ *   file_write_shared, file_read_shared   the same in calls at a shared pointer
  *   delay           makes each MPI_Send 200 us longer
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
@@ -45,21 +46,23 @@ static int is_last(void) {
     return rank == ranks - 1;
 }
 
-int MPI_File_write(MPI_File file, const void *from, int count, MPI_Datatype type, MPI_Status *status) {
-    static unsigned char changed[1 << 20];
-    if (count < LEAST || count > (int)sizeof changed || !is_last() || !spoils("file_write")) {
-        return PMPI_File_write(file, from, count, type, status);
+#define FILES(name) \
+    int MPI_File_write##name(MPI_File file, const void *from, int count, MPI_Datatype type, MPI_Status *status) { \
+        static unsigned char changed[1 << 20]; \
+        if (count < LEAST || count > (int)sizeof changed || !is_last() || !spoils("file_write" #name)) { \
+            return PMPI_File_write##name(file, from, count, type, status); \
+        } \
+        memcpy(changed, from, (size_t)count); \
+        changed[FLIPPED] ^= 0x10; \
+        return PMPI_File_write##name(file, changed, count, type, status); \
+    } \
+    int MPI_File_read##name(MPI_File file, void *to, int count, MPI_Datatype type, MPI_Status *status) { \
+        int code = PMPI_File_read##name(file, to, count, type, status); \
+        if (count >= LEAST && is_last() && spoils("file_read" #name)) ((unsigned char *)to)[FLIPPED] ^= 0x10; \
+        return code; \
     }
-    memcpy(changed, from, (size_t)count);
-    changed[FLIPPED] ^= 0x10;
-    return PMPI_File_write(file, changed, count, type, status);
-}
-
-int MPI_File_read(MPI_File file, void *to, int count, MPI_Datatype type, MPI_Status *status) {
-    int code = PMPI_File_read(file, to, count, type, status);
-    if (count >= LEAST && is_last() && spoils("file_read")) ((unsigned char *)to)[FLIPPED] ^= 0x10;
-    return code;
-}
+FILES()
+FILES(_shared)
 
 static long now_ns(void) {
     struct timespec now;

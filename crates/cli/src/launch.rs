@@ -64,6 +64,8 @@ use self::{
     supervision::Supervision,
     timeline::{Phase, Timeline},
 };
+#[cfg(feature = "io")]
+use crate::job::directory::FilesOfJob;
 use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, RankKind, Work, time_limit},
@@ -88,6 +90,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     #[cfg(feature = "sockets")]
     let reserved = served::reserve(&job.start)?;
     let mut output = Output::open(job)?;
+    #[cfg(feature = "io")]
+    let files = FilesOfJob::of(job);
     let limit = time_limit::of_job(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
     // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
@@ -138,6 +142,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             if let Some(ssh) = &job.start.ssh {
                 command.env("OMBX_SSH", ssh);
             }
+            #[cfg(feature = "io")]
+            files.name(&mut command);
             if job.output.verbose {
                 stderr_line!("ombx: starting {command:?}");
             }

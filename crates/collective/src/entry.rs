@@ -11,7 +11,11 @@ use ombx_core::{
         reduction,
     },
     error::Result,
-    measure::{plan::Plan, session::Session},
+    measure::{
+        overlap::{self, Computation, Overlappable, TestCalls},
+        plan::Plan,
+        session::Session,
+    },
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced, paced_threads::One},
 };
 use ombx_mpi::{
@@ -23,7 +27,6 @@ use crate::{
     broadcast::{run_bcast, tree::Algorithm},
     kernel::{Collective, InPlace},
     mode::{Blocking, Mode, Nonblocking, Persistent},
-    overlap::{self, Computation, Overlappable, TestCalls},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.

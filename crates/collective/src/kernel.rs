@@ -2,14 +2,14 @@
 
 use std::{marker::PhantomData, time::Duration};
 
-use crate::overlap;
 use ombx_core::{
     benchmark::{
         BusTraffic, Case, Compute, Context, ElementType, Kernel, Method, Metric, Root, Work,
-        cold::{self, Cold, Copies, Movable},
+        cold::{self, Copies, Movable},
         payload::{Blocks, Check, Fill},
     },
     error::Result,
+    measure::overlap::Overlappable,
     unit::Rank,
 };
 use ombx_mpi::{
@@ -120,22 +120,7 @@ impl<C: Call, M: Mode> Movable for Collective<C, M> {
     }
 }
 
-impl<N: overlap::Overlappable + Movable> overlap::Overlappable for Cold<N> {
-    type Computation = N::Computation;
-
-    fn computation(&self, time: Duration) -> N::Computation {
-        self.kernel.computation(time)
-    }
-
-    #[inline(always)]
-    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
-        self.kernel.overlapped(tests, slice)?;
-        self.advance();
-        Ok(())
-    }
-}
-
-impl<C: Call> overlap::Overlappable for Collective<C, Nonblocking> {
+impl<C: Call> Overlappable for Collective<C, Nonblocking> {
     type Computation = Compute;
 
     fn computation(&self, time: Duration) -> Compute {

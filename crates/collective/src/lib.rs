@@ -1,9 +1,8 @@
 //! Collective MPI benchmarks: each operation in a blocking, a nonblocking and a persistent mode.
 //!
 //! [`operations`] is the table of operations; each line registers three benchmarks. [`kernel`] combines an operation with a
-//! [`mode`], [`content`] computes the expected data, and [`overlap`] measures overlap with computation. [`broadcast`] has
-//! other ways to time a broadcast, `collective.reduce_local` communicates with no rank, and
-//! `collective.init` is the time that MPI takes to start. `ombx_mpi::collective` calls MPI.
+//! [`mode`], and [`content`] computes the expected data. [`broadcast`] has other ways to time a broadcast,
+//! `collective.reduce_local` communicates with no rank, and `collective.init` is the time that MPI takes to start. `ombx_mpi::collective` calls MPI.
 //!
 //! The benchmarks are registered in every program that names this crate:
 //!
@@ -31,4 +30,3 @@ pub mod kernel;
 mod local;
 pub mod mode;
 pub mod operations;
-pub mod overlap;

@@ -1,9 +1,9 @@
 //! Modes of a collective operation: blocking, nonblocking and persistent.
 
-use crate::overlap;
 use ombx_core::{
     benchmark::{Context, Method},
     error::Result,
+    measure::overlap,
 };
 use ombx_mpi::collective::{Call, Operation, Requests};
 

@@ -6,6 +6,7 @@ pub mod engine;
 pub mod intervals;
 mod load;
 pub mod opened;
+pub mod overlap;
 pub mod phases;
 pub mod plan;
 mod ranks;

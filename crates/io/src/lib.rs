@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`mod@write`] | `io.write`: blocks that every rank writes |
 //! | [`mod@read`] | `io.read`: blocks that every rank reads |
-//! | [`options`] | the choices of both, and the directory of their files |
+//! | [`mod@started`] | `io.iwrite` and `io.iread`: blocks that every rank starts to write or read, and their overlap with computation |
+//! | [`mod@open`] | `io.open`: a file that every rank opens and closes |
+//! | [`options`] | choices of all of them, and the directory of their files |
 //!
 //! The first iteration of a sample begins at the start of the file, so that the file of a case has as many bytes as one iteration
 //! moves: ranks x operations in flight x bytes of a block.
@@ -42,6 +44,11 @@
 //! }
 //! ```
 
+mod blocks;
+pub mod open;
 pub mod options;
 pub mod read;
+pub mod started;
+mod sync;
+mod unordered;
 pub mod write;

@@ -6,7 +6,7 @@ use ombx_core::benchmark::payload::Slots;
 use ombx_core::{
     benchmark::{Axis, Benchmark, Case, Context, Layout, Setting, Work},
     error::{Error, Result},
-    measure::plan::Plan,
+    measure::{overlap::TestCalls, plan::Plan},
 };
 use ombx_mpi::file::{File, FileOptions, Files, Pointer};
 
@@ -29,6 +29,8 @@ ombx_core::axis! {
         Independent = "independent",
         /// All ranks together, by calls such as MPI_File_write_all
         Collective = "collective",
+        /// All ranks together, by a pair of calls such as MPI_File_write_all_begin and MPI_File_write_all_end
+        Split = "split",
     }
 }
 
@@ -44,7 +46,7 @@ ombx_core::axis! {
     }
 }
 
-const SETTINGS: &[&Setting] = &[&DIRECTORY];
+pub(crate) const SETTINGS: &[&Setting] = &[&DIRECTORY];
 /// Default sizes of blocks.
 const SIZES: &str = "4K..16M:x16";
 
@@ -55,26 +57,62 @@ pub(crate) const fn of_files(entry: Benchmark, axes: &'static [&'static Axis]) -
         .sizes(SIZES)
         .axes(axes)
         .settings(SETTINGS)
-        .made_of(|_, _| 1, check_case)
+        .made_of(|_, _| 1, check_blocking)
 }
 
-/// Returns an error with the reason if a combination of values does not exist.
+/// Returns an error with the reason if a combination of values does not exist for calls that block.
+fn check_blocking(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    match case.choice() {
+        Access::Split => {
+            Err("--access split is for io.iwrite and io.iread: choose --access independent or collective"
+                .into())
+        }
+        Access::Independent | Access::Collective => check_case(case, plan),
+    }
+}
+
+/// Returns an error with the reason if a combination of values does not exist for calls that start an access.
+pub(crate) fn check_started(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    let why = match (case.choice(), case.choice(), case.choice::<TestCalls>()) {
+        (Pointer::Shared, Access::Collective, _) => {
+            "MPI has no nonblocking collective access at a shared pointer: choose --access split"
+        }
+        (_, Access::Split, TestCalls::One | TestCalls::Ten | TestCalls::Hundred | TestCalls::Thousand) => {
+            "--access split has no request to be tested: leave out --tests, or choose another access"
+        }
+        _ if case.choice::<FileSync>() == FileSync::End => {
+            "an iteration has one block: choose --file-sync each or never"
+        }
+        _ => return check_case(case, plan),
+    };
+    Err(why.into())
+}
+
 fn check_case(case: &Case, _: &Plan) -> std::result::Result<(), String> {
-    match (case.choice::<Files>(), case.choice::<Access>()) {
-        (Files::Own, Access::Collective) => {
+    match (case.choice::<Files>(), case.choice::<Access>(), case.choice::<Pointer>()) {
+        (Files::Own, Access::Collective | Access::Split, _) => {
             Err("--files own has one rank in each file: choose --access independent, or --files one".into())
+        }
+        (Files::Own, _, Pointer::Shared) => {
+            Err("--files own has no pointer that ranks share: choose --files one, or another --pointer"
+                .into())
         }
         _ => Ok(()),
     }
 }
 
+/// Returns the directory of files.
+pub(crate) fn directory<'c>(cx: &Context<'c>) -> Result<&'c Path> {
+    let directory = cx.settings.get(DIRECTORY.name);
+    directory.map(Path::new).ok_or_else(|| Error::unsupported("needs --directory DIR"))
+}
+
 /// Opens the file of a case. Collective.
 pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<(File, Slots)> {
-    let directory = cx.settings.get(DIRECTORY.name);
-    let directory = directory.ok_or_else(|| Error::unsupported("needs --directory DIR"))?;
+    let directory = directory(cx)?;
     let slots = Slots::new(case.bytes.0, case.depth);
     let (files, pointer) = (case.choice::<Files>(), case.choice::<Pointer>());
-    Ok((File::open(cx, FileOptions { directory: Path::new(directory), files, pointer, slots })?, slots))
+    Ok((File::open(cx, FileOptions { directory, files, pointer, slots })?, slots))
 }
 
 /// Returns the work of an iteration: as many blocks of every rank as are in flight.

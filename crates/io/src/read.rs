@@ -5,19 +5,21 @@ use std::marker::PhantomData;
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, Kernel, Method, Metric, Work,
-        payload::{Check, Fill, Slots},
+        payload::{Check, Fill},
     },
     error::Result,
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
-    unit::Rank,
 };
 use ombx_mpi::{
     Mesh,
-    file::{Call, File, Files, Pointer, Read, ReadAll, ReadAt, ReadAtAll},
+    file::{Call, Files, Pointer, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared},
 };
 
-use crate::options::{self, Access};
+use crate::{
+    blocks::Blocks,
+    options::{self, Access},
+};
 
 ombx_core::inventory::submit! {
     options::of_files(
@@ -28,11 +30,11 @@ ombx_core::inventory::submit! {
 }
 
 const METHOD: Method = Method {
-    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, and with --access collective \
-            MPI_File_read_all or MPI_File_read_at_all. Data that the system keeps in memory is not read from the storage device again",
+    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, with --pointer shared \
+            MPI_File_read_shared, and with --access collective MPI_File_read_all, MPI_File_read_at_all or MPI_File_read_ordered. Data that the system keeps in memory is not read from the storage device again",
     untimed: "creating and writing the file; moving the pointer to the start of the file and synchronising the ranks before each sample; \
               checking",
-    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl, which read on from where the \
+    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl and shared, which read on from where the \
            repetition before has ended",
 };
 
@@ -44,15 +46,17 @@ fn run(session: &mut Session<'_>) -> Result<()> {
             (Pointer::Individual, Access::Collective) => run_paced::<Reading<ReadAll>, Mesh>(session),
             (Pointer::Explicit, Access::Independent) => run_paced::<Reading<ReadAt>, Mesh>(session),
             (Pointer::Explicit, Access::Collective) => run_paced::<Reading<ReadAtAll>, Mesh>(session),
+            (Pointer::Shared, Access::Independent) => run_paced::<Reading<ReadShared>, Mesh>(session),
+            (Pointer::Shared, Access::Collective) => run_paced::<Reading<ReadOrdered>, Mesh>(session),
+            // Such calls start an access. Cases with them do not exist.
+            (_, Access::Split) => Ok(()),
         })
     })
 }
 
 /// Reads of a rank by call `C`.
 struct Reading<C> {
-    file: File,
-    slots: Slots,
-    rank: Rank,
+    blocks: Blocks,
     call: PhantomData<C>,
 }
 
@@ -65,27 +69,23 @@ impl<C: Call> Kernel for Reading<C> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let (file, slots) = options::open(cx, case)?;
-        Ok(Reading { rank: cx.rank(), file, slots, call: PhantomData })
+        Ok(Reading { blocks: Blocks::open(cx, case, C::ORDER)?, call: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        fill.write(self.rank, self.slots, self.file.outgoing());
-        self.file.write_all()?;
-        fill.poison(self.rank, self.slots, self.file.incoming());
-        Ok(())
+        self.blocks.fill_reads(fill)
     }
 
     fn rewind(&mut self) -> Result<()> {
-        self.file.rewind()
+        self.blocks.file.rewind()
     }
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
-        C::call(&self.file, 0)
+        C::call(&self.blocks.file, 0)
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(fill.check(self.rank, self.slots, self.file.incoming(), self.rank))
+        self.blocks.check_reads(fill)
     }
 }

@@ -5,19 +5,22 @@ use std::marker::PhantomData;
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, Kernel, Method, Metric, Work,
-        payload::{Check, Fill, Slots},
+        payload::{Check, Fill},
     },
     error::Result,
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
-    unit::Rank,
 };
 use ombx_mpi::{
     Mesh,
-    file::{Call, File, Files, Pointer, Write, WriteAll, WriteAt, WriteAtAll},
+    file::{Call, Files, Pointer, Write, WriteAll, WriteAt, WriteAtAll, WriteOrdered, WriteShared},
 };
 
-use crate::options::{self, Access, FileSync};
+use crate::{
+    blocks::Blocks,
+    options::{self, Access, FileSync},
+    sync::{Completion, Synced, Unsynced},
+};
 
 ombx_core::inventory::submit! {
     options::of_files(
@@ -30,11 +33,11 @@ ombx_core::inventory::submit! {
 
 const METHOD: Method = Method {
     timed: "writes of every rank, each from a buffer of its own, and MPI_File_sync after each or after the last, unless --file-sync \
-            never. The call is MPI_File_write, with --pointer explicit MPI_File_write_at, and with --access collective \
-            MPI_File_write_all or MPI_File_write_at_all",
+            never. The call is MPI_File_write, with --pointer explicit MPI_File_write_at, with --pointer shared MPI_File_write_shared, \
+            and with --access collective MPI_File_write_all, MPI_File_write_at_all or MPI_File_write_ordered",
     untimed: "creating the file; moving the pointer to the start of the file and synchronising the ranks before each sample; reading back \
               what another rank has written, and checking it",
-    like: "S_Write_indv, P_Write_indv, P_Write_priv, C_Write_indv of IMB-IO and the same with expl. IMB adds to the end of the file in \
+    like: "S_Write_indv, P_Write_indv, P_Write_priv, C_Write_indv of IMB-IO and the same with expl and shared. IMB adds to the end of the file in \
            each repetition, and synchronises the file twice with a barrier in between",
 };
 
@@ -46,6 +49,10 @@ fn run(session: &mut Session<'_>) -> Result<()> {
             (Pointer::Individual, Access::Collective) => synced::<WriteAll>(session),
             (Pointer::Explicit, Access::Independent) => synced::<WriteAt>(session),
             (Pointer::Explicit, Access::Collective) => synced::<WriteAtAll>(session),
+            (Pointer::Shared, Access::Independent) => synced::<WriteShared>(session),
+            (Pointer::Shared, Access::Collective) => synced::<WriteOrdered>(session),
+            // Such calls start an access. Cases with them do not exist.
+            (_, Access::Split) => Ok(()),
         })
     })
 }
@@ -57,38 +64,9 @@ fn synced<C: Call>(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// What follows the writes of an iteration.
-trait Completion: 'static {
-    fn complete(file: &File) -> Result<()>;
-}
-
-/// `MPI_File_sync`.
-enum Synced {}
-
-/// Nothing.
-enum Unsynced {}
-
-impl Completion for Synced {
-    #[inline(always)]
-    fn complete(file: &File) -> Result<()> {
-        file.sync()
-    }
-}
-
-impl Completion for Unsynced {
-    #[inline(always)]
-    fn complete(_: &File) -> Result<()> {
-        Ok(())
-    }
-}
-
 /// Writes of a rank by call `C`, which `S` completes.
 struct Writing<C, S> {
-    file: File,
-    slots: Slots,
-    rank: Rank,
-    /// Rank whose blocks this rank reads back.
-    writer: Rank,
+    blocks: Blocks,
     types: PhantomData<(C, S)>,
 }
 
@@ -101,30 +79,27 @@ impl<C: Call, S: Completion> Kernel for Writing<C, S> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let (file, slots) = options::open(cx, case)?;
-        Ok(Writing { rank: cx.rank(), writer: file.neighbour(cx.team), file, slots, types: PhantomData })
+        Ok(Writing { blocks: Blocks::open(cx, case, C::ORDER)?, types: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        fill.write(self.rank, self.slots, self.file.outgoing());
+        self.blocks.fill_writes(fill);
         Ok(())
     }
 
     fn rewind(&mut self) -> Result<()> {
-        self.file.rewind()
+        self.blocks.file.rewind()
     }
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
-        for block in 0..self.slots.count {
-            C::call(&self.file, block)?;
+        for block in 0..self.blocks.slots.count {
+            C::call(&self.blocks.file, block)?;
         }
-        S::complete(&self.file)
+        S::complete(&self.blocks.file)
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        fill.poison(self.writer, self.slots, self.file.incoming());
-        self.file.read_back()?;
-        Ok(fill.check(self.writer, self.slots, self.file.incoming(), self.rank))
+        self.blocks.check_writes(fill)
     }
 }

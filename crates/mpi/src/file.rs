@@ -2,11 +2,24 @@
 
 mod call;
 mod handle;
+mod named;
+mod opening;
+mod started;
 mod view;
 
 pub use self::{
-    call::{Call, Direction, Read, ReadAll, ReadAt, ReadAtAll, Write, WriteAll, WriteAt, WriteAtAll},
+    call::{
+        Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
+        WriteAt, WriteAtAll, WriteOrdered, WriteShared,
+    },
     handle::{File, FileOptions, Files},
+    named::{FILES_VARIABLE, files_of},
+    opening::Opening,
+    started::{
+        Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
+        IwriteShared, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin,
+        WriteAtAllBegin, WriteOrderedBegin,
+    },
 };
 
 ombx_core::axis! {
@@ -16,5 +29,7 @@ ombx_core::axis! {
         Individual = "individual",
         /// At an offset that the call gives
         Explicit = "explicit",
+        /// At the pointer that all ranks share
+        Shared = "shared",
     }
 }

@@ -58,6 +58,7 @@ mod pairs;
 mod partitioned;
 mod persistent;
 mod random;
+mod replace;
 mod request;
 mod threads;
 

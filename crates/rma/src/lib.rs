@@ -56,5 +56,6 @@ pub mod memory;
 pub mod mode;
 pub mod op;
 pub mod operation;
+mod passive;
 pub mod sync;
 pub mod target;

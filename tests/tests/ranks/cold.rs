@@ -35,7 +35,8 @@ fn copies_have_requests_of_their_own() {
 #[test]
 fn too_many_requests_are_skipped() {
     let kept = Kept::new();
-    let words = "p2p.bw_persistent --cache cold --cache-size 64M --sizes 8 --iterations 9 --warmup 1 --allow-skips";
+    let words =
+        "p2p.bw_persistent --cache cold --cache-size 64M --sizes 8 --iterations 9 --warmup 1 --allow-skips";
     let done = kept.job(words).run().expect(0);
     assert!(done.stdout.contains("persistent requests, together more than"), "{done}");
 }

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::payload::{Check, Mismatch},
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Files, Job, interpose};
+use ombx_tests::{Files, Job, Running, interpose};
 use rustix::process::Signal;
 
 use crate::Kept;
@@ -34,8 +34,8 @@ fn names(files: &Files) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// One file with two kinds of access, and a file of each rank with one, at two kinds of pointers.
-const CALLS: usize = 2 * (2 + 1);
+/// One file with two kinds of access at three kinds of pointers, and a file of each rank with one at two.
+const CALLS: usize = 3 * 2 + 2;
 
 #[test]
 fn every_write_is_verified() {
@@ -63,13 +63,50 @@ fn every_read_is_verified() {
     }
 }
 
+#[test]
+fn every_access_that_is_started_is_verified() {
+    for ranks in [1, 2, 3] {
+        // One file: two kinds of access with a request, and split collectives, but no request of all ranks at a shared pointer.
+        let calls = (3 * 3 - 1) + 2;
+        let all = "--pointer all --access all --files all --sizes 0,1,64K";
+        for (bench, syncs) in [("io.iwrite --file-sync each,never", 2), ("io.iread", 1)] {
+            let rows = verified(&format!("{bench} {all} --overlap all"), ranks);
+            assert_eq!(rows.len(), calls * syncs * 3 * 2, "{bench}");
+            for row in &rows {
+                let is_alone = row.axes.get("overlap").is_some_and(|value| value == "none");
+                assert_eq!(row.figures.contains_key("pure_us"), !is_alone, "{}", row.key);
+                assert_eq!(row.figures.contains_key("overlap_percent"), !is_alone, "{}", row.key);
+            }
+        }
+        let rows = verified("io.iread --access all --tests 10 --sizes 1000", ranks);
+        assert_eq!(rows.len(), 2, "split collectives have no tests");
+    }
+}
+
+#[test]
+fn every_opened_file_is_verified() {
+    for ranks in [1, 2, 3] {
+        let rows = verified("io.open --files all --sizes 0,1,1000", ranks);
+        assert_eq!(rows.len(), 2 * 3);
+        let rows = verified("io.open", ranks);
+        assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1)]);
+    }
+}
+
 /// The library changes a byte of what rank 1 writes, which rank 0 reads back, or of what rank 1 reads.
 #[test]
 fn a_flipped_bit_fails_the_row() {
-    for (bench, what, hit) in [("io.write", "file_write", 0), ("io.read", "file_read", 1)] {
+    let shared = "--pointer shared";
+    let cases = [
+        ("io.write", "", "file_write", 0),
+        ("io.read", "", "file_read", 1),
+        ("io.write", shared, "file_write_shared", 0),
+        ("io.read", shared, "file_read_shared", 1),
+    ];
+    for (bench, options, what, hit) in cases {
         let (kept, files) = (Kept::new(), Files::default());
         let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
-        let job = kept.job(&format!("{bench} --sizes 8,1000 --launches 1 {COUNTS} -n 2"));
+        let job = kept.job(&format!("{bench} {options} --sizes 8,1000 --launches 1 {COUNTS} -n 2"));
         let job = job.arg("--directory").arg(files.root());
         let done = job.args(interpose::arguments(library, what)).run().expect(5);
         let run = kept.run();
@@ -86,9 +123,10 @@ fn a_flipped_bit_fails_the_row() {
 /// The files have no name while they are measured, so that a killed rank leaves nothing.
 #[test]
 fn nothing_stays_behind_when_a_job_is_killed() {
-    for signal in [Signal::INT, Signal::KILL] {
+    for (signal, pointer) in [(Signal::INT, "individual"), (Signal::KILL, "all")] {
         let (kept, files) = (Kept::new(), Files::default());
-        let words = "io.write --sizes 4K --files all --max-time 60s --precision 0.0001% --quick";
+        let words =
+            format!("io.write --sizes 4K --pointer {pointer} --max-time 60s --precision 0.0001% --quick");
         let job = kept.job(&format!("{words} -n 2 -v")).arg("--directory").arg(files.root());
         let mut job = job.start();
         // Once a rank has an open file without a name, its case is being measured.
@@ -103,14 +141,36 @@ fn nothing_stays_behind_when_a_job_is_killed() {
                     .is_ok_and(|mut links| links.any(|link| link.is_ok_and(deleted)))
             })
         });
-        match signal {
-            Signal::KILL => job.ranks().iter().for_each(|rank| rank.signal(Signal::KILL)),
-            _ => job.signal(signal),
-        }
+        kill(&mut job, signal);
         let done = job.wait();
         done.leaves_nothing();
         assert_ne!(done.code, Some(0), "{done}");
         assert_eq!(names(&files), Vec::<String>::new(), "{done}");
+    }
+}
+
+/// A file that ranks open by its name, and the hidden file of a shared pointer, are removed by the process that starts the ranks.
+#[test]
+fn named_files_are_removed_when_a_job_is_killed() {
+    for bench in ["io.open --files all", "io.write --pointer shared"] {
+        let (kept, files) = (Kept::new(), Files::default());
+        let words = format!("{bench} --sizes 8 --max-time 60s --precision 0.0001% --quick");
+        let job = kept.job(&format!("{words} -n 2 -v")).arg("--directory").arg(files.root());
+        let mut job = job.start();
+        job.until("the file exists", |_| bench.contains("write") || !names(&files).is_empty());
+        kill(&mut job, Signal::KILL);
+        let done = job.wait();
+        done.leaves_nothing();
+        assert_ne!(done.code, Some(0), "{done}");
+        assert_eq!(names(&files), Vec::<String>::new(), "{done}");
+    }
+}
+
+/// Sends a signal to a job, or kills its ranks.
+fn kill(job: &mut Running, signal: Signal) {
+    match signal {
+        Signal::KILL => job.ranks().iter().for_each(|rank| rank.signal(Signal::KILL)),
+        _ => job.signal(signal),
     }
 }
 

@@ -4,7 +4,10 @@
 //! blanks, two integers, and then two, three or four numbers with a decimal point to its end; the text contains
 //! "All processes entering MPI_Finalize".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use ombx_core::{benchmark::Figure, result::Measurement};
 use ombx_tests::{Done, Files, Job, mpi, results};
@@ -117,7 +120,9 @@ fn time_and_policy_change_the_repetitions() {
     let repetitions = |options: &str| {
         let job = format!("imb IMB-MPI1 Bcast -iter 101,4000 -msgsize 8,1M {options}");
         let tables = read(&Job::ombx(&job).run().expect(0));
-        let [(8, small, _), (_, large, _)] = tables[&("Bcast".to_owned(), 2)][..] else { panic!("{tables:?}") };
+        let [(8, small, _), (_, large, _)] = tables[&("Bcast".to_owned(), 2)][..] else {
+            panic!("{tables:?}")
+        };
         (small, large)
     };
     assert_eq!(repetitions(""), (101, 101));
@@ -317,6 +322,53 @@ fn io_prints_its_tables() {
     assert_eq!(std::fs::read_dir(files.root()).unwrap().count(), 0, "{done}");
 }
 
+/// Every benchmark of IMB-IO runs without being asked for. Those that are started have their overlap in a column.
+#[test]
+fn io_has_every_benchmark() {
+    let files = Files::default();
+    let job = Job::ombx("imb IMB-IO -n 2 -iter 10 -msglog 10:10 -zero_size off -directory").arg(files.root());
+    let done = job.limit(Duration::from_secs(300)).run().expect(0);
+    let tables: BTreeMap<String, Vec<Vec<f64>>> = done
+        .stdout
+        .split("# Benchmarking ")
+        .skip(1)
+        .map(|table| {
+            let row = |line: &str| {
+                line.split_whitespace().map(|cell| cell.parse().ok()).collect::<Option<Vec<f64>>>()
+            };
+            let rows = table.lines().skip(1).filter_map(row).filter(|row| row.len() > 3).collect();
+            (table.split_whitespace().next().unwrap_or_default().to_owned(), rows)
+        })
+        .collect();
+    assert_eq!(tables.len(), 37, "{done}");
+    for (name, rows) in &tables {
+        // An overlap that is not resolved is no number.
+        let is_started = name.contains("_IWrite") || name.contains("_IRead");
+        assert!(is_started || !rows.is_empty(), "{name}: {done}");
+        if name == "Open_Close" {
+            assert_eq!((rows[0].len(), rows[0][0]), (4, 10.0), "{done}");
+        } else {
+            assert!(rows.iter().all(|row| row[..2] == [1024.0, 10.0]), "{name}: {done}");
+        }
+    }
+    assert_eq!(done.stdout.matches("overlap[%]").count(), 18, "{done}");
+    assert_eq!(std::fs::read_dir(files.root()).unwrap().count(), 0, "{done}");
+}
+
+/// The target computes while rank 0 puts. Both times are those of rank 0.
+#[test]
+fn a_passive_put_has_two_times() {
+    let done =
+        Job::ombx("imb IMB-RMA Truly_passive_put -n 2 -iter 30 -msglog 10:11 -zero_size off").run().expect(0);
+    let tables = read(&done);
+    let rows = &tables[&("Truly_passive_put".to_owned(), 2)];
+    assert_eq!(
+        rows.iter().map(|(bytes, n, row)| (*bytes, *n, row.len())).collect::<Vec<_>>(),
+        [(1024, 30, 2), (2048, 30, 2)]
+    );
+    assert!(done.stdout.contains(" t_pure[usec] t_ovrl[usec]\n"), "{done}");
+}
+
 /// The tables of IMB-EXT: two modes of all but Window. All ranks take part in Accumulate and Window.
 #[test]
 fn fences_complete_the_operations_of_mpi_2() {
@@ -351,7 +403,16 @@ fn fences_complete_the_operations_of_mpi_2() {
 fn messages_of_all_ranks_have_one_rate() {
     let done = Job::ombx("imb IMB-P2P -n 4 -iter 10 -msglog 3:4").run().expect(0);
     let tables = read_with_rates(&done);
-    let names = ["PingPong", "PingPing", "Unirandom", "Birandom", "Corandom", "Stencil2D", "Stencil3D"];
+    let names = [
+        "PingPong",
+        "PingPing",
+        "Unirandom",
+        "Birandom",
+        "Corandom",
+        "Stencil2D",
+        "Stencil3D",
+        "SendRecv_Replace",
+    ];
     assert_eq!(tables.keys().map(|(name, _)| name.as_str()).collect::<BTreeSet<_>>(), names.into(), "{done}");
     for ((name, processes), rows) in &tables {
         assert_eq!(*processes, 4, "{name}: {done}");

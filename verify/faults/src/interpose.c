@@ -626,6 +626,14 @@ static int arrived(const char *call, void *to, long bytes, int code) {
     return code;
 }
 
+int MPI_Sendrecv_replace(void *message, int count, MPI_Datatype type, int peer, int tag, int source, int its_tag, MPI_Comm comm,
+                         MPI_Status *status) {
+    long bytes = size_of(count, type);
+    CALL("Sendrecv_replace", bytes, &comm, NULL,
+         arrived("Sendrecv_replace", message, bytes,
+                 PMPI_Sendrecv_replace(message, count, type, peer, tag, source, its_tag, comm, status)));
+}
+
 static int will_arrive(const char *call, MPI_Request request, void *to, long bytes, int code) {
     if (code == MPI_SUCCESS && to != NULL && to != MPI_IN_PLACE) remember(request, MPI_WIN_NULL, to, flipped(call, bytes, 0));
     return code;
@@ -722,8 +730,66 @@ FILES(, NOWHERE, NOWHERE)
 FILES(_all, NOWHERE, NOWHERE)
 FILES(_at, SOMEWHERE, THERE)
 FILES(_at_all, SOMEWHERE, THERE)
+FILES(_shared, NOWHERE, NOWHERE)
+FILES(_ordered, NOWHERE, NOWHERE)
+
+/* Accesses with a request. */
+static int reading(void *to, long byte, const MPI_Request *request, int code) {
+    if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, to, byte);
+    return code;
+}
+
+#define STARTED_FILES(name, PLACE, AT) \
+    int MPI_File_iwrite##name(MPI_File file PLACE, const void *from, int count, MPI_Datatype type, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        CALL("File_iwrite" #name, bytes, NULL, NULL, \
+             PMPI_File_iwrite##name(file AT, given("File_iwrite" #name, from, bytes), count, type, request)); \
+    } \
+    int MPI_File_iread##name(MPI_File file PLACE, void *to, int count, MPI_Datatype type, MPI_Request *request) { \
+        long bytes = size_of(count, type); \
+        CALL("File_iread" #name, bytes, NULL, NULL, \
+             reading(to, flipped("File_iread" #name, bytes, 0), request, PMPI_File_iread##name(file AT, to, count, type, request))); \
+    }
+
+STARTED_FILES(, NOWHERE, NOWHERE)
+STARTED_FILES(_all, NOWHERE, NOWHERE)
+STARTED_FILES(_at, SOMEWHERE, THERE)
+STARTED_FILES(_at_all, SOMEWHERE, THERE)
+STARTED_FILES(_shared, NOWHERE, NOWHERE)
+
+/* Split collectives: a rank has one at a time. */
+static long split_byte = -1;
+
+static int split_read(void *to, int code) {
+    if (code == MPI_SUCCESS && split_byte >= 0) flip(to, split_byte);
+    split_byte = -1;
+    return code;
+}
+
+#define SPLIT_FILES(name, PLACE, AT) \
+    int MPI_File_write##name##_begin(MPI_File file PLACE, const void *from, int count, MPI_Datatype type) { \
+        long bytes = size_of(count, type); \
+        CALL("File_write" #name "_begin", bytes, NULL, NULL, \
+             PMPI_File_write##name##_begin(file AT, given("File_write" #name "_begin", from, bytes), count, type)); \
+    } \
+    int MPI_File_write##name##_end(MPI_File file, const void *from, MPI_Status *status) { \
+        CALL("File_write" #name "_end", 0, NULL, NULL, PMPI_File_write##name##_end(file, from, status)); \
+    } \
+    int MPI_File_read##name##_begin(MPI_File file PLACE, void *to, int count, MPI_Datatype type) { \
+        long bytes = size_of(count, type); \
+        split_byte = flipped("File_read" #name "_begin", bytes, 0); \
+        CALL("File_read" #name "_begin", bytes, NULL, NULL, PMPI_File_read##name##_begin(file AT, to, count, type)); \
+    } \
+    int MPI_File_read##name##_end(MPI_File file, void *to, MPI_Status *status) { \
+        CALL("File_read" #name "_end", 0, NULL, NULL, split_read(to, PMPI_File_read##name##_end(file, to, status))); \
+    }
+
+SPLIT_FILES(_all, NOWHERE, NOWHERE)
+SPLIT_FILES(_at_all, SOMEWHERE, THERE)
+SPLIT_FILES(_ordered, NOWHERE, NOWHERE)
 PLAIN(File_open, (MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file), (comm, name, mode, info, file), NULL, NULL)
 PLAIN(File_seek, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), NULL, NULL)
+PLAIN(File_seek_shared, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence), NULL, NULL)
 PLAIN(File_set_view,
       (MPI_File file, MPI_Offset start, MPI_Datatype element, MPI_Datatype tile, const char *name, MPI_Info info),
       (file, start, element, tile, name, info), NULL, NULL)

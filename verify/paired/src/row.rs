@@ -5,11 +5,14 @@ use std::{collections::BTreeMap, env, path::Path};
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Medium, Registry, Threading, Threads,
+        AxisValue, Benchmark, Choice, Medium, Registry, Threading, Threads,
         payload::{BLOCK_LENGTH, Datatype},
     },
     error::{Error, Result},
-    measure::plan::{Plan, Verify, parse_sizes},
+    measure::{
+        plan::{Plan, Verify, parse_sizes},
+        session::check_combinations,
+    },
     unit::Bytes,
 };
 use ombx_io::options::DIRECTORY;
@@ -232,8 +235,8 @@ fn one_sided(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
     if name == "put_incast" {
         return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
     }
-    if name == "window" {
-        return vec![Row::of(bench, "window", Shape::Paced, OTHER)];
+    if ["window", "put_passive"].contains(&name) {
+        return vec![Row::of(bench, name, Shape::Paced, OTHER)];
     }
     if let Some((operation, mode)) = name.split_once("_many_") {
         let goal = if mode == "bw" { RATE } else { OTHER };
@@ -329,28 +332,30 @@ fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
     }
 }
 
-/// Returns each call of MPI-IO, and for writes each place of `MPI_File_sync`.
+/// Returns each call of MPI-IO that exists, and for writes each place of `MPI_File_sync`.
 fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let axis = |name: &str| bench.axes.iter().find(|axis| axis.name == name).map_or(&[][..], |a| a.values);
+    if axis("pointer").is_empty() {
+        return vec![Row::of(bench, name, Shape::Paced, OTHER)];
+    }
     let call = |pointer: &'static str, access: &'static str| {
         let reference = format!("{name}_{pointer}_{access}");
         Row::of(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
     };
-    let calls: Vec<Row> = axis("pointer")
-        .iter()
-        .flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)))
-        .collect();
-    let synced = |row: &Row| {
+    let calls =
+        axis("pointer").iter().flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)));
+    let synced = |row: Row| {
         let of = |sync: &&'static str| {
             let suffix = if *sync == "never" { "" } else { "_synced" };
             Row { reference: format!("{}{suffix}", row.reference), ..row.clone().with("file-sync", sync) }
         };
-        axis("file-sync").iter().map(of).collect::<Vec<_>>()
+        match axis("file-sync") {
+            [] => vec![row],
+            syncs => syncs.iter().map(of).collect(),
+        }
     };
-    match name {
-        "write" => calls.iter().flat_map(synced).collect(),
-        _ => calls,
-    }
+    let exists = |row: &Row| check_combinations(Choice { bench, preset: &[] }, &row.plan()).is_ok();
+    calls.flat_map(synced).filter(exists).collect()
 }
 
 /// Returns the comparisons of slowed kernels.

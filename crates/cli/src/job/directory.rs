@@ -1,6 +1,12 @@
-//! The directory of files that benchmarks of MPI-IO write: checked before anything starts.
+//! The directory of files that benchmarks of MPI-IO write: checked before anything starts, and empty of them afterwards.
 
-use std::{fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    hash::{BuildHasher, RandomState},
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use ombx_core::{
     benchmark::Choice,
@@ -12,6 +18,50 @@ use ombx_core::{
     },
 };
 use ombx_io::options::DIRECTORY;
+use ombx_mpi::file::{FILES_VARIABLE, files_of};
+
+use crate::job::{Job, Work};
+
+/// The files of a job, which are removed when this is dropped. Ranks remove them earlier, unless they are killed.
+pub(crate) struct FilesOfJob {
+    directories: BTreeSet<PathBuf>,
+    /// Number in their names.
+    job: u64,
+}
+
+impl FilesOfJob {
+    pub(crate) fn of(job: &Job) -> FilesOfJob {
+        let parts = if let Work::Benchmarks(parts) = &job.work { &parts[..] } else { &[] };
+        let directories = parts.iter().filter_map(|part| part.plan.settings.get(DIRECTORY.name));
+        FilesOfJob {
+            directories: directories.map(PathBuf::from).collect(),
+            job: RandomState::new().hash_one(0),
+        }
+    }
+
+    /// Lets the ranks of a command put the number into the names.
+    pub(crate) fn name(&self, command: &mut Command) {
+        if !self.directories.is_empty() {
+            command.env(FILES_VARIABLE, format!("{:016x}", self.job));
+        }
+    }
+}
+
+impl Drop for FilesOfJob {
+    fn drop(&mut self) {
+        let name = files_of(self.job);
+        for directory in &self.directories {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                let found = entry.file_name();
+                // ROMIO has hidden files beside a file.
+                let found = found.to_str().map(|found| found.strip_prefix('.').unwrap_or(found));
+                if found.is_some_and(|found| found.starts_with(&name)) {
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+        }
+    }
+}
 
 /// Checks that benchmarks with files have a directory. If `is_here`, the directory must exist on this host, and have the space that
 /// the files of `ranks` ranks need.
@@ -69,5 +119,25 @@ fn check_local(directory: &Path, bytes: u64) -> Result<()> {
         )),
         // A system that does not say how much is free ends the job with an error of MPI if it is full.
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_job_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = ["ombx-io-0000000000000008-1", "mine"];
+        for name in
+            ["ombx-io-0000000000000007-1", ".ombx-io-0000000000000007-1.shfp.3"].into_iter().chain(kept)
+        {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        drop(FilesOfJob { directories: [directory.path().to_path_buf()].into(), job: 7 });
+        let left: BTreeSet<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, kept.map(Into::into).into());
     }
 }

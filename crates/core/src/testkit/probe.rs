@@ -158,7 +158,10 @@ mod tests {
             let samples = measure(2, bench, &plan).unwrap().rows.remove(0).samples.remove(0);
             samples.elapsed_ns.len() as u64 * samples.batch
         };
-        assert_eq!([(&SLOW, 210), (&SLOW, 1), (&FAST, 210)].map(|(bench, ms)| counted(bench, ms)), [4, 1, 1000]);
+        assert_eq!(
+            [(&SLOW, 210), (&SLOW, 1), (&FAST, 210)].map(|(bench, ms)| counted(bench, ms)),
+            [4, 1, 1000]
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::{
     Buffer, Comm, MpiTeam,
     runtime::library,
     sys::{
+        completion,
         derived::DerivedDatatype,
         error::{self, check},
         requests,
@@ -258,18 +259,12 @@ impl<C: Call> Operation<C> {
 
     /// Starts the nonblocking form, calls `slice`, then `tests` times `MPI_Test` and `slice`, and waits for completion.
     #[inline(always)]
-    pub fn overlapped(&mut self, tests: u32, mut slice: impl FnMut()) -> Result<()> {
+    pub fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
         // SAFETY: as in `call`. `&mut self` excludes other accesses to the buffers until the request has completed.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check(C::START, C::start(&self.arguments, &raw mut request))?;
-            slice();
-            for _ in 0..tests {
-                let mut done = 0;
-                check("MPI_Test", ffi::MPI_Test(&raw mut request, &raw mut done, ffi::RSMPI_STATUS_IGNORE))?;
-                slice();
-            }
-            check("MPI_Wait", ffi::MPI_Wait(&raw mut request, ffi::RSMPI_STATUS_IGNORE))?;
+            completion::overlap(request, tests, slice)?;
         }
         self.advance();
         Ok(())

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use mpi::ffi;
 use ombx_core::error::Result;
 
-use super::{File, Pointer};
+use super::File;
 use crate::sys::{constants::BYTE, error::check};
 
 /// Where data goes.
@@ -17,14 +17,23 @@ pub enum Direction {
     Read,
 }
 
+/// Order of the blocks in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Each block of a rank has a place of its own.
+    Known,
+    /// Each call takes the next place that is free, as those of ranks that share a pointer and call by themselves.
+    Unknown,
+}
+
 /// A data access call.
 pub trait Call: 'static {
     /// Name of the function.
     const NAME: &'static str;
     /// Where data goes.
     const DIRECTION: Direction;
-    /// Where in the file it takes place.
-    const POINTER: Pointer;
+    /// Order of the blocks in the file.
+    const ORDER: Order;
 
     /// Makes the call for the block of this number. A call at a pointer takes place at the pointer, whatever the number.
     fn call(file: &File, block: u32) -> Result<()>;
@@ -32,7 +41,7 @@ pub trait Call: 'static {
 
 /// Declares calls at a pointer, and calls at an offset.
 macro_rules! calls {
-    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $pointer:ident;)+ @ $($At:ident = $at:ident;)+) => {
+    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident;)+ @ $($At:ident = $at:ident;)+) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[derive(Debug)]
@@ -41,7 +50,7 @@ macro_rules! calls {
             impl Call for $Call {
                 const NAME: &'static str = stringify!($name);
                 const DIRECTION: Direction = Direction::$direction;
-                const POINTER: Pointer = Pointer::$pointer;
+                const ORDER: Order = Order::$order;
 
                 #[inline(always)]
                 fn call(file: &File, block: u32) -> Result<()> {
@@ -61,7 +70,7 @@ macro_rules! calls {
             impl Call for $At {
                 const NAME: &'static str = stringify!($at);
                 const DIRECTION: Direction = Direction::$direction;
-                const POINTER: Pointer = Pointer::Explicit;
+                const ORDER: Order = Order::Known;
 
                 #[inline(always)]
                 fn call(file: &File, block: u32) -> Result<()> {
@@ -78,8 +87,10 @@ macro_rules! calls {
 
 calls! {
     written, Write:
-    Write = MPI_File_write, Individual;
-    WriteAll = MPI_File_write_all, Individual;
+    Write = MPI_File_write, Known;
+    WriteAll = MPI_File_write_all, Known;
+    WriteShared = MPI_File_write_shared, Unknown;
+    WriteOrdered = MPI_File_write_ordered, Known;
     @
     WriteAt = MPI_File_write_at;
     WriteAtAll = MPI_File_write_at_all;
@@ -87,8 +98,10 @@ calls! {
 
 calls! {
     read, Read:
-    Read = MPI_File_read, Individual;
-    ReadAll = MPI_File_read_all, Individual;
+    Read = MPI_File_read, Known;
+    ReadAll = MPI_File_read_all, Known;
+    ReadShared = MPI_File_read_shared, Unknown;
+    ReadOrdered = MPI_File_read_ordered, Known;
     @
     ReadAt = MPI_File_read_at;
     ReadAtAll = MPI_File_read_at_all;

@@ -1,12 +1,6 @@
 //! An open file with the buffers of a rank. Blocks of the ranks alternate in a file of all ranks.
 
-use std::{
-    ffi::{CString, c_int},
-    fs,
-    hash::{BuildHasher, RandomState},
-    os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
-};
+use std::{ffi::c_int, path::Path};
 
 use mpi::ffi;
 use ombx_core::{
@@ -18,10 +12,11 @@ use ombx_core::{
 
 use super::{
     Pointer,
+    named::{Named, check_directory},
     view::{Tile, View},
 };
 use crate::{
-    Buffer, Comm, MpiTeam,
+    Buffer, MpiTeam,
     sys::{
         constants::BYTE,
         error::{self, check, check_freed},
@@ -65,8 +60,7 @@ pub struct File {
     own_view: View,
     outgoing: Buffer,
     incoming: Buffer,
-    /// The ranks that have opened the file.
-    comm: Comm,
+    named: Named,
 }
 
 /// Places of the blocks of a file.
@@ -111,25 +105,19 @@ impl File {
             Ok((count, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
         });
         let (count, outgoing, incoming) = cx.agree(parts)?;
-        let comm = match files {
-            Files::One => team.comm().group(0)?,
-            Files::Own => team.comm().group(team.rank().0)?,
-        };
-        let places = Places { bytes: slots.bytes, rank: comm.rank(), ranks: comm.size() };
-        let (first, step) = (places.offset(comm.rank(), 0), places.step());
-        let own_view = match pointer {
-            Pointer::Individual if count > 0 && places.ranks > 1 => {
-                View::Blocks { first, tile: Tile::of(count, step as ffi::MPI_Aint)? }
-            }
-            _ => View::Whole,
-        };
-        let path = path(cx, directory, files)?;
-        let raw = cx.agree(create(&comm, &path))?;
-        let file = File { raw, count, places, slots, pointer, own_view, outgoing, incoming, comm };
+        let (named, raw) = Named::create(cx, directory, files)?;
+        let places = Places { bytes: slots.bytes, rank: named.comm.rank(), ranks: named.comm.size() };
+        let (first, step) = (places.offset(places.rank, 0), places.step());
+        let mut file =
+            File { raw, count, places, slots, pointer, own_view: View::Whole, outgoing, incoming, named };
+        let shared = if pointer == Pointer::Shared { file.use_shared_pointer() } else { Ok(()) };
         // Every rank has opened the file. Without a name, nothing is left of it when its ranks have ended.
         team.barrier()?;
-        let removed = if file.comm.rank() == Rank(0) { fs::remove_file(&path) } else { Ok(()) };
-        cx.agree(removed.map_err(|e| Error::unsupported(format!("cannot remove {}: {e}", path.display()))))?;
+        let removed = file.named.remove();
+        cx.agree(shared.and(removed))?;
+        if pointer == Pointer::Individual && count > 0 && places.ranks > 1 {
+            file.own_view = View::Blocks { first, tile: Tile::of(count, step as ffi::MPI_Aint)? };
+        }
         file.own_view.set(raw)?;
         team.lend(|handles| {
             (handles.file, handles.remote) = (file.raw, first as ffi::MPI_Aint);
@@ -160,14 +148,33 @@ impl File {
         self.places.offset(self.places.rank, block)
     }
 
-    /// Moves the pointer of this rank to its first block.
+    /// Moves the pointer to the first block. Collective if ranks share the pointer.
     pub fn rewind(&self) -> Result<()> {
-        if self.pointer == Pointer::Explicit {
-            return Ok(());
-        }
         let start = ffi::MPI_SEEK_SET as c_int;
-        // SAFETY: the file is open.
-        check("MPI_File_seek", unsafe { ffi::MPI_File_seek(self.raw, 0, start) })
+        match self.pointer {
+            Pointer::Explicit => Ok(()),
+            // SAFETY: the file is open.
+            Pointer::Individual => check("MPI_File_seek", unsafe { ffi::MPI_File_seek(self.raw, 0, start) }),
+            Pointer::Shared => {
+                // ROMIO moves the pointer before it synchronises the ranks, so that one of them may still use it.
+                self.named.comm.barrier()?;
+                // SAFETY: the file is open, and every rank that has opened it makes the call.
+                check("MPI_File_seek_shared", unsafe { ffi::MPI_File_seek_shared(self.raw, 0, start) })
+            }
+        }
+    }
+
+    /// Reads the pointer that ranks share. The first call on a rank makes ROMIO open its hidden file.
+    fn use_shared_pointer(&self) -> Result<()> {
+        let mut position = 0;
+        // SAFETY: the file is open, and the result is valid for the call.
+        let code = unsafe { ffi::MPI_File_get_position_shared(self.raw, &raw mut position) };
+        match code == ffi::MPI_SUCCESS as c_int {
+            true => Ok(()),
+            false => {
+                Err(Error::unsupported(format!("no shared pointer of this file: {}", error::text(code))))
+            }
+        }
     }
 
     /// Passes what was written to the storage device, and makes it visible to other ranks. Collective.
@@ -185,6 +192,16 @@ impl File {
     /// Returns the buffer of blocks that are read.
     pub fn incoming(&mut self) -> &mut [u8] {
         self.incoming.bytes_mut()
+    }
+
+    /// Returns the number of this rank among those that have opened the file.
+    pub fn rank(&self) -> Rank {
+        self.places.rank
+    }
+
+    /// Returns the number of ranks that have opened the file.
+    pub fn ranks(&self) -> u32 {
+        self.places.ranks
     }
 
     /// Returns the rank of the team whose blocks [`File::read_back`] reads, if every rank has blocks of its own in the file.
@@ -208,11 +225,19 @@ impl File {
 
     /// Reads the blocks that the next rank has written. Collective, untimed.
     pub fn read_back(&self) -> Result<()> {
+        self.read_places_of(self.places.neighbour())
+    }
+
+    /// Reads the blocks at this rank's places, whichever rank has written them. Collective, untimed.
+    pub fn read_places(&self) -> Result<()> {
+        self.read_places_of(self.places.rank)
+    }
+
+    fn read_places_of(&self, rank: Rank) -> Result<()> {
         self.publish()?;
         View::Whole.set(self.raw)?;
         for block in 0..self.slots.count {
-            let (offset, memory) =
-                (self.places.offset(self.places.neighbour(), block), self.read(block).cast());
+            let (offset, memory) = (self.places.offset(rank, block), self.read(block).cast());
             // SAFETY: as in the timed calls.
             check("MPI_File_read_at", unsafe {
                 ffi::MPI_File_read_at(self.raw, offset, memory, self.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
@@ -221,10 +246,17 @@ impl File {
         self.own_view.set(self.raw)
     }
 
+    /// Returns the numbers of all ranks that have opened the file, in rank order. Each passes as many. Collective, untimed.
+    pub fn gather(&self, mine: &[u64]) -> Result<Vec<u64>> {
+        let mine: Vec<u8> = mine.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let all = self.named.comm.all_gather(&mine)?;
+        Ok(all.as_chunks().0.iter().map(|number| u64::from_ne_bytes(*number)).collect())
+    }
+
     /// Makes what every rank has written visible to all of them (MPI 4.0, 14.6.1). Collective.
     fn publish(&self) -> Result<()> {
         self.sync()?;
-        self.comm.barrier()?;
+        self.named.comm.barrier()?;
         self.sync()
     }
 }
@@ -235,41 +267,6 @@ impl Drop for File {
             // SAFETY: the file is open until here, and every rank that has opened it drops it.
             check_freed(c"MPI_File_close", unsafe { ffi::MPI_File_close(&raw mut self.raw) });
         }
-    }
-}
-
-/// Checks that a directory exists on this rank's host.
-fn check_directory(directory: &Path) -> Result<()> {
-    match fs::metadata(directory) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Error::unsupported(format!("{} is not a directory", directory.display()))),
-        Err(e) => Err(Error::unsupported(format!("cannot use the directory {}: {e}", directory.display()))),
-    }
-}
-
-/// Returns the path of a file that does not exist yet: the same on all ranks, or another one on each. Collective.
-fn path(cx: &Context<'_>, directory: &Path, files: Files) -> Result<PathBuf> {
-    let random = cx.team.broadcast_value(RandomState::new().hash_one(0))?;
-    let of_rank = match files {
-        Files::One => String::new(),
-        Files::Own => format!("-{}", cx.rank()),
-    };
-    Ok(directory.join(format!("ombx-io-{random:016x}{of_rank}")))
-}
-
-/// Creates a file and opens it on the ranks of a communicator. Collective.
-fn create(comm: &Comm, path: &Path) -> Result<ffi::MPI_File> {
-    let failed = |why: String| Error::unsupported(format!("cannot create {}: {why}", path.display()));
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| failed(e.to_string()))?;
-    let mode = ffi::MPI_MODE_CREATE as c_int | ffi::MPI_MODE_EXCL as c_int | ffi::MPI_MODE_RDWR as c_int;
-    // SAFETY: this static of mpi-sys is never written.
-    let mut raw = unsafe { ffi::RSMPI_FILE_NULL };
-    // SAFETY: the communicator is valid, the name ends with a zero, and the result is valid for the call. Errors of files return.
-    let code =
-        unsafe { ffi::MPI_File_open(comm.raw(), name.as_ptr(), mode, ffi::RSMPI_INFO_NULL, &raw mut raw) };
-    match code == ffi::MPI_SUCCESS as c_int {
-        true => Ok(raw),
-        false => Err(failed(error::text(code))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Handles of the operation that was opened last, for loops in C that repeat its calls.
 
 use std::{
-    ffi::{c_int, c_void},
+    ffi::{c_char, c_int, c_void},
     ptr,
 };
 
@@ -41,6 +41,8 @@ pub struct Handles {
     pub(crate) byte_displacements: *const ffi::MPI_Aint,
     pub(crate) datatypes: *const ffi::MPI_Datatype,
     pub(crate) partners: *const c_int,
+    /// Path of a file.
+    pub(crate) path: *const c_char,
     /// Bytes from one message to the next.
     pub(crate) stride: usize,
     /// Bytes from the messages of one partner to those of the next, or from one block of a rank in a file to its next one.
@@ -89,6 +91,7 @@ impl Handles {
             byte_displacements: ptr::null(),
             datatypes: ptr::null(),
             partners: ptr::null(),
+            path: ptr::null(),
             stride: 0,
             partner_stride: 0,
             bytes: 0,

@@ -148,6 +148,31 @@ impl NeighbourChannel {
         })
     }
 
+    /// Sends the message in the buffer for receiving to the right, and replaces it by that from the left, by one call.
+    ///
+    /// # Errors
+    /// The call of MPI failed.
+    #[inline(always)]
+    pub fn send_receive_replace(&mut self) -> Result<()> {
+        let message = self.incoming_at(0);
+        let MessageType { raw, count, .. } = self.message;
+        let (right, left) = (self.neighbours[0], self.left_source);
+        // SAFETY: the message lies inside its buffer, and the call returns when MPI no longer uses it.
+        check("MPI_Sendrecv_replace", unsafe {
+            ffi::MPI_Sendrecv_replace(
+                message,
+                count,
+                raw,
+                right,
+                TAG,
+                left,
+                TAG,
+                self.comm,
+                ffi::RSMPI_STATUS_IGNORE,
+            )
+        })
+    }
+
     /// Starts sends to both neighbours, receives from both, and waits for the sends.
     ///
     /// # Errors

@@ -107,6 +107,11 @@ const ROWS: &[Row] = &[
     gate("File_write", Measuring, "io.write", IO, 5),
     row("File_sync", Measuring, "io.write", IO, 5),
     row("File_read", Measuring, "io.read", IO, 5),
+    row("File_write_shared", Measuring, "io.write", "--directory /tmp --pointer shared", 5),
+    row("File_iwrite", Measuring, "io.iwrite", IO, 5),
+    row("File_write_all_end", Measuring, "io.iwrite", "--directory /tmp --access split", 5),
+    row("File_open", Measuring, "io.open", IO, 5),
+    row("Sendrecv_replace", Measuring, "p2p.sendrecv_replace", "", 5),
 
     row("Recv", Verifying, "p2p.latency", "", 13),
     gate("Put", Verifying, "rma.put_bibw", "", 25),
@@ -142,7 +147,11 @@ fn has_size(row: &Row) -> bool {
         "File_read",
     ];
     let is_data = data.iter().any(|part| row.call.contains(part)) || row.call == "Bcast";
-    is_data && row.place != Between && !row.call.ends_with("_init") && !row.bench.contains("partitioned")
+    is_data
+        && !row.call.ends_with("_end")
+        && row.place != Between
+        && !row.call.ends_with("_init")
+        && !row.bench.contains("partitioned")
 }
 
 impl Row {

@@ -24,6 +24,7 @@ struct setup {
     const MPI_Aint *offsets;
     const MPI_Datatype *kinds;
     const int *partners;
+    const char *path;
     size_t stride, partner_stride;
     int bytes, elements, depth, rank, ranks, peer, source, partner_count;
 };

@@ -99,6 +99,9 @@ TO_ALL(get_far_fence, GET_FAR, FENCE_OF)
 AFTER(CHECK(MPI_Barrier(s.team)), acc_flush_all, , MANY(ACC_TO_ROOT); CHECK(MPI_Win_flush_all(s.win)))
 AFTER(CHECK(MPI_Barrier(s.team)), acc_to_root_fence, , MANY(ACC_TO_ROOT); FENCE)
 
+/* The origin of a pair puts, and the target waits in the barrier. */
+AFTER(CHECK(MPI_Barrier(s.team)), put_passive, , if (s.rank % 2 == 0) { put(0); CHECK(MPI_Win_flush(s.peer, s.win)); })
+
 /* A window that lives for one iteration. */
 AFTER(CHECK(MPI_Barrier(s.team)), window, MPI_Win made,
       CHECK(MPI_Win_create(s.in, s.bytes, 1, MPI_INFO_NULL, s.team, &made)); CHECK(MPI_Win_fence(0, made));
@@ -130,6 +133,7 @@ const struct row fidelity_one_sided[] = {
     { "get_far_fence", fidelity_get_far_fence, nothing },
     { "acc_flush_all", fidelity_acc_flush_all, nothing },
     { "acc_to_root_fence", fidelity_acc_to_root_fence, nothing },
+    { "put_passive", fidelity_put_passive, nothing },
     { "window", fidelity_window, nothing },
     { NULL, NULL, NULL },
 };

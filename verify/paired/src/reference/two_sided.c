@@ -157,6 +157,8 @@ ANSWERED(fan, , FAN(MPI_Irecv, in);
 TOGETHER(pingping_mt, PING_PING(BYTES), PING_PING(BYTES))
 AFTER(BARRIER, sendrecv_mt, , SEND_RECEIVE(BYTES))
 AFTER(BARRIER, exchange_mt, , EXCHANGE(BYTES))
+CHAINED(sendrecv_replace, , CHECK(MPI_Sendrecv_replace(s.in, s.bytes, MPI_BYTE, s.partners[0], TAG, s.source, TAG, s.comm,
+                                                       MPI_STATUS_IGNORE)))
 
 /* Partners are those of each side. A message to a side arrives at the opposite side of the partner, whose number differs by one. */
 #define SIDES(CALL, BUFFER, SIDE, ...)                                                              \
@@ -201,7 +203,8 @@ DRAWN(random_ring, FROM(0, step[1]); FROM(1, step[0]); TO(0, step[0]); TO(1, ste
 
 const struct row fidelity_two_sided[] = {
     ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
-    { "sendrecv", fidelity_sendrecv, nothing }, { "exchange", fidelity_exchange, nothing },
+    { "sendrecv", fidelity_sendrecv, nothing }, { "sendrecv_replace", fidelity_sendrecv_replace, nothing },
+    { "exchange", fidelity_exchange, nothing },
     { "halo", fidelity_halo, nothing },
     ROW(pingping_derived), { "sendrecv_derived", fidelity_sendrecv_derived, nothing },
     { "exchange_derived", fidelity_exchange_derived, nothing }, { "halo_derived", fidelity_halo_derived, nothing },

@@ -211,7 +211,8 @@ pub(super) fn parts(
     let is_single = table.mode == Some(SINGLE);
     let aggregate = bench.streams && table.class != ImbClass::Rate && !is_single;
     let iter = args.iter.unwrap_or_default();
-    let iter = if is_single && table.bench.starts_with("io.") { iter.of_single() } else { iter };
+    let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
+    let iter = if has_sync { iter.of_single() } else { iter };
     let element = element_of(args, bench)?;
     let own = match bench.one_element {
         true => vec![Bytes(element.width())],
@@ -240,7 +241,8 @@ pub(super) fn parts(
         ..Plan::default()
     };
     // IMB-P2P has no limit of time.
-    let usual = if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
+    let usual =
+        if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
     let policy = args.iter_policy.unwrap_or(usual).of(bench.rooted);
     let plan = Plan { most_time: policy.most_time(args.time), ..plan };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
@@ -274,9 +276,8 @@ pub(super) fn parts(
     Ok(parts)
 }
 
-/// Returns how many processes share the bytes of a row.
 fn portions(table: &ImbBenchmark, processes: Option<u32>) -> u32 {
-    if table.class == ImbClass::Divided { processes.unwrap_or(1) } else { 1 }
+    table.class.portions(processes.unwrap_or(1))
 }
 
 /// Returns the sizes that processes can share equally.

@@ -55,6 +55,8 @@ const OTHERS: [OtherSuite; 6] = [
             ("Corandom", "p2p.corandom"),
             ("Stencil2D", "p2p.halo --dims 2"),
             ("Stencil3D", "p2p.halo --dims 3"),
+            ("SendRecv_Replace", "p2p.sendrecv_replace"),
+            ("Open_Close", "io.open"),
             ("Window", "rma.window"),
             ("Unidir_put", "rma.put_bw"),
             ("Unidir_get", "rma.get_bw"),
@@ -64,7 +66,7 @@ const OTHERS: [OtherSuite; 6] = [
             ("Get_accumulate", "rma.get_acc_latency"),
             ("Fetch_and_op", "rma.fop_latency"),
             ("Compare_and_swap", "rma.cas_latency"),
-            ("Truly_passive_put", "rma.put_latency --sync lock --target computing"),
+            ("Truly_passive_put", "rma.put_passive"),
         ],
     },
     OtherSuite {

@@ -29,6 +29,12 @@ pub enum ImbClass {
     Overlap,
     /// The same without message sizes.
     OverlapBarrier,
+    /// Nonblocking access to a file of one process with its overlap, the figures of the slowest process.
+    SingleOverlap,
+    /// The same of bytes that all processes share.
+    DividedOverlap,
+    /// Times of rank 0 while its target waits, and while it computes.
+    Passive,
     /// One time without a bandwidth.
     Atomic,
     /// Minimum, maximum and mean over threads, and the bandwidth of this many messages of each thread.
@@ -63,13 +69,16 @@ impl ImbClass {
             ImbClass::Parallel(_) | ImbClass::Divided => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
-            ImbClass::Overlap => &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
+            ImbClass::Overlap | ImbClass::SingleOverlap | ImbClass::DividedOverlap => {
+                &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP]
+            }
             ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
             ImbClass::Atomic => &[BYTES, REPETITIONS, "t[usec]"],
             ImbClass::Threads(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::ThreadRate => &[BYTES, REPETITIONS, T_AVG, MB_PER_S, MSG_PER_S],
             ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::ThreadBarrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Passive => &[BYTES, REPETITIONS, T_PURE, T_OVRL],
         }
     }
 
@@ -84,13 +93,17 @@ impl ImbClass {
         )
     }
 
+    /// Returns how many of these processes share the bytes of a row.
+    pub fn portions(self, processes: u32) -> u32 {
+        if matches!(self, ImbClass::Divided | ImbClass::DividedOverlap) { processes } else { 1 }
+    }
+
     /// Returns the cells of a row.
     pub(super) fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
         if self.has_threads() {
             return self.cells_of_threads(row);
         }
-        let portions = if self == ImbClass::Divided { u64::from(row.ranks) } else { 1 };
-        let bytes = row.bytes.unwrap_or(0) * portions;
+        let bytes = row.bytes.unwrap_or(0) * u64::from(self.portions(row.ranks));
         // A window of one-sided operations is one iteration with as many repetitions as operations.
         let operations = if self == ImbClass::Rate { 1 } else { row.depth.unwrap_or(1) };
         let timed = row.samples.first().map_or(0, |s| s.elapsed_ns.len() as u64 * s.batch);
@@ -136,8 +149,17 @@ impl ImbClass {
                     _ => {}
                 }
             }
-            ImbClass::Overlap | ImbClass::OverlapBarrier => {
-                cells.push(microseconds(mean));
+            ImbClass::Passive => {
+                let first = row.samples.iter().find(|samples| samples.rank == 0).map_or(mean, mean_of);
+                cells.extend([figure(row, "pure_us"), microseconds(first)]);
+            }
+            ImbClass::Overlap
+            | ImbClass::OverlapBarrier
+            | ImbClass::SingleOverlap
+            | ImbClass::DividedOverlap => {
+                let is_file = matches!(self, ImbClass::SingleOverlap | ImbClass::DividedOverlap);
+                let slowest = row.across_ranks().map_or(mean, |ranks| ranks.max);
+                cells.push(microseconds(if is_file { slowest } else { mean }));
                 cells.extend(["pure_us", "compute_us", "overlap_percent"].map(|name| figure(row, name)));
             }
             ImbClass::Threads(_)

@@ -57,6 +57,8 @@ const TO_A_PORTION: &str = "reduce_scatter";
 const ONE_MESSAGE: &str = "p2p.bw_partitioned";
 /// The benchmark of requests at an offered rate, whose first request is in the first slot.
 const REQUESTS: &str = "p2p.request";
+/// The benchmark whose message a rank passes on: a byte that flips in two iterations is right again.
+const REPLACED: &str = "p2p.sendrecv_replace";
 /// The one-sided benchmark of many origins, which has no choice of synchronisation and window.
 const INCAST: &str = "rma.put_incast";
 /// The benchmark of windows that live for one iteration, in which a put has 8 bytes at most.
@@ -138,8 +140,8 @@ pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
-fn two_sided(benches: &[Bench]) -> [Group; 15] {
-    let apart = [ONE_MESSAGE, REQUESTS];
+fn two_sided(benches: &[Bench]) -> [Group; 16] {
+    let apart = [ONE_MESSAGE, REQUESTS, REPLACED];
     let is_other = |bench: &&Bench| {
         bench.name.starts_with("p2p.") && !apart.contains(&bench.name.as_str()) && !has_threads(bench)
     };
@@ -168,6 +170,7 @@ fn two_sided(benches: &[Bench]) -> [Group; 15] {
         group(names(windows), "", Slots::Calls(WINDOW), IN_WINDOW),
         group(vec![ONE_MESSAGE.into()], "", Slots::Parts, IN_WINDOW),
         group(vec![REQUESTS.into()], "--rate 1000", Slots::Calls(1), FIRST),
+        group(vec![REPLACED.into()], "--receive-from all", Slots::Calls(1), FIRST).once(),
     ]
 }
 
@@ -206,16 +209,21 @@ fn accumulates(one: &OneSided<'_>) -> bool {
     one.operation.contains("acc")
 }
 
-/// Returns writes, which the other rank reads back, and reads.
-fn files() -> [Group; 3] {
+/// Returns writes, which the other rank reads back, reads, and a file that ranks open and write to.
+fn files() -> [Group; 7] {
     let calls = format!("{} --pointer all --access all", directory());
     let of = |name: &str, words: &str, slots, hit| {
         group(vec![name.into()], &format!("{calls} {words}"), slots, hit)
     };
+    let opened = group(vec!["io.open".into()], &directory(), Slots::Calls(1), FIRST);
     [
         of("io.write", "--file-sync all", Slots::Calls(1), FIRST).given(),
         of("io.write", "--file-sync end", Slots::Calls(WINDOW), IN_WINDOW).given(),
         of("io.read", "--files all", Slots::Calls(1), FIRST),
+        of("io.iwrite", "--file-sync all", Slots::Calls(1), FIRST).given(),
+        of("io.iwrite", "--overlap none --files all", Slots::Calls(1), FIRST).given(),
+        of("io.iread", "--files all --overlap all", Slots::Calls(1), FIRST),
+        opened.given(),
     ]
 }
 
@@ -269,6 +277,7 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
     let window = group(vec![WINDOW_LIFETIME.into()], "", Slots::Calls(1), FIRST).given().of_elements();
     let towards_several = [
         window,
+        named(&["rma.put_passive"], "", Slots::Calls(1)).given(),
         combined("acc_many_latency", Slots::Calls(1), FIRST),
         combined("acc_many_bw", Slots::Calls(WINDOW), IN_WINDOW),
         many("put_many_latency", Slots::Calls(1), FIRST).given(),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use ombx_core::{
+use crate::{
     benchmark::{
         Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method,
+        cold::{Cold, Movable},
         payload::{Check, Fill},
     },
     error::{Error, Result},
@@ -21,7 +22,7 @@ use ombx_core::{
     team::Team,
 };
 
-ombx_core::axis! {
+crate::axis! {
     /// Calls of MPI_Test during the computation that overlaps a nonblocking operation
     pub enum TestCalls: "tests", IfChosen, default None {
         /// No calls
@@ -37,7 +38,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+crate::axis! {
     /// Computation between the start of a nonblocking operation and the wait for it
     pub enum Computation: "overlap", IfChosen, default Overlapped {
         /// Computation that lasts as long as the operation alone
@@ -68,6 +69,21 @@ pub trait Overlappable: Kernel {
     fn computation(&self, time: Duration) -> Self::Computation;
     /// Starts the operation, runs `slice`, tests the operation and runs `slice` again `tests` times, and waits.
     fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()>;
+}
+
+impl<N: Overlappable + Movable> Overlappable for Cold<N> {
+    type Computation = N::Computation;
+
+    fn computation(&self, time: Duration) -> N::Computation {
+        self.kernel.computation(time)
+    }
+
+    #[inline(always)]
+    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
+        self.kernel.overlapped(tests, slice)?;
+        self.advance();
+        Ok(())
+    }
 }
 
 /// Description of the method, for registry entries.
@@ -168,6 +184,11 @@ struct Overlapped<'v, N: Overlappable> {
 }
 
 impl<N: Overlappable> Iteration for Overlapped<'_, N> {
+    #[inline(always)]
+    fn prepare(&mut self) -> Result<()> {
+        self.operation.rewind()
+    }
+
     #[inline(always)]
     fn iterate(&mut self) -> Result<()> {
         let slice = self.slice;

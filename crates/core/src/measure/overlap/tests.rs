@@ -1,7 +1,7 @@
 //! Overlap of simulated operations, in virtual time.
 
 use super::*;
-use ombx_core::{
+use crate::{
     benchmark::{AxisValue, Benchmark, Layout, Metric, Work},
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
@@ -64,8 +64,8 @@ impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
     }
 
     fn check(&mut self, _: Fill) -> Result<Check> {
-        let mismatch = ombx_core::benchmark::payload::Mismatch {
-            rank: ombx_core::unit::Rank(0),
+        let mismatch = crate::benchmark::payload::Mismatch {
+            rank: crate::unit::Rank(0),
             slot: 0,
             byte: 0,
             expected: 1,
@@ -119,7 +119,7 @@ fn row(bench: &'static Benchmark, sizes: &str, tests: &'static str) -> Measureme
 
 fn row_of(bench: &'static Benchmark, sizes: &str, tests: &'static str, iterations: u64) -> Measurement {
     let mut plan = Plan {
-        sizes: Some(ombx_core::measure::plan::parse_sizes(sizes).unwrap()),
+        sizes: Some(crate::measure::plan::parse_sizes(sizes).unwrap()),
         effort: Effort::Fixed { iterations, warmup: 2 },
         ..Plan::default()
     };

@@ -1,0 +1,244 @@
+//! `io.iwrite` and `io.iread`: an access that every rank starts, and its overlap with computation.
+
+use std::{marker::PhantomData, time::Duration};
+
+use ombx_core::{
+    benchmark::{
+        AxisValue, Benchmark, Case, Compute, Context, Kernel, Method, Metric, Work,
+        payload::{Check, Fill},
+    },
+    error::Result,
+    measure::{
+        overlap::{self, Computation, Overlappable, TestCalls},
+        session::Session,
+    },
+    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+};
+use ombx_mpi::{
+    Mesh,
+    file::{
+        Files, Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
+        IwriteShared, Pointer, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin,
+        WriteAtAllBegin, WriteOrderedBegin,
+    },
+};
+
+use crate::{
+    blocks::Blocks,
+    options::{self, Access, FileSync, check_started},
+    sync::{Completion, Synced, Unsynced},
+};
+
+const FORMULA: &str =
+    "t of the slowest rank; overlap_percent = max(0, 100 - 100 (t - compute) / pure), unless --overlap none";
+
+ombx_core::inventory::submit! {
+    options::of_files(
+        Benchmark::custom(
+            "io.iwrite",
+            "a block that every rank starts to write to a file, and its overlap with computation",
+            Metric::Latency,
+            WRITES,
+            run_writes,
+        ),
+        &[
+            Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS, FileSync::AXIS, TestCalls::AXIS,
+            Computation::AXIS,
+        ],
+    )
+    .made_of(|_, _| 1, check_started)
+    .iterates(&["MPI_File_iwrite", "MPI_Test", "MPI_Wait", "MPI_File_sync"], FORMULA)
+}
+
+ombx_core::inventory::submit! {
+    options::of_files(
+        Benchmark::custom(
+            "io.iread",
+            "a block that every rank starts to read from a file, and its overlap with computation",
+            Metric::Latency,
+            READS,
+            run_reads,
+        ),
+        &[
+            Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS, TestCalls::AXIS, Computation::AXIS,
+        ],
+    )
+    .made_of(|_, _| 1, check_started)
+    .iterates(&["MPI_File_iread", "MPI_Test", "MPI_Wait"], FORMULA)
+}
+
+const WRITES: Method = Method {
+    timed: "starting a write, computation that lasts as long as the write alone, with --tests calls of MPI_Test in between, waiting for \
+            the write, and MPI_File_sync, unless --file-sync never; with --overlap none without computation. The call is \
+            MPI_File_iwrite, MPI_File_iwrite_at or MPI_File_iwrite_shared; with --access collective the same with _all; with --access \
+            split MPI_File_write_all_begin and MPI_File_write_all_end, or the same with at_all and ordered",
+    untimed: "the write alone (pure_us) and the computation alone (compute_us), which alternate with the samples; creating the file; \
+              moving the pointer to the start of the file and synchronising the ranks before each sample; reading back and checking",
+    like: "S_IWrite_indv, P_IWrite_indv, P_IWrite_priv, C_IWrite_indv of IMB-IO and the same with expl and shared; C_ with --access \
+           split. The t_pure of IMB is the time of the blocking write, and its computation has a fixed length",
+};
+
+const READS: Method = Method {
+    timed: "starting a read, computation that lasts as long as the read alone, with --tests calls of MPI_Test in between, and waiting \
+            for the read; with --overlap none without computation. The call is MPI_File_iread, MPI_File_iread_at or \
+            MPI_File_iread_shared; with --access collective the same with _all; with --access split MPI_File_read_all_begin and \
+            MPI_File_read_all_end, or the same with at_all and ordered",
+    untimed: "the read alone (pure_us) and the computation alone (compute_us), which alternate with the samples; creating and writing \
+              the file; moving the pointer to the start of the file and synchronising the ranks before each sample; checking",
+    like: "S_IRead_indv, P_IRead_indv, P_IRead_priv, C_IRead_indv of IMB-IO and the same with expl and shared; C_ with --access split. \
+           The t_pure of IMB is the time of the blocking read, and its computation has a fixed length",
+};
+
+/// Runs each combination of pointer and access of writes. They are types, so that the timed loop has no branch.
+fn run_writes(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, pointer| {
+        session.split(|session, access| match (pointer, access) {
+            (Pointer::Individual, Access::Independent) => synced::<Iwrite>(session),
+            (Pointer::Individual, Access::Collective) => synced::<IwriteAll>(session),
+            (Pointer::Individual, Access::Split) => synced::<WriteAllBegin>(session),
+            (Pointer::Explicit, Access::Independent) => synced::<IwriteAt>(session),
+            (Pointer::Explicit, Access::Collective) => synced::<IwriteAtAll>(session),
+            (Pointer::Explicit, Access::Split) => synced::<WriteAtAllBegin>(session),
+            (Pointer::Shared, Access::Independent) => synced::<IwriteShared>(session),
+            // MPI has no such call. Cases with it do not exist.
+            (Pointer::Shared, Access::Collective) => Ok(()),
+            (Pointer::Shared, Access::Split) => synced::<WriteOrderedBegin>(session),
+        })
+    })
+}
+
+fn synced<N: Started>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, sync| match sync {
+        FileSync::Each => overlapping::<Writing<N, Synced>>(session),
+        FileSync::Never => overlapping::<Writing<N, Unsynced>>(session),
+        // Cases with it do not exist.
+        FileSync::End => Ok(()),
+    })
+}
+
+/// Runs each combination of pointer and access of reads.
+fn run_reads(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, pointer| {
+        session.split(|session, access| match (pointer, access) {
+            (Pointer::Individual, Access::Independent) => overlapping::<Reading<Iread>>(session),
+            (Pointer::Individual, Access::Collective) => overlapping::<Reading<IreadAll>>(session),
+            (Pointer::Individual, Access::Split) => overlapping::<Reading<ReadAllBegin>>(session),
+            (Pointer::Explicit, Access::Independent) => overlapping::<Reading<IreadAt>>(session),
+            (Pointer::Explicit, Access::Collective) => overlapping::<Reading<IreadAtAll>>(session),
+            (Pointer::Explicit, Access::Split) => overlapping::<Reading<ReadAtAllBegin>>(session),
+            (Pointer::Shared, Access::Independent) => overlapping::<Reading<IreadShared>>(session),
+            // MPI has no such call. Cases with it do not exist.
+            (Pointer::Shared, Access::Collective) => Ok(()),
+            (Pointer::Shared, Access::Split) => overlapping::<Reading<ReadOrderedBegin>>(session),
+        })
+    })
+}
+
+/// Runs a kernel and its overlap with computation, or the kernel alone.
+fn overlapping<K: Overlappable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, computation| match computation {
+        Computation::Overlapped => overlap::run::<K, Mesh>(session),
+        // Tests are calls between slices of computation.
+        Computation::None => session.without(&[TestCalls::AXIS], run_paced::<K, Mesh>),
+    })
+}
+
+/// A write of a rank that `N` starts, which `S` completes.
+struct Writing<N, S> {
+    blocks: Blocks,
+    types: PhantomData<(N, S)>,
+}
+
+impl<N: Started, S: Completion> Kernel for Writing<N, S> {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = WRITES;
+
+    fn work(case: &Case) -> Work {
+        options::work(case)
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        Ok(Writing { blocks: Blocks::open(cx, case, N::ORDER)?, types: PhantomData })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        self.blocks.fill_writes(fill);
+        Ok(())
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.blocks.file.rewind()
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        self.overlapped(0, || ())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        self.blocks.check_writes(fill)
+    }
+}
+
+impl<N: Started, S: Completion> Overlappable for Writing<N, S> {
+    type Computation = Compute;
+
+    fn computation(&self, time: Duration) -> Compute {
+        Compute::lasting(time)
+    }
+
+    #[inline(always)]
+    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
+        N::overlapped(&self.blocks.file, tests, slice)?;
+        S::complete(&self.blocks.file)
+    }
+}
+
+/// A read of a rank that `N` starts.
+struct Reading<N> {
+    blocks: Blocks,
+    call: PhantomData<N>,
+}
+
+impl<N: Started> Kernel for Reading<N> {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = READS;
+
+    fn work(case: &Case) -> Work {
+        options::work(case)
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        Ok(Reading { blocks: Blocks::open(cx, case, N::ORDER)?, call: PhantomData })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        self.blocks.fill_reads(fill)
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.blocks.file.rewind()
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        self.overlapped(0, || ())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        self.blocks.check_reads(fill)
+    }
+}
+
+impl<N: Started> Overlappable for Reading<N> {
+    type Computation = Compute;
+
+    fn computation(&self, time: Duration) -> Compute {
+        Compute::lasting(time)
+    }
+
+    #[inline(always)]
+    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
+        N::overlapped(&self.blocks.file, tests, slice)
+    }
+}
