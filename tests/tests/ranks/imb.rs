@@ -114,6 +114,21 @@ fn receives_from_any_source_have_their_own_table() {
     }
 }
 
+#[test]
+fn tables_of_one_mode_can_be_chosen() {
+    for (mode, other) in [("aggregate", "NON-AGGREGATE"), ("non_aggregate", "AGGREGATE")] {
+        let job = format!("imb IMB-RMA Unidir_put -aggregate_mode {mode}");
+        let done = Job::ombx(&job).args(QUICK).run().expect(0);
+        let modes: Vec<&str> = done
+            .stdout
+            .lines()
+            .filter_map(|line| line.trim_start_matches(['#', ' ']).strip_prefix("MODE: "))
+            .collect();
+        assert_eq!(modes.len(), 1, "{done}");
+        assert_ne!(modes[0].trim(), other, "{done}");
+    }
+}
+
 /// A time that no row fits into leaves few iterations of large messages; a multiple of the processes is never fewer.
 #[test]
 fn time_and_policy_change_the_repetitions() {

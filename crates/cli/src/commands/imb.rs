@@ -1,6 +1,7 @@
 //! `ombx imb`, and links to ombx named `IMB-MPI1` and so on: replaces the Intel MPI Benchmarks with the same names, options and output.
 
 pub(crate) mod arguments;
+mod iterations;
 mod names;
 mod plan;
 pub(crate) mod suites;
@@ -13,7 +14,8 @@ use ombx_core::{
 use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, Iterations, Multi, Switch},
+    arguments::{ImbArgs, Multi, Switch},
+    iterations::Iterations,
     suites::{Entry, Suite},
 };
 #[cfg(feature = "io")]
@@ -82,8 +84,13 @@ pub(crate) fn prepare(
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks.unwrap_or(2), Medium::Mpi)?;
     }
-    let tables = entries.iter().flat_map(|entry| entry.tables());
-    let tables = tables.map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, table)));
+    let modes = args.aggregate_mode.unwrap_or_default();
+    let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(|table| modes.has(table.mode));
+    let benchmarks: Vec<_> = benchmarks.collect();
+    let tables = benchmarks
+        .iter()
+        .cloned()
+        .map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, table)));
     let tables: Vec<_> = tables.collect::<Result<_>>()?;
     plan::reject_ungrouped(&args, &tables)?;
     let mut parts = Vec::new();
@@ -115,7 +122,7 @@ pub(crate) fn prepare(
         reduced: plan::reduced(&args)?,
         groups: args.multi.and_then(Multi::groups),
         ranks,
-        benchmarks: entries.iter().flat_map(|entry| entry.tables()).collect(),
+        benchmarks,
     };
     let output = output_of(args.file, program)?;
     let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time };

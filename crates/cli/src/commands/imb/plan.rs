@@ -21,7 +21,8 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
 
 use super::{
-    arguments::{ImbArgs, IterationPolicy, Multi, OffCache, Switch},
+    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
+    iterations::IterationPolicy,
     suites::{Counterpart, Entry, Suite},
 };
 
@@ -31,8 +32,6 @@ const EXPONENTS: (u32, u32) = (0, 22);
 const DIRECTORY: &str = "directory";
 /// Untimed iterations of IMB.
 const WARM_UP: u64 = 2;
-/// Mode in which each operation is completed by itself.
-const SINGLE: &str = "NON-AGGREGATE";
 /// Operations in flight by default.
 pub(super) const WINDOW: u32 = 64;
 

@@ -138,6 +138,7 @@ pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
         ("-off_cache", args.off_cache.is_some()),
         ("-root_shift", args.root_shift.is_some()),
         ("-multi", args.multi.is_some()),
+        ("-aggregate_mode", args.aggregate_mode.is_some()),
         ("-warm_up", args.warm_up.is_some()),
         ("-map", other.map.is_some()),
         ("-data_type", other.data_type.is_some()),
