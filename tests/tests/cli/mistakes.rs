@@ -275,10 +275,16 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --datatype vector --blocks 0:8", "add --datatype indexed"),
     ("run p2p.latency --datatype indexed --blocks 0:8,4:8", "overlaps"),
     ("run p2p.latency --datatype indexed --blocks @/nowhere", "cannot read /nowhere"),
-    ("run p2p.latency --datatype indexed --blocks 0:24", "--blocks: no default size is a multiple of 24 bytes"),
+    (
+        "run p2p.latency --datatype indexed --blocks 0:24",
+        "--blocks: no default size is a multiple of 24 bytes",
+    ),
     ("run p2p.latency --datatype indexed --blocks 0:8 --stride 4", "choose --stride 8 or more"),
     ("run rma.acc_latency --datatype struct", "choose --datatype vector or indexed"),
-    ("run rma.acc_latency --datatype vector --type double --block-length 4", "no whole elements of --type double"),
+    (
+        "run rma.acc_latency --datatype vector --type double --block-length 4",
+        "no whole elements of --type double",
+    ),
     ("run rma.acc_latency --datatype indexed --type double-complex", "choose --datatype vector"),
     ("run rma.fop_latency --datatype vector", "has no option --datatype"),
     ("run collective.neighbor_alltoall --topology edges", "add --neighbours"),

@@ -10,8 +10,13 @@ use crate::{
     collectives::{Mode, run},
 };
 
-const NAMES: [&str; 5] =
-    ["neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"];
+const NAMES: [&str; 5] = [
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+];
 
 /// In lists of edges, ranks may have any number of sources and destinations.
 #[test]
@@ -24,10 +29,15 @@ fn edges_and_grids_are_verified_in_every_mode() {
     for mode in [Mode::Blocking, Mode::Nonblocking, Mode::Persistent] {
         let benches: Vec<String> = NAMES.iter().map(|name| mode.of(name)).collect();
         for (words, name, value) in options {
-            let (done, run) = run(&benches, &format!("{words} --sizes 8,16K --iterations 2 --warmup 1"), ranks);
+            let (done, run) =
+                run(&benches, &format!("{words} --sizes 8,16K --iterations 2 --warmup 1"), ranks);
             assert_eq!(run.rows.len(), 2 * benches.len(), "{done}");
             for row in run.rows.iter().filter(|row| row.outcome == Outcome::Ok) {
-                assert!(row.axes[name].starts_with(value) && row.key.contains(&format!("{name}={value}")), "{}", row.key);
+                assert!(
+                    row.axes[name].starts_with(value) && row.key.contains(&format!("{name}={value}")),
+                    "{}",
+                    row.key
+                );
             }
         }
     }
@@ -48,7 +58,8 @@ fn neighbourhoods_of_omb() {
     let graph = files.path("graph.csv");
     fs::write(&graph, "# source, destination\n0,1\n1,0\n").unwrap();
     for option in [format!("graph:{}", graph.display()), "cart:1:1".into(), "cart:2:1".into()] {
-        let words = ["osu", "osu_neighbor_alltoall", "-N", &option, "-m", "8:16", "-i", "20", "-x", "2", "-n", "2"];
+        let words =
+            ["osu", "osu_neighbor_alltoall", "-N", &option, "-m", "8:16", "-i", "20", "-x", "2", "-n", "2"];
         let done = Job::ombx("").args(words).run().expect(0);
         assert_eq!(done.stdout.lines().filter(|line| line.starts_with(['8', '1'])).count(), 2, "{done}");
     }
