@@ -74,10 +74,16 @@ fn puts_and_gets_have_derived_datatypes() {
 /// Accumulates of derived datatypes combine the elements of the blocks, in vectors and in irregular blocks.
 #[test]
 fn accumulates_have_derived_datatypes() {
+    // MPI_Get_accumulate of the component osc/rdma of Open MPI 4.1 delivers wrong data, also in C. These windows have another component.
+    let windows =
+        if mpi::is_open_mpi() { "allocate,shared" } else { "allocate,create,alloc_mem,dynamic,shared" };
+    let many = format!(
+        "rma.acc_bw rma.get_acc_bw --sync flush --win {windows} --sizes 192 --window 4 --iterations 2"
+    );
     let types = "--datatype vector,indexed --warmup 1";
     for (options, rows) in [
         ("rma.acc_latency rma.get_acc_latency --sync all --sizes 64,16K --iterations 3", 2 * 7 * 2 * 2),
-        ("rma.acc_bw rma.get_acc_bw --sync flush --win all --sizes 192 --window 4 --iterations 2", 2 * 5 * 2),
+        (&many[..], 2 * windows.split(',').count() * 2),
         (
             "rma.acc_latency --block-length 4 --stride 12 --op sum,prod,replace --type int32,uint32 --sizes 48 --iterations 1",
             3 * 2 * 2,
