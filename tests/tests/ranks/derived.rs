@@ -7,7 +7,7 @@ use ombx_tests::{Files, Job, mpi};
 
 use crate::{
     collectives::{MODES, Mode, run},
-    measured,
+    measured, verified,
 };
 
 const COUNTS: &str = "--iterations 2 --warmup 1 --topology all";
@@ -74,10 +74,16 @@ fn puts_and_gets_have_derived_datatypes() {
 /// Accumulates of derived datatypes combine the elements of the blocks, in vectors and in irregular blocks.
 #[test]
 fn accumulates_have_derived_datatypes() {
-    let types = "--datatype vector,indexed --warmup 1 --window 4";
+    // MPI_Get_accumulate of the component osc/rdma of Open MPI 4.1 delivers wrong data, also in C. These windows have another component.
+    let windows =
+        if mpi::is_open_mpi() { "allocate,shared" } else { "allocate,create,alloc_mem,dynamic,shared" };
+    let many = format!(
+        "rma.acc_bw rma.get_acc_bw --sync flush --win {windows} --sizes 192 --window 4 --iterations 2"
+    );
+    let types = "--datatype vector,indexed --warmup 1";
     for (options, rows) in [
         ("rma.acc_latency rma.get_acc_latency --sync all --sizes 64,16K --iterations 3", 2 * 7 * 2 * 2),
-        ("rma.acc_bw rma.get_acc_bw --sync flush --win all --sizes 192 --iterations 2", 2 * 5 * 2),
+        (&many[..], 2 * windows.split(',').count() * 2),
         (
             "rma.acc_latency --block-length 4 --stride 12 --op sum,prod,replace --type int32,uint32 --sizes 48 --iterations 1",
             3 * 2 * 2,
@@ -86,7 +92,10 @@ fn accumulates_have_derived_datatypes() {
             "rma.get_acc_latency --block-length 16 --stride 40 --op sum,replace,no_op --type double,uint64 --sizes 48 --iterations 1",
             3 * 2 * 2,
         ),
-        ("rma.acc_bw rma.get_acc_bw --sizes 4K --cache all --cache-size 64K --iterations 2", 2 * 2 * 2),
+        (
+            "rma.acc_bw rma.get_acc_bw --sizes 4K --window 4 --cache all --cache-size 64K --iterations 2",
+            2 * 2 * 2,
+        ),
     ] {
         let run = measured(&format!("{options} {types}"));
         assert_eq!(run.rows.len(), rows, "{options}");
@@ -105,15 +114,15 @@ fn blocks_may_be_listed() {
     let lists = ["24:4,0:8".to_owned(), format!("@{}", list.display())];
     for blocks in lists {
         let run = measured(&format!(
-            "p2p.latency p2p.bw p2p.exchange rma.put_latency rma.acc_latency collective.alltoall --datatype indexed --blocks {blocks} \
-             --sizes 12,120,12000 --window 4 --iterations 4 --warmup 1 -n 2"
+            "p2p.latency p2p.bw rma.put_latency rma.acc_latency --datatype indexed --blocks {blocks} --sizes 12,120,12000 --window 4 \
+             --iterations 4 --warmup 1"
         ));
-        assert_eq!(run.rows.len(), 6 * 3);
-        assert!(
-            run.rows
-                .iter()
-                .all(|row| row.axes["blocks"].starts_with("2:12/28:") && row.check == Check::Passed)
-        );
+        assert_eq!(run.rows.len(), 4 * 3);
+        assert!(run.rows.iter().all(|row| row.axes["blocks"].starts_with("2:12/28:")));
+        let run = verified(&format!(
+            "p2p.exchange collective.alltoall --datatype indexed --blocks {blocks} --sizes 12,120,12000 --iterations 4 --warmup 1 -n 2"
+        ));
+        assert_eq!(run.rows.len(), 2 * 3);
     }
 }
 

@@ -73,6 +73,15 @@ fn measured(options: &str) -> RunWithRows {
     run
 }
 
+/// Runs to success and returns the verified results of benchmarks in which several ranks are timed.
+fn verified(options: &str) -> RunWithRows {
+    let kept = Kept::new();
+    let done = kept.job(options).run().expect(0);
+    let run = kept.run();
+    run.rows.iter().for_each(|row| assert_measured(row, &done));
+    run
+}
+
 /// Checks that every row is measured and verified, and that the run is complete.
 fn assert_good(run: &RunWithRows, done: &Done) {
     for row in &run.rows {

@@ -6,7 +6,7 @@ use ombx_core::{
 };
 use ombx_tests::{Job, results};
 
-use crate::{Kept, measured};
+use crate::{Kept, measured, verified};
 
 fn iterations(row: &Measurement) -> u64 {
     row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64
@@ -60,7 +60,7 @@ fn sends_have_modes() {
 fn messages_have_derived_datatypes() {
     let benches = "p2p.latency p2p.bw p2p.bibw p2p.mbw_mr p2p.multi_latency p2p.latency_persistent p2p.bw_persistent \
                    p2p.bibw_persistent p2p.pingping p2p.sendrecv p2p.exchange p2p.halo";
-    let run = measured(&format!(
+    let run = verified(&format!(
         "{benches} --datatype all --block-length 16 --stride 40 --sizes 0,16,4K,256K --window 4 -n 2 --iterations 20 --warmup 2"
     ));
     assert_eq!(run.rows.len(), 12 * 4 * 4);

@@ -138,6 +138,8 @@ impl<C: Call> Operation<C> {
         }
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
+        let Neighbours { sources, destinations } = &part.neighbours;
+        cx.agree(library::neighbour_call_works(C::NAME, sources.len(), destinations.len()))?;
         let sizes = [part.send_bytes(), part.receive_bytes()];
         let largest = sizes[0].max(sizes[1]);
         let copies = match options.requests {

@@ -94,6 +94,22 @@ pub(crate) fn persistent_call_works(call: &str, ranks: u32, is_derived: bool) ->
     }
 }
 
+/// Refuses `MPI_Neighbor_alltoallw` on a rank with more sources than destinations in MPICH 4.0, where the call returns before all data
+/// has arrived.
+pub(crate) fn neighbour_call_works(call: &str, sources: usize, destinations: usize) -> Result<()> {
+    let version = library_version();
+    match call == "MPI_Neighbor_alltoallw"
+        && sources > destinations
+        && version.starts_with("MPICH Version: 4.0")
+    {
+        true => Err(Error::unsupported(format!(
+            "{version} returns from {call} before all data has arrived if a rank has more sources than destinations: give ranks as many \
+             destinations"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a library that does not let several threads call it concurrently.
 pub(crate) fn thread_multiple() -> Result<()> {
     if session::is_open() {
