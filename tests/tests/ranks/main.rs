@@ -26,6 +26,7 @@ mod osu;
 mod provenance;
 mod reframe;
 mod suites;
+mod threads;
 mod two_sided;
 mod walkthroughs;
 

@@ -71,7 +71,7 @@ pub(crate) fn prepare(
     };
     match suite.has_threads() {
         true => threads::reject(&args, ranks)?,
-        false => plan::reject(&args, suite)?,
+        false => threads::reject_elsewhere(&args).and_then(|()| plan::reject(&args, suite))?,
     }
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);

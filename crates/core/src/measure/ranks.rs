@@ -58,8 +58,10 @@ impl Ranks<'_> {
             Err(e) => return Err(e),
         };
         let mut standing = self.standing.to_vec();
+        // Idle ranks sleep.
+        let places = self.places.get(..assignment.ranks as usize).unwrap_or_default();
         match bench.threads_of(plan) {
-            Some(threads) => standing.extend(trust::crowded_threads(self.places, threads)),
+            Some(threads) => standing.extend(trust::crowded_threads(places, threads)),
             None if self.threading == Threading::Multiple => standing.push(trust::thread_multiple()),
             None => {}
         }

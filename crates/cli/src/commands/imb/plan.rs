@@ -42,9 +42,6 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
     let threads = "-thread_level: these benchmarks start MPI with MPI_THREAD_SINGLE";
-    if let Some(name) = args.threads.given() {
-        return Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out")));
-    }
     let why = [
         (
             args.off_cache.is_some_and(|cache| cache != OffCache::No)

@@ -108,7 +108,7 @@ impl Datatype {
 
 impl ThreadArgs {
     /// Returns the name of an option that is given; `None` if none is.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    fn given(&self) -> Option<&'static str> {
         let given = [
             ("-count", !self.count.is_empty()),
             ("-datatype", self.datatype.is_some()),
@@ -123,6 +123,12 @@ impl ThreadArgs {
         ];
         given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
     }
+}
+
+/// Rejects options of IMB-MT for another program.
+pub(super) fn reject_elsewhere(args: &ImbArgs) -> Result<()> {
+    let given = args.threads.given();
+    given.map_or(Ok(()), |name| Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out"))))
 }
 
 /// Rejects options that IMB-MT or ombx does not have.
