@@ -294,7 +294,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run collective.neighbor_alltoall --torus 2:1", "add --topology torus"),
     ("run collective.allreduce --datatype vector", "has no option --datatype"),
     (
-        "run collective.gather --datatype vector --in-place on",
+        "run collective.gather --datatype vector --in-place",
         "choose --datatype contiguous, or --in-place off",
     ),
     ("run collective.alltoallv --datatype struct --imbalance 50", "leave out --imbalance"),
