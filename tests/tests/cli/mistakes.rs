@@ -71,7 +71,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.latency --init both", "give world or session"),
     ("run sockets.latency --init session", "sockets.latency has no option --init"),
     ("run p2p.bibw --send ready", "choose --send standard, synchronous or buffered"),
-    ("run p2p.exchange --send ready", "p2p.exchange has no option --send"),
     ("run sockets.bw --window 1..8 --streams 4", "which has 1"),
     ("run p2p.latency --window 4", "p2p.latency has no option --window"),
     ("run p2p.link --window 4", "--window needs --pattern unidirectional"),
