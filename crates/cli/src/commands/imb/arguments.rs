@@ -1,5 +1,7 @@
 //! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
 
+pub(super) mod threads;
+
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -10,7 +12,7 @@ use ombx_core::{
 
 use ombx_results::render::ImbGroups;
 
-use super::threads::ThreadArgs;
+use self::threads::ThreadArgs;
 use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]
