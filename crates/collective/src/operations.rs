@@ -99,18 +99,28 @@ table! {
     operation!(Scatterv, "scatterv", "a block from the root to every rank, with counts and displacements", osu: "Scatterv", "Non-blocking Scatterv", persistent),
 }
 
-/// Registers the benchmarks of operations that several threads of each rank call at the same time.
+/// Builds the entry of an operation that several threads of each rank call at the same time.
+macro_rules! threaded {
+    ($operation:ident, $name:literal, $about:literal) => {
+        by_threads::<$operation>(
+            concat!("collective.", $name, "_mt"),
+            concat!($about, ", on several threads at once"),
+        )
+    };
+}
+
+/// Registers the benchmarks of each line.
 macro_rules! threads {
-    ($($operation:ident, $name:literal, $about:literal;)*) => {
-        $(ombx_core::inventory::submit! { by_threads::<$operation>(concat!("collective.", $name, "_mt"), $about) })*
+    ($($line:expr,)*) => {
+        $(ombx_core::inventory::submit! { $line })*
     };
 }
 
 threads! {
-    Allgather, "allgather", "every rank's block to every rank, on several threads at once";
-    Allreduce, "allreduce", "the sum of every rank's block to every rank, on several threads at once";
-    Alltoall, "alltoall", "a block from every rank to every rank, on several threads at once";
-    Barrier, "barrier", "barriers over all ranks, one of each thread at once";
-    Bcast, "bcast", "the root's block to every rank, on several threads at once";
-    Reduce, "reduce", "the sum of every rank's block to the root, on several threads at once";
+    threaded!(Allgather, "allgather", "every rank's block to every rank"),
+    threaded!(Allreduce, "allreduce", "the sum of every rank's block to every rank"),
+    threaded!(Alltoall, "alltoall", "a block from every rank to every rank"),
+    threaded!(Barrier, "barrier", "barrier over all ranks"),
+    threaded!(Bcast, "bcast", "the root's block to every rank"),
+    threaded!(Reduce, "reduce", "the sum of every rank's block to the root"),
 }

@@ -40,8 +40,9 @@ fn json_names_the_line_that_registers_each() {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{name}: {file}: {e}"));
         let line: usize = line.parse().unwrap();
         let near = text.lines().skip(line.saturating_sub(3)).take(6).collect::<String>();
-        // The table of collective operations has names without family and mode.
-        let operation = name.trim_start_matches("collective.").trim_end_matches("_persistent");
+        // The tables of collective operations have names without family and mode.
+        let operation = name.trim_start_matches("collective.");
+        let operation = operation.trim_end_matches("_persistent").trim_end_matches("_mt");
         let mut names = [name, operation, operation.trim_start_matches('i')].into_iter();
         let registers = names.any(|name| near.contains(&format!("\"{name}\"")));
         assert!(registers, "{name} is not registered at {file}:{line}");

@@ -206,6 +206,6 @@ mod tests {
         assert_eq!(two(2, "0-3", "a"), None);
         assert!(two(3, "0-3", "a").unwrap().starts_with("6 threads of 2 ranks poll on CPUs 0-3"));
         assert_eq!(two(3, "0-3", "b"), None);
-        assert!(two(5, "0-7", "a").unwrap().starts_with("5 threads of rank 1 poll on CPUs 0-3"));
+        assert!(two(5, "0-7", "b").unwrap().starts_with("5 threads of rank 1 poll on CPUs 0-3"));
     }
 }

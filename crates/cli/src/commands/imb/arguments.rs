@@ -1,5 +1,7 @@
 //! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
 
+pub(super) mod threads;
+
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
@@ -10,8 +12,8 @@ use ombx_core::{
 
 use ombx_results::render::ImbGroups;
 
+use self::threads::ThreadArgs;
 use super::iterations::{IterationPolicy, Iterations};
-use super::threads::ThreadArgs;
 use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
 
 #[derive(Debug, Args)]

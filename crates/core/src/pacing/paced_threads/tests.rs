@@ -1,3 +1,5 @@
+//! Threads of ranks that are threads themselves.
+
 use std::sync::{Mutex, PoisonError};
 
 use super::*;
