@@ -63,9 +63,10 @@ pub(crate) const fn of_files(entry: Benchmark, axes: &'static [&'static Axis]) -
 /// Returns an error with the reason if a combination of values does not exist for calls that block.
 fn check_blocking(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     match case.choice() {
-        Access::Split => Err(
-            "--access split is for io.iwrite and io.iread: choose --access independent or collective".into(),
-        ),
+        Access::Split => {
+            Err("--access split is for io.iwrite and io.iread: choose --access independent or collective"
+                .into())
+        }
         Access::Independent | Access::Collective => check_case(case, plan),
     }
 }
@@ -93,7 +94,8 @@ fn check_case(case: &Case, _: &Plan) -> std::result::Result<(), String> {
             Err("--files own has one rank in each file: choose --access independent, or --files one".into())
         }
         (Files::Own, _, Pointer::Shared) => {
-            Err("--files own has no pointer that ranks share: choose --files one, or another --pointer".into())
+            Err("--files own has no pointer that ranks share: choose --files one, or another --pointer"
+                .into())
         }
         _ => Ok(()),
     }

@@ -316,7 +316,9 @@ fn io_has_every_benchmark() {
         .split("# Benchmarking ")
         .skip(1)
         .map(|table| {
-            let row = |line: &str| line.split_whitespace().map(|cell| cell.parse().ok()).collect::<Option<Vec<f64>>>();
+            let row = |line: &str| {
+                line.split_whitespace().map(|cell| cell.parse().ok()).collect::<Option<Vec<f64>>>()
+            };
             let rows = table.lines().skip(1).filter_map(row).filter(|row| row.len() > 3).collect();
             (table.split_whitespace().next().unwrap_or_default().to_owned(), rows)
         })
@@ -339,10 +341,14 @@ fn io_has_every_benchmark() {
 /// The target computes while rank 0 puts. Both times are those of rank 0.
 #[test]
 fn a_passive_put_has_two_times() {
-    let done = Job::ombx("imb IMB-RMA Truly_passive_put -n 2 -iter 30 -msglog 10:11 -zero_size off").run().expect(0);
+    let done =
+        Job::ombx("imb IMB-RMA Truly_passive_put -n 2 -iter 30 -msglog 10:11 -zero_size off").run().expect(0);
     let tables = read(&done);
     let rows = &tables[&("Truly_passive_put".to_owned(), 2)];
-    assert_eq!(rows.iter().map(|(bytes, n, row)| (*bytes, *n, row.len())).collect::<Vec<_>>(), [(1024, 30, 2), (2048, 30, 2)]);
+    assert_eq!(
+        rows.iter().map(|(bytes, n, row)| (*bytes, *n, row.len())).collect::<Vec<_>>(),
+        [(1024, 30, 2), (2048, 30, 2)]
+    );
     assert!(done.stdout.contains(" t_pure[usec] t_ovrl[usec]\n"), "{done}");
 }
 

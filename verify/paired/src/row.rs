@@ -323,9 +323,8 @@ fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         let reference = format!("{name}_{pointer}_{access}");
         Row::of(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
     };
-    let calls = axis("pointer")
-        .iter()
-        .flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)));
+    let calls =
+        axis("pointer").iter().flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)));
     let synced = |row: Row| {
         let of = |sync: &&'static str| {
             let suffix = if *sync == "never" { "" } else { "_synced" };

@@ -33,7 +33,10 @@ impl FilesOfJob {
     pub(crate) fn of(job: &Job) -> FilesOfJob {
         let parts = if let Work::Benchmarks(parts) = &job.work { &parts[..] } else { &[] };
         let directories = parts.iter().filter_map(|part| part.plan.settings.get(DIRECTORY.name));
-        FilesOfJob { directories: directories.map(PathBuf::from).collect(), job: RandomState::new().hash_one(0) }
+        FilesOfJob {
+            directories: directories.map(PathBuf::from).collect(),
+            job: RandomState::new().hash_one(0),
+        }
     }
 
     /// Lets the ranks of a command put the number into the names.
@@ -127,7 +130,9 @@ mod tests {
     fn only_files_of_the_job_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let kept = ["ombx-io-0000000000000008-1", "mine"];
-        for name in ["ombx-io-0000000000000007-1", ".ombx-io-0000000000000007-1.shfp.3"].into_iter().chain(kept) {
+        for name in
+            ["ombx-io-0000000000000007-1", ".ombx-io-0000000000000007-1.shfp.3"].into_iter().chain(kept)
+        {
             fs::write(directory.path().join(name), "").unwrap();
         }
         drop(FilesOfJob { directories: [directory.path().to_path_buf()].into(), job: 7 });

@@ -108,7 +108,8 @@ impl File {
         let (named, raw) = Named::create(cx, directory, files)?;
         let places = Places { bytes: slots.bytes, rank: named.comm.rank(), ranks: named.comm.size() };
         let (first, step) = (places.offset(places.rank, 0), places.step());
-        let mut file = File { raw, count, places, slots, pointer, own_view: View::Whole, outgoing, incoming, named };
+        let mut file =
+            File { raw, count, places, slots, pointer, own_view: View::Whole, outgoing, incoming, named };
         let shared = if pointer == Pointer::Shared { file.use_shared_pointer() } else { Ok(()) };
         // Every rank has opened the file. Without a name, nothing is left of it when its ranks have ended.
         team.barrier()?;

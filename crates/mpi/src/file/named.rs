@@ -40,11 +40,7 @@ impl Named {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub(super) fn create(
-        cx: &Context<'_>,
-        directory: &Path,
-        files: Files,
-    ) -> Result<(Named, ffi::MPI_File)> {
+    pub(super) fn create(cx: &Context<'_>, directory: &Path, files: Files) -> Result<(Named, ffi::MPI_File)> {
         let team: &MpiTeam = cx.fabric()?;
         let (comm, of_rank) = match files {
             Files::One => (team.comm().group(0)?, String::new()),
@@ -76,8 +72,7 @@ impl Named {
 
     fn open_new(&self) -> Result<ffi::MPI_File> {
         let name = self.c_path()?;
-        let mode =
-            ffi::MPI_MODE_CREATE as c_int | ffi::MPI_MODE_EXCL as c_int | ffi::MPI_MODE_RDWR as c_int;
+        let mode = ffi::MPI_MODE_CREATE as c_int | ffi::MPI_MODE_EXCL as c_int | ffi::MPI_MODE_RDWR as c_int;
         let comm = self.comm.raw();
         // SAFETY: this static of mpi-sys is never written.
         let mut raw = unsafe { ffi::RSMPI_FILE_NULL };

@@ -50,7 +50,8 @@ impl Opening {
         cx.afford(slots.total().saturating_mul(2))?;
         let parts = check_directory(directory).and_then(|()| {
             let count = c_int::try_from(slots.bytes);
-            let count = count.map_err(|_| Error::unsupported("blocks of 2 GiB and more are not supported"))?;
+            let count =
+                count.map_err(|_| Error::unsupported("blocks of 2 GiB and more are not supported"))?;
             Ok((count, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
         });
         let (count, outgoing, incoming) = cx.agree(parts)?;

@@ -147,7 +147,11 @@ fn has_size(row: &Row) -> bool {
         "File_read",
     ];
     let is_data = data.iter().any(|part| row.call.contains(part)) || row.call == "Bcast";
-    is_data && !row.call.ends_with("_end") && row.place != Between && !row.call.ends_with("_init") && !row.bench.contains("partitioned")
+    is_data
+        && !row.call.ends_with("_end")
+        && row.place != Between
+        && !row.call.ends_with("_init")
+        && !row.bench.contains("partitioned")
 }
 
 impl Row {

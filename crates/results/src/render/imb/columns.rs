@@ -61,7 +61,9 @@ impl ImbClass {
             ImbClass::Parallel(_) | ImbClass::Divided => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
-            ImbClass::Overlap | ImbClass::SingleOverlap | ImbClass::DividedOverlap => &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
+            ImbClass::Overlap | ImbClass::SingleOverlap | ImbClass::DividedOverlap => {
+                &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP]
+            }
             ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
             ImbClass::Atomic => &[BYTES, REPETITIONS, "t[usec]"],
             ImbClass::Passive => &[BYTES, REPETITIONS, T_PURE, T_OVRL],
