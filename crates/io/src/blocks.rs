@@ -42,7 +42,7 @@ impl Blocks {
             return Ok(fill.check(self.writer, self.slots, self.file.incoming(), self.rank));
         }
         self.file.read_places()?;
-        unordered::check(&mut self.file, self.slots, fill, unordered::Reader::BeforeWriter)
+        unordered::check_written(&mut self.file, self.slots, fill)
     }
 
     /// Writes blocks that are read.
@@ -58,6 +58,6 @@ impl Blocks {
         if self.order == Order::Known {
             return Ok(fill.check(self.rank, self.slots, self.file.incoming(), self.rank));
         }
-        unordered::check(&mut self.file, self.slots, fill, unordered::Reader::ThisRank)
+        unordered::check_read(&mut self.file, self.slots, fill)
     }
 }

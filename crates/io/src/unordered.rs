@@ -10,14 +10,8 @@ use ombx_core::{
 };
 use ombx_mpi::file::File;
 
-/// Rank that a wrong block names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// The rank before the writer, which reads back what the writer has written where blocks have places.
-    BeforeWriter,
-    /// The rank that has read it.
-    ThisRank,
-}
+/// Most wrong blocks that are compared with a missing one.
+const MOST_COMPARED: usize = 16;
 
 /// Blocks without a counterpart, by their numbers among those of all ranks.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,34 +22,56 @@ struct Unmatched {
     wrong: Vec<usize>,
 }
 
-/// Checks that the incoming blocks of all ranks are their outgoing blocks, in any order. Collective.
-///
-/// Blocks are compared by checksums. Equal blocks, of which there may be some if they have few bytes, are counted.
-pub(crate) fn check(file: &mut File, slots: Slots, fill: Fill, reader: Reader) -> Result<Check> {
+/// Checks that the incoming blocks of all ranks, which they have read at their places, are the outgoing blocks in any order. The rank
+/// before the writer reports a wrong block, as where blocks have places. Collective.
+pub(crate) fn check_written(file: &mut File, slots: Slots, fill: Fill) -> Result<Check> {
+    let Unmatched { missing, wrong } = compare(file, slots)?;
+    let (each, writer) = (slots.count as usize, Rank((file.rank().0 + 1) % file.ranks()));
+    let mut mine = missing.into_iter().filter(|block| block / each == writer.0 as usize);
+    let Some(slot) = mine.next().map(|block| (block % each) as u64) else { return Ok(Check::Passed) };
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    for block in wrong.into_iter().take(MOST_COMPARED) {
+        file.read_place(Rank((block / each) as u32), (block % each) as u32)?;
+        found.extend(messages(slots, file.incoming()).next().map(<[u8]>::to_vec));
+    }
+    let mut expected = vec![0; slots.bytes as usize];
+    fill.words(writer, slot).write(&mut expected);
+    // The most similar block is the one that was changed.
+    let likely = found.iter().min_by_key(|block| differing(&expected, block));
+    Ok(likely.map_or(Check::Passed, |block| fill.words(writer, slot).check(block, (file.rank(), slot))))
+}
+
+/// Checks that the incoming blocks of all ranks, which their calls have read, are the outgoing blocks in any order. The rank that has
+/// read a wrong block reports it. Collective.
+pub(crate) fn check_read(file: &mut File, slots: Slots, fill: Fill) -> Result<Check> {
+    let Unmatched { missing, wrong } = compare(file, slots)?;
+    let (each, rank) = (slots.count as usize, file.rank());
+    let mut mine = wrong.into_iter().filter(|block| block / each == rank.0 as usize);
+    let Some(block) = mine.next().map(|block| block % each) else { return Ok(Check::Passed) };
+    let Some(found) = messages(slots, file.incoming()).nth(block) else { return Ok(Check::Passed) };
+    let mut expected = vec![0; slots.bytes as usize];
+    let owners = missing.into_iter().take(MOST_COMPARED);
+    let owners = owners.map(|block| (Rank((block / each) as u32), (block % each) as u64));
+    let likely = owners.min_by_key(|(owner, slot)| {
+        fill.words(*owner, *slot).write(&mut expected);
+        differing(&expected, found)
+    });
+    // There are as many missing blocks as wrong ones.
+    let (owner, slot) = likely.unwrap_or((rank, 0));
+    Ok(fill.words(owner, slot).check(found, (rank, slot)))
+}
+
+/// Returns the blocks of all ranks without a counterpart. Blocks are compared by checksums. Equal blocks, of which there may be some
+/// if they have few bytes, are counted. Collective.
+fn compare(file: &mut File, slots: Slots) -> Result<Unmatched> {
     let sums = |buffer: &[u8]| messages(slots, buffer).map(checksum).collect::<Vec<u64>>();
     let (outgoing, incoming) = (sums(file.outgoing()), sums(file.incoming()));
-    let (written, found) = (file.gather(&outgoing)?, file.gather(&incoming)?);
-    let Unmatched { missing, wrong } = unmatched(&written, &found);
-    let (each, rank, ranks) = (slots.count as usize, file.rank(), file.ranks());
-    let is_mine = |block: &usize| block / each == rank.0 as usize;
-    let mine: Vec<&[u8]> = messages(slots, file.incoming()).collect();
-    let checks = wrong.into_iter().filter(is_mine).map(|block| {
-        let (block, mut expected) = (mine[block % each], vec![0; slots.bytes as usize]);
-        let mut differing = |owner: Rank, slot: u64| {
-            fill.words(owner, slot).write(&mut expected);
-            expected.iter().zip(block).filter(|(a, b)| a != b).count()
-        };
-        let owners = missing.iter().map(|block| (Rank((block / each) as u32), (block % each) as u64));
-        // There are as many missing blocks as wrong ones. The most similar is the one that was changed.
-        let likely = owners.min_by_key(|(owner, slot)| differing(*owner, *slot));
-        let (owner, slot) = likely.unwrap_or((rank, 0));
-        let named = match reader {
-            Reader::BeforeWriter => Rank((owner.0 + ranks - 1) % ranks),
-            Reader::ThisRank => rank,
-        };
-        fill.words(owner, slot).check(block, (named, slot))
-    });
-    Ok(checks.fold(Check::Passed, Check::and))
+    Ok(unmatched(&file.gather(&outgoing)?, &file.gather(&incoming)?))
+}
+
+/// Returns how many bytes of two blocks differ.
+fn differing(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).filter(|(a, b)| a != b).count()
 }
 
 /// Returns the messages of a buffer.

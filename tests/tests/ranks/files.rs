@@ -123,7 +123,8 @@ fn a_flipped_bit_fails_the_row() {
 /// The files have no name while they are measured, so that a killed rank leaves nothing.
 #[test]
 fn nothing_stays_behind_when_a_job_is_killed() {
-    for (signal, pointer) in [(Signal::INT, "individual"), (Signal::KILL, "all")] {
+    let signals = [(Signal::INT, "individual"), (Signal::KILL, "individual"), (Signal::KILL, "shared")];
+    for (signal, pointer) in signals {
         let (kept, files) = (Kept::new(), Files::default());
         let words =
             format!("io.write --sizes 4K --pointer {pointer} --max-time 60s --precision 0.0001% --quick");
@@ -149,21 +150,19 @@ fn nothing_stays_behind_when_a_job_is_killed() {
     }
 }
 
-/// A file that ranks open by its name, and the hidden file of a shared pointer, are removed by the process that starts the ranks.
+/// A file that ranks open by its name is removed by the process that starts the ranks.
 #[test]
 fn named_files_are_removed_when_a_job_is_killed() {
-    for bench in ["io.open --files all", "io.write --pointer shared"] {
-        let (kept, files) = (Kept::new(), Files::default());
-        let words = format!("{bench} --sizes 8 --max-time 60s --precision 0.0001% --quick");
-        let job = kept.job(&format!("{words} -n 2 -v")).arg("--directory").arg(files.root());
-        let mut job = job.start();
-        job.until("the file exists", |_| bench.contains("write") || !names(&files).is_empty());
-        kill(&mut job, Signal::KILL);
-        let done = job.wait();
-        done.leaves_nothing();
-        assert_ne!(done.code, Some(0), "{done}");
-        assert_eq!(names(&files), Vec::<String>::new(), "{done}");
-    }
+    let (kept, files) = (Kept::new(), Files::default());
+    let words = "io.open --files all --sizes 8 --max-time 60s --precision 0.0001% --quick";
+    let job = kept.job(&format!("{words} -n 2 -v")).arg("--directory").arg(files.root());
+    let mut job = job.start();
+    job.until("the file exists", |_| !names(&files).is_empty());
+    kill(&mut job, Signal::KILL);
+    let done = job.wait();
+    done.leaves_nothing();
+    assert_ne!(done.code, Some(0), "{done}");
+    assert_eq!(names(&files), Vec::<String>::new(), "{done}");
 }
 
 /// Sends a signal to a job, or kills its ranks.

@@ -12,6 +12,7 @@ mod files;
 mod foreign_load;
 mod groups;
 mod imb;
+mod imb_files;
 mod imbalance;
 mod killed;
 mod launches;

@@ -236,14 +236,22 @@ impl File {
     fn read_places_of(&self, rank: Rank) -> Result<()> {
         self.publish()?;
         View::Whole.set(self.raw)?;
-        for block in 0..self.slots.count {
-            let (offset, memory) = (self.places.offset(rank, block), self.read(block).cast());
-            // SAFETY: as in the timed calls.
-            check("MPI_File_read_at", unsafe {
-                ffi::MPI_File_read_at(self.raw, offset, memory, self.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
-            })?;
-        }
+        (0..self.slots.count).try_for_each(|block| self.read_at(rank, block, block))?;
         self.own_view.set(self.raw)
+    }
+
+    /// Reads the block at a place of a rank to the start of the buffer. Untimed, of a file whose ranks share the pointer.
+    pub fn read_place(&self, rank: Rank, block: u32) -> Result<()> {
+        debug_assert!(matches!(self.own_view, View::Whole));
+        self.read_at(rank, block, 0)
+    }
+
+    fn read_at(&self, rank: Rank, block: u32, to: u32) -> Result<()> {
+        let (offset, memory) = (self.places.offset(rank, block), self.read(to).cast());
+        // SAFETY: as in the timed calls.
+        check("MPI_File_read_at", unsafe {
+            ffi::MPI_File_read_at(self.raw, offset, memory, self.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
+        })
     }
 
     /// Returns the numbers of all ranks that have opened the file, in rank order. Each passes as many. Collective, untimed.

@@ -221,7 +221,7 @@ fn files() -> [Group; 7] {
         of("io.write", "--file-sync end", Slots::Calls(WINDOW), IN_WINDOW).given(),
         of("io.read", "--files all", Slots::Calls(1), FIRST),
         of("io.iwrite", "--file-sync all", Slots::Calls(1), FIRST).given(),
-        of("io.iwrite", "--overlap none --files all", Slots::Calls(1), FIRST).given(),
+        of("io.iwrite", "--overlap none", Slots::Calls(1), FIRST).given(),
         of("io.iread", "--files all --overlap all", Slots::Calls(1), FIRST),
         opened.given(),
     ]
