@@ -70,13 +70,14 @@ impl Entry {
     }
 }
 
-/// Returns every registered one-sided benchmark of two ranks. Those of more ranks have no choice of synchronisation and window.
+/// Returns every registered one-sided benchmark of two ranks. Those of more ranks have no choice of synchronisation and window, and
+/// those of a single flush or fence have no choice of synchronisation.
 fn registered() -> Vec<Entry> {
     let listed = Job::ombx("list --json rma.*").run().expect(0).stdout;
     let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
     let of_two = |bench: &&serde_json::Value| {
         let name = bench["name"].as_str().unwrap();
-        !["rma.put_incast", "rma.window"].contains(&name) && !name.contains("_many_")
+        !["rma.put_incast", "rma.put_passive", "rma.window"].contains(&name) && !name.contains("_many_")
     };
     listed.iter().filter(of_two).map(Entry::of).collect()
 }
