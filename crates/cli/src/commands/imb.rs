@@ -76,7 +76,7 @@ pub(crate) fn prepare(
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
     let entries = selected(&args, suite)?;
-    let mut notes = plan::notes(&args, suite, &entries);
+    let mut notes = plan::notes(&args, &entries);
     notes.extend(suite.has_threads().then(|| threads::notes(&args)).into_iter().flatten());
     let sizes = plan::sizes(&args, suite)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(2).min(ranks.unwrap_or(2)))?;

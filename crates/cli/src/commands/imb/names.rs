@@ -5,15 +5,14 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use ombx_core::error::{Error, Result};
 use ombx_results::render::ImbTable;
 
-use super::suites::{self, Counterpart, Suite};
+use super::suites::{self, Suite};
 use crate::arguments::argv;
 
 /// Returns the text that `ombx imb` without a name prints.
 pub(super) fn programs() -> String {
     let line = |suite: &'static Suite| {
         let Suite { name, benchmarks, .. } = suite;
-        let available = benchmarks.iter().filter(|b| matches!(b.counterpart, Counterpart::Tables(_)));
-        format!("{name:<9} {} of {} benchmarks: ombx imb {name} -list\n", available.count(), benchmarks.len())
+        format!("{name:<9} {} benchmarks: ombx imb {name} -list\n", benchmarks.len())
     };
     suites::all().map(line).collect()
 }
@@ -22,10 +21,9 @@ pub(super) fn programs() -> String {
 pub(super) fn benchmarks(suite: &Suite) -> String {
     let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), suite.name);
     for entry in suite.benchmarks {
-        text += &match (&entry.counterpart, entry.is_default) {
-            (Counterpart::None(why), _) => format!("    {} (not available in ombx: {why})\n", entry.name),
-            (_, true) => format!("    {}\n", entry.name),
-            (_, false) => format!("    {} (non-default)\n", entry.name),
+        text += &match entry.is_default {
+            true => format!("    {}\n", entry.name),
+            false => format!("    {} (non-default)\n", entry.name),
         };
     }
     text

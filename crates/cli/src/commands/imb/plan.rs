@@ -23,7 +23,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
 use super::{
     arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
     iterations::IterationPolicy,
-    suites::{Counterpart, Entry, Suite},
+    suites::{Entry, Suite},
 };
 
 /// Default exponents of message sizes: 1 byte to 4 MiB.
@@ -105,7 +105,7 @@ pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
 }
 
 /// Returns differences from IMB that the user should know.
-pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<String> {
+pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
     let other = &args.other;
     let mut notes = Vec::new();
     if other.pause.is_some() {
@@ -116,11 +116,6 @@ pub(super) fn notes(args: &ImbArgs, suite: &Suite, entries: &[&Entry]) -> Vec<St
             "-sync and -imb_barrier have no effect: each sample of a collective starts after a barrier"
                 .to_owned(),
         );
-    }
-    let is_missing = |entry: &&Entry| matches!(entry.counterpart, Counterpart::None(_));
-    let missing: Vec<&str> = suite.benchmarks.iter().filter(is_missing).map(|entry| entry.name).collect();
-    if args.benchmarks.is_empty() && args.input.is_none() && !missing.is_empty() {
-        notes.push(format!("not available in ombx: {}", missing.join(" ")));
     }
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());

@@ -23,14 +23,8 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     /// Whether IMB runs it without being asked.
     pub(super) is_default: bool,
-    pub(super) counterpart: Counterpart,
-}
-
-pub(super) enum Counterpart {
-    /// Tables, one for each mode of a one-sided benchmark.
-    Tables(&'static [Table]),
-    /// Reason why ombx has none.
-    None(&'static str),
+    /// Its tables in ombx, one for each mode.
+    tables: &'static [Table],
 }
 
 /// A table of a benchmark.
@@ -47,20 +41,15 @@ pub(super) struct Table {
 impl Entry {
     /// Returns the descriptions of its tables for the output.
     pub(super) fn tables(&'static self) -> Vec<ImbBenchmark> {
-        match self.counterpart {
-            Counterpart::Tables(tables) => {
-                let of = |table: &Table| ImbBenchmark {
-                    name: self.name,
-                    bench: table.bench,
-                    class: table.class,
-                    mode: table.mode,
-                    axes: table.axes,
-                    ranks: table.ranks,
-                };
-                tables.iter().map(of).collect()
-            }
-            Counterpart::None(_) => Vec::new(),
-        }
+        let of = |table: &Table| ImbBenchmark {
+            name: self.name,
+            bench: table.bench,
+            class: table.class,
+            mode: table.mode,
+            axes: table.axes,
+            ranks: table.ranks,
+        };
+        self.tables.iter().map(of).collect()
     }
 }
 
@@ -74,11 +63,7 @@ const fn of_mode(mode: &'static str, table: Table) -> Table {
 
 macro_rules! entry {
     ($name:literal, $bench:literal, $class:expr) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            counterpart: Counterpart::Tables(const { &[table($bench, $class)] }),
-        }
+        Entry { name: $name, is_default: true, tables: const { &[table($bench, $class)] } }
     };
 }
 
@@ -88,9 +73,7 @@ macro_rules! any_source {
         Entry {
             name: $name,
             is_default: false,
-            counterpart: Counterpart::Tables(
-                const { &[Table { axes: &[("receive-from", "any")], ..table($bench, ImbClass::Single) }] },
-            ),
+            tables: const { &[Table { axes: &[("receive-from", "any")], ..table($bench, ImbClass::Single) }] },
         }
     };
 }
@@ -101,9 +84,7 @@ macro_rules! pure {
         Entry {
             name: $name,
             is_default: false,
-            counterpart: Counterpart::Tables(
-                const { &[Table { axes: &[("overlap", "none")], ..table($bench, $class) }] },
-            ),
+            tables: const { &[Table { axes: &[("overlap", "none")], ..table($bench, $class) }] },
         }
     };
 }
@@ -119,17 +100,12 @@ macro_rules! modes {
         Entry {
             name: $name,
             is_default: true,
-            counterpart: Counterpart::Tables(
-                const {
-                    &[
-                        of_mode(
-                            "NON-AGGREGATE",
-                            Table { axes: $axes, ranks: $ranks, ..table($single, $class) },
-                        ),
-                        of_mode("AGGREGATE", Table { axes: $axes, ranks: $ranks, ..table($many, $class) }),
-                    ]
-                },
-            ),
+            tables: const {
+                &[
+                    of_mode("NON-AGGREGATE", Table { axes: $axes, ranks: $ranks, ..table($single, $class) }),
+                    of_mode("AGGREGATE", Table { axes: $axes, ranks: $ranks, ..table($many, $class) }),
+                ]
+            },
         }
     };
 }
@@ -140,18 +116,13 @@ macro_rules! many {
         Entry {
             name: $name,
             is_default: true,
-            counterpart: Counterpart::Tables(const { &[Table { axes: $axes, ..table($bench, $class) }] }),
+            tables: const { &[Table { axes: $axes, ..table($bench, $class) }] },
         }
     };
 }
 
 const fn only_if_named(entry: Entry) -> Entry {
     Entry { is_default: false, ..entry }
-}
-
-#[allow(dead_code, reason = "IMB may get benchmarks without a counterpart; all have one now")]
-const fn none(name: &'static str, why: &'static str) -> Entry {
-    Entry { name, is_default: false, counterpart: Counterpart::None(why) }
 }
 
 const ONE_TO_ALL: Preset = &[("shape", "one_to_all")];
@@ -245,9 +216,7 @@ const RMA: &[Entry] = &[
     Entry {
         name: "Truly_passive_put",
         is_default: true,
-        counterpart: Counterpart::Tables(
-            const { &[Table { ranks: Some(2), ..table("rma.put_passive", ImbClass::Passive) }] },
-        ),
+        tables: const { &[Table { ranks: Some(2), ..table("rma.put_passive", ImbClass::Passive) }] },
     },
 ];
 
@@ -328,15 +297,12 @@ impl Suite {
 
     /// Finds a benchmark by its name, in any case.
     pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
-        match self.benchmarks.iter().find(|entry| entry.name.eq_ignore_ascii_case(name)) {
-            None => Err(Error::usage(format!(
+        let found = self.benchmarks.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            Error::usage(format!(
                 "{name} is not a benchmark of {}: {} -list names them",
                 self.name, self.name
-            ))),
-            Some(Entry { name, counterpart: Counterpart::None(why), .. }) => {
-                Err(Error::usage(format!("{name} is not available in ombx: {why}")))
-            }
-            Some(entry) => Ok(entry),
-        }
+            ))
+        })
     }
 }

@@ -3,7 +3,7 @@
 use ombx_core::benchmark::Preset;
 use ombx_results::render::ImbClass;
 
-use super::{Counterpart, Entry, Table, of_mode, table};
+use super::{Entry, Table, of_mode, table};
 
 /// Values on the axes of benchmarks of files.
 macro_rules! files {
@@ -18,26 +18,24 @@ macro_rules! writes {
         Entry {
             name: $name,
             is_default: true,
-            counterpart: Counterpart::Tables(
-                const {
-                    &[
-                        of_file(
-                            "AGGREGATE",
-                            "io.write",
-                            $class,
-                            files!($files, $pointer, $access, ("file-sync", "end")),
-                            $ranks,
-                        ),
-                        of_file(
-                            "NON-AGGREGATE",
-                            "io.write",
-                            $class,
-                            files!($files, $pointer, $access, ("file-sync", "each")),
-                            $ranks,
-                        ),
-                    ]
-                },
-            ),
+            tables: const {
+                &[
+                    of_file(
+                        "AGGREGATE",
+                        "io.write",
+                        $class,
+                        files!($files, $pointer, $access, ("file-sync", "end")),
+                        $ranks,
+                    ),
+                    of_file(
+                        "NON-AGGREGATE",
+                        "io.write",
+                        $class,
+                        files!($files, $pointer, $access, ("file-sync", "each")),
+                        $ranks,
+                    ),
+                ]
+            },
         }
     };
 }
@@ -48,9 +46,7 @@ macro_rules! reads {
         Entry {
             name: $name,
             is_default: true,
-            counterpart: Counterpart::Tables(
-                const { &[of_file("AGGREGATE", "io.read", $class, files!($files, $pointer, $access), $ranks)] },
-            ),
+            tables: const { &[of_file("AGGREGATE", "io.read", $class, files!($files, $pointer, $access), $ranks)] },
         }
     };
 }
@@ -71,9 +67,7 @@ macro_rules! started {
         Entry {
             name: $name,
             is_default: true,
-            counterpart: Counterpart::Tables(
-                const { &[of_file("AGGREGATE", $bench, $class, files!($files, $pointer, $access), $ranks)] },
-            ),
+            tables: const { &[of_file("AGGREGATE", $bench, $class, files!($files, $pointer, $access), $ranks)] },
         }
     };
 }
@@ -125,8 +119,6 @@ pub(super) const IO: &[Entry] = &[
     Entry {
         name: "Open_Close",
         is_default: true,
-        counterpart: Counterpart::Tables(
-            const { &[Table { axes: &[("files", "one")], ..table("io.open", ImbClass::Barrier) }] },
-        ),
+        tables: const { &[Table { axes: &[("files", "one")], ..table("io.open", ImbClass::Barrier) }] },
     },
 ];
