@@ -14,7 +14,7 @@ use ombx_mpi::file::{File, FileOptions, Files, Pointer};
 pub static DIRECTORY: Setting = Setting {
     name: "directory",
     value: "DIR",
-    about: "Directory of the file system to be measured; its files have no name while they are measured, and nothing stays behind",
+    about: "Directory of the file system to be measured; files are removed, and have no name while they are measured, but those of io.open",
     default: None,
     check: |text| match text {
         "" => Err(Error::usage("give the path of a directory")),

@@ -81,9 +81,9 @@ struct Passive<P> {
 impl<P: Part> Kernel for Passive<P> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "at the origin, a put and MPI_Win_flush; at the target, computation that lasts as long as the put alone, without calls \\
+        timed: "at the origin, a put and MPI_Win_flush; at the target, computation that lasts as long as the put alone, without calls \
                 of MPI",
-        untimed: "the put alone, while the target waits in a barrier (pure_us), and the computation alone (compute_us), which alternate \\
+        untimed: "the put alone, while the target waits in a barrier (pure_us), and the computation alone (compute_us), which alternate \
                   with the samples; the window, its lock, filling and checking memory; the barrier before each iteration",
         like: "Truly_passive_put of IMB-RMA, whose times contain a barrier",
     };

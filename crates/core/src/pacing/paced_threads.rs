@@ -180,12 +180,14 @@ impl<'t, K: Kernel + Send + 'static, S: SampleLength> PacedThreads<'t, K, S> {
     fn open(team: &'t dyn Team, clock: &Clock, cx: &Context<'_>, case: &Case) -> Result<Self> {
         let threads = threads_of(case);
         let lead = cx.agree(K::open(&Context { threads, ..*cx }, case))?;
-        let (mut kernels, mut teams) = (Vec::new(), Vec::new());
+        // On an error, kernels are dropped before the communicators that they use.
+        let mut teams: Vec<Box<dyn Team>> = Vec::new();
+        let mut kernels = Vec::new();
         for thread in 1..threads {
             let missing = || Error::fabric("this rank is not in the team of all ranks");
-            let own = team.subteam(team.size())?.ok_or_else(missing)?;
-            kernels.push(cx.agree(K::open(&Context { team: &*own, thread, threads, ..*cx }, case))?);
-            teams.push(own);
+            teams.push(team.subteam(team.size())?.ok_or_else(missing)?);
+            let own = teams.last().map_or(team, |own| &**own);
+            kernels.push(cx.agree(K::open(&Context { team: own, thread, threads, ..*cx }, case))?);
         }
         Ok(PacedThreads {
             role: cx.role,

@@ -60,8 +60,7 @@ impl Opening {
         let (comm, rank) = (named.comm.raw(), named.comm.rank());
         let path = cx.agree(named.c_path())?;
         let opening = Opening { comm, path, mode, count, rank, outgoing, incoming, named };
-        opening.close(raw)?;
-        team.barrier()?;
+        cx.agree(opening.close(raw))?;
         team.lend(|handles| {
             (handles.comm, handles.path) = (comm, opening.path.as_ptr());
             handles.remote = opening.offset(rank) as ffi::MPI_Aint;

@@ -93,7 +93,7 @@ pub(crate) struct ImbArgs {
     pub(crate) start: StartArgs,
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// Directory of the files of IMB-IO, which have no name while they are measured [default: the current directory]
+    /// Directory of the files of IMB-IO, which are removed [default: the current directory]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) directory: Option<PathBuf>,
     /// Create a link to ombx for each program of IMB that ombx has in a directory

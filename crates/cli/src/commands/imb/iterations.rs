@@ -34,7 +34,9 @@ impl Iterations {
         let number = |text: &str, most: u64| text.parse::<u64>().ok().filter(|n| (1..=most).contains(n));
         match (number(most, 1 << 32), number(volume, 1 << 30), number(single, 1 << 32)) {
             (Some(most), Some(volume), Some(single)) => Ok(Iterations { most, volume: volume << 20, single }),
-            _ => Err(Error::usage("not a number of iterations: give 100, or 1000,40 with a limit in MiB")),
+            _ => Err(Error::usage(
+                "not a number of iterations: give 100, 1000,40 with a limit in MiB, or 1000,40,100 with the iterations of writes that are synchronised one by one",
+            )),
         }
     }
 
