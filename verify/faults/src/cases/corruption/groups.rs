@@ -345,7 +345,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 13] {
+fn collective(benches: &[Bench]) -> [Group; 12] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
