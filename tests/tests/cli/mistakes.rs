@@ -1,5 +1,7 @@
 //! Tests of mistakes on the command line: exit code 2 and one error line, before anything starts.
 
+mod imb;
+
 use crate::{StartRecorder, at_once};
 
 /// Command lines, each with a word that the error must contain.
@@ -148,16 +150,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("links --fail-on everything", "everything"),
     ("links p2p.latency", "p2p.latency"),
     ("osu osu_latencyy", "osu_latency?"),
-    ("imb IMB-MPI2", "IMB-MPI1, IMB-NBC"),
-    ("imb IMB-MT -npmin 2", "-npmin is not an option of IMB-MT"),
-    ("imb IMB-MT PingPongMT -stride 3", "half of all ranks"),
-    ("imb IMB-MT -thread_level nompinit", "initialises MPI itself"),
-    ("imb IMB-MT -malloc_align 3", "aligned to 4096"),
-    ("imb IMB-MT -datatype double", "int, char"),
-    ("imb IMB-MPI1 PingPong -count 4", "-count is an option of IMB-MT"),
-    ("imb IMB-IO -directory /nonexistent", "No such file"),
-    ("imb IMB-IO S_Write_Indv P_Write_Priv -npmin 1", "name one of them"),
-    ("imb IMB-MPI1 -directory /tmp", "which IMB-IO has"),
     ("run io.write", "io.write writes files: give a directory"),
     ("run io.*", "io.iread writes files: give a directory"),
     ("run io.write --directory", "--directory"),
@@ -177,32 +169,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run io.read --directory /tmp --file-sync end", "io.read has no option --file-sync"),
     ("run io.write --directory /tmp --batch 2", "leave out --batch"),
     ("run p2p.latency --directory /tmp", "p2p.latency has no option --directory"),
-    ("imb IMB-MPI1 PingPang", "-list"),
-    ("imb IMB-MPI1 PingPongSpecificSource PingPong", "name one of them"),
-    ("imb IMB-P2P PingPong -msgwr on", "use off"),
-    ("imb IMB-EXT Unidir_Put -multi 0", "add -exclude Unidir_Put"),
-    ("imb IMB-MPI1 -exclude Nothing", "Nothing"),
-    ("imb IMB-MPI1 Bcast -exclude bcast", "no benchmark is left"),
-    ("imb IMB-MPI1 -msglog 4:3", "exponents"),
-    ("imb IMB-MPI1 -msglog 31", "exponents"),
-    ("imb IMB-MPI1 -msglen /nonexistent", "/nonexistent"),
-    ("imb IMB-MPI1 -msglen /dev/null", "no message size"),
-    ("imb IMB-MPI1 -iter 0", "iterations"),
-    ("imb IMB-MPI1 PingPong -off_cache 16,256", "cache lines of more than 128 bytes"),
-    ("imb IMB-MPI1 PingPong -off_cache x", "not a size in MiB"),
-    ("imb IMB-MPI1 Bcast -off_cache -1 -root_shift on", "leave out one of them"),
-    ("imb IMB-MPI1 -npmin 0", "0"),
-    ("imb IMB-MPI1 -mem 0", "GiB"),
-    ("imb IMB-MPI1 -multi 0", "for collectives only: add -exclude "),
-    ("imb IMB-MPI1 Bcast Reduce_local -multi 1", "-exclude Reduce_local"),
-    ("imb IMB-NBC Ibcast -multi 1", "Ibcast_pure"),
-    ("imb IMB-MPI1 Bcast -multi 2", "2"),
-    ("imb IMB-MPI1 -map 2x1", "-map"),
-    ("imb IMB-MPI1 -data_type double", "bytes"),
-    ("imb IMB-MPI1 -red_data_type float16", "float and double"),
-    ("imb IMB-MPI1 Allreduce -msglog 1 -zero_size off", "-msglog"),
-    ("imb IMB-MPI1 -root_shift maybe", "maybe"),
-    ("imb IMB-MPI1 PingPong -n 1", "needs 2 ranks, has 1"),
     ("osu osu_latency -m 8:4", "8:4"),
     ("osu osu_latency -m x", "x"),
     ("osu osu_latency -m :", "size"),
@@ -259,7 +225,6 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.bw --datatype vector --block-length 24", "--sizes 24,48"),
     ("run p2p.bw --datatype vector --block-length 1G --sizes 1G", "choose a shorter --block-length"),
     ("osu osu_allreduce -D vect:2:1", "contiguous"),
-    ("imb IMB-MPI1 PingPong Bcast Exchange -multi 0", "add -exclude Exchange,PingPong"),
     ("run collective.bcast --type double", "has no option --type"),
     ("run collective.allreduce --op replace", "--op replace does not exist in reductions"),
     ("run rma.acc_latency --op user", "MPI allows no user-defined operation in accumulates: use --op sum"),
@@ -330,7 +295,7 @@ const MISTAKES: &[(&str, &str)] = &[
 fn every_mistake_gives_one_error_line_and_starts_nothing() {
     let recorder = StartRecorder::new();
     let mut wrong = Vec::new();
-    for (line, word) in MISTAKES {
+    for (line, word) in MISTAKES.iter().chain(imb::MISTAKES) {
         let done = recorder.run(&line.split_whitespace().collect::<Vec<_>>());
         let one = done.stderr.lines().count() == 1 && done.stderr.starts_with("ombx: ");
         let silent = done.stdout.is_empty();
