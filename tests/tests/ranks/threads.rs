@@ -55,8 +55,7 @@ fn work_is_that_of_all_threads() {
 
 #[test]
 fn collectives_of_several_threads_are_verified() {
-    let rows =
-        rows_of(&format!("collective.*_mt --threads 2 --iterations 4 --warmup 1 --sizes 8,1K --launches 1"));
+    let rows = rows_of("collective.*_mt --threads 2 --iterations 4 --warmup 1 --sizes 8,1K --launches 1");
     assert_eq!(rows.iter().map(|row| &row.bench).collect::<BTreeSet<_>>().len(), 6);
     assert!(rows.iter().all(|row| row.samples.len() == 2 && row.samples[0].batch == 1));
     // Ranks with threads are not bound.
