@@ -266,7 +266,7 @@ impl<C: Call> Operation<C> {
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check(C::START, C::start(&self.arguments, &raw mut request))?;
-            completion::overlap(request, tests, slice)?;
+            completion::overlap(&mut request, tests, slice)?;
         }
         self.advance();
         Ok(())

@@ -46,7 +46,7 @@ macro_rules! requests {
                         stringify!($name),
                         ffi::$name(file.raw, $(file.$offset(0),)? memory, file.count, BYTE, &raw mut request),
                     )?;
-                    completion::overlap(request, tests, slice)
+                    completion::overlap(&mut request, tests, slice)
                 }
             }
         }
