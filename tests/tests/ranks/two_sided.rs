@@ -297,7 +297,7 @@ fn a_message_that_does_not_fit_into_memory_is_skipped() {
 fn percentiles_of_choice_are_resolved() {
     let kept = Kept::new();
     // Where a message takes long, a row that ends early by itself has fewer on any machine.
-    let options = "p2p.latency --sizes 8,1M --precision 50% --max-time 10s";
+    let options = "p2p.latency --sizes 8,1M --precision 50% --max-time 60s";
     kept.job(&format!("{options} --percentiles 50,99.9")).run().expect(0);
     let single = |kept: &Kept| -> Vec<usize> {
         let of = |row: Measurement| row.summary.map_or(0, |summary| summary.tail_n);
