@@ -8,7 +8,7 @@ use ombx_core::{
         derived::{self, by_datatype},
         neighbourhood::{self, NEIGHBOURS, TORUS},
         payload::{BLOCK_LENGTH, BLOCKS, Datatype, STRIDE},
-        reduction,
+        reduction::{self, MOVED_TYPE},
     },
     error::Result,
     measure::{
@@ -20,7 +20,7 @@ use ombx_core::{
 };
 use ombx_mpi::{
     Mesh, OnThread,
-    collective::{Call, Operation, Participants, ReductionScope, persistent_calls_exist},
+    collective::{Call, Operation, Participants, persistent_calls_exist},
 };
 
 use crate::{
@@ -50,7 +50,14 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
     match is_broadcast::<C>() {
         true => {
             Benchmark { run: |session| by_datatype(session, run_bcast), combines: check_broadcast, ..entry }
-                .axes(&[Pacing::AXIS, SyncHosts::AXIS, Datatype::AXIS, Algorithm::AXIS, Cache::AXIS])
+                .axes(&[
+                    Pacing::AXIS,
+                    SyncHosts::AXIS,
+                    Datatype::AXIS,
+                    MOVED_TYPE,
+                    Algorithm::AXIS,
+                    Cache::AXIS,
+                ])
         }
         false => entry,
     }
@@ -131,7 +138,7 @@ pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str)
         "t of the slowest rank, from the first start of its threads to their last end",
     );
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
-    let entry = match reduces::<C>() {
+    let entry = match C::FLOW.reduces() {
         true => entry
             .made_of(reduction::element_bytes, reduction::check_case)
             .axes(const { &[ElementType::AXIS, ReductionOp::AXIS] }),
@@ -153,7 +160,7 @@ const fn is_broadcast<C: Call>() -> bool {
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES).with_groups();
-    let entry = match (reduces::<C>(), C::FLOW.vector, C::FLOW.has_neighbours()) {
+    let entry = match (C::FLOW.reduces(), C::FLOW.vector, C::FLOW.has_neighbours()) {
         (true, true, _) => entry.settings(&[&IMBALANCE]),
         (false, true, false) => entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE, &BLOCKS]),
         (false, true, true) => {
@@ -163,16 +170,12 @@ const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
         (false, false, false) if C::FLOW.has_messages() => entry.settings(derived::SETTINGS),
         _ => entry,
     };
-    let entry = match reduces::<C>() {
+    let entry = match C::FLOW.reduces() {
         true => entry.made_of(reduction::element_bytes, reduction::check_case),
         false => entry.made_of(derived::block_bytes, check_datatype),
     };
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
-}
-
-const fn reduces<C: Call>() -> bool {
-    !matches!(C::FLOW.reduces, ReductionScope::Nothing)
 }
 
 /// Axes of the entries of an operation.
@@ -197,15 +200,15 @@ macro_rules! axes {
 
 const fn axes<C: Call>() -> Axes {
     match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
-        _ if reduces::<C>() => axes!(ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS),
+        _ if C::FLOW.reduces() => axes!(ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS),
         _ if !C::FLOW.has_messages() => Axes {
             blocking: const { &[Pacing::AXIS, SyncHosts::AXIS] },
             nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS, Computation::AXIS] },
             persistent: const { &[Pacing::AXIS, SyncHosts::AXIS] },
         },
-        (true, _) => axes!(Topology::AXIS, Datatype::AXIS),
-        (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS),
-        _ => axes!(Datatype::AXIS),
+        (true, _) => axes!(Topology::AXIS, Datatype::AXIS, MOVED_TYPE),
+        (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS, MOVED_TYPE),
+        _ => axes!(Datatype::AXIS, MOVED_TYPE),
     }
 }
 

@@ -4,9 +4,10 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Compute, Context, ElementType, Kernel, Method, Metric, Root, Work,
+        BusTraffic, Case, Compute, Context, Kernel, Method, Metric, Root, Work,
         cold::{self, Copies, Movable},
         payload::{Blocks, Check, Fill},
+        reduction,
     },
     error::Result,
     measure::overlap::Overlappable,
@@ -43,7 +44,8 @@ pub struct Collective<C, M, H = Operation<C>> {
 }
 
 /// Returns the options of an operation on contiguous blocks.
-fn choices(case: &Case) -> Options {
+fn choices<C: Call>(case: &Case) -> Options {
+    let element = if C::FLOW.reduces() { case.choice() } else { reduction::moved(case) };
     Options {
         bytes: case.bytes.0,
         blocks: None,
@@ -53,7 +55,7 @@ fn choices(case: &Case) -> Options {
         topology: case.choice(),
         neighbourhood: case.neighbourhood,
         groups: case.groups,
-        element: case.choice::<ElementType>().of_size(case.bytes.0),
+        element: element.of_size(case.bytes.0),
         op: case.choice(),
         requests: Requests::None,
     }
@@ -65,7 +67,7 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
 
     fn work(case: &Case) -> Work {
         let (ranks, groups) = (case.ranks_of_group(), u64::from(case.groups.count()));
-        let arrives = |rank| choices(case).part::<C>(rank, ranks).arriving_bytes();
+        let arrives = |rank| choices::<C>(case).part::<C>(rank, ranks).arriving_bytes();
         let of_group: u64 = (0..ranks).map(arrives).sum();
         Work { bytes: of_group.saturating_mul(groups), ops: groups, legs: 1 }
     }
@@ -79,7 +81,10 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
             cold::only_warm(cx, "roots that rotate: give --root a rank")?;
         }
         let blocks = Blocks::of(case.choice(), cx.settings)?;
-        let mut operation = Operation::open(cx, Options { blocks, requests: M::REQUESTS, ..choices(case) })?;
+        let options = choices::<C>(case);
+        let element = options.element.of_size(blocks.map_or(case.bytes.0, Blocks::divided));
+        let options = Options { blocks, element, requests: M::REQUESTS, ..options };
+        let mut operation = Operation::open(cx, options)?;
         M::prepare(cx, &mut operation)?;
         let operation = cx.agree(H::hold(operation))?;
         let (rank, group) = (cx.rank(), case.groups.group_of(cx.rank(), cx.team.size()));

@@ -60,7 +60,7 @@ impl<T> Holder<T> for OnThread<T> {
 }
 
 impl<L: Link> Link for OnThread<L> {
-    const MAX_BYTES: u64 = L::MAX_BYTES;
+    const MOST: u64 = L::MOST;
     const PACKED: bool = L::PACKED;
 
     #[inline(always)]

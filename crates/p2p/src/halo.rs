@@ -5,7 +5,8 @@ use ombx_core::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
-        payload::{Blocks, Check, Datatype, Fill, Slots},
+        payload::{Check, Datatype, Fill, Slots},
+        reduction::MOVED_TYPE,
     },
     error::Result,
     unit::Rank,
@@ -42,9 +43,7 @@ impl Kernel for Halo {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let neighbours = case.choice::<Dimensions>().neighbours(cx.rank(), cx.team.size());
-        let blocks = Blocks::of(case.choice(), cx.settings)?;
-        blocks.map(|blocks| blocks.count(case.bytes.0)).transpose()?;
-        let slots = Slots::new(case.bytes.0, 1).of_blocks(blocks).copied(cx, neighbours.len() as u64)?;
+        let slots = Slots::new(case.bytes.0, 1).typed(cx, case)?.copied(cx, neighbours.len() as u64)?;
         Ok(Halo { channel: HaloChannel::open(cx, &neighbours, slots)?, slots, rank: cx.rank(), neighbours })
     }
 
@@ -100,6 +99,6 @@ ombx_core::inventory::submit! {
         |session| by_datatype(session, run_cached::<Halo>),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
-    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS])
+    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS, MOVED_TYPE])
     .settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check)
 }

@@ -7,7 +7,8 @@ use ombx_core::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
-        payload::{Blocks, Check, Datatype, Fill, Slots},
+        payload::{Check, Datatype, Fill, Slots},
+        reduction::MOVED_TYPE,
     },
     error::Result,
     unit::Rank,
@@ -53,9 +54,7 @@ impl<M: Meeting, H: Holder<Box<NeighbourChannel>>> Kernel for Neighbours<M, H> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let blocks = Blocks::of(case.choice(), cx.settings)?;
-        blocks.map(|blocks| blocks.count(case.bytes.0)).transpose()?;
-        let slots = Slots::new(case.bytes.0, 1).of_blocks(blocks).copied(cx, 2)?;
+        let slots = Slots::new(case.bytes.0, 1).typed(cx, case)?.copied(cx, 2)?;
         cx.afford(2 * slots.copies.total(2 * slots.total()) + slots.extra_bytes())?;
         let channel = cx.agree(H::hold(NeighbourChannel::open(cx, slots)?))?;
         let (rank, neighbours) = (cx.rank(), cx.neighbours());
@@ -175,13 +174,13 @@ pub(crate) const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MOVED_TYPE])
 }
 ombx_core::inventory::submit! {
     meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS])
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MOVED_TYPE])
 }
 ombx_core::inventory::submit! {
     meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS, Datatype::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS, Datatype::AXIS, MOVED_TYPE])
 }

@@ -55,9 +55,9 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let (element, op) = (element(case), ReductionOp::Sum);
-        let slots = Slots::new(case.bytes.0, case.depth);
-        let bytes = WindowOptions::of_bytes(WindowKind::Allocate, slots, Hints::On);
-        let options = WindowOptions { element, op, ..bytes };
+        let slots = Slots { element, ..Slots::new(case.bytes.0, case.depth) };
+        let moving = WindowOptions::moving(WindowKind::Allocate, slots, Hints::On);
+        let options = WindowOptions { op, ..moving };
         Ok(Combined {
             window: Window::open_towards(cx, options, &[TARGET])?,
             slots,

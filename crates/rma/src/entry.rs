@@ -5,8 +5,8 @@ use ombx_core::{
         Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
         cold::Cache,
         derived::{self, by_datatype},
-        payload::{Blocks, Datatype, MOST_ALIGNED},
-        reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements},
+        payload::Datatype,
+        reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements, MOVED_TYPE},
     },
     error::Result,
     measure::{plan::Plan, session::Session},
@@ -31,6 +31,7 @@ const MOVING: &[&Axis] = &[
     SyncKind::AXIS,
     WindowKind::AXIS,
     Datatype::AXIS,
+    MOVED_TYPE,
     Target::AXIS,
     Hints::AXIS,
     Pairing::AXIS,
@@ -87,24 +88,10 @@ fn check_elements<O: Operation>(case: &Case, plan: &Plan) -> std::result::Result
     if O::ONE_ELEMENT {
         return Ok(());
     }
-    derived::check(case, plan)?;
-    let Some(blocks) = Blocks::of(case.choice(), &plan.settings).map_err(|e| e.to_string())? else {
-        return Ok(());
-    };
-    let width = element.width();
-    match blocks.datatype {
+    match case.choice() {
         Datatype::Struct => Err("--datatype struct: MPI allows accumulates of one predefined type only; choose --datatype vector or indexed"
             .to_owned()),
-        Datatype::Indexed if width > MOST_ALIGNED && blocks.list.is_none() => Err(format!(
-            "--datatype indexed: its blocks are multiples of at most {MOST_ALIGNED} bytes, an element of --type {} has {width}; choose \
-             --datatype vector",
-            element.name()
-        )),
-        _ if !blocks.divided().is_multiple_of(width) => Err(format!(
-            "blocks {blocks}: they are no whole elements of --type {}; choose multiples of {width} bytes for lengths and distances",
-            element.name()
-        )),
-        _ => Ok(()),
+        _ => derived::check_blocks(case, plan, element),
     }
 }
 

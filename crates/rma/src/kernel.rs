@@ -78,7 +78,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
     /// Returns the type of the elements of a case, and the operation that combines them. The widest type divides `bytes`.
     fn elements(case: &Case, bytes: u64) -> (ElementType, ReductionOp) {
         match O::ELEMENTS {
-            Elements::Bytes => (ElementType::Uint8, ReductionOp::Sum),
+            Elements::Bytes => (reduction::moved(case).of_size(bytes), ReductionOp::Sum),
             _ => {
                 let (element, op) = reduction::accumulated(case);
                 (element.of_size(bytes), op)
@@ -102,9 +102,10 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         let blocks = Blocks::of(case.choice(), cx.settings)?;
         let divided = blocks.map_or(case.bytes.0, Blocks::divided);
         let (element, op) = Self::elements(case, divided);
-        let slots = Slots::new(case.bytes.0, case.depth).of_blocks(blocks).copied(cx, 1)?;
+        let slots =
+            Slots { element, ..Slots::new(case.bytes.0, case.depth) }.of_blocks(blocks).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);
-        let options = WindowOptions { kind, slots, local_slots, locals, hints, element, op };
+        let options = WindowOptions { kind, slots, local_slots, locals, hints, op };
         Ok(Access {
             elements: (element, op),
             iteration: Iteration::new(Window::open(cx, options)?, case.depth),

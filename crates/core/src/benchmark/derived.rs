@@ -1,9 +1,10 @@
-//! Messages of derived datatypes: the options of benchmarks that have them.
+//! Messages of element types and of derived datatypes: the options of benchmarks that have them.
 
 use crate::{
     benchmark::{
-        AxisValue, Case, Setting,
-        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_PAYLOAD, STRIDE},
+        AxisValue, Case, ElementType, Setting,
+        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE},
+        reduction,
     },
     error::Result,
     measure::{plan::Plan, session::Session},
@@ -30,16 +31,31 @@ pub fn by_datatype(session: &mut Session<'_>, run: impl Fn(&mut Session<'_>) -> 
     })
 }
 
-/// Returns the bytes of which messages of a case are multiples.
+/// Returns the bytes of which messages of a case are multiples: an element, or a block, which is of whole elements.
 pub fn block_bytes(case: &Case, plan: &Plan) -> u64 {
-    Blocks::of(case.choice(), &plan.settings).ok().flatten().map_or(1, |blocks| blocks.length)
+    let blocks = Blocks::of(case.choice(), &plan.settings).ok().flatten();
+    blocks.map_or(reduction::moved(case).width(), |blocks| blocks.length)
 }
 
-/// Returns why the datatype of a case does not exist under a plan, if so.
+/// Returns why the datatype of a case of an operation that moves elements does not exist under a plan, if so.
 ///
 /// # Errors
 /// The reason and what to choose.
 pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    let element = reduction::moved(case);
+    if case.choice::<Datatype>() == Datatype::Struct && element != ElementType::Byte {
+        return Err("--datatype struct: its members have types of their own; leave out --type, or choose --datatype vector or indexed"
+            .to_owned());
+    }
+    check_blocks(case, plan, element)
+}
+
+/// Returns why blocks of elements do not exist under a plan, if so.
+///
+/// # Errors
+/// The reason and what to choose.
+pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::result::Result<(), String> {
+    let (width, name) = (element.width(), element.name());
     let datatype: Datatype = case.choice();
     let Some(blocks) = Blocks::of(datatype, &plan.settings).map_err(|e| e.to_string())? else {
         let has_blocks = SETTINGS.iter().any(|setting| plan.settings.contains_key(setting.name));
@@ -51,6 +67,17 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
         };
     };
     let length = blocks.length;
+    if datatype == Datatype::Indexed && width > MOST_ALIGNED && blocks.list.is_none() {
+        return Err(format!(
+            "--datatype indexed: its blocks are multiples of at most {MOST_ALIGNED} bytes, an element of --type {name} has {width}; choose \
+             --datatype vector"
+        ));
+    }
+    if datatype != Datatype::Struct && !blocks.divided().is_multiple_of(width) {
+        return Err(format!(
+            "blocks {blocks}: they are no whole elements of --type {name}; choose multiples of {width} bytes for lengths and distances"
+        ));
+    }
     if plan.settings.contains_key(BLOCKS.name) && !is_indexed(plan) {
         return Err("--blocks lists the blocks of indexed datatypes: add --datatype indexed".to_owned());
     }

@@ -17,7 +17,11 @@ pub use self::{
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
 };
-use crate::{benchmark::Context, error::Result, unit::Rank};
+use crate::{
+    benchmark::{Case, Context, ElementType, reduction},
+    error::Result,
+    unit::Rank,
+};
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +101,8 @@ pub struct Slots {
     pub copies: Copies,
     /// Blocks of a message with gaps; `None` if it is contiguous.
     pub blocks: Option<Blocks>,
+    /// Type of the elements of a message.
+    pub element: ElementType,
 }
 
 /// Alignment of messages: a cache line, so that no two messages share one.
@@ -108,7 +114,7 @@ impl Slots {
     /// Returns `count` messages of `bytes`, each on its own cache lines.
     pub fn new(bytes: u64, count: u32) -> Slots {
         let stride = bytes.next_multiple_of(LINE).max(LINE);
-        Slots { bytes, count, stride, copies: Copies::ONE, blocks: None }
+        Slots { bytes, count, stride, copies: Copies::ONE, blocks: None, element: ElementType::Byte }
     }
 
     /// Returns `count` messages without gaps.
@@ -129,6 +135,22 @@ impl Slots {
             slots.stride = Slots::new(slots.span(), 1).stride;
         }
         slots
+    }
+
+    /// Returns the same messages with the element type and the blocks that a case chooses.
+    ///
+    /// # Errors
+    /// The blocks do not exist, or a message is not a whole number of them.
+    pub fn typed(self, cx: &Context<'_>, case: &Case) -> Result<Slots> {
+        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        let divided = match blocks {
+            Some(blocks) => {
+                blocks.count(self.bytes)?;
+                blocks.divided()
+            }
+            None => self.bytes,
+        };
+        Ok(Slots { element: reduction::moved(case).of_size(divided), ..self.of_blocks(blocks) })
     }
 
     /// Returns the memory in bytes, without the buffers, that the datatype and the check of a message in blocks need.

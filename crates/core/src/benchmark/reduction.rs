@@ -1,4 +1,4 @@
-//! Element types and operations of reductions and of one-sided operations that accumulate.
+//! Element types of messages, and operations of reductions and of one-sided operations that accumulate.
 
 use crate::{
     benchmark::{Axis, AxisValue, Case, Named},
@@ -6,8 +6,10 @@ use crate::{
 };
 
 crate::axis! {
-    /// Element type of a reduction, or of an accumulate, whose default is widest
+    /// Element type of messages: float by default in reductions, widest in accumulates, and byte elsewhere
     pub enum ElementType: "type", Always, default Float {
+        /// MPI_BYTE; in reductions and accumulates with bitwise operations only
+        Byte = "byte",
         /// MPI_SIGNED_CHAR, in place of OMB's MPI_CHAR, which MPI does not allow in reductions
         Char = "char",
         /// MPI_INT16_T
@@ -73,6 +75,10 @@ crate::axis! {
 pub const ACCUMULATED_TYPE: &Axis =
     &Axis { default: ElementType::Widest.name(), named: Named::IfChosen, ..*ElementType::AXIS };
 
+/// The axis `type` of operations that move elements. Rows name a type that is not bytes.
+pub const MOVED_TYPE: &Axis =
+    &Axis { default: ElementType::Byte.name(), named: Named::IfChosen, ..*ElementType::AXIS };
+
 /// The axis `op` of one-sided operations. Rows name an operation that is not the sum.
 pub const ACCUMULATED_OP: &Axis = &Axis { named: Named::IfChosen, ..*ReductionOp::AXIS };
 
@@ -105,7 +111,7 @@ impl ElementType {
     /// Returns the width of an element in bytes; 1 for `Widest`, which fits every message.
     pub const fn width(self) -> u64 {
         match self {
-            ElementType::Char | ElementType::Uint8 | ElementType::Widest => 1,
+            ElementType::Byte | ElementType::Char | ElementType::Uint8 | ElementType::Widest => 1,
             ElementType::Int16 | ElementType::Uint16 => 2,
             ElementType::Int32 | ElementType::Uint32 | ElementType::Float => 4,
             ElementType::Int64 | ElementType::Uint64 | ElementType::Double | ElementType::FloatComplex => 8,
@@ -119,7 +125,8 @@ impl ElementType {
             ElementType::Char | ElementType::Int16 | ElementType::Int32 | ElementType::Int64 => {
                 Numbers::Signed
             }
-            ElementType::Uint8
+            ElementType::Byte
+            | ElementType::Uint8
             | ElementType::Uint16
             | ElementType::Uint32
             | ElementType::Uint64
@@ -175,7 +182,7 @@ pub fn check_accumulate(uses: Elements, element: ElementType, op: ReductionOp) -
         (Elements::Compared, _) => match is_integer(element) {
             true => Ok(()),
             false => Err(format!(
-                "MPI_Compare_and_swap does not accept --type {}: use integers such as int64",
+                "MPI_Compare_and_swap does not accept --type {}: use integers such as int64, or bytes",
                 element.name()
             )),
         },
@@ -195,16 +202,19 @@ fn is_integer(element: ElementType) -> bool {
 }
 
 fn check_type(element: ElementType, op: ReductionOp) -> Result<(), String> {
+    let is_number = element != ElementType::Byte;
     let (accepted, words) = match op {
-        ReductionOp::Sum
-        | ReductionOp::Prod
-        | ReductionOp::User
-        | ReductionOp::Replace
-        | ReductionOp::NoOp => return Ok(()),
+        ReductionOp::User | ReductionOp::Replace | ReductionOp::NoOp => return Ok(()),
+        ReductionOp::Sum | ReductionOp::Prod => (is_number, "numbers such as float"),
         ReductionOp::Min | ReductionOp::Max => {
-            (element.numbers() != Numbers::Complex, "integers, float and double")
+            (is_number && element.numbers() != Numbers::Complex, "integers, float and double")
         }
-        _ => (is_integer(element), "integers such as int32"),
+        ReductionOp::LogicalAnd | ReductionOp::LogicalOr | ReductionOp::LogicalXor => {
+            (is_number && is_integer(element), "integers such as int32")
+        }
+        ReductionOp::BitwiseAnd | ReductionOp::BitwiseOr | ReductionOp::BitwiseXor => {
+            (is_integer(element), "integers such as int32, and bytes")
+        }
     };
     match accepted {
         true => Ok(()),
@@ -235,6 +245,11 @@ pub fn accumulated(case: &Case) -> (ElementType, ReductionOp) {
     (element, case.choice())
 }
 
+/// Returns the element type that a case of an operation that moves elements chooses.
+pub fn moved(case: &Case) -> ElementType {
+    ElementType::parse(case.axis(MOVED_TYPE)).unwrap_or(ElementType::Byte)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,17 +260,13 @@ mod tests {
             let accepts = |element: &&ElementType| check_combination(**element, op).is_ok();
             ElementType::ALL.iter().filter(accepts).count()
         };
-        assert_eq!([ReductionOp::Sum, ReductionOp::Prod, ReductionOp::User].map(accepted), [13; 3]);
+        assert_eq!([ReductionOp::Sum, ReductionOp::Prod].map(accepted), [13; 2]);
+        assert_eq!(accepted(ReductionOp::User), 14);
         assert_eq!([ReductionOp::Min, ReductionOp::Max].map(accepted), [11; 2]);
-        let on_integers = [
-            ReductionOp::LogicalAnd,
-            ReductionOp::LogicalOr,
-            ReductionOp::LogicalXor,
-            ReductionOp::BitwiseAnd,
-            ReductionOp::BitwiseOr,
-            ReductionOp::BitwiseXor,
-        ];
-        assert_eq!(on_integers.map(accepted), [9; 6]);
+        let logical = [ReductionOp::LogicalAnd, ReductionOp::LogicalOr, ReductionOp::LogicalXor];
+        assert_eq!(logical.map(accepted), [9; 3]);
+        let bitwise = [ReductionOp::BitwiseAnd, ReductionOp::BitwiseOr, ReductionOp::BitwiseXor];
+        assert_eq!(bitwise.map(accepted), [10; 3]);
         let why = check_combination(ElementType::Float, ReductionOp::BitwiseAnd).unwrap_err();
         assert!(why.starts_with("--op band does not accept --type float: "), "{why}");
         assert_eq!([ReductionOp::Replace, ReductionOp::NoOp].map(accepted), [0; 2]);
@@ -269,12 +280,12 @@ mod tests {
         };
         for uses in [Elements::Accumulated, Elements::Fetched] {
             assert_eq!(accepted(uses, ReductionOp::User), 0);
-            assert_eq!(accepted(uses, ReductionOp::Replace), 13);
+            assert_eq!(accepted(uses, ReductionOp::Replace), 14);
             assert_eq!(accepted(uses, ReductionOp::Max), 11);
         }
         assert_eq!(accepted(Elements::Accumulated, ReductionOp::NoOp), 0);
-        assert_eq!(accepted(Elements::Fetched, ReductionOp::NoOp), 13);
-        assert_eq!(accepted(Elements::Compared, ReductionOp::Sum), 9);
+        assert_eq!(accepted(Elements::Fetched, ReductionOp::NoOp), 14);
+        assert_eq!(accepted(Elements::Compared, ReductionOp::Sum), 10);
     }
 
     #[test]

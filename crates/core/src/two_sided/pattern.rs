@@ -8,7 +8,8 @@ use crate::{
     benchmark::{
         Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
         cold::{self, Copies, Movable},
-        payload::{Blocks, Check, Fill, Slots},
+        payload::{Check, Fill, Slots},
+        reduction,
     },
     error::Result,
     unit::Rank,
@@ -21,7 +22,7 @@ pub use link_test::{Bidirectional, LinkPattern, Semidirectional, Unidirectional}
 /// The methods of the first group are called in the timed region, the others outside.
 pub trait Link: Sized {
     /// Maximum size of a message in bytes.
-    const MAX_BYTES: u64 = u64::MAX;
+    const MOST: u64 = u64::MAX;
     /// Whether the messages of a window are contiguous in memory.
     const PACKED: bool = false;
     /// Whether the link makes the copies of its slots, for buffers that are not in the cache.
@@ -114,7 +115,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     const METHOD: Method = P::METHOD;
 
     fn supports(case: &Case) -> bool {
-        case.bytes.0 <= L::MAX_BYTES
+        case.bytes.0 / reduction::moved(case).width() <= L::MOST
     }
 
     fn work(case: &Case) -> Work {
@@ -125,10 +126,6 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let messages = P::messages(case.depth);
-        let blocks = Blocks::of(case.choice(), cx.settings)?;
-        if let Some(blocks) = blocks {
-            blocks.count(case.bytes.0)?;
-        }
         let slots = match case.choice() {
             Buffers::Single => Slots::shared(case.bytes.0, messages),
             Buffers::Multiple if L::PACKED => Slots::packed(case.bytes.0, messages),
@@ -137,7 +134,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         if !L::COPIES {
             cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
         }
-        let slots = slots.of_blocks(blocks).copied(cx, 1)?;
+        let slots = slots.typed(cx, case)?.copied(cx, 1)?;
         cx.afford(slots.reserved().saturating_mul(2).saturating_add(slots.extra_bytes()))?;
         let (link, depth) = (L::open(cx, slots)?, case.depth);
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);

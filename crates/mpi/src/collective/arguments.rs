@@ -9,17 +9,12 @@ use mpi::ffi;
 use ombx_core::error::Result;
 
 use super::{
-    data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
+    data_flow::{Blocks, DataFlow, Participants, Share},
     part::{Part, Role},
-    reduction,
 };
 use crate::{
     Buffer, Handles,
-    sys::{
-        constants::{BYTE, IN_PLACE},
-        datatype,
-        derived::DerivedDatatype,
-    },
+    sys::{constants::IN_PLACE, datatype, derived::DerivedDatatype},
 };
 
 /// The arguments of a collective call. The caller keeps the buffers and the communicator alive.
@@ -122,11 +117,9 @@ impl Addresses {
 impl Arguments {
     /// Returns the arguments of a part, whose blocks have a derived datatype if there is one.
     pub(super) fn of(part: &Part, derived: Option<&DerivedDatatype>) -> Result<Arguments> {
-        let reduces = part.flow.reduces != ReductionScope::Nothing;
         let (datatype, width) = match derived {
             Some(derived) => (derived.raw, (part.bytes / derived.elements.max(1)).max(1)),
-            None if reduces => (reduction::datatype(part.element), part.element.width()),
-            None => (BYTE, 1),
+            None => (datatype::handle(part.element), part.element.width()),
         };
         let portions = || (0..part.ranks).map(|rank| part.portion(rank)).collect();
         let [outgoing, incoming] = match part.flow {
@@ -141,11 +134,8 @@ impl Arguments {
             None => part.bytes,
         };
         let count = match derived {
-            Some(derived) => datatype::count(derived.elements)?,
-            None => {
-                let in_bytes = datatype::count(bytes)?;
-                if reduces { reduction::elements(bytes, part.element)? } else { in_bytes }
-            }
+            Some(derived) => derived.elements,
+            None => datatype::elements(bytes, part.element)?,
         };
         // SAFETY: these statics of mpi-sys are never written.
         let (none, op) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_SUM) };
@@ -153,7 +143,7 @@ impl Arguments {
             comm: none,
             from: std::ptr::null(),
             to: std::ptr::null_mut(),
-            count,
+            count: datatype::count(count)?,
             datatype,
             op,
             root: part.root.first().0 as c_int,

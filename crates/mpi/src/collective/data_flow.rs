@@ -132,6 +132,11 @@ impl DataFlow {
         !matches!((self.sends.who, self.receives.who), (Participants::Everyone, Participants::Everyone))
     }
 
+    /// Returns whether the operation combines what ranks send.
+    pub const fn reduces(self) -> bool {
+        !matches!(self.reduces, ReductionScope::Nothing)
+    }
+
     /// Returns whether ranks exchange data with neighbours only.
     pub const fn has_neighbours(self) -> bool {
         matches!(self.receives.blocks, Blocks::Neighbours)

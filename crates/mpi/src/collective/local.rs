@@ -8,8 +8,11 @@ use ombx_core::{
     error::Result,
 };
 
-use super::reduction::{self, OpHandle};
-use crate::{Buffer, MpiTeam, sys::error::check};
+use super::reduction::OpHandle;
+use crate::{
+    Buffer, MpiTeam,
+    sys::{datatype, error::check},
+};
 
 /// A local reduction that is ready to be called. It owns its buffers.
 #[derive(Debug)]
@@ -35,10 +38,11 @@ impl LocalReduction {
         let team: &MpiTeam = cx.fabric()?;
         let size = slots.total();
         cx.afford(2 * size)?;
-        let parts = reduction::elements(slots.bytes, element)
+        let parts = datatype::elements(slots.bytes, element)
+            .and_then(datatype::count)
             .and_then(|count| Ok((count, Buffer::zeroed(size)?, Buffer::zeroed(size)?)));
         let (count, operand, memory) = cx.agree(parts)?;
-        let (datatype, op) = (reduction::datatype(element), OpHandle::of(element, op)?);
+        let (datatype, op) = (datatype::handle(element), OpHandle::of(element, op)?);
         let mut local = LocalReduction { count, datatype, op, operand, memory };
         team.lend(|handles| {
             (handles.datatype, handles.op, handles.elements) = (local.datatype, local.op.raw(), local.count);

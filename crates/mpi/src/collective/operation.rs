@@ -48,7 +48,7 @@ pub struct Options {
     pub neighbourhood: Neighbourhood,
     /// Groups of ranks, each of which runs the operation.
     pub groups: Groups,
-    /// Type of the elements, where the operation reduces.
+    /// Type of the elements.
     pub element: ElementType,
     /// The reduction, where the operation reduces.
     pub op: ReductionOp,
@@ -150,7 +150,7 @@ impl<C: Call> Operation<C> {
         let lists = options.blocks.map_or(0, |blocks| blocks.extra_bytes(options.bytes));
         cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum::<u64>() + lists)?;
         let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
-        let adjacent = |blocks| DerivedDatatype::adjacent(blocks, options.bytes);
+        let adjacent = |blocks| DerivedDatatype::adjacent(blocks, options.bytes, options.element);
         let parts = options.blocks.map(adjacent).transpose().and_then(|datatype| {
             let arguments = Arguments::of(&part, datatype.as_ref())?;
             Ok((datatype, arguments, buffer(sizes[0])?, buffer(sizes[1])?))

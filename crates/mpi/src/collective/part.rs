@@ -33,7 +33,7 @@ pub struct Part {
     pub in_place: bool,
     /// The neighbours of this rank, where the operation has neighbours.
     pub neighbours: Neighbours,
-    /// Type of the elements, where the operation reduces.
+    /// Type of the elements.
     pub element: ElementType,
     /// The reduction, where the operation reduces.
     pub op: ReductionOp,
@@ -123,9 +123,10 @@ impl Part {
     /// Returns the bytes of the block that one rank sends to another.
     fn block_bytes(&self, from: u32, to: u32) -> u64 {
         let Part { bytes, ranks, imbalance, flow, .. } = *self;
+        let width = self.element.width();
         let of = |block: u32| {
-            let Range { start, end } = imbalance.range(bytes * u64::from(ranks), block, ranks);
-            end - start
+            let Range { start, end } = imbalance.range(bytes / width * u64::from(ranks), block, ranks);
+            (end - start) * width
         };
         match (flow.sends.blocks, flow.receives.blocks) {
             _ if imbalance.is_none() || !flow.vector => bytes,

@@ -8,51 +8,13 @@ use std::{
 use mpi::ffi;
 use ombx_core::{
     benchmark::{ElementType, ReductionOp},
-    error::{Error, Result},
+    error::Result,
 };
 
 use crate::sys::{
-    constants::{NO_OP, REPLACE, SIGNED_CHAR},
-    datatype::count,
+    constants::{NO_OP, REPLACE},
     error::{self, check},
 };
-
-/// Returns MPI's handle of an element type.
-pub(crate) fn datatype(element: ElementType) -> ffi::MPI_Datatype {
-    // SAFETY: these statics of mpi-sys are never written.
-    unsafe {
-        match element {
-            ElementType::Char => SIGNED_CHAR,
-            ElementType::Int16 => ffi::RSMPI_INT16_T,
-            ElementType::Int32 => ffi::RSMPI_INT32_T,
-            ElementType::Int64 => ffi::RSMPI_INT64_T,
-            ElementType::Uint8 | ElementType::Widest => ffi::RSMPI_UINT8_T,
-            ElementType::Uint16 => ffi::RSMPI_UINT16_T,
-            ElementType::Uint32 => ffi::RSMPI_UINT32_T,
-            ElementType::Uint64 => ffi::RSMPI_UINT64_T,
-            ElementType::Float => ffi::RSMPI_FLOAT,
-            ElementType::Double => ffi::RSMPI_DOUBLE,
-            ElementType::FloatComplex => ffi::RSMPI_FLOAT_COMPLEX,
-            ElementType::DoubleComplex => ffi::RSMPI_DOUBLE_COMPLEX,
-        }
-    }
-}
-
-/// Returns how many elements of a type a message has.
-///
-/// # Errors
-/// The message is not a whole number of elements, or the number does not fit an `int`.
-pub(crate) fn elements(bytes: u64, element: ElementType) -> Result<c_int> {
-    let width = element.width();
-    match bytes.is_multiple_of(width) {
-        true => count(bytes / width),
-        false => Err(Error::unsupported(format!(
-            "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
-             --sizes, or another --type",
-            element.name()
-        ))),
-    }
-}
 
 /// Returns MPI's handle of a predefined operation; `None` for the operation of ombx.
 pub(crate) fn predefined(op: ReductionOp) -> Option<ffi::MPI_Op> {
@@ -120,7 +82,9 @@ type Combine = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut f
 /// Returns the function that adds elements of a type.
 fn sum(element: ElementType) -> Combine {
     match element {
-        ElementType::Char | ElementType::Uint8 | ElementType::Widest => add::<std::num::Wrapping<u8>, 1>,
+        ElementType::Byte | ElementType::Char | ElementType::Uint8 | ElementType::Widest => {
+            add::<std::num::Wrapping<u8>, 1>
+        }
         ElementType::Int16 | ElementType::Uint16 => add::<std::num::Wrapping<u16>, 1>,
         ElementType::Int32 | ElementType::Uint32 => add::<std::num::Wrapping<u32>, 1>,
         ElementType::Int64 | ElementType::Uint64 => add::<std::num::Wrapping<u64>, 1>,

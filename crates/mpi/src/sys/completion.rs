@@ -21,9 +21,7 @@ pub(crate) unsafe fn overlap(
     for _ in 0..tests {
         let mut done = 0;
         // SAFETY: the caller guarantees it for the request. MPI makes a completed one null, for which the calls are legal.
-        check("MPI_Test", unsafe {
-            ffi::MPI_Test(request, &raw mut done, ffi::RSMPI_STATUS_IGNORE)
-        })?;
+        check("MPI_Test", unsafe { ffi::MPI_Test(request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) })?;
         slice();
     }
     // SAFETY: as above.

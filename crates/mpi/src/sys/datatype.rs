@@ -1,8 +1,14 @@
-//! Message lengths as MPI-3 calls take them.
+//! Element types and message lengths as MPI-3 calls take them.
 
 use std::ffi::c_int;
 
-use ombx_core::error::{Error, Result};
+use mpi::ffi;
+use ombx_core::{
+    benchmark::ElementType,
+    error::{Error, Result},
+};
+
+use super::constants::{BYTE, SIGNED_CHAR};
 
 /// Converts a length to the `int` of MPI-3 calls. It is inlined because timed loops call it.
 #[inline(always)]
@@ -16,4 +22,42 @@ fn uncountable(bytes: u64) -> Error {
     Error::unsupported(format!(
         "messages of {bytes} bytes need large-count calls; this benchmark supports less than 2 GiB"
     ))
+}
+
+/// Returns MPI's handle of an element type.
+pub(crate) fn handle(element: ElementType) -> ffi::MPI_Datatype {
+    // SAFETY: these statics of mpi-sys are never written.
+    unsafe {
+        match element {
+            ElementType::Byte => BYTE,
+            ElementType::Char => SIGNED_CHAR,
+            ElementType::Int16 => ffi::RSMPI_INT16_T,
+            ElementType::Int32 => ffi::RSMPI_INT32_T,
+            ElementType::Int64 => ffi::RSMPI_INT64_T,
+            ElementType::Uint8 | ElementType::Widest => ffi::RSMPI_UINT8_T,
+            ElementType::Uint16 => ffi::RSMPI_UINT16_T,
+            ElementType::Uint32 => ffi::RSMPI_UINT32_T,
+            ElementType::Uint64 => ffi::RSMPI_UINT64_T,
+            ElementType::Float => ffi::RSMPI_FLOAT,
+            ElementType::Double => ffi::RSMPI_DOUBLE,
+            ElementType::FloatComplex => ffi::RSMPI_FLOAT_COMPLEX,
+            ElementType::DoubleComplex => ffi::RSMPI_DOUBLE_COMPLEX,
+        }
+    }
+}
+
+/// Returns how many elements of a type a message has.
+///
+/// # Errors
+/// The message is not a whole number of elements.
+pub(crate) fn elements(bytes: u64, element: ElementType) -> Result<u64> {
+    let width = element.width();
+    match bytes.is_multiple_of(width) {
+        true => Ok(bytes / width),
+        false => Err(Error::unsupported(format!(
+            "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
+             --sizes, or another --type",
+            element.name()
+        ))),
+    }
 }

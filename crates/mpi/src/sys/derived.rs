@@ -4,13 +4,16 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::payload::{Blocks, Datatype, STRUCT_BYTES, Slots},
+    benchmark::{
+        ElementType,
+        payload::{Blocks, Datatype, STRUCT_BYTES, Slots},
+    },
     error::{Error, Result},
 };
 
 use super::{
     constants::BYTE,
-    datatype::count,
+    datatype::{self, count},
     error::{self, check, check_freed},
 };
 
@@ -23,20 +26,13 @@ pub(crate) struct DerivedDatatype {
 }
 
 impl DerivedDatatype {
-    /// Returns the datatype of messages with `bytes` bytes of payload: a vector or the list of all blocks, or a struct of which a message
-    /// has one for each block.
+    /// Returns the datatype of messages with `bytes` bytes of payload: a vector or the list of all blocks, whose blocks hold elements of
+    /// one type, or a struct of which a message has one for each block. A struct has types of its own.
     ///
     /// # Errors
-    /// The payload is not a whole number of blocks, or too long.
-    pub(crate) fn of(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
-        DerivedDatatype::of_elements(blocks, bytes, Element { raw: BYTE, width: 1 })
-    }
-
-    /// Returns the datatype of messages whose blocks hold elements of one type. A struct has types of its own.
-    ///
-    /// # Errors
-    /// As [`DerivedDatatype::of`], and a block is not a whole number of elements.
-    pub(crate) fn of_elements(blocks: Blocks, bytes: u64, element: Element) -> Result<DerivedDatatype> {
+    /// The payload is not a whole number of blocks, or a block not a whole number of elements, or the payload is too long.
+    pub(crate) fn of(blocks: Blocks, bytes: u64, element: ElementType) -> Result<DerivedDatatype> {
+        let element = Element { raw: datatype::handle(element), width: element.width() };
         let of_message = blocks.count(bytes)?;
         let (mut raw, elements) = match blocks.datatype {
             Datatype::Struct => (structure(blocks)?, of_message),
@@ -51,9 +47,9 @@ impl DerivedDatatype {
     /// next one begins.
     ///
     /// # Errors
-    /// The payload is not a whole number of blocks, or too long.
-    pub(crate) fn adjacent(blocks: Blocks, bytes: u64) -> Result<DerivedDatatype> {
-        let made = DerivedDatatype::of(blocks, bytes)?;
+    /// As [`DerivedDatatype::of`].
+    pub(crate) fn adjacent(blocks: Blocks, bytes: u64, element: ElementType) -> Result<DerivedDatatype> {
+        let made = DerivedDatatype::of(blocks, bytes, element)?;
         if blocks.datatype == Datatype::Struct {
             return Ok(made);
         }
@@ -65,9 +61,9 @@ impl DerivedDatatype {
 
 /// A predefined datatype and its bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Element {
-    pub(crate) raw: ffi::MPI_Datatype,
-    pub(crate) width: u64,
+struct Element {
+    raw: ffi::MPI_Datatype,
+    width: u64,
 }
 
 impl Element {
@@ -86,23 +82,37 @@ impl Element {
     }
 }
 
-/// Datatype and number of elements of a message, whose counts are `int`.
+/// Datatype of a message and its number of elements, as the calls take it.
 #[derive(Debug)]
-pub(crate) struct MessageType {
+pub(crate) struct MessageType<N = c_int> {
     pub(crate) raw: ffi::MPI_Datatype,
-    pub(crate) count: c_int,
+    pub(crate) count: N,
     /// Keeps a derived datatype alive.
     _derived: Option<DerivedDatatype>,
 }
 
 impl MessageType {
-    /// Returns the type of the messages of some slots: bytes, or a derived datatype.
+    /// Returns the type of the messages of some slots for calls whose counts are `int`: that of their elements, or a derived datatype.
     ///
     /// # Errors
-    /// The message is too long, or its payload is not a whole number of blocks.
+    /// Those of [`MessageType::counted`], and the number of elements does not fit.
     pub(crate) fn of(slots: Slots) -> Result<MessageType> {
-        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose()?;
-        let (raw, elements) = derived.as_ref().map_or((BYTE, slots.bytes), |made| (made.raw, made.elements));
+        MessageType::counted(slots, count)
+    }
+}
+
+impl<N> MessageType<N> {
+    /// Returns the type of the messages of some slots for calls with another type of counts.
+    ///
+    /// # Errors
+    /// The message is not a whole number of elements, or its payload not a whole number of blocks, or too long.
+    pub(crate) fn counted(slots: Slots, count: impl FnOnce(u64) -> Result<N>) -> Result<MessageType<N>> {
+        let derived = |blocks| DerivedDatatype::of(blocks, slots.bytes, slots.element);
+        let derived = slots.blocks.map(derived).transpose()?;
+        let (raw, elements) = match &derived {
+            Some(made) => (made.raw, made.elements),
+            None => (datatype::handle(slots.element), datatype::elements(slots.bytes, slots.element)?),
+        };
         Ok(MessageType { raw, count: count(elements)?, _derived: derived })
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Buffer, MpiTeam,
-    sys::{derived::DerivedDatatype, error::check},
+    sys::{derived::MessageType, error::check},
 };
 
 const TAG: c_int = 1;
@@ -25,14 +25,14 @@ const TAG: c_int = 1;
 #[derive(Debug)]
 pub struct Channel<C: Counting = Int> {
     pub(super) endpoint: Endpoint,
-    /// Count argument of a message: bytes, or elements of its derived datatype.
+    /// Count argument of a message, in elements of its datatype.
     pub(super) count: C::Count,
     zero: C::Count,
     pub(super) slots: Slots,
     pub(super) outgoing: Buffer,
     incoming: Buffer,
     pub(super) requests: Vec<ffi::MPI_Request>,
-    _datatype: Option<DerivedDatatype>,
+    _message: MessageType<C::Count>,
 }
 
 impl<C: Counting> Channel<C> {
@@ -73,34 +73,25 @@ impl<C: Counting> Channel<C> {
 }
 
 impl<C: Counting> Link for Channel<C> {
-    const MAX_BYTES: u64 = C::MOST;
+    const MOST: u64 = C::MOST;
     const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
-        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose();
-        let parts = derived.and_then(|derived| {
-            let count = C::count(derived.as_ref().map_or(slots.bytes, |datatype| datatype.elements))?;
-            let (outgoing, incoming) = (Buffer::of(slots)?, Buffer::of(slots)?);
-            Ok(([count, C::count(0)?], outgoing, incoming, derived))
-        });
-        let ([count, zero], outgoing, incoming, derived) = cx.agree(parts)?;
+        let parts = MessageType::counted(slots, C::count)
+            .and_then(|message| Ok((message, C::count(0)?, Buffer::of(slots)?, Buffer::of(slots)?)));
+        let (message, zero, outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
         let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &outgoing, &incoming);
             handles.requests = requests.as_mut_ptr();
-            if let Some(DerivedDatatype { raw, elements }) = &derived {
-                (handles.datatype, handles.elements) = (*raw, *elements as c_int);
-            }
+            (handles.datatype, handles.elements) = (message.raw, C::as_int(message.count));
         });
         let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
-        let endpoint = endpoint.receiving_from(Source::of(cx, cx.peer));
-        let endpoint = match &derived {
-            Some(datatype) => endpoint.of_type(datatype.raw),
-            None => endpoint,
-        };
-        Ok(Channel { endpoint, count, zero, slots, outgoing, incoming, requests, _datatype: derived })
+        let endpoint = endpoint.receiving_from(Source::of(cx, cx.peer)).of_type(message.raw);
+        let count = message.count;
+        Ok(Channel { endpoint, count, zero, slots, outgoing, incoming, requests, _message: message })
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@ const INT_MAX: u64 = c_int::MAX as u64;
 pub trait Counting: 'static {
     /// The type of count arguments.
     type Count: Copy + std::fmt::Debug;
-    /// Maximum size of a message in bytes.
+    /// Maximum number of elements of a message.
     const MOST: u64;
 
     /// Converts a number of bytes.
@@ -26,6 +26,8 @@ pub trait Counting: 'static {
     /// # Errors
     /// The number does not fit.
     fn count(bytes: u64) -> Result<Self::Count>;
+    /// Converts a count to `int`, or to the largest `int` if it does not fit, for loops that do not repeat such messages.
+    fn as_int(count: Self::Count) -> c_int;
     /// `MPI_Send`.
     ///
     /// # Safety
@@ -102,6 +104,10 @@ macro_rules! counting {
 
             fn count(bytes: u64) -> Result<$count> {
                 <$count>::try_from(bytes).map_err(|_| too_long(bytes))
+            }
+
+            fn as_int(count: $count) -> c_int {
+                c_int::try_from(count).unwrap_or(c_int::MAX)
             }
 
             #[inline(always)]

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Buffer,
     sys::{
-        datatype,
+        derived::MessageType,
         error::{self, check},
     },
 };
@@ -123,11 +123,11 @@ impl<M: Mode> ModeChannel<M> {
 }
 
 impl<M: Mode> Link for ModeChannel<M> {
-    const MAX_BYTES: u64 = Int::MOST;
+    const MOST: u64 = Int::MOST;
     const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
-        cx.agree(datatype::count(slots.bytes))?;
+        cx.agree(MessageType::of(slots).map(drop))?;
         let attached = if M::BUFFERED { Some(AttachedBuffer::open(cx, slots)?) } else { None };
         Ok(ModeChannel { _attached: attached, channel: Channel::open(cx, slots)?, mode: PhantomData })
     }

@@ -19,8 +19,7 @@ use super::{
 use crate::{
     Buffer, MpiTeam,
     sys::{
-        constants::BYTE,
-        derived::DerivedDatatype,
+        derived::MessageType,
         error::{self, check},
         requests,
     },
@@ -49,7 +48,7 @@ pub struct PersistentChannel {
     acknowledgement: usize,
     outgoing: Buffer,
     incoming: Buffer,
-    datatype: Option<DerivedDatatype>,
+    message: MessageType<Length>,
 }
 
 impl PersistentChannel {
@@ -76,15 +75,9 @@ impl PersistentChannel {
     }
 
     /// Creates the requests of all copies.
-    fn create_requests(
-        &mut self,
-        cx: &Context<'_>,
-        slots: Slots,
-        comm: ffi::MPI_Comm,
-        messages: Length,
-    ) -> Result<()> {
+    fn create_requests(&mut self, cx: &Context<'_>, slots: Slots, comm: ffi::MPI_Comm) -> Result<()> {
         let (peer, source) = (cx.peer.0 as c_int, Source::of(cx, cx.peer));
-        let datatype = self.datatype.as_ref().map_or(BYTE, |datatype| datatype.raw);
+        let MessageType { raw: datatype, count, .. } = self.message;
         let requests = &mut self.requests;
         let mut add = |start: *mut u8, length: Length, direction: Direction| -> Result<()> {
             let place = start.cast::<c_void>();
@@ -109,10 +102,10 @@ impl PersistentChannel {
             self.outgoing.move_to(copy);
             self.incoming.move_to(copy);
             for slot in 0..slots.count {
-                add(self.incoming.start().wrapping_add(slots.offset(slot)), messages, Direction::Receive)?;
+                add(self.incoming.start().wrapping_add(slots.offset(slot)), count, Direction::Receive)?;
             }
             for slot in 0..slots.count {
-                add(self.outgoing.start().wrapping_add(slots.offset(slot)), messages, Direction::Send)?;
+                add(self.outgoing.start().wrapping_add(slots.offset(slot)), count, Direction::Send)?;
             }
         }
         self.outgoing.move_to(0);
@@ -137,12 +130,9 @@ impl Link for PersistentChannel {
             2 * u64::from(slots.count),
             2 * slots.reserved() + slots.extra_bytes(),
         )?;
-        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose();
-        let parts = derived.and_then(|derived| {
-            let messages = Large::count(derived.as_ref().map_or(slots.bytes, |datatype| datatype.elements))?;
-            Ok((messages, derived, Buffer::of(slots)?, Buffer::of(slots)?))
-        });
-        let (messages, derived, outgoing, incoming) = cx.agree(parts)?;
+        let parts = MessageType::counted(slots, Large::count)
+            .and_then(|message| Ok((message, Buffer::of(slots)?, Buffer::of(slots)?)));
+        let (message, outgoing, incoming) = cx.agree(parts)?;
         let mut channel = PersistentChannel {
             requests: Vec::new(),
             depth,
@@ -151,9 +141,9 @@ impl Link for PersistentChannel {
             acknowledgement: slots.copies.count() as usize * 2 * depth,
             outgoing,
             incoming,
-            datatype: derived,
+            message,
         };
-        channel.create_requests(cx, slots, comm, messages)?;
+        channel.create_requests(cx, slots, comm)?;
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
             handles.requests = channel.requests.as_mut_ptr();

@@ -39,7 +39,7 @@ impl ReadyChannel {
 }
 
 impl Link for ReadyChannel {
-    const MAX_BYTES: u64 = ModeChannel::<Ready>::MAX_BYTES;
+    const MOST: u64 = ModeChannel::<Ready>::MOST;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ReadyChannel> {
         Ok(ReadyChannel { mode: ModeChannel::open(cx, slots)?, role: cx.role })

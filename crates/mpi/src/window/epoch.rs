@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::{benchmark::payload::Slots, error::Result};
 
 use super::handle::Window;
-use crate::sys::error::check;
+use crate::sys::{derived::MessageType, error::check};
 
 /// An open access epoch towards the window's peer. [`Epochs`](crate::Epochs) opens and closes it.
 ///
@@ -58,7 +58,7 @@ impl Epoch<'_> {
     #[inline(always)]
     pub fn put_to(&self, target: c_int, from: usize, to: usize) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
-        let Window { raw, message: (kind, n), .. } = *self.0;
+        let Window { raw, message: MessageType { raw: kind, count: n, .. }, .. } = *self.0;
         // SAFETY: callers pass offsets of slots and one of the window's targets, which debug builds assert. So the slots lie inside
         // the local buffer and the target's memory, which live until the window is freed outside every epoch.
         check("MPI_Put", unsafe {
@@ -78,7 +78,7 @@ impl Epoch<'_> {
     #[inline(always)]
     pub fn get_from(&self, target: c_int, from: usize, into: usize) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
-        let Window { raw, message: (kind, n), .. } = *self.0;
+        let Window { raw, message: MessageType { raw: kind, count: n, .. }, .. } = *self.0;
         // SAFETY: as in `put_to`.
         check("MPI_Get", unsafe {
             let (local, remote) = (self.local_at(into), self.remote_at(from));
@@ -96,7 +96,7 @@ impl Epoch<'_> {
     #[inline(always)]
     pub fn accumulate_to(&self, target: c_int, slot: u32) -> Result<()> {
         debug_assert!(target == self.0.peer || self.0.targets.contains(&target));
-        let Window { raw, element: (kind, n), op, .. } = *self.0;
+        let Window { raw, message: MessageType { raw: kind, count: n, .. }, op, .. } = *self.0;
         // SAFETY: as in `put_to`.
         check("MPI_Accumulate", unsafe {
             let (from, to) = (self.local(ORIGIN, slot), self.remote(slot));
@@ -107,7 +107,7 @@ impl Epoch<'_> {
     /// Calls `MPI_Get_accumulate` on all elements of a slot. The result buffer gets the peer's previous values.
     #[inline(always)]
     pub fn get_accumulate(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, element: (kind, n), op, .. } = *self.0;
+        let Window { raw, peer, message: MessageType { raw: kind, count: n, .. }, op, .. } = *self.0;
         let (from, result, to) = (self.local(ORIGIN, slot), self.local(RESULT, slot), self.remote(slot));
         // SAFETY: as in `put`. The result address is null if the window has no result buffer, and MPI rejects that.
         check("MPI_Get_accumulate", unsafe {
@@ -118,7 +118,7 @@ impl Epoch<'_> {
     /// Calls `MPI_Fetch_and_op` on the first element of a slot. The result buffer gets the peer's previous value.
     #[inline(always)]
     pub fn fetch_and_op(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, element: (kind, _), op, .. } = *self.0;
+        let Window { raw, peer, message: MessageType { raw: kind, .. }, op, .. } = *self.0;
         let (from, result, to) = (self.local(ORIGIN, slot), self.local(RESULT, slot), self.remote(slot));
         // SAFETY: as in `get_accumulate`.
         check("MPI_Fetch_and_op", unsafe { ffi::MPI_Fetch_and_op(from, result, kind, peer, to, op, raw) })
@@ -127,7 +127,7 @@ impl Epoch<'_> {
     /// Calls `MPI_Compare_and_swap` on the first element of a slot. The result buffer gets the peer's previous value.
     #[inline(always)]
     pub fn compare_and_swap(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, element: (kind, _), .. } = *self.0;
+        let Window { raw, peer, message: MessageType { raw: kind, .. }, .. } = *self.0;
         let (from, compare, result) =
             (self.local(ORIGIN, slot), self.local(COMPARE, slot), self.local(RESULT, slot));
         // SAFETY: as in `get_accumulate`, for the compare buffer too.
@@ -146,7 +146,7 @@ impl Epoch<'_> {
     /// Calls `MPI_Rput`. [`Epoch::wait_all`] completes it at the origin.
     #[inline(always)]
     pub fn rput(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, message: (kind, n), .. } = *self.0;
+        let Window { raw, peer, message: MessageType { raw: kind, count: n, .. }, .. } = *self.0;
         // SAFETY: as in `put`. The window owns the request.
         check("MPI_Rput", unsafe {
             let (from, to) = (self.local(ORIGIN, slot), self.remote(slot));
@@ -157,7 +157,7 @@ impl Epoch<'_> {
     /// Calls `MPI_Rget`. [`Epoch::wait_all`] completes it.
     #[inline(always)]
     pub fn rget(&self, slot: u32) -> Result<()> {
-        let Window { raw, peer, message: (kind, n), .. } = *self.0;
+        let Window { raw, peer, message: MessageType { raw: kind, count: n, .. }, .. } = *self.0;
         // SAFETY: as in `rput`.
         check("MPI_Rget", unsafe {
             let (into, from) = (self.local(ORIGIN, slot), self.remote(slot));

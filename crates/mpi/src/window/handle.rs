@@ -8,10 +8,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{
-        Context,
-        payload::{Datatype, Slots},
-    },
+    benchmark::{Context, payload::Slots},
     error::{Error, Result},
     unit::Rank,
 };
@@ -24,9 +21,7 @@ use crate::{
     Buffer, Comm, Handles, MpiTeam,
     collective::reduction,
     sys::{
-        constants::BYTE,
-        datatype,
-        derived::{DerivedDatatype, Element},
+        derived::MessageType,
         error::{self, check},
     },
 };
@@ -54,17 +49,13 @@ pub struct Window {
     pub(crate) local_slots: u32,
     /// Address of each local buffer, or null.
     pub(crate) local: [*mut u8; LOCALS],
-    /// Datatype and number of a slot's elements in puts and gets.
-    pub(crate) message: (ffi::MPI_Datatype, c_int),
-    /// Datatype and number of a slot's elements in accumulates.
-    pub(crate) element: (ffi::MPI_Datatype, c_int),
+    /// Datatype and number of a slot's elements.
+    pub(crate) message: MessageType,
     /// Operation of accumulates.
     pub(crate) op: ffi::MPI_Op,
     /// One request per slot, for operations that return requests.
     pub(crate) requests: UnsafeCell<Vec<ffi::MPI_Request>>,
     locals: Vec<Buffer>,
-    /// Keeps the derived datatypes of puts and gets, and of accumulates, alive.
-    _datatypes: [Option<DerivedDatatype>; 2],
     /// Displacement of the peer's first slot in the copy that calls use: an address in a dynamic window, otherwise an offset.
     pub(crate) remote: ffi::MPI_Aint,
     /// Offset of the copy that calls use, and of the last one.
@@ -92,7 +83,7 @@ impl Window {
     /// The memory is not available, the ranks cannot share memory as `kind` requires, a slot is not a whole number of elements, or
     /// the library's window is unusable.
     pub fn open(cx: &Context<'_>, options: WindowOptions) -> Result<Window> {
-        let WindowOptions { kind, slots, local_slots, locals, hints, element, op } = options;
+        let WindowOptions { kind, slots, local_slots, locals, hints, op } = options;
         let local = Slots { count: local_slots, ..slots };
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm();
@@ -101,30 +92,14 @@ impl Window {
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
-        let derived = slots.blocks.map(|blocks| DerivedDatatype::of(blocks, slots.bytes)).transpose();
-        let parts = derived.and_then(|derived| {
-            let message = match &derived {
-                Some(derived) => (derived.raw, datatype::count(derived.elements)?),
-                None => (BYTE, datatype::count(slots.bytes)?),
-            };
-            let base = Element { raw: reduction::datatype(element), width: element.width() };
-            let accumulated = match slots.blocks {
-                Some(blocks) if blocks.datatype != Datatype::Struct => {
-                    Some(DerivedDatatype::of_elements(blocks, slots.bytes, base)?)
-                }
-                _ => None,
-            };
-            let elements = match &accumulated {
-                Some(derived) => (derived.raw, datatype::count(derived.elements)?),
-                None => (base.raw, reduction::elements(slots.bytes, element)?),
-            };
+        let parts = MessageType::of(slots).and_then(|message| {
             let op = reduction::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
             let memory = Memory::of(kind, slots.reserved(), hints)?;
             let locals = (0..locals).map(|_| Buffer::of(local)).collect::<Result<Vec<_>>>()?;
-            Ok((message, [derived, accumulated], elements, op, memory, locals))
+            Ok((message, op, memory, locals))
         });
-        let (message, derived, elements, op, memory, locals) = cx.agree(parts)?;
+        let (message, op, memory, locals) = cx.agree(parts)?;
         let (raw, exposed) = create(comm, kind, &slots, memory.as_ref(), hints)?;
         // SAFETY: these statics of mpi-sys are never written.
         let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
@@ -135,11 +110,9 @@ impl Window {
             local_slots,
             local: std::array::from_fn(|at| locals.get(at).map_or(ptr::null_mut(), Buffer::start)),
             message,
-            element: elements,
             op,
             requests: UnsafeCell::new(vec![no_request; slots.count as usize]),
             locals,
-            _datatypes: derived,
             remote: 0,
             at: 0,
             last: (slots.reserved() - slots.total()) as usize,
@@ -190,7 +163,7 @@ impl Window {
     fn describe(&mut self, handles: &mut Handles) {
         handles.window = self.raw;
         handles.group = self.peer_group;
-        (handles.datatype, handles.elements) = self.element;
+        (handles.datatype, handles.elements) = (self.message.raw, self.message.count);
         handles.op = self.op;
         handles.remote = self.remote;
         [handles.outgoing, handles.incoming, handles.compare] = self.local.map(|start| start.cast());

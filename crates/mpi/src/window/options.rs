@@ -1,6 +1,6 @@
 //! The choices that determine how a window is created.
 
-use ombx_core::benchmark::{ElementType, ReductionOp, payload::Slots};
+use ombx_core::benchmark::{ReductionOp, payload::Slots};
 
 ombx_core::axis! {
     /// MPI call that creates the window
@@ -33,7 +33,7 @@ ombx_core::axis! {
 pub struct WindowOptions {
     /// The MPI call that creates the window.
     pub kind: WindowKind,
-    /// The slots of the exposed memory.
+    /// The slots of the exposed memory, with the type of their elements.
     pub slots: Slots,
     /// Number of such slots of each local buffer.
     pub local_slots: u32,
@@ -41,16 +41,13 @@ pub struct WindowOptions {
     pub locals: usize,
     /// Whether `MPI_Win_allocate` and `MPI_Alloc_mem` get hints.
     pub hints: Hints,
-    /// Type of the elements that accumulates combine and compare.
-    pub element: ElementType,
     /// Operation of accumulates, which is a predefined one.
     pub op: ReductionOp,
 }
 
 impl WindowOptions {
     /// Returns the options of a window for puts and gets, which has one local buffer.
-    pub const fn of_bytes(kind: WindowKind, slots: Slots, hints: Hints) -> WindowOptions {
-        let (element, op) = (ElementType::Uint8, ReductionOp::Sum);
-        WindowOptions { kind, slots, local_slots: slots.count, locals: 1, hints, element, op }
+    pub const fn moving(kind: WindowKind, slots: Slots, hints: Hints) -> WindowOptions {
+        WindowOptions { kind, slots, local_slots: slots.count, locals: 1, hints, op: ReductionOp::Sum }
     }
 }
