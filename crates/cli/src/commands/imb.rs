@@ -6,6 +6,7 @@ mod names;
 mod plan;
 pub(crate) mod suites;
 mod threads;
+mod types;
 
 use ombx_core::{
     benchmark::{Choice, Medium, Registry},
@@ -119,7 +120,7 @@ pub(crate) fn prepare(
         },
         calling: names::calling(suite),
         sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
-        reduced: plan::reduced(&args)?,
+        types: [types::moved(&args)?, types::reduced(&args)?],
         groups: args.multi.and_then(Multi::groups),
         ranks,
         benchmarks,

@@ -2,8 +2,8 @@
 
 use crate::{
     benchmark::{
-        Assignment, Axis, AxisValue, Benchmark, Case, Choice, Groups, IMBALANCE, Imbalance, Medium, Named,
-        Neighbourhood, Preset,
+        Assignment, Axis, AxisValue, Benchmark, Case, Choice, ElementType, Groups, IMBALANCE, Imbalance,
+        Medium, Named, Neighbourhood, Preset,
     },
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
@@ -167,9 +167,11 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns whether a case has a row: its combination exists, and the user has chosen its size or it is a multiple of the element.
+/// Returns whether a case has a row: its combination exists, and the user has chosen its size or it is a multiple of the element. Of
+/// several element types, each has the sizes that are multiples of it.
 fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
-    let is_chosen = plan.sizes.is_some() && bench.sized;
+    let types = plan.axes.get(ElementType::AXIS.name).map_or(1, Vec::len);
+    let is_chosen = plan.sizes.is_some() && bench.sized && types == 1;
     let is_whole = || case.bytes.0.is_multiple_of((bench.element)(case, plan));
     (bench.combines)(case, plan).is_ok() && (is_chosen || is_whole())
 }

@@ -34,8 +34,8 @@ pub struct ImbProgram {
     pub calling: String,
     /// Smallest and largest message in bytes.
     pub sizes: [u64; 2],
-    /// Element type of reductions.
-    pub reduced: ElementType,
+    /// Element type of messages, and of reductions.
+    pub types: [ElementType; 2],
     /// How the figures of several groups of processes are shown; `None` if one group runs at a time.
     pub groups: Option<ImbGroups>,
     /// Number of ranks of the job; `None` if the launcher does not publish it.
@@ -120,20 +120,21 @@ impl ImbTable {
     }
 
     fn system(&self, run: &Run) -> String {
-        let ImbProgram { part, calling, sizes: [least, most], reduced, benchmarks, .. } = &self.program;
-        let reduced = match reduced {
+        let ImbProgram { part, calling, sizes: [least, most], types, benchmarks, .. } = &self.program;
+        let [moved, reduced] = types.map(|element| match element {
+            ElementType::Byte => "MPI_BYTE",
             ElementType::Char => "MPI_SIGNED_CHAR",
             ElementType::Int32 => "MPI_INT",
             ElementType::Double => "MPI_DOUBLE",
             _ => "MPI_FLOAT",
-        };
+        });
         let sizes = match self.program.name {
             "IMB-IO" => format!(
                 "# Minimum io portion in bytes:   {least}\n# Maximum io portion in bytes:   {most}\n#\n#\n#"
             ),
             _ => format!(
                 "# Minimum message length in bytes:   {least}\n# Maximum message length in bytes:   {most}\n#\n\
-                 # MPI_Datatype                   :   MPI_BYTE \n# MPI_Datatype for reductions    :   {reduced} \n\
+                 # MPI_Datatype                   :   {moved} \n# MPI_Datatype for reductions    :   {reduced} \n\
                  # MPI_Op                         :   MPI_SUM  \n# \n# "
             ),
         };

@@ -72,7 +72,8 @@ pub struct OsuTable {
     titles: fn(&str) -> Option<Osu>,
     columns: OsuColumns,
     version: String,
-    heading: String,
+    /// Heading of the rows before, without and with the data type.
+    heading: [String; 2],
     windows: Windows,
 }
 
@@ -84,7 +85,7 @@ impl OsuTable {
 
     /// Creates a table with additional columns.
     pub fn with(titles: fn(&str) -> Option<Osu>, columns: OsuColumns) -> OsuTable {
-        let (version, heading, windows) = (String::new(), String::new(), Windows::default());
+        let (version, heading, windows) = (String::new(), Default::default(), Windows::default());
         OsuTable { titles, columns, version, heading, windows }
     }
 
@@ -97,7 +98,8 @@ impl OsuTable {
         self.columns.program.or_else(|| (self.titles)(&row.bench))
     }
 
-    fn heading(&self, row: &Measurement, columns: &[Column]) -> String {
+    /// Returns the lines above the rows of a table, without and with the data type and the titles of columns.
+    fn heading(&self, row: &Measurement, columns: &[Column]) -> [String; 2] {
         let osu = self.program(row);
         let name = osu.map_or("", |osu| osu.name);
         let mut lines = match name {
@@ -121,28 +123,28 @@ impl OsuTable {
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {
-            return lines;
+            return [lines, String::new()];
         }
         lines += &one_sided(row);
         if columns::overlaps(row) {
             lines += "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n";
         }
         if self.columns.vary_window {
-            return lines
-                + &format!(
-                    "# [ pairs: {} ] [ window size: varied ]\n\n# Uni-directional Bandwidth (MB/sec)\n# Datatype: {}.\n",
-                    row.pairs,
-                    datatype(row)
-                );
+            lines += &format!(
+                "# [ pairs: {} ] [ window size: varied ]\n\n# Uni-directional Bandwidth (MB/sec)\n",
+                row.pairs
+            );
+            return [lines, format!("# Datatype: {}.\n", datatype(row))];
         }
         if name == MESSAGE_RATE {
             lines += &format!("# [ pairs: {} ] [ window size: {} ]\n", row.pairs, row.depth.unwrap_or(1));
         }
-        if name != NO_DATATYPE && !name.contains(NO_SIZE) {
-            lines += &format!("# Datatype: {}.\n", datatype(row));
-        }
+        let of_type = match name != NO_DATATYPE && !name.contains(NO_SIZE) {
+            true => format!("# Datatype: {}.\n", datatype(row)),
+            false => String::new(),
+        };
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
-        lines + &line(size, columns, |column| (&column.title, column.width))
+        [lines, of_type + &line(size, columns, |column| (&column.title, column.width))]
     }
 }
 
@@ -157,7 +159,7 @@ fn init(row: &Measurement) -> String {
 /// Returns MPI's name of the row's element type, as OMB prints it. Rows without a type move characters.
 fn datatype(row: &Measurement) -> String {
     match row.axes.get("type").map(String::as_str) {
-        None | Some("char") => "MPI_CHAR".into(),
+        None | Some("byte" | "char") => "MPI_CHAR".into(),
         Some("int32") => "MPI_INT".into(),
         Some("float") => "MPI_FLOAT".into(),
         Some("double") => "MPI_DOUBLE".into(),
@@ -225,8 +227,15 @@ impl Renderer for OsuTable {
         if row.bytes.is_some() {
             let heading = self.heading(row, &columns);
             if heading != self.heading {
-                let gap = if self.heading.is_empty() { "" } else { "\n" };
-                write!(out, "{gap}{heading}")?;
+                write!(out, "{}", std::mem::take(&mut self.windows).tables(self.columns.rate))?;
+                let [above, of_type] = &heading;
+                let [before, _] = &self.heading;
+                match before {
+                    // A program with several data types prints its title once.
+                    before if before == above => write!(out, "{of_type}")?,
+                    before if before.is_empty() => write!(out, "{above}{of_type}")?,
+                    _ => write!(out, "\n{above}{of_type}")?,
+                }
                 self.heading = heading;
             }
         }

@@ -8,8 +8,8 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, Pairs, ReductionOp, Root,
-        cold::Cache,
+        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, Pairs, Root, cold::Cache,
+        payload::Datatype,
     },
     error::{Error, Result},
     measure::{
@@ -24,6 +24,7 @@ use super::{
     arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
     iterations::IterationPolicy,
     suites::{Entry, Suite},
+    types,
 };
 
 /// Default exponents of message sizes: 1 byte to 4 MiB.
@@ -54,8 +55,6 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
         ),
         (other.map.is_some(), "-map: the launcher places the ranks; use its options or --bind"),
         (not(&other.thread_level, &["single"]), threads),
-        (not(&other.data_type, &["byte", "char"]), "-data_type: messages are bytes"),
-        (not(&other.contig_type, &["base"]), "-contig_type: messages are contiguous"),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
         (
             [other.msgwr, other.msgrd].into_iter().flatten().any(Switch::is_on),
@@ -64,7 +63,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
     ];
     match why.iter().find(|(given, _)| *given) {
         Some((_, why)) => Err(Error::usage(*why)),
-        None => Ok(()),
+        None => types::distance(args, 1).map(drop),
     }
 }
 
@@ -90,20 +89,6 @@ pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Resul
     Ok(())
 }
 
-/// Returns the element type of reductions and accumulates.
-pub(super) fn reduced(args: &ImbArgs) -> Result<ElementType> {
-    let Some(name) = &args.other.red_data_type else { return Ok(ElementType::Float) };
-    match name.to_ascii_lowercase().as_str() {
-        "char" => Ok(ElementType::Char),
-        "int" => Ok(ElementType::Int32),
-        "float" => Ok(ElementType::Float),
-        "double" => Ok(ElementType::Double),
-        _ => Err(Error::usage(
-            "-red_data_type: reductions and accumulates support char, int, float and double",
-        )),
-    }
-}
-
 /// Returns differences from IMB that the user should know.
 pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
     let other = &args.other;
@@ -116,6 +101,9 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
             "-sync and -imb_barrier have no effect: each sample of a collective starts after a barrier"
                 .to_owned(),
         );
+    }
+    if other.contig_type.as_ref().is_some_and(|given| !given.eq_ignore_ascii_case("base")) {
+        notes.push("-contig_type: messages of reductions and accumulates, and of benchmarks without derived datatypes, are contiguous".to_owned());
     }
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());
@@ -204,16 +192,16 @@ pub(super) fn parts(
     let iter = args.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
-    let element = element_of(args, bench)?;
+    let element = types::of(args, bench)?;
     let own = match bench.one_element {
         true => vec![Bytes(element.width())],
         false => parse_sizes(bench.sizes)?,
     };
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
-    let is_reduction = bench.axes.iter().any(|axis| axis.name == ElementType::AXIS.name);
+    let has_elements = bench.axes.iter().any(|axis| axis.name == ElementType::AXIS.name);
     // As in IMB, powers of two begin with one element. Listed sizes that are no multiple of it have a row with the reason.
-    let least = if is_reduction && !has_list(args) { element.width() } else { 0 };
+    let least = if has_elements && !has_list(args) { element.width() } else { 0 };
     let sizes: Vec<Bytes> = sizes.iter().copied().filter(|size| size.0 == 0 || size.0 >= least).collect();
     if sizes.is_empty() {
         return Err(Error::usage(format!(
@@ -227,8 +215,8 @@ pub(super) fn parts(
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
         cache_bytes: args.off_cache.and_then(OffCache::bytes),
-        axes: axes(args, bench.axes, table, element),
-        settings: settings(args, bench),
+        axes: axes(args, bench, table, element)?,
+        settings: settings(args, bench)?,
         ..Plan::default()
     };
     // IMB-P2P has no limit of time.
@@ -277,11 +265,12 @@ fn whole(sizes: &[Bytes], table: &ImbBenchmark, processes: Option<u32>) -> Vec<B
     sizes.iter().copied().filter(|size| size.0.is_multiple_of(portions)).collect()
 }
 
-/// Returns the settings of a benchmark: the directory of its files.
-fn settings(args: &ImbArgs, bench: &Benchmark) -> BTreeMap<String, String> {
+/// Returns the settings of a benchmark: the directory of its files, and the blocks of its datatype.
+fn settings(args: &ImbArgs, bench: &Benchmark) -> Result<BTreeMap<String, String>> {
     let directory = args.directory.as_deref().unwrap_or(Path::new(".")).display().to_string();
     let known = bench.settings.iter().filter(|setting| setting.name == DIRECTORY);
-    known.map(|setting| (setting.name.to_owned(), directory.clone())).collect()
+    let directories = known.map(|setting| (setting.name.to_owned(), directory.clone()));
+    Ok(types::blocks(args, bench)?.into_iter().chain(directories).collect())
 }
 
 /// Returns how many of these repetitions share a flush: the largest divisor above half a window, or else a whole window.
@@ -289,12 +278,6 @@ fn aggregated(repetitions: u64) -> u32 {
     let most = repetitions.clamp(1, WINDOW.into());
     let divides = |depth: &u64| repetitions.is_multiple_of(*depth);
     (most / 2 + 1..=most).rev().find(divides).unwrap_or(most) as u32
-}
-
-/// Returns the element type of a benchmark. IMB swaps MPI_INT in any case.
-fn element_of(args: &ImbArgs, bench: &Benchmark) -> Result<ElementType> {
-    let reduces = bench.axes.iter().any(|axis| axis.name == ReductionOp::AXIS.name);
-    if reduces { reduced(args) } else { Ok(ElementType::Int32) }
 }
 
 /// Returns whether the sizes are listed one by one.
@@ -305,19 +288,23 @@ fn has_list(args: &ImbArgs) -> bool {
 /// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush, and reductions have one type.
 fn axes(
     args: &ImbArgs,
-    axes: &[&'static Axis],
+    bench: &Benchmark,
     table: &ImbBenchmark,
     element: ElementType,
-) -> BTreeMap<String, Vec<&'static str>> {
+) -> Result<BTreeMap<String, Vec<&'static str>>> {
     let of_table = |axis: &&&'static Axis| table.axes.iter().any(|(name, _)| *name == axis.name);
     let is_cold = args.off_cache.is_some_and(|cache| cache != OffCache::No);
+    let is_derived = types::has_derived(bench) && types::distance(args, element.width())?.is_some();
     let chosen = |axis: &&'static Axis| match axis.name {
         "sync" if axis.values.contains(&"flush") => Some((axis.name.to_owned(), vec!["flush"])),
         name if name == Cache::AXIS.name => is_cold.then(|| (name.to_owned(), vec![Cache::Cold.name()])),
         name if name == ElementType::AXIS.name => Some((name.to_owned(), vec![element.name()])),
+        name if name == Datatype::AXIS.name => {
+            is_derived.then(|| (name.to_owned(), vec![Datatype::Vector.name()]))
+        }
         _ => None,
     };
-    axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect()
+    Ok(bench.axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect())
 }
 
 /// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.

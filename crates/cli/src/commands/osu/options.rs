@@ -67,8 +67,10 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
             .notes
             .push("-W, -z and -c have no effect beside -V, which has fixed window sizes and columns".into());
     }
+    // An operation on one element has the size of each type.
+    let several_types = reader.axes.get(ElementType::AXIS.name).is_some_and(|types| types.len() > 1);
     let plan = Plan {
-        sizes: Some(sizes),
+        sizes: (!(bench.one_element && several_types)).then_some(sizes),
         depth,
         more_depths,
         pairs: args.num_pairs,
@@ -129,29 +131,50 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     ];
     match why.iter().find(|(given, _)| *given) {
         Some((_, why)) => return Err(Error::usage(format!("{}: {why}", program.osu.name))),
-        None => datatype(args, program)?,
-    };
+        None => drop(datatypes(args, program)?),
+    }
     if args.session { mpiexec::sessions_exist() } else { Ok(()) }
 }
 
-/// Returns the element type of a reduction or an accumulate that `-T` chooses; `None` without `-T` and for programs that move bytes.
-fn datatype(args: &OsuArgs, program: &Program) -> Result<Option<ElementType>> {
-    let Some(name) = &args.datatype else { return Ok(None) };
-    // A swap needs integers.
-    let swaps = program.osu.name == "osu_cas_latency";
+/// Returns the element types that `-T` chooses; none without `-T`, and for programs that have no choice of types.
+fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
+    let Some(given) = &args.datatype else { return Ok(Vec::new()) };
+    let known = types_of(program);
+    let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let find = |name: &str| match known.iter().find(|(known, _)| *known == name.trim()) {
+        Some((_, element)) => Ok(*element),
+        None => Err(Error::usage(format!("-T {given}: {} supports {}", program.osu.name, names()))),
+    };
+    let lower = given.to_ascii_lowercase();
+    let chosen: Result<Vec<_>> = match lower.as_str() {
+        "all" => Ok(known.iter().map(|(_, element)| *element).collect()),
+        list => list.split(',').map(find).collect(),
+    };
+    let mut chosen: Vec<ElementType> = chosen?.into_iter().flatten().collect();
+    chosen.dedup();
+    if args.ddt.is_some() && chosen.iter().any(|element| element.width() > 1) {
+        return Err(Error::usage("-D and -T: blocks of -D are of bytes; give -T mpi_char, or leave out -D"));
+    }
+    Ok(chosen)
+}
+
+/// Returns OMB's names of the element types of a program; no element type where the program has no choice.
+fn types_of(program: &Program) -> Vec<(&'static str, Option<ElementType>)> {
     // osu_get_acc_latency of OMB has bytes only.
     let axis = program.axis(ElementType::AXIS.name).filter(|_| program.osu.name != "osu_get_acc_latency");
-    match (name.to_ascii_lowercase().as_str(), axis) {
-        ("mpi_char", None) => Ok(None),
-        ("mpi_char", Some(_)) => Ok(Some(ElementType::Char)),
-        ("mpi_int", Some(_)) => Ok(Some(ElementType::Int32)),
-        ("mpi_float", Some(_)) if !swaps => Ok(Some(ElementType::Float)),
-        (_, Some(_)) => {
-            let supported = if swaps { "mpi_char and mpi_int" } else { "mpi_char, mpi_int and mpi_float" };
-            Err(Error::usage(format!("-T {name}: {} supports {supported}", program.osu.name)))
-        }
-        (_, None) => Err(Error::usage(format!("-T {name}: {} supports mpi_char only", program.osu.name))),
+    let Some(axis) = axis else { return vec![("mpi_char", None)] };
+    let moves = axis.default == ElementType::Byte.name();
+    let char = if moves { ElementType::Byte } else { ElementType::Char };
+    let mut known = vec![
+        ("mpi_char", Some(char)),
+        ("mpi_int", Some(ElementType::Int32)),
+        ("mpi_float", Some(ElementType::Float)),
+    ];
+    // A swap needs integers.
+    if program.osu.name == "osu_cas_latency" {
+        known.pop();
     }
+    known
 }
 
 /// Reads OMB's `-t SEND:RECV` or `-t RECV`.
@@ -206,7 +229,6 @@ impl Reader<'_> {
             ("buffers", "-b", buffers),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
             ("tests", "-t", args.num_test_calls.clone()),
-            ("type", "-T", datatype(args, program)?.map(|element| element.name().to_owned())),
         ];
         for (name, option, given) in options {
             let Some(axis) = program.axis(name) else { continue };
@@ -224,6 +246,16 @@ impl Reader<'_> {
                         .into(),
                 );
             }
+        }
+        let types = datatypes(args, program)?;
+        match program.axis(ElementType::AXIS.name) {
+            Some(axis) if types.is_empty() => {
+                self.axes.extend(program.default_on(axis).map(|value| (axis.name.into(), vec![value])));
+            }
+            Some(axis) => {
+                self.axes.insert(axis.name.into(), types.into_iter().map(ElementType::name).collect());
+            }
+            None => {}
         }
         Ok(())
     }
@@ -253,7 +285,8 @@ impl Reader<'_> {
         let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(args));
         let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
         // As in OMB, sizes begin with one element.
-        let least = least.max(Bytes(datatype(args, self.program)?.map_or(0, ElementType::width)));
+        let widths = datatypes(args, self.program)?.into_iter().map(ElementType::width);
+        let least = least.max(Bytes(widths.min().unwrap_or(0)));
         if least > most {
             return Err(Error::usage(format!(
                 "the smallest message, {least} bytes, is larger than the largest, {most}: change -m or -M"

@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Axis, Choice, Metric, Osu, Registry},
+    benchmark::{Axis, Choice, ElementType, Metric, Osu, Registry},
     error::{Error, Result},
     measure::plan::Effort,
     unit::Bytes,
@@ -74,6 +74,8 @@ impl Program {
             ("buffers", _) => "single",
             // MPI_CHAR is no integer, which a swap needs.
             ("type", "osu_cas_latency") => return None,
+            // What is moved are bytes.
+            ("type", _) if axis.default == ElementType::Byte.name() => return None,
             ("type", _) => "char",
             _ => return None,
         };
