@@ -29,6 +29,7 @@ mod reframe;
 mod suites;
 mod threads;
 mod two_sided;
+mod types;
 mod walkthroughs;
 
 use std::path::PathBuf;
