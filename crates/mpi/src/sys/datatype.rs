@@ -10,17 +10,18 @@ use ombx_core::{
 
 use super::constants::{BYTE, SIGNED_CHAR};
 
-/// Converts a length to the `int` of MPI-3 calls. It is inlined because timed loops call it.
+/// Converts a number of elements to the `int` of MPI-3 calls. It is inlined because timed loops call it.
 #[inline(always)]
-pub(crate) fn count(bytes: u64) -> Result<c_int> {
-    c_int::try_from(bytes).map_err(|_| uncountable(bytes))
+pub(crate) fn count(elements: u64) -> Result<c_int> {
+    c_int::try_from(elements).map_err(|_| uncountable(elements))
 }
 
 #[cold]
 #[inline(never)]
-fn uncountable(bytes: u64) -> Error {
+fn uncountable(elements: u64) -> Error {
     Error::unsupported(format!(
-        "messages of {bytes} bytes need large-count calls; this benchmark supports less than 2 GiB"
+        "messages or displacements of {elements} elements need large-count calls; this benchmark has less than 2^31 elements: choose a \
+         longer --type, such as double, or smaller --sizes"
     ))
 }
 

@@ -172,9 +172,9 @@ counting!(Large, ffi::MPI_Count, i64::MAX as u64, MPI_Send_c, MPI_Recv_c, MPI_Is
 #[cfg(not(mpi_has = "MPI_Send_c"))]
 pub type Large = Int;
 
-fn too_long(bytes: u64) -> Error {
+fn too_long(elements: u64) -> Error {
     Error::unsupported(format!(
-        "messages of {bytes} bytes need the large-count calls of MPI 4, which {} lacks",
+        "messages of {elements} elements need the large-count calls of MPI 4, which {} lacks: choose a longer --type, such as double",
         library_name()
     ))
 }
