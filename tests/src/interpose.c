@@ -1,7 +1,7 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
  *   allreduce       flips a bit of results of at least 64 bytes of MPI_Allreduce on the last rank
- *   doubles         spoils messages of at least 64 MPI_DOUBLE in MPI_Recv, MPI_Bcast and MPI_Get
+ *   doubles         flips a bit of messages of at least 64 MPI_DOUBLE in MPI_Recv, MPI_Bcast and MPI_Put
  *   file_write      flips a bit of writes of at least 64 bytes in MPI_File_write on the last rank
  *   file_read       the same of reads in MPI_File_read
  *   file_write_shared, file_read_shared   the same in calls at a shared pointer
@@ -40,11 +40,17 @@ int MPI_Bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm) 
     return code;
 }
 
-/* Gets one element from a wrong place. */
-int MPI_Get(void *buf, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count,
+int MPI_Put(const void *buf, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count,
             MPI_Datatype target_type, MPI_Win win) {
-    int misses = count >= LEAST && type == MPI_DOUBLE && target_type == MPI_DOUBLE && spoils("doubles");
-    return PMPI_Get(buf, count, type, target, misses ? place + 8 : place, target_count, target_type, win);
+    static unsigned char changed[1 << 16];
+    size_t bytes = (size_t)count * sizeof(double);
+    int is_double = type == MPI_DOUBLE && target_type == MPI_DOUBLE;
+    if (is_double && count >= LEAST && bytes <= sizeof changed && spoils("doubles")) {
+        memcpy(changed, buf, bytes);
+        changed[FLIPPED] ^= 0x10;
+        buf = changed;
+    }
+    return PMPI_Put(buf, count, type, target, place, target_count, target_type, win);
 }
 
 int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {

@@ -47,7 +47,7 @@ fn blocks_are_of_whole_elements() {
 /// A library that spoils messages of MPI_DOUBLE is noticed in these rows and in no other: the calls have the type.
 #[test]
 fn the_library_gets_the_type() {
-    for bench in ["p2p.latency", "collective.bcast", "rma.get_latency"] {
+    for bench in ["p2p.latency", "collective.bcast", "rma.put_latency"] {
         let kept = Kept::new();
         let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
         let options = format!("{bench} --type double,int64,byte --sizes 1K {COUNTS}");
