@@ -1,5 +1,6 @@
 //! Flipped bytes: every registered benchmark must report the rank, the message and the byte.
 
+mod derived;
 mod group;
 mod groups;
 mod periodic;
@@ -11,7 +12,10 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 
-use self::group::{Flip, Group, UNTOUCHED};
+use self::{
+    derived::Derived,
+    group::{Flip, Group, UNTOUCHED},
+};
 use crate::{
     case::{Case, Place},
     interpose::Rule,
@@ -53,11 +57,12 @@ impl Group {
         let job = Rc::new(self.job(stage, rules, &sizes, &self.effort));
         let fault =
             if self.given { "one byte of what is given flips" } else { "one byte of what arrives flips" };
+        let derived = self.derived;
         let case = |bench: &&Bench| {
             let (name, flips, defective) =
                 (bench.name.clone(), flips.clone(), defect(stage).contains(&bench.name.as_str()));
             let case = Case::about(fault, Place::Verifying, &bench.name, Rc::clone(&job), 5)
-                .look(move |done| caught(done, &name, &flips, defective))
+                .look(move |done| caught(done, &name, (&flips, derived), defective))
                 .skip_if(bench.unavailable.clone());
             if self.gate { case } else { case.on_demand() }
         };
@@ -76,7 +81,12 @@ pub(crate) fn defect(stage: &Stage) -> &'static [&'static str] {
 }
 
 /// Checks that rows with a flipped byte failed with the right position, and that all others passed.
-fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<String, String> {
+fn caught(
+    done: &Done,
+    name: &str,
+    (flips, derived): (&[Flip], Option<Derived>),
+    defective: bool,
+) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     let rows = file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name);
     let (mut count, mut ranks, mut slots) = (0, BTreeSet::new(), BTreeSet::new());
@@ -90,7 +100,7 @@ fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<St
             (None, Check::Passed) => {}
             (None, check) => return Err(format!("{}: no byte was flipped, but {check:?}", row.key)),
             (Some(flip), Check::Failed(Mismatch { rank, slot, byte, .. })) => {
-                if (rank.0, *slot, *byte) != (rank_of(row, *flip), flip.slot, flip.byte) {
+                if (rank.0, *slot, *byte) != (rank_of(row, *flip), flip.slot, flip.position(row, derived)?) {
                     return Err(format!("{}: found {:?}, flipped {flip:?}", row.key, row.check));
                 }
                 count += 1;

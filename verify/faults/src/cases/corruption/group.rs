@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ombx_core::result::Measurement;
 use ombx_toolchain::{mpi::Flavour, registry::Bench};
 
+use super::derived::Derived;
 use crate::{case::Job, interpose::Rule, stage::Stage};
 
 /// Time for a job of many benchmarks.
@@ -24,13 +26,32 @@ pub(super) struct Flip {
     pub(super) given: bool,
     /// Message of an iteration, or block of the buffer of a collective, from 0.
     pub(super) slot: u64,
-    pub(super) byte: u64,
+    pub(super) byte: Byte,
+}
+
+/// Byte of a message, from 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Byte {
+    /// By its position in the payload, without gaps.
+    OfPayload(u64),
+    /// By its position in memory, in a gap of the message.
+    InGap(u64),
 }
 
 impl Flip {
     /// Returns the rank that receives the wrong byte.
     pub(super) fn hit(self) -> u32 {
         if self.given { self.actor ^ 1 } else { self.actor }
+    }
+
+    /// Returns the position of the byte in the memory of its message.
+    pub(super) fn position(self, row: &Measurement, derived: Option<Derived>) -> Result<u64, String> {
+        match (derived, self.byte) {
+            (Some(derived), Byte::OfPayload(byte)) => {
+                derived.position(row, self.size, byte).map_err(|e| e.to_string())
+            }
+            (_, Byte::OfPayload(byte) | Byte::InGap(byte)) => Ok(byte),
+        }
     }
 }
 
@@ -62,18 +83,24 @@ pub(super) struct Group {
     pub(super) sizes: Vec<u64>,
     /// A rank receives this fraction of a message: 1 / portion.
     pub(super) portion: u64,
+    /// The derived datatypes of messages, if they have any.
+    pub(super) derived: Option<Derived>,
     pub(super) gate: bool,
 }
 
 impl Group {
     /// Returns the flips of a job: on both ranks of the last pair, in each message that is hit, at its first, a middle and its last byte.
+    /// If messages of derived datatypes arrive, a byte in a gap is flipped instead of the middle byte on one rank.
     pub(super) fn flips(&self) -> Vec<Flip> {
         let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
         let ranks_and_slots = (2 * self.pairs - 2..2 * self.pairs).flat_map(slots);
         let places = ranks_and_slots.zip(&self.sizes).enumerate();
         let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
             let arrives = size / self.portion;
-            let byte = [0, arrives / 2 - 1, arrives - 1][at % 3];
+            let byte = match self.derived {
+                Some(derived) if at == 1 && !self.given => Byte::InGap(derived.gap(size)),
+                _ => Byte::OfPayload([0, arrives / 2 - 1, arrives - 1][at % 3]),
+            };
             Flip { size, actor, given: self.given, slot, byte }
         };
         places.map(flip).collect()
@@ -93,9 +120,13 @@ impl Group {
         let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
         let rule = if flip.given { rule.given() } else { rule };
         let rule = if self.on_workers { rule.on_workers() } else { rule };
-        match self.slots {
-            Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
-            Slots::Parts => rule.byte(flip.slot * flip.size + flip.byte),
+        let rule = match self.slots {
+            Slots::Calls(of) => rule.slot(flip.slot, of),
+            Slots::Parts => rule.block(flip.slot),
+        };
+        match flip.byte {
+            Byte::OfPayload(byte) => rule.byte(byte),
+            Byte::InGap(byte) => rule.byte_in_memory(byte),
         }
     }
 
@@ -111,11 +142,12 @@ impl Group {
         let streams = known.iter().any(|bench| bench.streams);
         let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
         let words = format!(
-            "run {} --sizes {} {window}-n {} --allow-skips {effort} {}",
+            "run {} --sizes {} {window}-n {} --allow-skips {effort} {} {}",
             names.join(" "),
             sizes.join(","),
             2 * self.pairs,
-            self.words
+            self.words,
+            self.derived.map(Derived::words).unwrap_or_default()
         );
         let mut job = Job { rules, all_act: false, ..Job::of(&words) };
         job.deadline = DEADLINE;
