@@ -8,7 +8,10 @@ mod periodic;
 use std::{collections::BTreeSet, rc::Rc};
 
 use ombx_core::{
-    benchmark::payload::{Check, Mismatch},
+    benchmark::{
+        AxisValue as _,
+        payload::{Check, Datatype, Mismatch},
+    },
     result::{Measurement, Outcome},
 };
 
@@ -89,7 +92,8 @@ fn caught(
 ) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     let rows = file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name);
-    let (mut count, mut ranks, mut slots) = (0, BTreeSet::new(), BTreeSet::new());
+    let (mut count, mut ranks, mut slots, mut datatypes) =
+        (0, BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for row in rows {
         if matches!(row.outcome, Outcome::Skipped(_)) || defective && matches!(row.check, Check::Failed(_)) {
             continue;
@@ -106,9 +110,14 @@ fn caught(
                 count += 1;
                 ranks.insert(rank.0);
                 slots.insert(*slot);
+                datatypes.extend(row.axes.get(Datatype::AXIS.name).cloned());
             }
             (Some(flip), check) => return Err(format!("{}: {check:?}, flipped {flip:?}", row.key)),
         }
+    }
+    let mut expected = derived.into_iter().flat_map(Derived::names);
+    if let Some(datatype) = expected.find(|name| !datatypes.contains(*name)).filter(|_| !defective) {
+        return Err(format!("no row of --datatype {datatype} in which a byte could be flipped"));
     }
     let list = |numbers: Vec<String>| numbers.join(",");
     let remark = format!(

@@ -13,7 +13,7 @@ use ombx_core::{
 
 use super::{
     group::{Group, Slots, WINDOW},
-    groups::{IN_WINDOW, group, named},
+    groups::{IN_WINDOW, SYNCS, group, named},
 };
 
 /// Derived datatypes of a job, and its settings of their blocks.
@@ -40,9 +40,14 @@ const LISTED: Derived = Derived {
 impl Derived {
     /// Returns the options of a job.
     pub(super) fn words(self) -> String {
-        let datatypes: Vec<&str> = self.datatypes.iter().map(|datatype| datatype.name()).collect();
+        let datatypes: Vec<&str> = self.names().collect();
         let settings = self.settings.iter().map(|(name, value)| format!(" --{name} {value}"));
         format!("--datatype {}{}", datatypes.join(","), settings.collect::<String>())
+    }
+
+    /// Returns the names of the datatypes.
+    pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.datatypes.iter().map(|datatype| datatype.name())
     }
 
     /// Returns the blocks of messages of a datatype.
@@ -91,19 +96,22 @@ impl Group {
 }
 
 /// Returns one-sided operations. Structs cannot be accumulated.
-pub(super) fn one_sided() -> [Group; 9] {
-    let one = |names: &[&str]| named(names, "", Slots::Calls(1));
-    let window = |name: &str| group(vec![name.into()], "", Slots::Calls(WINDOW), IN_WINDOW);
+pub(super) fn one_sided() -> [Group; 10] {
+    let one = |names: &[&str]| named(names, SYNCS, Slots::Calls(1));
+    let window = |name: &str| group(vec![name.into()], SYNCS, Slots::Calls(WINDOW), IN_WINDOW);
+    // Open MPI 4.1 delivers wrong data in MPI_Get_accumulate of derived datatypes if the library did not allocate the window.
+    let get_accumulate = one(&["rma.get_acc_latency"]).once().of_blocks();
     [
-        one(&["rma.put_latency", "rma.rput_latency"]).given().of_blocks(),
-        one(&["rma.put_latency"]).given().of_structs(),
-        window("rma.put_bw").given().of_blocks(),
-        one(&["rma.get_latency", "rma.rget_latency"]).of_blocks(),
-        one(&["rma.rget_latency"]).of_listed_blocks(),
-        window("rma.get_bw").of_structs(),
-        one(&["rma.acc_latency", "rma.get_acc_latency"]).given().once().of_blocks(),
-        one(&["rma.get_acc_latency"]).once().of_blocks(),
-        window("rma.acc_bw").given().once().of_blocks(),
+        one(&["rma.put_latency", "rma.rput_latency"]).given().of_blocks().in_every_window(),
+        one(&["rma.put_latency"]).given().of_structs().in_every_window(),
+        window("rma.put_bw").given().of_blocks().in_every_window(),
+        one(&["rma.get_latency", "rma.rget_latency"]).of_blocks().in_every_window(),
+        one(&["rma.rget_latency"]).of_listed_blocks().in_every_window(),
+        window("rma.get_bw").of_structs().in_every_window(),
+        one(&["rma.acc_latency"]).given().once().of_blocks().in_every_window(),
+        window("rma.acc_bw").given().once().of_blocks().in_every_window(),
+        get_accumulate.clone(),
+        get_accumulate.given(),
     ]
 }
 

@@ -50,7 +50,7 @@ const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
 /// One iteration: a flipped byte is not accumulated again.
 const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
 /// Every synchronisation of one-sided operations.
-const SYNCS: &str = "--sync all";
+pub(super) const SYNCS: &str = "--sync all";
 
 /// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
@@ -108,7 +108,7 @@ impl Group {
     }
 
     /// Measures with every kind of window.
-    fn in_every_window(self) -> Self {
+    pub(super) fn in_every_window(self) -> Self {
         Self { effort: self.effort + " --win all", ..self }
     }
 
