@@ -99,8 +99,9 @@ impl Group {
 pub(super) fn one_sided() -> [Group; 10] {
     let one = |names: &[&str]| named(names, SYNCS, Slots::Calls(1));
     let window = |name: &str| group(vec![name.into()], SYNCS, Slots::Calls(WINDOW), IN_WINDOW);
-    // Open MPI 4.1 delivers wrong data in MPI_Get_accumulate of derived datatypes if the library did not allocate the window.
-    let get_accumulate = one(&["rma.get_acc_latency"]).once().of_blocks();
+    // In other windows, Open MPI 4.1 delivers wrong data in MPI_Get_accumulate of derived datatypes.
+    let words = format!("{SYNCS} --win allocate,shared");
+    let get_accumulate = named(&["rma.get_acc_latency"], &words, Slots::Calls(1)).once().of_blocks();
     [
         one(&["rma.put_latency", "rma.rput_latency"]).given().of_blocks().in_every_window(),
         one(&["rma.put_latency"]).given().of_structs().in_every_window(),
@@ -123,14 +124,17 @@ const FROM_EVERY_RANK: [&str; 4] = [
     "collective.gatherv",
 ];
 const ONE_BLOCK: [&str; 3] = ["collective.bcast", "collective.scatter", "collective.iscatterv"];
+const TO_NEIGHBOURS: [&str; 2] = ["collective.neighbor_allgatherv", "collective.ineighbor_alltoallw"];
 
 /// Returns collective operations. Blocks of both ranks are hit, where there are several.
-pub(super) fn collective() -> [Group; 4] {
+pub(super) fn collective() -> [Group; 5] {
     let blocks = |names: &[&str]| Group { hit: vec![0, 1, 1], ..named(names, "", Slots::Parts) };
     [
         blocks(&FROM_EVERY_RANK).of_blocks(),
         blocks(&["collective.alltoallw", "collective.allgather"]).of_structs(),
         blocks(&["collective.alltoallv"]).of_listed_blocks(),
         named(&ONE_BLOCK, "", Slots::Parts).of_blocks(),
+        // In a graph of two ranks each has one neighbour.
+        named(&TO_NEIGHBOURS, "--topology graph", Slots::Parts).of_blocks(),
     ]
 }
