@@ -1,9 +1,9 @@
-/* Library between ombx and MPI (LD_PRELOAD). OMBX_FAULTS has its rules, separated by `;`, each a list of `key=value` separated
- * by `,`. interpose.rs writes them.
+/* Library between ombx and MPI (LD_PRELOAD). datatypes.c precedes this file, and system_calls.c follows. OMBX_FAULTS has its
+ * rules, separated by `;`, each a list of `key=value` separated by `,`. interpose.rs writes them.
  *
  *   call=NAME   name of the call without `MPI_`, or `*` for every call
  *   do=WHAT     flip      a bit of one byte that is delivered
- *               stale     what a receive or a blocking collective delivers is lost: its buffer keeps what it had
+ *               stale     what a receive or a blocking collective delivers is lost: its buffer, or the first block, keeps what it had
  *               lost      MPI_Put is not made
  *               swap      MPI_Compare_and_swap swaps whatever the window has
  *               short     half of a message is sent
@@ -435,7 +435,8 @@ MODE(Rsend, Irsend)
         long bytes = size_of(count, type); \
         if (does("trunc", "Recv_init", bytes)) count /= 2; \
         CALL("Recv_init", bytes, &comm, NULL, \
-             made("Recv_init", request, one(to, count, type), bytes, PMPI_Recv_init##c(to, count, type, from, tag, comm, request))); \
+             made("Recv_init", request, one(to, count, type), bytes, \
+                  PMPI_Recv_init##c(to, count, type, from, tag, comm, request))); \
     } \
     int MPI_Send_init##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
         CALL("Send_init", size_of(count, type), &comm, NULL, PMPI_Send_init##c(from, count, type, to, tag, comm, request)); \
@@ -481,7 +482,8 @@ int MPI_Precv_init(void *to, int parts, MPI_Count count, MPI_Datatype type, int 
                    MPI_Request *request) {
     long bytes = size_of(count, type);
     CALL("Precv_init", bytes, &comm, NULL,
-         made("Precv_init", request, equal(to, count, type), bytes, PMPI_Precv_init(to, parts, count, type, from, tag, comm, info, request)));
+         made("Precv_init", request, equal(to, count, type), bytes,
+              PMPI_Precv_init(to, parts, count, type, from, tag, comm, info, request)));
 }
 int MPI_Pready(int part, MPI_Request request) { CALL("Pready", 0, NULL, NULL, PMPI_Pready(part, request)); }
 #endif
@@ -561,7 +563,8 @@ int MPI_Get_accumulate(const void *from, int count, MPI_Datatype type, void *to,
                        MPI_Win win) {
     ONE_SIDED(Get_accumulate)
         returns("Get_accumulate", win, one(to, to_count, to_type), bytes,
-                PMPI_Get_accumulate(given("Get_accumulate", bytes, from, count, type), count, type, to, to_count, to_type, AT_ARGUMENTS, op, win)));
+                PMPI_Get_accumulate(given("Get_accumulate", bytes, from, count, type), count, type, to, to_count, to_type,
+                                    AT_ARGUMENTS, op, win)));
 }
 int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int target, MPI_Aint at, MPI_Op op, MPI_Win win) {
     int count = 1;
@@ -599,7 +602,8 @@ int MPI_Get_accumulate_c(const void *from, MPI_Count count, MPI_Datatype type, v
                          AT_C, MPI_Op op, MPI_Win win) {
     ONE_SIDED(Get_accumulate)
         returns("Get_accumulate", win, one(to, to_count, to_type), bytes,
-                PMPI_Get_accumulate_c(given("Get_accumulate", bytes, from, count, type), count, type, to, to_count, to_type, AT_ARGUMENTS, op, win)));
+                PMPI_Get_accumulate_c(given("Get_accumulate", bytes, from, count, type), count, type, to, to_count, to_type,
+                                      AT_ARGUMENTS, op, win)));
 }
 #endif
 
@@ -640,7 +644,8 @@ int MPI_Sendrecv_replace(void *message, int count, MPI_Datatype type, int peer, 
 
 int MPI_Reduce_local(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op) {
     long bytes = size_of(count, type);
-    CALL("Reduce_local", bytes, NULL, NULL, arrived("Reduce_local", one(to, count, type), bytes, PMPI_Reduce_local(from, to, count, type, op)));
+    CALL("Reduce_local", bytes, NULL, NULL,
+         arrived("Reduce_local", one(to, count, type), bytes, PMPI_Reduce_local(from, to, count, type, op)));
 }
 
 #ifdef INIT
@@ -747,7 +752,8 @@ static int reading(unsigned char *byte, const MPI_Request *request, int code) {
     int MPI_File_iread##name(MPI_File file PLACE, void *to, int count, MPI_Datatype type, MPI_Request *request) { \
         long bytes = size_of(count, type); \
         CALL("File_iread" #name, bytes, NULL, NULL, \
-             reading(hit("File_iread" #name, one(to, count, type), bytes), request, PMPI_File_iread##name(file AT, to, count, type, request))); \
+             reading(hit("File_iread" #name, one(to, count, type), bytes), request, \
+                     PMPI_File_iread##name(file AT, to, count, type, request))); \
     }
 
 STARTED_FILES(, NOWHERE, NOWHERE)

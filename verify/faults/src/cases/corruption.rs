@@ -1,5 +1,6 @@
 //! Flipped bytes: every registered benchmark must report the rank, the message and the byte.
 
+mod datatypes;
 mod derived;
 mod group;
 mod groups;
@@ -16,7 +17,7 @@ use ombx_core::{
 };
 
 use self::{
-    derived::Derived,
+    datatypes::Derived,
     group::{Flip, Group, UNTOUCHED},
 };
 use crate::{

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ombx_core::result::Measurement;
 use ombx_toolchain::{mpi::Flavour, registry::Bench};
 
-use super::derived::Derived;
+use super::datatypes::Derived;
 use crate::{case::Job, interpose::Rule, stage::Stage};
 
 /// Time for a job of many benchmarks.
@@ -14,6 +14,21 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(300);
 pub(super) const WINDOW: u64 = 4;
 /// Message size without a fault.
 pub(super) const UNTOUCHED: u64 = 64;
+
+/// Sizes of the six faults of a job: three places on each of two ranks. The last uses the rendezvous protocol.
+const SIZES: [u64; 6] = [1000, 1008, 1016, 1024, 1032, 65536];
+const ELEMENTS: [u64; 2] = [8, 4];
+
+const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
+/// One iteration: a flipped byte is not accumulated again.
+const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
+/// Every synchronisation of one-sided operations.
+pub(super) const SYNCS: &str = "--sync all";
+
+/// First message of each iteration.
+pub(super) const FIRST: [u64; 3] = [0, 0, 0];
+/// First, middle and last message of a window.
+pub(super) const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
 
 /// Flipped byte in messages of one size. Each size of a job is a separate fault.
 #[derive(Clone, Copy, Debug)]
@@ -90,18 +105,22 @@ pub(super) struct Group {
 
 impl Group {
     /// Returns the flips of a job: on both ranks of the last pair, in each message that is hit, at its first, a middle and its last byte.
-    /// If messages of derived datatypes arrive, a byte in a gap is flipped instead of the middle byte on one rank.
+    /// Where messages of derived datatypes arrive, it is a byte in a gap instead of the middle byte on one rank, and of the first on the other.
     pub(super) fn flips(&self) -> Vec<Flip> {
         let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
         let ranks_and_slots = (2 * self.pairs - 2..2 * self.pairs).flat_map(slots);
         let places = ranks_and_slots.zip(&self.sizes).enumerate();
         let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
             let arrives = size / self.portion;
-            let byte = match self.derived {
-                Some(derived) if at == 1 && !self.given => Byte::InGap(derived.gap(size)),
-                _ => Byte::OfPayload([0, arrives / 2 - 1, arrives - 1][at % 3]),
+            let [first, middle, last] = [0, arrives / 2 - 1, arrives - 1].map(Byte::OfPayload);
+            let bytes = match self.derived.filter(|_| !self.given) {
+                Some(derived) => {
+                    let gap = Byte::InGap(derived.gap(size));
+                    [middle, gap, last, first, gap, last]
+                }
+                None => [first, middle, last, first, middle, last],
             };
-            Flip { size, actor, given: self.given, slot, byte }
+            Flip { size, actor, given: self.given, slot, byte: bytes[at % bytes.len()] }
         };
         places.map(flip).collect()
     }
@@ -160,4 +179,59 @@ impl Group {
         }
         job
     }
+}
+
+impl Group {
+    /// Flips sent bytes instead of received ones.
+    pub(super) fn given(self) -> Self {
+        Self { given: true, ..self }
+    }
+
+    /// Flips bytes of the second of two threads.
+    pub(super) fn on_second_thread(self) -> Self {
+        Self { words: format!("{} --threads 2", self.words), on_workers: true, ..self }
+    }
+
+    /// Measures two groups of two ranks each.
+    pub(super) fn in_groups(self) -> Self {
+        Self { words: format!("{} --groups 2", self.words), pairs: 2, ..self }
+    }
+
+    /// Measures one iteration.
+    pub(super) fn once(self) -> Self {
+        Self { effort: ONCE.to_owned(), ..self }
+    }
+
+    /// Measures with every kind of window.
+    pub(super) fn in_every_window(self) -> Self {
+        Self { effort: self.effort + " --win all", ..self }
+    }
+
+    /// Limits the group to messages of one element.
+    pub(super) fn of_elements(self) -> Self {
+        Self { hit: vec![0], sizes: ELEMENTS.to_vec(), ..self }
+    }
+}
+
+/// Returns a group of benchmarks whose received bytes flip.
+pub(super) fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group {
+    Group {
+        names,
+        words: words.to_owned(),
+        effort: MANY.to_owned(),
+        given: false,
+        on_workers: false,
+        pairs: 1,
+        slots,
+        hit: hit.to_vec(),
+        sizes: SIZES.to_vec(),
+        portion: 1,
+        derived: None,
+        gate: true,
+    }
+}
+
+/// Returns a group of which the first message is hit.
+pub(super) fn named(names: &[&str], words: &str, slots: Slots) -> Group {
+    group(names.iter().map(|&name| name.into()).collect(), words, slots, FIRST)
 }

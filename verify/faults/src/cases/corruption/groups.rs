@@ -7,7 +7,7 @@ use ombx_toolchain::registry::{self, Bench, OneSided};
 
 use super::{
     derived,
-    group::{Group, Slots, WINDOW},
+    group::{FIRST, Group, IN_WINDOW, SYNCS, Slots, WINDOW, group, named},
 };
 
 /// Returns the ranks on which data of a row arrives.
@@ -42,16 +42,6 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
     }
 }
 
-/// Sizes of the six faults of a job: three places on each of two ranks. The last uses the rendezvous protocol.
-const SIZES: [u64; 6] = [1000, 1008, 1016, 1024, 1032, 65536];
-const ELEMENTS: [u64; 2] = [8, 4];
-
-const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
-/// One iteration: a flipped byte is not accumulated again.
-const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
-/// Every synchronisation of one-sided operations.
-pub(super) const SYNCS: &str = "--sync all";
-
 /// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
 /// The operation in which every rank receives a part of a message.
@@ -69,62 +59,8 @@ const WINDOW_LIFETIME: &str = "rma.window";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
-pub(super) fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group {
-    Group {
-        names,
-        words: words.to_owned(),
-        effort: MANY.to_owned(),
-        given: false,
-        on_workers: false,
-        pairs: 1,
-        slots,
-        hit: hit.to_vec(),
-        sizes: SIZES.to_vec(),
-        portion: 1,
-        derived: None,
-        gate: true,
-    }
-}
-
-impl Group {
-    /// Flips sent bytes instead of received ones.
-    pub(super) fn given(self) -> Self {
-        Self { given: true, ..self }
-    }
-
-    /// Flips bytes of the second of two threads.
-    fn on_second_thread(self) -> Self {
-        Self { words: format!("{} --threads 2", self.words), on_workers: true, ..self }
-    }
-
-    /// Measures two groups of two ranks each.
-    fn in_groups(self) -> Self {
-        Self { words: format!("{} --groups 2", self.words), pairs: 2, ..self }
-    }
-
-    /// Measures one iteration.
-    pub(super) fn once(self) -> Self {
-        Self { effort: ONCE.to_owned(), ..self }
-    }
-
-    /// Measures with every kind of window.
-    pub(super) fn in_every_window(self) -> Self {
-        Self { effort: self.effort + " --win all", ..self }
-    }
-
-    /// Limits the group to messages of one element.
-    fn of_elements(self) -> Self {
-        Self { hit: vec![0], sizes: ELEMENTS.to_vec(), ..self }
-    }
-}
-
 /// Buffers that are not in a cache of this size.
 const COLD: &str = "--cache cold --cache-size 64K";
-/// First message of each iteration.
-const FIRST: [u64; 3] = [0, 0, 0];
-/// First, middle and last message of a window.
-pub(super) const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
-
 /// Returns the groups of all registered benchmarks over MPI that move data.
 pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
     let groups = two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches));
@@ -290,10 +226,6 @@ const IN_ALL_MODES: [&str; 6] = [
     "collective.iallreduce",
     "collective.allreduce_persistent",
 ];
-
-pub(super) fn named(names: &[&str], words: &str, slots: Slots) -> Group {
-    group(names.iter().map(|&name| name.into()).collect(), words, slots, FIRST)
-}
 
 /// Returns collective operations that start in windows of time. Windows are long on a busy machine, so each operation has its own job.
 pub(super) fn in_windows() -> [Group; 6] {
