@@ -105,7 +105,7 @@ pub(super) struct Group {
 
 impl Group {
     /// Returns the flips of a job: on both ranks of the last pair, in each message that is hit, at its first, a middle and its last byte.
-    /// Where messages of derived datatypes arrive, it is a byte in a gap instead of the middle byte on one rank, and of the first on the other.
+    /// Where messages of derived datatypes arrive, a byte in a gap and the last byte flip on both ranks, the middle and the first byte on one each.
     pub(super) fn flips(&self) -> Vec<Flip> {
         let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
         let ranks_and_slots = (2 * self.pairs - 2..2 * self.pairs).flat_map(slots);
