@@ -42,10 +42,17 @@ static struct span span_of(long count, MPI_Datatype type) {
     return span;
 }
 
+/* Returns whether a datatype is predefined and has no gaps. */
+static int is_plain(MPI_Datatype type, long size) {
+    int integers, addresses, datatypes, combiner;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &datatypes, &combiner);
+    return combiner == MPI_COMBINER_NAMED && extent_of(type) == size;
+}
+
 /* Returns the place of a byte of the payload of one element. Unpacks a payload in which only this byte is not 0. */
 static MPI_Aint place_in_element(MPI_Datatype type, long size, long byte) {
+    if (is_plain(type, size)) return byte;
     struct span span = span_of(1, type);
-    if (span.bytes == size) return span.low + byte;
     unsigned char *payload = allocated(size), *memory = allocated(span.bytes);
     int position = 0;
     MPI_Aint at = 0;

@@ -49,7 +49,7 @@ pub(super) fn one_sided() -> [Group; 10] {
     ]
 }
 
-/// Operations with blocks from every rank, in all modes, and operations with one block.
+/// Operations with blocks from every rank, in all modes, operations with one block, and operations between neighbours.
 const FROM_EVERY_RANK: [&str; 4] = [
     "collective.allgatherv",
     "collective.ialltoallw",
@@ -59,7 +59,7 @@ const FROM_EVERY_RANK: [&str; 4] = [
 const ONE_BLOCK: [&str; 3] = ["collective.bcast", "collective.scatter", "collective.iscatterv"];
 const TO_NEIGHBOURS: [&str; 2] = ["collective.neighbor_allgatherv", "collective.ineighbor_alltoallw"];
 
-/// Returns collective operations. Blocks of both ranks are hit, where there are several.
+/// Returns collective operations. Where a rank receives blocks from several ranks, bytes flip in the first and in a later one.
 pub(super) fn collective() -> [Group; 5] {
     let blocks = |names: &[&str]| Group { hit: vec![0, 1, 1], ..named(names, "", Slots::Parts) };
     [

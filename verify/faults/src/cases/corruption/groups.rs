@@ -81,12 +81,12 @@ fn two_sided(benches: &[Bench]) -> [Group; 16] {
         let with_choice = benches.iter().filter(|bench| bench.axis(axis).is_some());
         with_choice.map(|bench| bench.name.clone()).collect::<Vec<String>>()
     };
-    let typed = |benches: &[&Bench], slots, hit| group(with("datatype", benches), "", slots, hit);
+    let derived = |benches: &[&Bench], slots, hit| group(with("datatype", benches), "", slots, hit);
     [
-        typed(&singles, Slots::Calls(1), FIRST).of_blocks(),
-        typed(&singles, Slots::Calls(1), FIRST).of_structs(),
-        typed(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_blocks(),
-        typed(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_structs(),
+        derived(&singles, Slots::Calls(1), FIRST).of_blocks(),
+        derived(&singles, Slots::Calls(1), FIRST).of_structs(),
+        derived(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_blocks(),
+        derived(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_structs(),
         group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
         group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
         group(with("cache", &singles), COLD, Slots::Calls(1), FIRST),
