@@ -1,9 +1,9 @@
-/* Library between ombx and MPI (LD_PRELOAD). OMBX_FAULTS has its rules, separated by `;`, each a list of `key=value` separated
- * by `,`. interpose.rs writes them.
+/* Library between ombx and MPI (LD_PRELOAD). datatypes.c precedes this file, and system_calls.c follows. OMBX_FAULTS has its
+ * rules, separated by `;`, each a list of `key=value` separated by `,`. interpose.rs writes them.
  *
  *   call=NAME   name of the call without `MPI_`, or `*` for every call
  *   do=WHAT     flip      a bit of one byte that is delivered
- *               stale     what a receive or a blocking collective delivers is lost: its buffer keeps what it had
+ *               stale     what a receive or a blocking collective delivers is lost: its buffer, or the first block, keeps what it had
  *               lost      MPI_Put is not made
  *               swap      MPI_Compare_and_swap swaps whatever the window has
  *               short     half of a message is sent
@@ -17,31 +17,20 @@
  *   nth=N       from the n-th call, from 1       times=N   at most this many times
  *   worker=1    only in calls of a thread other than the main thread
  *   slot=N of=M the N-th, from 0, of every M matching calls
- *   byte=N      the byte that is flipped, from the start of what the call delivers
+ *   block=N     the block of a collective, or the part of a partitioned message, in which a byte is flipped
+ *   byte=N      the byte that is flipped: of the payload of the message or block, without gaps
+ *   memory=1    `byte` is counted in the memory of the message or block, with gaps
  *   end=1       after the call, not instead of it
  *
  * The number of each rule that acts, and the rank, are appended to the file OMBX_FAULTS_LOG once.
  */
-#define _GNU_SOURCE
-#include <mpi.h>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #define RULES 64
 #define MOST 8192 /* operations in flight, persistent requests, and copies */
 #define ANY (-1)
 
 struct rule {
     char call[40], what[16];
-    long argument, rank, bytes, nth, times, slot, of, byte, out, end, worker;
+    long argument, rank, bytes, nth, times, slot, of, block, byte, memory, out, end, worker;
     long met, acted;
 };
 
@@ -71,7 +60,8 @@ static void set(struct rule *rule, const char *key, char *value) {
     if (strcmp(key, "way") == 0) { rule->out = strcmp(value, "out") == 0; return; }
     struct { const char *key; long *at; } numbers[] = {
         {"rank", &rule->rank}, {"bytes", &rule->bytes}, {"nth", &rule->nth}, {"times", &rule->times}, {"slot", &rule->slot},
-        {"of", &rule->of}, {"byte", &rule->byte}, {"end", &rule->end}, {"worker", &rule->worker},
+        {"of", &rule->of}, {"block", &rule->block}, {"byte", &rule->byte}, {"memory", &rule->memory}, {"end", &rule->end},
+        {"worker", &rule->worker},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (strcmp(key, numbers[i].key) == 0) { *numbers[i].at = atol(value); return; }
@@ -165,47 +155,57 @@ static int does(const char *what, const char *call, long bytes) {
     return found;
 }
 
-/* Returns the byte to flip in the data of a call, or -1. */
-static long flipped(const char *call, long bytes, int out) {
-    long byte = -1;
+/* Returns the rule that flips a byte in the data of a call, or NULL. */
+static const struct rule *flipped(const char *call, long bytes, int out) {
+    const struct rule *found = NULL;
     for (int i = 0; i < rule_count; i++) {
-        if (is(&rules[i], "flip") && rules[i].out == out && acts(&rules[i], call, bytes)) byte = rules[i].byte;
+        if (is(&rules[i], "flip") && rules[i].out == out && acts(&rules[i], call, bytes)) found = &rules[i];
     }
-    return byte;
+    return found;
 }
 
-static void flip(void *bytes, long byte) { ((unsigned char *)bytes)[byte] ^= 0x10; }
-
-/* Returns a copy of a buffer whose new contents will be lost, or NULL. */
-static void *kept(const char *call, const void *buffer, long bytes) {
-    if (buffer == NULL || buffer == MPI_IN_PLACE || !does("stale", call, bytes)) return NULL;
-    void *copy = malloc((size_t)bytes + 1);
-    if (copy == NULL) abort();
-    return memcpy(copy, buffer, (size_t)bytes);
+static void flip(unsigned char *byte) {
+    if (byte != NULL) *byte ^= 0x10;
 }
 
-static int restored(void *copy, void *buffer, long bytes, int code) {
-    if (copy != NULL) memcpy(buffer, copy, (size_t)bytes);
-    free(copy);
+/* Returns the address of the byte that a rule flips in data that arrives, or NULL. */
+static unsigned char *hit(const char *call, struct data data, long bytes) {
+    if (!arrives(data)) return NULL;
+    const struct rule *rule = flipped(call, bytes, 0);
+    if (rule == NULL) return NULL;
+    return (unsigned char *)start_of(data, rule->block) + place_of(type_of(data, rule->block), rule->byte, rule->memory);
+}
+
+/* Memory of the first block of a buffer whose new contents will be lost. */
+struct kept { void *copy, *memory; size_t bytes; };
+
+/* Keeps the memory, if a rule loses what arrives. */
+static struct kept kept(const char *call, struct data data, long bytes) {
+    struct kept kept = {NULL, NULL, 0};
+    if (!arrives(data) || !does("stale", call, bytes)) return kept;
+    struct span span = span_of(data.counts != NULL ? data.counts[0] : data.count, type_of(data, 0));
+    kept.memory = (char *)start_of(data, 0) + span.low;
+    kept.bytes = (size_t)span.bytes;
+    kept.copy = allocated(span.bytes);
+    memcpy(kept.copy, kept.memory, kept.bytes);
+    return kept;
+}
+
+static int restored(struct kept kept, int code) {
+    if (kept.copy != NULL) memcpy(kept.memory, kept.copy, kept.bytes);
+    free(kept.copy);
     return code;
 }
 
-static long size_of(long count, MPI_Datatype type) {
-    int size;
-    PMPI_Type_size(type, &size);
-    return count * size;
-}
-
 /* Data of this thread that arrives when a request completes or a window is synchronised. */
-static __thread struct { MPI_Request request; MPI_Win win; void *bytes; long byte; } pending[MOST];
+static __thread struct { MPI_Request request; MPI_Win win; unsigned char *byte; } pending[MOST];
 static __thread int pendings;
 
-static void remember(MPI_Request request, MPI_Win win, void *bytes, long byte) {
-    if (byte < 0 || bytes == NULL) return;
+static void remember(MPI_Request request, MPI_Win win, unsigned char *byte) {
+    if (byte == NULL) return;
     if (pendings == MOST) abort();
     pending[pendings].request = request;
     pending[pendings].win = win;
-    pending[pendings].bytes = bytes;
     pending[pendings++].byte = byte;
 }
 
@@ -213,7 +213,7 @@ static void completed(MPI_Request request) {
     if (request == MPI_REQUEST_NULL) return;
     for (int i = pendings - 1; i >= 0; i--) {
         if (pending[i].request != request) continue;
-        flip(pending[i].bytes, pending[i].byte);
+        flip(pending[i].byte);
         pending[i] = pending[--pendings];
     }
 }
@@ -221,7 +221,7 @@ static void completed(MPI_Request request) {
 static int synchronised(MPI_Win win, int code) {
     for (int i = pendings - 1; i >= 0; i--) {
         if (pending[i].win != win) continue;
-        flip(pending[i].bytes, pending[i].byte);
+        flip(pending[i].byte);
         pending[i] = pending[--pendings];
     }
     return code;
@@ -237,11 +237,10 @@ int MPI_Cancel(MPI_Request *request) { return cancelled(request); }
 
 /* Changed data that is sent instead: a copy per address and size. A buffer is reused only after its last operation is complete,
  * so that the copy may be overwritten. It is never freed. */
-static struct { const void *origin; void *copy; long bytes; } copies[MOST];
+static struct { const void *origin; unsigned char *copy; long bytes; } copies[MOST];
 
-static const void *given(const char *call, const void *origin, long bytes) {
-    long byte = flipped(call, bytes, 1);
-    if (byte < 0) return origin;
+/* Returns a copy of memory in which one byte is flipped. */
+static unsigned char *changed(const void *origin, long bytes, long byte) {
     pthread_mutex_lock(&lock);
     int i = 0;
     while (i < MOST && copies[i].origin != NULL && (copies[i].origin != origin || copies[i].bytes != bytes)) i++;
@@ -249,34 +248,52 @@ static const void *given(const char *call, const void *origin, long bytes) {
     if (copies[i].origin == NULL) {
         copies[i].origin = origin;
         copies[i].bytes = bytes;
-        copies[i].copy = malloc((size_t)bytes + 1);
-        if (copies[i].copy == NULL) abort();
+        copies[i].copy = allocated(bytes);
     }
     memcpy(copies[i].copy, origin, (size_t)bytes);
-    flip(copies[i].copy, byte);
+    flip(copies[i].copy + byte);
     pthread_mutex_unlock(&lock);
     return copies[i].copy;
 }
 
+/* Returns what a call sends: the data itself, or a copy in which one byte is flipped. */
+static const void *given(const char *call, long bytes, const void *origin, long count, MPI_Datatype type) {
+    const struct rule *rule = flipped(call, bytes, 1);
+    if (rule == NULL || origin == NULL || origin == MPI_IN_PLACE) return origin;
+    struct span span = span_of(count, type);
+    long byte = place_of(type, rule->byte, rule->memory) - span.low;
+    return changed((const char *)origin + span.low, span.bytes, byte) - span.low;
+}
+
 /* Persistent requests by handle. */
-static struct { MPI_Request request; char call[40]; void *bytes; long block; } persistent[MOST];
+static struct { MPI_Request request; char call[40]; struct data data; long bytes; } persistent[MOST];
 static int persistents;
 
-static int made(const char *call, const MPI_Request *request, void *bytes, long block, int code) {
-    if (code != MPI_SUCCESS || bytes == NULL || bytes == MPI_IN_PLACE) return code;
+static int made(const char *call, const MPI_Request *request, struct data data, long bytes, int code) {
+    if (code != MPI_SUCCESS || !arrives(data)) return code;
     if (persistents == MOST) abort();
     persistent[persistents].request = *request;
     snprintf(persistent[persistents].call, sizeof persistent->call, "%s", call);
-    persistent[persistents].bytes = bytes;
-    persistent[persistents++].block = block;
+    persistent[persistents].data = data;
+    persistent[persistents++].bytes = bytes;
     return code;
 }
 
 static void started(MPI_Request request) {
     for (int i = 0; i < persistents; i++) {
         if (persistent[i].request != request) continue;
-        remember(request, MPI_WIN_NULL, persistent[i].bytes, flipped(persistent[i].call, persistent[i].block, 0));
+        remember(request, MPI_WIN_NULL, hit(persistent[i].call, persistent[i].data, persistent[i].bytes));
     }
+}
+
+static int arrived(const char *call, struct data data, long bytes, int code) {
+    if (code == MPI_SUCCESS) flip(hit(call, data, bytes));
+    return code;
+}
+
+static int will_arrive(const char *call, MPI_Request request, struct data data, long bytes, int code) {
+    if (code == MPI_SUCCESS) remember(request, MPI_WIN_NULL, hit(call, data, bytes));
+    return code;
 }
 
 /* Wraps a call: rules before it, the call, rules after it. Rules may match `bytes`. */
@@ -356,21 +373,19 @@ int MPI_Query_thread(int *provided) {
     int MPI_Send##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
         long bytes = size_of(count, type); \
         if (does("short", "Send", bytes)) count /= 2; \
-        CALL("Send", bytes, &comm, NULL, PMPI_Send##c(given("Send", from, bytes), count, type, to, tag, comm)); \
+        CALL("Send", bytes, &comm, NULL, PMPI_Send##c(given("Send", bytes, from, count, type), count, type, to, tag, comm)); \
     } \
     int MPI_Isend##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \
         if (does("short", "Isend", bytes)) count /= 2; \
-        CALL("Isend", bytes, &comm, NULL, PMPI_Isend##c(given("Isend", from, bytes), count, type, to, tag, comm, request)); \
+        CALL("Isend", bytes, &comm, NULL, PMPI_Isend##c(given("Isend", bytes, from, count, type), count, type, to, tag, comm, request)); \
     } \
     static int recv_one##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
         long bytes = size_of(count, type); \
         if (does("trunc", "Recv", bytes)) count /= 2; \
-        void *copy = kept("Recv", to, bytes); \
-        int code = restored(copy, to, bytes, PMPI_Recv##c(to, count, type, from, tag, comm, status)); \
-        long byte = code == MPI_SUCCESS ? flipped("Recv", bytes, 0) : -1; \
-        if (byte >= 0) flip(to, byte); \
-        return code; \
+        struct kept before = kept("Recv", one(to, count, type), bytes); \
+        int code = restored(before, PMPI_Recv##c(to, count, type, from, tag, comm, status)); \
+        return arrived("Recv", one(to, count, type), bytes, code); \
     } \
     int MPI_Recv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) { \
         CALL("Recv", size_of(count, type), &comm, NULL, recv_one##c(to, count, type, from, tag, comm, status)); \
@@ -379,7 +394,7 @@ int MPI_Query_thread(int *provided) {
         long bytes = size_of(count, type); \
         if (does("trunc", "Irecv", bytes)) count /= 2; \
         int code = PMPI_Irecv##c(to, count, type, from, tag, comm, request); \
-        if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, to, flipped("Irecv", bytes, 0)); \
+        if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, hit("Irecv", one(to, count, type), bytes)); \
         return code; \
     } \
     int MPI_Irecv##c(void *to, Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) { \
@@ -391,29 +406,24 @@ TWO_SIDED(, int)
 TWO_SIDED(_c, MPI_Count)
 #endif
 
-static int exchanged(void *to, long bytes, int code) {
-    long byte = code == MPI_SUCCESS ? flipped("Sendrecv", bytes, 0) : -1;
-    if (byte >= 0) flip(to, byte);
-    return code;
-}
-
 int MPI_Sendrecv(const void *from, int sent, MPI_Datatype type, int peer, int tag, void *to, int count, MPI_Datatype kind,
                  int source, int its_tag, MPI_Comm comm, MPI_Status *status) {
     long bytes = size_of(count, kind);
     CALL("Sendrecv", bytes, &comm, NULL,
-         exchanged(to, bytes, PMPI_Sendrecv(given("Sendrecv", from, size_of(sent, type)), sent, type, peer, tag, to, count,
-                                            kind, source, its_tag, comm, status)));
+         arrived("Sendrecv", one(to, count, kind), bytes,
+                 PMPI_Sendrecv(given("Sendrecv", size_of(sent, type), from, sent, type), sent, type, peer, tag, to, count, kind,
+                               source, its_tag, comm, status)));
 }
 
 /* The other modes of sends. */
 #define MODE(send, start) \
     int MPI_##send(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
         long bytes = size_of(count, type); \
-        CALL(#send, bytes, &comm, NULL, PMPI_##send(given(#send, from, bytes), count, type, to, tag, comm)); \
+        CALL(#send, bytes, &comm, NULL, PMPI_##send(given(#send, bytes, from, count, type), count, type, to, tag, comm)); \
     } \
     int MPI_##start(const void *from, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
         long bytes = size_of(count, type); \
-        CALL(#start, bytes, &comm, NULL, PMPI_##start(given(#start, from, bytes), count, type, to, tag, comm, request)); \
+        CALL(#start, bytes, &comm, NULL, PMPI_##start(given(#start, bytes, from, count, type), count, type, to, tag, comm, request)); \
     }
 
 MODE(Ssend, Issend)
@@ -425,7 +435,8 @@ MODE(Rsend, Irsend)
         long bytes = size_of(count, type); \
         if (does("trunc", "Recv_init", bytes)) count /= 2; \
         CALL("Recv_init", bytes, &comm, NULL, \
-             made("Recv_init", request, to, bytes, PMPI_Recv_init##c(to, count, type, from, tag, comm, request))); \
+             made("Recv_init", request, one(to, count, type), bytes, \
+                  PMPI_Recv_init##c(to, count, type, from, tag, comm, request))); \
     } \
     int MPI_Send_init##c(const void *from, Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) { \
         CALL("Send_init", size_of(count, type), &comm, NULL, PMPI_Send_init##c(from, count, type, to, tag, comm, request)); \
@@ -471,7 +482,8 @@ int MPI_Precv_init(void *to, int parts, MPI_Count count, MPI_Datatype type, int 
                    MPI_Request *request) {
     long bytes = size_of(count, type);
     CALL("Precv_init", bytes, &comm, NULL,
-         made("Precv_init", request, to, bytes, PMPI_Precv_init(to, parts, count, type, from, tag, comm, info, request)));
+         made("Precv_init", request, equal(to, count, type), bytes,
+              PMPI_Precv_init(to, parts, count, type, from, tag, comm, info, request)));
 }
 int MPI_Pready(int part, MPI_Request request) { CALL("Pready", 0, NULL, NULL, PMPI_Pready(part, request)); }
 #endif
@@ -516,11 +528,10 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
     CALL("Testall", 0, NULL, NULL, test_all(count, requests, flag, statuses));
 }
 
-/* One-sided. What an operation returns arrives when its window is synchronised, or when its request is complete. */
-static int returns(const char *call, MPI_Win win, const MPI_Request *request, void *to, long bytes, int code) {
-    if (code == MPI_SUCCESS) {
-        remember(request != NULL ? *request : MPI_REQUEST_NULL, request != NULL ? MPI_WIN_NULL : win, to, flipped(call, bytes, 0));
-    }
+/* One-sided. What an operation returns has arrived when its window is synchronised. This also holds for MPI_Rget: MPICH 4.0 completes its
+ * request before it writes data with gaps, which it does in the synchronisation. */
+static int returns(const char *call, MPI_Win win, struct data data, long bytes, int code) {
+    if (code == MPI_SUCCESS) remember(MPI_REQUEST_NULL, win, hit(call, data, bytes));
     return code;
 }
 
@@ -530,35 +541,36 @@ static int returns(const char *call, MPI_Win win, const MPI_Request *request, vo
 
 int MPI_Put(const void *from, int count, MPI_Datatype type, AT, MPI_Win win) {
     if (does("lost", "Put", size_of(count, type))) return MPI_SUCCESS;
-    ONE_SIDED(Put) PMPI_Put(given("Put", from, bytes), count, type, AT_ARGUMENTS, win));
+    ONE_SIDED(Put) PMPI_Put(given("Put", bytes, from, count, type), count, type, AT_ARGUMENTS, win));
 }
 int MPI_Rput(const void *from, int count, MPI_Datatype type, AT, MPI_Win win, MPI_Request *request) {
-    ONE_SIDED(Rput) PMPI_Rput(given("Rput", from, bytes), count, type, AT_ARGUMENTS, win, request));
+    ONE_SIDED(Rput) PMPI_Rput(given("Rput", bytes, from, count, type), count, type, AT_ARGUMENTS, win, request));
 }
 int MPI_Get(void *to, int count, MPI_Datatype type, AT, MPI_Win win) {
-    ONE_SIDED(Get) returns("Get", win, NULL, to, bytes, PMPI_Get(to, count, type, AT_ARGUMENTS, win)));
+    ONE_SIDED(Get) returns("Get", win, one(to, count, type), bytes, PMPI_Get(to, count, type, AT_ARGUMENTS, win)));
 }
 int MPI_Rget(void *to, int count, MPI_Datatype type, AT, MPI_Win win, MPI_Request *request) {
-    ONE_SIDED(Rget) returns("Rget", win, request, to, bytes, PMPI_Rget(to, count, type, AT_ARGUMENTS, win, request)));
+    ONE_SIDED(Rget) returns("Rget", win, one(to, count, type), bytes, PMPI_Rget(to, count, type, AT_ARGUMENTS, win, request)));
 }
 int MPI_Accumulate(const void *from, int count, MPI_Datatype type, AT, MPI_Op op, MPI_Win win) {
-    ONE_SIDED(Accumulate) PMPI_Accumulate(given("Accumulate", from, bytes), count, type, AT_ARGUMENTS, op, win));
+    ONE_SIDED(Accumulate) PMPI_Accumulate(given("Accumulate", bytes, from, count, type), count, type, AT_ARGUMENTS, op, win));
 }
 int MPI_Raccumulate(const void *from, int count, MPI_Datatype type, AT, MPI_Op op, MPI_Win win, MPI_Request *request) {
     ONE_SIDED(Raccumulate)
-        PMPI_Raccumulate(given("Raccumulate", from, bytes), count, type, AT_ARGUMENTS, op, win, request));
+        PMPI_Raccumulate(given("Raccumulate", bytes, from, count, type), count, type, AT_ARGUMENTS, op, win, request));
 }
 int MPI_Get_accumulate(const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type, AT, MPI_Op op,
                        MPI_Win win) {
     ONE_SIDED(Get_accumulate)
-        returns("Get_accumulate", win, NULL, to, bytes,
-                PMPI_Get_accumulate(given("Get_accumulate", from, bytes), count, type, to, to_count, to_type, AT_ARGUMENTS, op, win)));
+        returns("Get_accumulate", win, one(to, to_count, to_type), bytes,
+                PMPI_Get_accumulate(given("Get_accumulate", bytes, from, count, type), count, type, to, to_count, to_type,
+                                    AT_ARGUMENTS, op, win)));
 }
 int MPI_Fetch_and_op(const void *from, void *to, MPI_Datatype type, int target, MPI_Aint at, MPI_Op op, MPI_Win win) {
     int count = 1;
     ONE_SIDED(Fetch_and_op)
-        returns("Fetch_and_op", win, NULL, to, bytes,
-                PMPI_Fetch_and_op(given("Fetch_and_op", from, bytes), to, type, target, at, op, win)));
+        returns("Fetch_and_op", win, one(to, count, type), bytes,
+                PMPI_Fetch_and_op(given("Fetch_and_op", bytes, from, count, type), to, type, target, at, op, win)));
 }
 int MPI_Compare_and_swap(const void *from, const void *compare, void *to, MPI_Datatype type, int target, MPI_Aint at, MPI_Win win) {
     int count = 1;
@@ -566,31 +578,32 @@ int MPI_Compare_and_swap(const void *from, const void *compare, void *to, MPI_Da
         return PMPI_Fetch_and_op(from, to, type, target, at, MPI_REPLACE, win);
     }
     ONE_SIDED(Compare_and_swap)
-        returns("Compare_and_swap", win, NULL, to, bytes,
-                PMPI_Compare_and_swap(given("Compare_and_swap", from, bytes), compare, to, type, target, at, win)));
+        returns("Compare_and_swap", win, one(to, count, type), bytes,
+                PMPI_Compare_and_swap(given("Compare_and_swap", bytes, from, count, type), compare, to, type, target, at, win)));
 }
 #if MPI_VERSION >= 4
 #define AT_C int target, MPI_Aint at, MPI_Count target_count, MPI_Datatype target_type
 int MPI_Put_c(const void *from, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win) {
-    ONE_SIDED(Put) PMPI_Put_c(given("Put", from, bytes), count, type, AT_ARGUMENTS, win));
+    ONE_SIDED(Put) PMPI_Put_c(given("Put", bytes, from, count, type), count, type, AT_ARGUMENTS, win));
 }
 int MPI_Get_c(void *to, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win) {
-    ONE_SIDED(Get) returns("Get", win, NULL, to, bytes, PMPI_Get_c(to, count, type, AT_ARGUMENTS, win)));
+    ONE_SIDED(Get) returns("Get", win, one(to, count, type), bytes, PMPI_Get_c(to, count, type, AT_ARGUMENTS, win)));
 }
 int MPI_Rput_c(const void *from, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win, MPI_Request *request) {
-    ONE_SIDED(Rput) PMPI_Rput_c(given("Rput", from, bytes), count, type, AT_ARGUMENTS, win, request));
+    ONE_SIDED(Rput) PMPI_Rput_c(given("Rput", bytes, from, count, type), count, type, AT_ARGUMENTS, win, request));
 }
 int MPI_Rget_c(void *to, MPI_Count count, MPI_Datatype type, AT_C, MPI_Win win, MPI_Request *request) {
-    ONE_SIDED(Rget) returns("Rget", win, request, to, bytes, PMPI_Rget_c(to, count, type, AT_ARGUMENTS, win, request)));
+    ONE_SIDED(Rget) returns("Rget", win, one(to, count, type), bytes, PMPI_Rget_c(to, count, type, AT_ARGUMENTS, win, request)));
 }
 int MPI_Accumulate_c(const void *from, MPI_Count count, MPI_Datatype type, AT_C, MPI_Op op, MPI_Win win) {
-    ONE_SIDED(Accumulate) PMPI_Accumulate_c(given("Accumulate", from, bytes), count, type, AT_ARGUMENTS, op, win));
+    ONE_SIDED(Accumulate) PMPI_Accumulate_c(given("Accumulate", bytes, from, count, type), count, type, AT_ARGUMENTS, op, win));
 }
 int MPI_Get_accumulate_c(const void *from, MPI_Count count, MPI_Datatype type, void *to, MPI_Count to_count, MPI_Datatype to_type,
                          AT_C, MPI_Op op, MPI_Win win) {
     ONE_SIDED(Get_accumulate)
-        returns("Get_accumulate", win, NULL, to, bytes,
-                PMPI_Get_accumulate_c(given("Get_accumulate", from, bytes), count, type, to, to_count, to_type, AT_ARGUMENTS, op, win)));
+        returns("Get_accumulate", win, one(to, to_count, to_type), bytes,
+                PMPI_Get_accumulate_c(given("Get_accumulate", bytes, from, count, type), count, type, to, to_count, to_type,
+                                      AT_ARGUMENTS, op, win)));
 }
 #endif
 
@@ -604,11 +617,13 @@ int MPI_Get_accumulate_c(const void *from, MPI_Count count, MPI_Datatype type, v
 #define PINIT(name) PMPIX_##name##_init
 #endif
 
-static int is_rank(int rank, MPI_Comm comm) {
-    int me;
-    PMPI_Comm_rank(comm, &me);
-    return me == rank;
+static int rank_of(MPI_Comm comm) {
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
 }
+
+static int is_rank(int rank, MPI_Comm comm) { return rank_of(comm) == rank; }
 
 /* Bytes of all blocks, as many as there are ranks. */
 static long all_of(const int counts[], MPI_Datatype type, MPI_Comm comm) {
@@ -619,54 +634,43 @@ static long all_of(const int counts[], MPI_Datatype type, MPI_Comm comm) {
     return sum;
 }
 
-static int arrived(const char *call, void *to, long bytes, int code) {
-    if (code != MPI_SUCCESS || to == NULL || to == MPI_IN_PLACE) return code;
-    long byte = flipped(call, bytes, 0);
-    if (byte >= 0) flip(to, byte);
-    return code;
-}
-
 int MPI_Sendrecv_replace(void *message, int count, MPI_Datatype type, int peer, int tag, int source, int its_tag, MPI_Comm comm,
                          MPI_Status *status) {
     long bytes = size_of(count, type);
     CALL("Sendrecv_replace", bytes, &comm, NULL,
-         arrived("Sendrecv_replace", message, bytes,
+         arrived("Sendrecv_replace", one(message, count, type), bytes,
                  PMPI_Sendrecv_replace(message, count, type, peer, tag, source, its_tag, comm, status)));
-}
-
-static int will_arrive(const char *call, MPI_Request request, void *to, long bytes, int code) {
-    if (code == MPI_SUCCESS && to != NULL && to != MPI_IN_PLACE) remember(request, MPI_WIN_NULL, to, flipped(call, bytes, 0));
-    return code;
 }
 
 int MPI_Reduce_local(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op) {
     long bytes = size_of(count, type);
-    CALL("Reduce_local", bytes, NULL, NULL, arrived("Reduce_local", to, bytes, PMPI_Reduce_local(from, to, count, type, op)));
+    CALL("Reduce_local", bytes, NULL, NULL,
+         arrived("Reduce_local", one(to, count, type), bytes, PMPI_Reduce_local(from, to, count, type, op)));
 }
 
 #ifdef INIT
-#define PERSISTENT(name, parameters, arguments, to, bytes) \
+#define PERSISTENT(name, parameters, arguments, data, bytes) \
     int INIT(name)(LIST parameters, MPI_Info info, MPI_Request *request) { \
         CALL(#name "_init", bytes, &comm, NULL, \
-             made(#name "_init", request, to, bytes, PINIT(name)(LIST arguments, info, request))); \
+             made(#name "_init", request, data, bytes, PINIT(name)(LIST arguments, info, request))); \
     }
 #else
-#define PERSISTENT(name, parameters, arguments, to, bytes)
+#define PERSISTENT(name, parameters, arguments, data, bytes)
 #endif
 
-#define COLLECTIVE(name, nonblocking, parameters, arguments, to, bytes) \
+#define COLLECTIVE(name, nonblocking, parameters, arguments, data, bytes) \
     int MPI_##name(LIST parameters) { \
-        void *copy = kept(#name, to, bytes); \
-        CALL(#name, bytes, &comm, NULL, restored(copy, to, bytes, arrived(#name, to, bytes, PMPI_##name(LIST arguments)))); \
+        struct kept before = kept(#name, data, bytes); \
+        CALL(#name, bytes, &comm, NULL, arrived(#name, data, bytes, restored(before, PMPI_##name(LIST arguments)))); \
     } \
     static int late_##name(LIST parameters, MPI_Request *request) { \
         int code = PMPI_##nonblocking(LIST arguments, request); \
-        return will_arrive(#nonblocking, *request, to, bytes, code); \
+        return will_arrive(#nonblocking, *request, data, bytes, code); \
     } \
     int MPI_##nonblocking(LIST parameters, MPI_Request *request) { \
         CALL(#nonblocking, bytes, &comm, NULL, late_##name(LIST arguments, request)); \
     } \
-    PERSISTENT(name, parameters, arguments, to, bytes)
+    PERSISTENT(name, parameters, arguments, data, bytes)
 
 #define FROM const void *from, int sent, MPI_Datatype type
 #define FROM_LIST const void *from, const int sent[], const int sent_at[], MPI_Datatype type
@@ -674,34 +678,34 @@ int MPI_Reduce_local(const void *from, void *to, int count, MPI_Datatype type, M
 #define TO_LIST void *to, const int counts[], const int at[], MPI_Datatype kind
 #define SUM const void *from, void *to, int count, MPI_Datatype kind, MPI_Op op
 
-COLLECTIVE(Allgather, Iallgather, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
-COLLECTIVE(Allgatherv, Iallgatherv, (FROM, TO_LIST, MPI_Comm comm), (from, sent, type, to, counts, at, kind, comm), to, size_of(counts[0], kind))
-COLLECTIVE(Allreduce, Iallreduce, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), to, size_of(count, kind))
-COLLECTIVE(Alltoall, Ialltoall, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
-COLLECTIVE(Alltoallv, Ialltoallv, (FROM_LIST, TO_LIST, MPI_Comm comm), (from, sent, sent_at, type, to, counts, at, kind, comm), to, size_of(counts[0], kind))
+COLLECTIVE(Allgather, Iallgather, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), equal(to, count, kind), size_of(count, kind))
+COLLECTIVE(Allgatherv, Iallgatherv, (FROM, TO_LIST, MPI_Comm comm), (from, sent, type, to, counts, at, kind, comm), listed(to, counts, at, kind), size_of(counts[0], kind))
+COLLECTIVE(Allreduce, Iallreduce, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), one(to, count, kind), size_of(count, kind))
+COLLECTIVE(Alltoall, Ialltoall, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), equal(to, count, kind), size_of(count, kind))
+COLLECTIVE(Alltoallv, Ialltoallv, (FROM_LIST, TO_LIST, MPI_Comm comm), (from, sent, sent_at, type, to, counts, at, kind, comm), listed(to, counts, at, kind), size_of(counts[0], kind))
 COLLECTIVE(Alltoallw, Ialltoallw,
            (const void *from, const int sent[], const int sent_at[], const MPI_Datatype types[], void *to, const int counts[],
             const int at[], const MPI_Datatype kinds[], MPI_Comm comm),
-           (from, sent, sent_at, types, to, counts, at, kinds, comm), to, size_of(counts[0], kinds[0]))
-COLLECTIVE(Bcast, Ibcast, (TO, int root, MPI_Comm comm), (to, count, kind, root, comm), is_rank(root, comm) ? NULL : to, size_of(count, kind))
-COLLECTIVE(Exscan, Iexscan, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), is_rank(0, comm) ? NULL : to, size_of(count, kind))
-COLLECTIVE(Gather, Igather, (FROM, TO, int root, MPI_Comm comm), (from, sent, type, to, count, kind, root, comm), is_rank(root, comm) ? to : NULL, size_of(is_rank(root, comm) ? count : 0, is_rank(root, comm) ? kind : MPI_BYTE))
-COLLECTIVE(Gatherv, Igatherv, (FROM, TO_LIST, int root, MPI_Comm comm), (from, sent, type, to, counts, at, kind, root, comm), is_rank(root, comm) ? to : NULL, is_rank(root, comm) ? size_of(counts[0], kind) : 0)
-COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
-COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, (FROM, TO_LIST, MPI_Comm comm), (from, sent, type, to, counts, at, kind, comm), to, size_of(sent, type))
-COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), to, size_of(count, kind))
-COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, (FROM_LIST, TO_LIST, MPI_Comm comm), (from, sent, sent_at, type, to, counts, at, kind, comm), to, size_of(counts[0], kind))
+           (from, sent, sent_at, types, to, counts, at, kinds, comm), typed(to, counts, at, NULL, kinds), size_of(counts[0], kinds[0]))
+COLLECTIVE(Bcast, Ibcast, (TO, int root, MPI_Comm comm), (to, count, kind, root, comm), one(is_rank(root, comm) ? NULL : to, count, kind), size_of(count, kind))
+COLLECTIVE(Exscan, Iexscan, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), one(is_rank(0, comm) ? NULL : to, count, kind), size_of(count, kind))
+COLLECTIVE(Gather, Igather, (FROM, TO, int root, MPI_Comm comm), (from, sent, type, to, count, kind, root, comm), equal(is_rank(root, comm) ? to : NULL, count, kind), size_of(is_rank(root, comm) ? count : 0, is_rank(root, comm) ? kind : MPI_BYTE))
+COLLECTIVE(Gatherv, Igatherv, (FROM, TO_LIST, int root, MPI_Comm comm), (from, sent, type, to, counts, at, kind, root, comm), listed(is_rank(root, comm) ? to : NULL, counts, at, kind), is_rank(root, comm) ? size_of(counts[0], kind) : 0)
+COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), equal(to, count, kind), size_of(count, kind))
+COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, (FROM, TO_LIST, MPI_Comm comm), (from, sent, type, to, counts, at, kind, comm), listed(to, counts, at, kind), size_of(sent, type))
+COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, (FROM, TO, MPI_Comm comm), (from, sent, type, to, count, kind, comm), equal(to, count, kind), size_of(count, kind))
+COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, (FROM_LIST, TO_LIST, MPI_Comm comm), (from, sent, sent_at, type, to, counts, at, kind, comm), listed(to, counts, at, kind), size_of(counts[0], kind))
 COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw,
            (const void *from, const int sent[], const MPI_Aint sent_at[], const MPI_Datatype types[], void *to, const int counts[],
             const MPI_Aint at[], const MPI_Datatype kinds[], MPI_Comm comm),
-           (from, sent, sent_at, types, to, counts, at, kinds, comm), to, size_of(counts[0], kinds[0]))
-COLLECTIVE(Reduce, Ireduce, (SUM, int root, MPI_Comm comm), (from, to, count, kind, op, root, comm), is_rank(root, comm) ? to : NULL, size_of(count, kind))
+           (from, sent, sent_at, types, to, counts, at, kinds, comm), typed(to, counts, NULL, at, kinds), size_of(counts[0], kinds[0]))
+COLLECTIVE(Reduce, Ireduce, (SUM, int root, MPI_Comm comm), (from, to, count, kind, op, root, comm), one(is_rank(root, comm) ? to : NULL, count, kind), size_of(count, kind))
 COLLECTIVE(Reduce_scatter, Ireduce_scatter, (const void *from, void *to, const int counts[], MPI_Datatype kind, MPI_Op op, MPI_Comm comm),
-           (from, to, counts, kind, op, comm), to, all_of(counts, kind, comm))
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), to, size_of(count, kind))
-COLLECTIVE(Scan, Iscan, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), to, size_of(count, kind))
-COLLECTIVE(Scatter, Iscatter, (FROM, TO, int root, MPI_Comm comm), (from, sent, type, to, count, kind, root, comm), to, size_of(count, kind))
-COLLECTIVE(Scatterv, Iscatterv, (FROM_LIST, TO, int root, MPI_Comm comm), (from, sent, sent_at, type, to, count, kind, root, comm), to, size_of(count, kind))
+           (from, to, counts, kind, op, comm), one(to, counts[rank_of(comm)], kind), all_of(counts, kind, comm))
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), one(to, count, kind), size_of(count, kind))
+COLLECTIVE(Scan, Iscan, (SUM, MPI_Comm comm), (from, to, count, kind, op, comm), one(to, count, kind), size_of(count, kind))
+COLLECTIVE(Scatter, Iscatter, (FROM, TO, int root, MPI_Comm comm), (from, sent, type, to, count, kind, root, comm), one(to, count, kind), size_of(count, kind))
+COLLECTIVE(Scatterv, Iscatterv, (FROM_LIST, TO, int root, MPI_Comm comm), (from, sent, sent_at, type, to, count, kind, root, comm), one(to, count, kind), size_of(count, kind))
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) { CALL("Ibarrier", 0, &comm, NULL, PMPI_Ibarrier(comm, request)); }
 #ifdef INIT
@@ -715,12 +719,12 @@ int INIT(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request *request) {
     int MPI_File_write##name(MPI_File file PLACE, const void *from, int count, MPI_Datatype type, MPI_Status *status) { \
         long bytes = size_of(count, type); \
         CALL("File_write" #name, bytes, NULL, NULL, \
-             PMPI_File_write##name(file AT, given("File_write" #name, from, bytes), count, type, status)); \
+             PMPI_File_write##name(file AT, given("File_write" #name, bytes, from, count, type), count, type, status)); \
     } \
     int MPI_File_read##name(MPI_File file PLACE, void *to, int count, MPI_Datatype type, MPI_Status *status) { \
         long bytes = size_of(count, type); \
         CALL("File_read" #name, bytes, NULL, NULL, \
-             arrived("File_read" #name, to, bytes, PMPI_File_read##name(file AT, to, count, type, status))); \
+             arrived("File_read" #name, one(to, count, type), bytes, PMPI_File_read##name(file AT, to, count, type, status))); \
     }
 #define NOWHERE
 #define SOMEWHERE , MPI_Offset at
@@ -734,8 +738,8 @@ FILES(_shared, NOWHERE, NOWHERE)
 FILES(_ordered, NOWHERE, NOWHERE)
 
 /* Accesses with a request. */
-static int reading(void *to, long byte, const MPI_Request *request, int code) {
-    if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, to, byte);
+static int reading(unsigned char *byte, const MPI_Request *request, int code) {
+    if (code == MPI_SUCCESS) remember(*request, MPI_WIN_NULL, byte);
     return code;
 }
 
@@ -743,12 +747,13 @@ static int reading(void *to, long byte, const MPI_Request *request, int code) {
     int MPI_File_iwrite##name(MPI_File file PLACE, const void *from, int count, MPI_Datatype type, MPI_Request *request) { \
         long bytes = size_of(count, type); \
         CALL("File_iwrite" #name, bytes, NULL, NULL, \
-             PMPI_File_iwrite##name(file AT, given("File_iwrite" #name, from, bytes), count, type, request)); \
+             PMPI_File_iwrite##name(file AT, given("File_iwrite" #name, bytes, from, count, type), count, type, request)); \
     } \
     int MPI_File_iread##name(MPI_File file PLACE, void *to, int count, MPI_Datatype type, MPI_Request *request) { \
         long bytes = size_of(count, type); \
         CALL("File_iread" #name, bytes, NULL, NULL, \
-             reading(to, flipped("File_iread" #name, bytes, 0), request, PMPI_File_iread##name(file AT, to, count, type, request))); \
+             reading(hit("File_iread" #name, one(to, count, type), bytes), request, \
+                     PMPI_File_iread##name(file AT, to, count, type, request))); \
     }
 
 STARTED_FILES(, NOWHERE, NOWHERE)
@@ -758,11 +763,11 @@ STARTED_FILES(_at_all, SOMEWHERE, THERE)
 STARTED_FILES(_shared, NOWHERE, NOWHERE)
 
 /* Split collectives: a rank has one at a time. */
-static long split_byte = -1;
+static unsigned char *split_byte;
 
-static int split_read(void *to, int code) {
-    if (code == MPI_SUCCESS && split_byte >= 0) flip(to, split_byte);
-    split_byte = -1;
+static int split_read(int code) {
+    if (code == MPI_SUCCESS) flip(split_byte);
+    split_byte = NULL;
     return code;
 }
 
@@ -770,18 +775,18 @@ static int split_read(void *to, int code) {
     int MPI_File_write##name##_begin(MPI_File file PLACE, const void *from, int count, MPI_Datatype type) { \
         long bytes = size_of(count, type); \
         CALL("File_write" #name "_begin", bytes, NULL, NULL, \
-             PMPI_File_write##name##_begin(file AT, given("File_write" #name "_begin", from, bytes), count, type)); \
+             PMPI_File_write##name##_begin(file AT, given("File_write" #name "_begin", bytes, from, count, type), count, type)); \
     } \
     int MPI_File_write##name##_end(MPI_File file, const void *from, MPI_Status *status) { \
         CALL("File_write" #name "_end", 0, NULL, NULL, PMPI_File_write##name##_end(file, from, status)); \
     } \
     int MPI_File_read##name##_begin(MPI_File file PLACE, void *to, int count, MPI_Datatype type) { \
         long bytes = size_of(count, type); \
-        split_byte = flipped("File_read" #name "_begin", bytes, 0); \
+        split_byte = hit("File_read" #name "_begin", one(to, count, type), bytes); \
         CALL("File_read" #name "_begin", bytes, NULL, NULL, PMPI_File_read##name##_begin(file AT, to, count, type)); \
     } \
     int MPI_File_read##name##_end(MPI_File file, void *to, MPI_Status *status) { \
-        CALL("File_read" #name "_end", 0, NULL, NULL, split_read(to, PMPI_File_read##name##_end(file, to, status))); \
+        CALL("File_read" #name "_end", 0, NULL, NULL, split_read(PMPI_File_read##name##_end(file, to, status))); \
     }
 
 SPLIT_FILES(_all, NOWHERE, NOWHERE)
@@ -800,5 +805,6 @@ PLAIN(File_close, (MPI_File *file), (file), NULL, NULL)
 ssize_t pwrite64(int file, const void *from, size_t bytes, off64_t at) {
     ssize_t (*real)(int, const void *, size_t, off64_t) = NULL;
     *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
-    return real(file, given("pwrite", from, (long)bytes), bytes, at);
+    const struct rule *rule = flipped("pwrite", (long)bytes, 1);
+    return real(file, rule == NULL ? from : changed(from, (long)bytes, rule->byte), bytes, at);
 }

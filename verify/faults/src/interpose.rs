@@ -12,7 +12,8 @@ use ombx_toolchain::{
 };
 
 /// Source of the library.
-const SOURCE: &str = concat!(include_str!("interpose.c"), include_str!("system_calls.c"));
+const SOURCE: &str =
+    concat!(include_str!("datatypes.c"), include_str!("interpose.c"), include_str!("system_calls.c"));
 
 /// Action of the library: in which call, on which rank, when and what.
 #[derive(Clone, Debug)]
@@ -65,9 +66,19 @@ impl Rule {
         self.with("way", "out")
     }
 
-    /// Sets the byte that is flipped.
+    /// Sets the byte of the payload that is flipped.
     pub(crate) fn byte(self, byte: u64) -> Self {
         self.with("byte", byte)
+    }
+
+    /// Sets the byte that is flipped by its position in memory, where a message may have gaps.
+    pub(crate) fn byte_in_memory(self, byte: u64) -> Self {
+        self.byte(byte).with("memory", 1)
+    }
+
+    /// Sets the block of a collective, or the part of a partitioned message, in which a byte is flipped.
+    pub(crate) fn block(self, block: u64) -> Self {
+        self.with("block", block)
     }
 
     fn with(self, key: &str, value: impl fmt::Display) -> Self {

@@ -39,8 +39,8 @@ static long receive(long number, long file, long at, long length, long flags) {
     long result = syscall(number, file, at, length, flags, 0, OWN);
     if (result <= before) return result;
     const char *call = number == SYS_recvmsg ? "recvmsg" : "recvfrom";
-    long byte = flipped(call, (long)part->iov_len, 0);
-    if (byte >= 0 && byte < result - before) flip(part->iov_base, byte);
+    const struct rule *rule = flipped(call, (long)part->iov_len, 0);
+    if (rule != NULL && rule->byte < result - before) flip((unsigned char *)part->iov_base + rule->byte);
     if (does("stale", call, (long)part->iov_len)) {
         memcpy(part->iov_base, old, kept < (size_t)(result - before) ? kept : (size_t)(result - before));
     }

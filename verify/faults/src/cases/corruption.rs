@@ -1,5 +1,7 @@
 //! Flipped bytes: every registered benchmark must report the rank, the message and the byte.
 
+mod datatypes;
+mod derived;
 mod group;
 mod groups;
 mod periodic;
@@ -7,11 +9,17 @@ mod periodic;
 use std::{collections::BTreeSet, rc::Rc};
 
 use ombx_core::{
-    benchmark::payload::{Check, Mismatch},
+    benchmark::{
+        AxisValue as _,
+        payload::{Check, Datatype, Mismatch},
+    },
     result::{Measurement, Outcome},
 };
 
-use self::group::{Flip, Group, UNTOUCHED};
+use self::{
+    datatypes::Derived,
+    group::{Flip, Group, UNTOUCHED},
+};
 use crate::{
     case::{Case, Place},
     interpose::Rule,
@@ -53,11 +61,12 @@ impl Group {
         let job = Rc::new(self.job(stage, rules, &sizes, &self.effort));
         let fault =
             if self.given { "one byte of what is given flips" } else { "one byte of what arrives flips" };
+        let derived = self.derived;
         let case = |bench: &&Bench| {
             let (name, flips, defective) =
                 (bench.name.clone(), flips.clone(), defect(stage).contains(&bench.name.as_str()));
             let case = Case::about(fault, Place::Verifying, &bench.name, Rc::clone(&job), 5)
-                .look(move |done| caught(done, &name, &flips, defective))
+                .look(move |done| caught(done, &name, (&flips, derived), defective))
                 .skip_if(bench.unavailable.clone());
             if self.gate { case } else { case.on_demand() }
         };
@@ -76,10 +85,16 @@ pub(crate) fn defect(stage: &Stage) -> &'static [&'static str] {
 }
 
 /// Checks that rows with a flipped byte failed with the right position, and that all others passed.
-fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<String, String> {
+fn caught(
+    done: &Done,
+    name: &str,
+    (flips, derived): (&[Flip], Option<Derived>),
+    defective: bool,
+) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     let rows = file.runs.iter().flat_map(|run| &run.rows).filter(|row| row.bench == name);
-    let (mut count, mut ranks, mut slots) = (0, BTreeSet::new(), BTreeSet::new());
+    let (mut count, mut ranks, mut slots, mut datatypes) =
+        (0, BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for row in rows {
         if matches!(row.outcome, Outcome::Skipped(_)) || defective && matches!(row.check, Check::Failed(_)) {
             continue;
@@ -90,15 +105,20 @@ fn caught(done: &Done, name: &str, flips: &[Flip], defective: bool) -> Result<St
             (None, Check::Passed) => {}
             (None, check) => return Err(format!("{}: no byte was flipped, but {check:?}", row.key)),
             (Some(flip), Check::Failed(Mismatch { rank, slot, byte, .. })) => {
-                if (rank.0, *slot, *byte) != (rank_of(row, *flip), flip.slot, flip.byte) {
+                if (rank.0, *slot, *byte) != (rank_of(row, *flip), flip.slot, flip.position(row, derived)?) {
                     return Err(format!("{}: found {:?}, flipped {flip:?}", row.key, row.check));
                 }
                 count += 1;
                 ranks.insert(rank.0);
                 slots.insert(*slot);
+                datatypes.extend(row.axes.get(Datatype::AXIS.name).cloned());
             }
             (Some(flip), check) => return Err(format!("{}: {check:?}, flipped {flip:?}", row.key)),
         }
+    }
+    let mut expected = derived.into_iter().flat_map(Derived::names);
+    if let Some(datatype) = expected.find(|name| !datatypes.contains(*name)).filter(|_| !defective) {
+        return Err(format!("no row of --datatype {datatype} in which a byte could be flipped"));
     }
     let list = |numbers: Vec<String>| numbers.join(",");
     let remark = format!(

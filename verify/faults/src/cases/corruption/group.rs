@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ombx_core::result::Measurement;
 use ombx_toolchain::{mpi::Flavour, registry::Bench};
 
+use super::datatypes::Derived;
 use crate::{case::Job, interpose::Rule, stage::Stage};
 
 /// Time for a job of many benchmarks.
@@ -12,6 +14,21 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(300);
 pub(super) const WINDOW: u64 = 4;
 /// Message size without a fault.
 pub(super) const UNTOUCHED: u64 = 64;
+
+/// Sizes of the six faults of a job: three places on each of two ranks. The last uses the rendezvous protocol.
+const SIZES: [u64; 6] = [1000, 1008, 1016, 1024, 1032, 65536];
+const ELEMENTS: [u64; 2] = [8, 4];
+
+const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
+/// One iteration: a flipped byte is not accumulated again.
+const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
+/// Every synchronisation of one-sided operations.
+pub(super) const SYNCS: &str = "--sync all";
+
+/// First message of each iteration.
+pub(super) const FIRST: [u64; 3] = [0, 0, 0];
+/// First, middle and last message of a window.
+pub(super) const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
 
 /// Flipped byte in messages of one size. Each size of a job is a separate fault.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +41,32 @@ pub(super) struct Flip {
     pub(super) given: bool,
     /// Message of an iteration, or block of the buffer of a collective, from 0.
     pub(super) slot: u64,
-    pub(super) byte: u64,
+    pub(super) byte: Byte,
+}
+
+/// Byte of a message, from 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Byte {
+    /// By its position in the payload, without gaps.
+    OfPayload(u64),
+    /// By its position in memory, in a gap of the message.
+    InGap(u64),
 }
 
 impl Flip {
     /// Returns the rank that receives the wrong byte.
     pub(super) fn hit(self) -> u32 {
         if self.given { self.actor ^ 1 } else { self.actor }
+    }
+
+    /// Returns the position of the byte in the memory of its message.
+    pub(super) fn position(self, row: &Measurement, derived: Option<Derived>) -> Result<u64, String> {
+        match (derived, self.byte) {
+            (Some(derived), Byte::OfPayload(byte)) => {
+                derived.position(row, self.size, byte).map_err(|e| e.to_string())
+            }
+            (_, Byte::OfPayload(byte) | Byte::InGap(byte)) => Ok(byte),
+        }
     }
 }
 
@@ -62,19 +98,29 @@ pub(super) struct Group {
     pub(super) sizes: Vec<u64>,
     /// A rank receives this fraction of a message: 1 / portion.
     pub(super) portion: u64,
+    /// The derived datatypes of messages, if they have any.
+    pub(super) derived: Option<Derived>,
     pub(super) gate: bool,
 }
 
 impl Group {
     /// Returns the flips of a job: on both ranks of the last pair, in each message that is hit, at its first, a middle and its last byte.
+    /// Where messages of derived datatypes arrive, a byte in a gap and the last byte flip on both ranks, the middle and the first byte on one each.
     pub(super) fn flips(&self) -> Vec<Flip> {
         let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
         let ranks_and_slots = (2 * self.pairs - 2..2 * self.pairs).flat_map(slots);
         let places = ranks_and_slots.zip(&self.sizes).enumerate();
         let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
             let arrives = size / self.portion;
-            let byte = [0, arrives / 2 - 1, arrives - 1][at % 3];
-            Flip { size, actor, given: self.given, slot, byte }
+            let [first, middle, last] = [0, arrives / 2 - 1, arrives - 1].map(Byte::OfPayload);
+            let bytes = match self.derived.filter(|_| !self.given) {
+                Some(derived) => {
+                    let gap = Byte::InGap(derived.gap(size));
+                    [middle, gap, last, first, gap, last]
+                }
+                None => [first, middle, last, first, middle, last],
+            };
+            Flip { size, actor, given: self.given, slot, byte: bytes[at % bytes.len()] }
         };
         places.map(flip).collect()
     }
@@ -93,9 +139,13 @@ impl Group {
         let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
         let rule = if flip.given { rule.given() } else { rule };
         let rule = if self.on_workers { rule.on_workers() } else { rule };
-        match self.slots {
-            Slots::Calls(of) => rule.slot(flip.slot, of).byte(flip.byte),
-            Slots::Parts => rule.byte(flip.slot * flip.size + flip.byte),
+        let rule = match self.slots {
+            Slots::Calls(of) => rule.slot(flip.slot, of),
+            Slots::Parts => rule.block(flip.slot),
+        };
+        match flip.byte {
+            Byte::OfPayload(byte) => rule.byte(byte),
+            Byte::InGap(byte) => rule.byte_in_memory(byte),
         }
     }
 
@@ -111,11 +161,12 @@ impl Group {
         let streams = known.iter().any(|bench| bench.streams);
         let window = if streams { format!("--window {WINDOW} ") } else { String::new() };
         let words = format!(
-            "run {} --sizes {} {window}-n {} --allow-skips {effort} {}",
+            "run {} --sizes {} {window}-n {} --allow-skips {effort} {} {}",
             names.join(" "),
             sizes.join(","),
             2 * self.pairs,
-            self.words
+            self.words,
+            self.derived.map(Derived::words).unwrap_or_default()
         );
         let mut job = Job { rules, all_act: false, ..Job::of(&words) };
         job.deadline = DEADLINE;
@@ -128,4 +179,59 @@ impl Group {
         }
         job
     }
+}
+
+impl Group {
+    /// Flips sent bytes instead of received ones.
+    pub(super) fn given(self) -> Self {
+        Self { given: true, ..self }
+    }
+
+    /// Flips bytes of the second of two threads.
+    pub(super) fn on_second_thread(self) -> Self {
+        Self { words: format!("{} --threads 2", self.words), on_workers: true, ..self }
+    }
+
+    /// Measures two groups of two ranks each.
+    pub(super) fn in_groups(self) -> Self {
+        Self { words: format!("{} --groups 2", self.words), pairs: 2, ..self }
+    }
+
+    /// Measures one iteration.
+    pub(super) fn once(self) -> Self {
+        Self { effort: ONCE.to_owned(), ..self }
+    }
+
+    /// Measures with every kind of window.
+    pub(super) fn in_every_window(self) -> Self {
+        Self { effort: self.effort + " --win all", ..self }
+    }
+
+    /// Limits the group to messages of one element.
+    pub(super) fn of_elements(self) -> Self {
+        Self { hit: vec![0], sizes: ELEMENTS.to_vec(), ..self }
+    }
+}
+
+/// Returns a group of benchmarks whose received bytes flip.
+pub(super) fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group {
+    Group {
+        names,
+        words: words.to_owned(),
+        effort: MANY.to_owned(),
+        given: false,
+        on_workers: false,
+        pairs: 1,
+        slots,
+        hit: hit.to_vec(),
+        sizes: SIZES.to_vec(),
+        portion: 1,
+        derived: None,
+        gate: true,
+    }
+}
+
+/// Returns a group of which the first message is hit.
+pub(super) fn named(names: &[&str], words: &str, slots: Slots) -> Group {
+    group(names.iter().map(|&name| name.into()).collect(), words, slots, FIRST)
 }

@@ -5,7 +5,10 @@ use std::{env, path::PathBuf};
 use ombx_core::result::Measurement;
 use ombx_toolchain::registry::{self, Bench, OneSided};
 
-use super::group::{Group, Slots, WINDOW};
+use super::{
+    derived,
+    group::{FIRST, Group, IN_WINDOW, SYNCS, Slots, WINDOW, group, named},
+};
 
 /// Returns the ranks on which data of a row arrives.
 pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
@@ -39,16 +42,6 @@ pub(crate) fn arrives(row: &Measurement) -> &'static [u32] {
     }
 }
 
-/// Sizes of the six faults of a job: three places on each of two ranks. The last uses the rendezvous protocol.
-const SIZES: [u64; 6] = [1000, 1008, 1016, 1024, 1032, 65536];
-const ELEMENTS: [u64; 2] = [8, 4];
-
-const MANY: &str = "--iterations 2 --warmup 1 --batch 1";
-/// One iteration: a flipped byte is not accumulated again.
-const ONCE: &str = "--iterations 1 --warmup 0 --batch 1";
-/// Every synchronisation of one-sided operations.
-const SYNCS: &str = "--sync all";
-
 /// Beginnings of the names of operations in which every rank, or the root, receives a block from each rank.
 const TO_BLOCKS: [&str; 3] = ["allgather", "alltoall", "gather"];
 /// The operation in which every rank receives a part of a message.
@@ -66,77 +59,12 @@ const WINDOW_LIFETIME: &str = "rma.window";
 /// Broadcasts with timing methods of the literature.
 const BROADCASTS: [&str; 4] = ["bcast_ack", "bcast_acked", "bcast_round", "bcast_window"];
 
-fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group {
-    Group {
-        names,
-        words: words.to_owned(),
-        effort: MANY.to_owned(),
-        given: false,
-        on_workers: false,
-        pairs: 1,
-        slots,
-        hit: hit.to_vec(),
-        sizes: SIZES.to_vec(),
-        portion: 1,
-        gate: true,
-    }
-}
-
-impl Group {
-    /// Flips sent bytes instead of received ones.
-    fn given(self) -> Self {
-        Self { given: true, ..self }
-    }
-
-    /// Flips bytes of the second of two threads.
-    fn on_second_thread(self) -> Self {
-        Self { words: format!("{} --threads 2", self.words), on_workers: true, ..self }
-    }
-
-    /// Measures two groups of two ranks each.
-    fn in_groups(self) -> Self {
-        Self { words: format!("{} --groups 2", self.words), pairs: 2, ..self }
-    }
-
-    /// Measures one iteration.
-    fn once(self) -> Self {
-        Self { effort: ONCE.to_owned(), ..self }
-    }
-
-    /// Measures with every kind of window.
-    fn in_every_window(self) -> Self {
-        Self { effort: self.effort + " --win all", ..self }
-    }
-
-    /// Changes the group to messages of structs, whose sizes are multiples of their payload.
-    fn of_structs(self) -> Self {
-        let sizes = [40, 41, 42, 43, 44, 2731].map(|structs| structs * STRUCT);
-        Self { words: STRUCTS.to_owned(), sizes: sizes.to_vec(), ..self }
-    }
-
-    /// Limits the group to messages of one element.
-    fn of_elements(self) -> Self {
-        Self { hit: vec![0], sizes: ELEMENTS.to_vec(), ..self }
-    }
-}
-
 /// Buffers that are not in a cache of this size.
 const COLD: &str = "--cache cold --cache-size 64K";
-/// Derived datatypes. The middle byte of [`SIZES`] is in a gap of the vector, the others in its payload.
-const BLOCKS: &str = "--datatype vector,indexed --block-length 8 --stride 12";
-/// Payload of a struct.
-const STRUCT: u64 = 24;
-/// Structs of 32 bytes. On each rank one byte that flips is in a gap, and the others are in the payload.
-const STRUCTS: &str = "--datatype struct --block-length 24 --stride 40";
-/// First message of each iteration.
-const FIRST: [u64; 3] = [0, 0, 0];
-/// First, middle and last message of a window.
-const IN_WINDOW: [u64; 3] = [0, WINDOW / 2, WINDOW - 1];
-
 /// Returns the groups of all registered benchmarks over MPI that move data.
 pub(crate) fn all(benches: &[Bench]) -> Vec<Group> {
     let groups = two_sided(benches).into_iter().chain(one_sided(benches)).chain(collective(benches));
-    groups.chain(threads(benches)).chain(files()).collect()
+    groups.chain(derived::collective()).chain(threads(benches)).chain(files()).collect()
 }
 
 /// Windows of messages, single messages, and the patterns of a link, some of which have one message in flight.
@@ -153,11 +81,11 @@ fn two_sided(benches: &[Bench]) -> [Group; 16] {
         let with_choice = benches.iter().filter(|bench| bench.axis(axis).is_some());
         with_choice.map(|bench| bench.name.clone()).collect::<Vec<String>>()
     };
-    let derived = |benches: &[&Bench], slots, hit| group(with("datatype", benches), BLOCKS, slots, hit);
+    let derived = |benches: &[&Bench], slots, hit| group(with("datatype", benches), "", slots, hit);
     [
-        derived(&singles, Slots::Calls(1), FIRST),
+        derived(&singles, Slots::Calls(1), FIRST).of_blocks(),
         derived(&singles, Slots::Calls(1), FIRST).of_structs(),
-        derived(&windows, Slots::Calls(WINDOW), IN_WINDOW),
+        derived(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_blocks(),
         derived(&windows, Slots::Calls(WINDOW), IN_WINDOW).of_structs(),
         group(with("receive-from", &singles), "--receive-from any", Slots::Calls(1), FIRST),
         group(with("receive-from", &windows), "--receive-from any", Slots::Calls(WINDOW), IN_WINDOW),
@@ -285,14 +213,8 @@ fn one_sided(benches: &[Bench]) -> Vec<Group> {
         many("get_many_latency", Slots::Calls(1), FIRST),
         many("get_many_bw", Slots::Calls(WINDOW), IN_WINDOW),
     ];
-    let derived = [
-        // Bytes that are given are flipped in a copy without gaps, so that only fetched ones are tested, and those of MPI_Rget before MPICH
-        // writes them.
-        named(&["rma.get_latency"], BLOCKS, Slots::Calls(1)),
-        named(&["rma.get_acc_latency"], BLOCKS, Slots::Calls(1)).once(),
-    ];
     let groups = groups.into_iter().map(Group::in_every_window).chain([incast]);
-    groups.chain(towards_several).chain(derived).collect()
+    groups.chain(towards_several).chain(derived::one_sided()).collect()
 }
 
 /// A broadcast and a reduction in all modes.
@@ -303,19 +225,6 @@ const IN_ALL_MODES: [&str; 6] = [
     "collective.allreduce",
     "collective.iallreduce",
     "collective.allreduce_persistent",
-];
-
-fn named(names: &[&str], words: &str, slots: Slots) -> Group {
-    group(names.iter().map(|&name| name.into()).collect(), words, slots, FIRST)
-}
-
-/// Collective operations on blocks of derived datatypes, of which the first block is hit: the library does not know where others begin.
-const DERIVED_BLOCKS: [&str; 5] = [
-    "collective.allgatherv",
-    "collective.ialltoallw",
-    "collective.alltoall_persistent",
-    "collective.bcast",
-    "collective.scatter",
 ];
 
 /// Returns collective operations that start in windows of time. Windows are long on a busy machine, so each operation has its own job.
@@ -345,7 +254,7 @@ const REDUCTIONS: [&str; 3] = ["collective.allreduce", "collective.ireduce", "co
 const LOCAL: &str = "collective.reduce_local";
 
 /// Collective operations in all modes, and the other broadcasts.
-fn collective(benches: &[Bench]) -> [Group; 12] {
+fn collective(benches: &[Bench]) -> [Group; 11] {
     let (mut blocks, mut one, mut portion, mut neighbours) = (vec![], vec![], vec![], vec![]);
     for operation in registry::collectives(benches).filter(|operation| operation.blocking.sizes != "0") {
         let group = match operation.name {
@@ -362,7 +271,6 @@ fn collective(benches: &[Bench]) -> [Group; 12] {
     [
         group(blocks, "", Slots::Parts, [0, 1, 1]),
         group(one, "", Slots::Parts, FIRST),
-        named(&DERIVED_BLOCKS, BLOCKS, Slots::Parts),
         group(neighbours, graph, Slots::Parts, FIRST),
         named(&["collective.neighbor_alltoall"], DESCRIBED, Slots::Parts),
         Group { portion: 2, ..group(portion, "", Slots::Parts, FIRST) },

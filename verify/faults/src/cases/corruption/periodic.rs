@@ -72,7 +72,9 @@ pub(super) fn cases(stage: &Stage) -> Vec<Case> {
                 cases.extend(group.damaged(stage, rates, EFFORT_OF_ELEMENTS));
             }
         } else {
-            cases.extend(group.damaged(stage, RATES, EFFORT));
+            // The group knows the sizes that its datatypes can have.
+            let rates = group.sizes.iter().zip(RATES).map(|(size, (_, of))| (*size, *of));
+            cases.extend(group.damaged(stage, rates.collect::<Vec<_>>().leak(), EFFORT));
         }
     }
     for group in groups::of_each_kind() {
