@@ -281,8 +281,9 @@ fn one_sided(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
         let reference = format!("{operation}{suffix}_{sync}");
         let window = windows.get(launch % windows.len().max(1)).copied();
         let row = Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) };
-        // Loops of accumulates name the datatype of the row.
-        if operation.ends_with("acc") {
+        // All loops have the datatype of the window. Puts and gets have the same one in each synchronisation.
+        let has_datatypes = bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name);
+        if has_datatypes && (operation.ends_with("acc") || *sync == bench.default_of(syncs)) {
             let derived = ["vector", "indexed"]
                 .map(|datatype| Row { block: Some(8), ..row.clone().with("datatype", datatype) });
             rows.extend(derived);

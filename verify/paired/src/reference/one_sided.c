@@ -1,9 +1,9 @@
 /* One-sided loops: each operation under each synchronisation, one access per iteration, or a window of accesses. */
 #include "loops.h"
 
-#define AT(BUFFER, W) s.BUFFER + (W) * s.stride, s.bytes, MPI_BYTE
+#define AT(BUFFER, W) s.BUFFER + (W) * s.stride, s.elements, s.kind
 #define PLACE(W) s.remote + (MPI_Aint)((W) * s.stride)
-#define THERE(W) s.peer, PLACE(W), s.bytes, MPI_BYTE
+#define THERE(W) s.peer, PLACE(W), s.elements, s.kind
 #define WORDS s.elements
 #define put(W) CHECK(MPI_Put(AT(out, W), THERE(W), s.win))
 #define get(W) CHECK(MPI_Get(AT(out, W), THERE(W), s.win))
