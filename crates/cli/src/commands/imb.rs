@@ -143,6 +143,7 @@ fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {
         plot: false,
         shown: ShownArgs::default(),
         osu: None,
+        graphs: None,
         imb: Some(program),
     }
     .settled()
