@@ -1,6 +1,7 @@
 //! MPI-IO: files that ranks open together, and the calls that move data between them and memory.
 
 mod call;
+mod created;
 mod handle;
 mod named;
 mod opening;
