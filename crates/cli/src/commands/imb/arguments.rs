@@ -32,7 +32,7 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
     pub(crate) npmin: Option<u32>,
     /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
-    #[arg(long, value_name = "N[,MIB[,N]]", value_parser = Iterations::parse, help_heading = "As IMB")]
+    #[arg(long, value_name = "N[,MIB[,SINGLE]]", value_parser = Iterations::parse, help_heading = "As IMB")]
     pub(crate) iter: Option<Iterations>,
     /// Maximum seconds of a row, which then has fewer iterations [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "As IMB")]
