@@ -27,7 +27,8 @@ fn each_size_has_a_chart_as_wide_as_the_terminal() {
         let charts = charts(&done);
         assert_eq!(charts.len(), 2, "{done}");
         for (chart, title) in charts.iter().zip(["latency, 8 bytes", "latency, 16 bytes"]) {
-            assert_eq!(chart[..2], [title, "  200 samples in the order measured, us"], "{done}");
+            assert_eq!(chart[0], title, "{done}");
+            assert!(chart[1].starts_with("  200 samples in the order measured, us"), "{done}");
             assert_eq!(chart.last().unwrap().split_whitespace().collect::<Vec<_>>(), ["1", "200"], "{done}");
             let widest = chart.iter().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= columns && widest + 20 > columns, "{widest}: {done}");
