@@ -287,7 +287,7 @@ impl Output {
         })?;
         if let Some(graphs) = self.graphs.take().map(Graphs::finish) {
             self.print(|_, screen| graphs.print(screen))?;
-            graphs.write()?;
+            graphs.write(target::replace)?;
         }
         if self.links.as_ref().is_some_and(|links| links.is_monitored && links.verdict.is_some()) {
             monitoring::printed();

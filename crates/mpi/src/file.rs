@@ -13,8 +13,8 @@ pub use self::{
         Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
         WriteAt, WriteAtAll, WriteOrdered, WriteShared,
     },
-    handle::{File, FileOptions, Files},
-    named::{FILES_VARIABLE, files_of},
+    handle::{File, FileOptions},
+    named::{FILES_VARIABLE, Files, files_of},
     opening::Opening,
     started::{
         Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,

@@ -18,7 +18,7 @@ use ombx_results::{
 };
 use rustix::fs::{Access, access};
 
-use super::{renderers, target};
+use super::renderers;
 use crate::arguments::output::{GraphForm, GraphRequest};
 
 /// Samples of all rows, until they are drawn.
@@ -79,8 +79,8 @@ impl FinishedGraphs {
         })
     }
 
-    /// Writes the files, each with a figure for every row.
-    pub(super) fn write(&self) -> Result<()> {
+    /// Writes the files by `replace`, each with a figure for every row.
+    pub(super) fn write(&self, replace: impl Fn(&Path, &[u8]) -> io::Result<()>) -> Result<()> {
         let wanted = self.request.forms.iter().filter_map(|form| Some((*form, self.request.file(*form)?)));
         let wanted: Vec<(GraphForm, PathBuf)> = wanted.collect();
         if wanted.is_empty() {
@@ -102,7 +102,7 @@ impl FinishedGraphs {
                 GraphForm::Pdf => drawing.pdf(),
                 GraphForm::Png | GraphForm::Tty => drawing.png(),
             };
-            target::replace(&file, &contents.map_err(failed)?).map_err(|why| unwritable(&file, &why))?;
+            replace(&file, &contents.map_err(failed)?).map_err(|why| unwritable(&file, &why))?;
         }
         Ok(())
     }

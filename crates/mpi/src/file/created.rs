@@ -8,10 +8,7 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::{
-    Files,
-    named::{Named, check_directory},
-};
+use super::named::{Files, Named, check_directory};
 use crate::Buffer;
 
 /// A file that was created and is open, and buffers for its blocks.

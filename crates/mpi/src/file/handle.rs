@@ -13,7 +13,7 @@ use ombx_core::{
 use super::{
     Pointer,
     created::Created,
-    named::Named,
+    named::{Files, Named},
     view::{Tile, View},
 };
 use crate::{
@@ -23,16 +23,6 @@ use crate::{
         error::{self, check, check_freed},
     },
 };
-
-ombx_core::axis! {
-    /// Files that the ranks access
-    pub enum Files: "files", Always, default One {
-        /// One file, in which blocks of the ranks alternate
-        One = "one",
-        /// A file of each rank
-        Own = "own",
-    }
-}
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,10 @@ use ombx_core::{
     unit::Rank,
 };
 
-use super::{Files, created::Created, named::Named};
+use super::{
+    created::Created,
+    named::{Files, Named},
+};
 use crate::{
     Buffer, MpiTeam,
     sys::{
