@@ -67,6 +67,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
             .notes
             .push("-W, -z and -c have no effect beside -V, which has fixed window sizes and columns".into());
     }
+    let shows_iterations = !columns.percentiles.is_empty() || !args.graph.is_empty();
     let plan = Plan {
         sizes: Some(sizes),
         depth,
@@ -78,7 +79,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         effort,
         effort_above: Some(large),
         // Percentiles and graphs need a sample per iteration.
-        batch: (!(columns.percentiles.is_empty() && args.graph.is_empty()) && !args.vary_window).then_some(1),
+        batch: (shows_iterations && !args.vary_window).then_some(1),
         axes: reader.axes,
         settings: ddt.settings.into_iter().chain(neighbourhood.settings).collect(),
         ..Plan::default()
