@@ -117,6 +117,15 @@ impl Work {
         }
     }
 
+    /// Returns the matrix by which ranks are numbered anew, which is that of all parts.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn numbering(&self) -> Option<ombx_core::benchmark::RankMatrix> {
+        match self {
+            Work::Benchmarks(parts) => parts.first().and_then(|part| part.plan.numbering),
+            Work::Links(_, plan) => plan.numbering,
+        }
+    }
+
     /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.
     pub(crate) fn kinds(&self) -> Vec<RankKind> {
         let mut kinds: Vec<RankKind> = Vec::new();

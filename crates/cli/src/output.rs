@@ -1,6 +1,7 @@
 //! The output of a job: the screen and the result file.
 
 pub(crate) mod gauges;
+mod graphs;
 pub(crate) mod intervals;
 mod link_judge;
 pub(crate) mod monitoring;
@@ -31,7 +32,7 @@ use ombx_results::{
     verdict::LinkSweep,
 };
 
-use self::{gauges::Gauges, link_judge::LinkJudge, renderers::Notes, stdout::is_closed};
+use self::{gauges::Gauges, graphs::Graphs, link_judge::LinkJudge, renderers::Notes, stdout::is_closed};
 use crate::{
     arguments::{output::Format, start::Launcher},
     job::{Job, Work, time_limit},
@@ -45,6 +46,8 @@ pub(crate) struct Output {
     file: Option<(PathBuf, File)>,
     /// File for Prometheus.
     gauges: Option<Gauges>,
+    /// Figures of samples.
+    graphs: Option<Graphs>,
     /// The reader of standard output has closed it; nothing more is printed.
     stdout_closed: bool,
     /// The job has a single launch, whose rows are printed as they arrive.
@@ -106,6 +109,7 @@ impl Output {
             renderer,
             file,
             gauges,
+            graphs: args.graphs.clone().map(Graphs::open).transpose()?,
             stdout_closed: false,
             one_launch: job.launches.is_one() || launched_by_user(job),
             cases: Cases::with_percentiles(shown.percentiles.clone()),
@@ -221,6 +225,9 @@ impl Output {
                 self.write(|out, _| file::write(out, &verdict))?;
             }
         }
+        if let Some(graphs) = &mut self.graphs {
+            graphs.record(record);
+        }
         // The launches of links that are complete count without one that never began.
         if stray && self.links.is_some() && self.rows() > 0 {
             return Ok(());
@@ -278,6 +285,10 @@ impl Output {
                 broadcasts.write(screen)
             })
         })?;
+        if let Some(graphs) = self.graphs.take().map(Graphs::finish) {
+            self.print(|_, screen| graphs.print(screen))?;
+            graphs.write(target::replace)?;
+        }
         if self.links.as_ref().is_some_and(|links| links.is_monitored && links.verdict.is_some()) {
             monitoring::printed();
         }

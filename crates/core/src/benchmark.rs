@@ -18,6 +18,7 @@ pub mod neighbourhood;
 mod pairs;
 pub mod payload;
 mod preset;
+mod rank_matrix;
 pub mod reduction;
 mod registry;
 mod root;
@@ -40,6 +41,7 @@ pub use self::{
     layout::{Aggregation, Assignment, Direction, Distance, Layout, Pairing, Pairs},
     neighbourhood::{Neighbourhood, Topology},
     preset::{Osu, Preset},
+    rank_matrix::RankMatrix,
     reduction::{ElementType, Numbers, ReductionOp},
     registry::Registry,
     root::Root,

@@ -1,6 +1,7 @@
 //! MPI-IO: files that ranks open together, and the calls that move data between them and memory.
 
 mod call;
+mod created;
 mod handle;
 mod named;
 mod opening;
@@ -12,8 +13,8 @@ pub use self::{
         Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
         WriteAt, WriteAtAll, WriteOrdered, WriteShared,
     },
-    handle::{File, FileOptions, Files},
-    named::{FILES_VARIABLE, files_of},
+    handle::{File, FileOptions},
+    named::{FILES_VARIABLE, Files, files_of},
     opening::Opening,
     started::{
         Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,

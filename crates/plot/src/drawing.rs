@@ -8,8 +8,12 @@ use svg2pdf::{ConversionOptions, PageOptions};
 
 use crate::{error::PlotError, font, style::POINT};
 
-/// Resolution of PNG files. Publishers ask for 600 dots per inch of line art.
+/// Resolution of a figure as PNG. Publishers ask for 600 dots per inch of line art.
 const DOTS_PER_INCH: f64 = 600.0;
+/// Resolution of a grid of figures as PNG, which is for a screen.
+const DOTS_PER_INCH_OF_GRID: f64 = 150.0;
+/// Maximum number of figures beside each other in a grid.
+const MOST_COLUMNS: usize = 3;
 /// Pixels of CSS per inch.
 const CSS_PER_INCH: f64 = 96.0;
 
@@ -22,6 +26,8 @@ pub struct Drawing {
     size: (i32, i32),
     /// Cases that are drawn, of all.
     drawn: Option<(usize, usize)>,
+    /// Resolution as PNG.
+    dots_per_inch: f64,
 }
 
 impl Drawing {
@@ -33,7 +39,30 @@ impl Drawing {
             &format!("width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {} {}\"", size.0, size.1),
         );
         // The backend centres texts at half the height of small letters. Digits are higher.
-        Drawing { svg: svg.replace("dy=\"0.5ex\"", "dy=\"0.36em\""), size, drawn: None }
+        let svg = svg.replace("dy=\"0.5ex\"", "dy=\"0.36em\"");
+        Drawing { svg, size, drawn: None, dots_per_inch: DOTS_PER_INCH }
+    }
+
+    /// Returns one figure with these beside and below each other, in rows of at most three; `None` without figures.
+    pub fn grid(figures: &[Drawing]) -> Option<Drawing> {
+        if let [only] = figures {
+            return Some(only.clone());
+        }
+        let columns = if figures.len() > 4 { MOST_COLUMNS } else { 2 };
+        let largest = |size: fn(&Drawing) -> i32| figures.iter().map(size).max();
+        let (width, height) = (largest(|figure| figure.size.0)?, largest(|figure| figure.size.1)?);
+        let mut svg = String::from("<svg>");
+        for (at, figure) in (0..).zip(figures) {
+            let place = [at % columns as i32 * width, at / columns as i32 * height];
+            let (x, y, (w, h)) = (place[0], place[1], figure.size);
+            let attributes =
+                format!("x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\"");
+            svg += &with_size(&figure.svg, &attributes);
+        }
+        svg += "</svg>";
+        let rows = figures.len().div_ceil(columns) as i32;
+        let drawing = Drawing::new(&svg, (columns as i32 * width, rows * height));
+        Some(Drawing { dots_per_inch: DOTS_PER_INCH_OF_GRID, ..drawing })
     }
 
     pub(crate) fn of_cases(self, drawn: Option<(usize, usize)>) -> Drawing {
@@ -73,12 +102,12 @@ impl Drawing {
             .map_err(|e| PlotError::Library(e.to_string()))
     }
 
-    /// Returns a PNG file with 600 dots per inch.
+    /// Returns a PNG file with 600 dots per inch, of a grid with 150.
     ///
     /// # Errors
     /// The library rejects the drawing.
     pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let (tree, scale) = (self.tree()?, (DOTS_PER_INCH / CSS_PER_INCH) as f32);
+        let (tree, scale) = (self.tree()?, (self.dots_per_inch / CSS_PER_INCH) as f32);
         let size = tree.size().to_int_size().scale_by(scale);
         let mut pixels = size
             .and_then(|size| Pixmap::new(size.width(), size.height()))
@@ -102,4 +131,22 @@ impl Drawing {
 fn with_size(svg: &str, attributes: &str) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
     format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {attributes}>{body}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_has_rows_of_at_most_three() {
+        let figure = Drawing::new("<svg><rect width=\"10\" height=\"10\"/></svg>", (1000, 500));
+        let size = |count: usize| Drawing::grid(&vec![figure.clone(); count]).map(|grid| grid.size);
+        assert_eq!([0, 1, 2, 3].map(size), [None, Some((1000, 500)), Some((2000, 500)), Some((2000, 1000))]);
+        assert_eq!([4, 5, 7].map(size), [Some((2000, 1000)), Some((3000, 1000)), Some((3000, 1500))]);
+        let grid = Drawing::grid(&[figure.clone(), figure]).unwrap();
+        assert_eq!(grid.inline().matches("<rect").count(), 2);
+        assert!(grid.inline().contains("x=\"1000\" y=\"0\""), "{}", grid.inline());
+        let png = grid.png().unwrap();
+        assert!(png.starts_with(b"\x89PNG") && grid.pdf().unwrap().starts_with(b"%PDF"));
+    }
 }

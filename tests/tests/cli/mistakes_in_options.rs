@@ -44,7 +44,6 @@ const FREE: &[&str] = &[
     "msglen",
     "input",
     "off-cache",
-    "map",
     "thread-level",
     "data-type",
     "red-data-type",

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, thread, time::Duration};
 
 use ombx_core::{
+    benchmark::RankMatrix,
     error::{Error, Kind},
     team::Team,
     unit::Rank,
@@ -17,6 +18,7 @@ pub(crate) const TESTS: &[RankTest] = &[
     RankTest::of("team::broadcast", &[1, 2, 3], broadcast),
     RankTest::of("team::agree", &[1, 2, 3], agree),
     RankTest::of("team::parts", &[1, 2, 3], parts),
+    RankTest::of("team::matrix", &[2, 3, 4], matrix),
     RankTest::of("team::pairs", &[2, 3], pairs),
     RankTest::of("team::sleeping_barrier", &[2, 3], sleeping_barrier),
 ];
@@ -73,6 +75,21 @@ fn agree(team: &MpiTeam) {
 
     // An error leaves nothing behind in the communicator.
     team.agree(Ok(())).unwrap();
+}
+
+/// New numbers go along the rows of the matrix, whose columns the old numbers fill.
+fn matrix(team: &MpiTeam) {
+    let (mine, size) = (team.rank().0, team.size());
+    let rows = if size.is_multiple_of(2) { 2 } else { 1 };
+    let matrix: RankMatrix = format!("{rows}x{}", size / rows).parse().unwrap();
+    let numbered = matrix.number(team).unwrap();
+    assert_eq!(numbered.size(), size);
+    assert_eq!(numbered.rank().0, mine % rows * (size / rows) + mine / rows);
+    let old = numbered.gather(&[mine as u8]).unwrap();
+    let expected: Vec<Vec<u8>> = matrix.order().iter().map(|rank| vec![rank.0 as u8]).collect();
+    assert_eq!(old, (mine == 0).then_some(expected));
+    let other: RankMatrix = "1x9".parse().unwrap();
+    assert!(other.number(team).is_err_and(|error| error.kind() == Kind::Usage));
 }
 
 fn parts(team: &MpiTeam) {

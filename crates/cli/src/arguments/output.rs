@@ -42,6 +42,9 @@ pub(crate) struct OutputArgs {
     /// Columns of the OSU format; only `ombx osu` sets them
     #[arg(skip)]
     pub(crate) osu: Option<OsuColumns>,
+    /// Figures of samples; only `ombx osu` sets them
+    #[arg(skip)]
+    pub(crate) graphs: Option<GraphRequest>,
     /// Program of IMB whose output is printed; only `ombx imb` sets it
     #[arg(skip)]
     pub(crate) imb: Option<ImbProgram>,
@@ -134,6 +137,36 @@ pub(crate) enum Format {
     /// One line for monitoring; only of `ombx links`
     #[value(skip)]
     Nagios,
+}
+
+/// Form of figures of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphForm {
+    /// Characters below the table
+    Tty,
+    /// File in the current directory
+    Png,
+    /// File in the current directory
+    Pdf,
+}
+
+/// Figures of the samples of each row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GraphRequest {
+    /// Program that the figures and their files are named after.
+    pub(crate) program: &'static str,
+    pub(crate) forms: Vec<GraphForm>,
+}
+
+impl GraphRequest {
+    /// Returns the file of a form; `None` of characters.
+    pub(crate) fn file(&self, form: GraphForm) -> Option<PathBuf> {
+        match form {
+            GraphForm::Tty => None,
+            GraphForm::Png => Some(format!("{}.png", self.program).into()),
+            GraphForm::Pdf => Some(format!("{}.pdf", self.program).into()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -76,6 +76,9 @@ pub(crate) fn prepare(
     }
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
+    if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
+        matrix.check(ranks).map_err(|e| e.within("-map"))?;
+    }
     let entries = selected(&args, suite)?;
     let mut notes = plan::notes(&args, &entries);
     notes.extend(suite.has_threads().then(|| threads::notes(&args)).into_iter().flatten());
@@ -144,6 +147,7 @@ fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {
         plot: false,
         shown: ShownArgs::default(),
         osu: None,
+        graphs: None,
         imb: Some(program),
     }
     .settled()

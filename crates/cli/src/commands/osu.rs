@@ -18,12 +18,12 @@ use self::{arguments::OsuArgs, program::Program};
 use crate::{
     arguments::{
         launches::Launches,
-        output::{Color, Format, OutputArgs},
+        output::{Color, Format, GraphRequest, OutputArgs},
         shown::ShownArgs,
     },
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
-    output::stdout,
+    output::{stdout, target},
     role,
 };
 
@@ -71,6 +71,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let rows = selection::rows(&plan, &choices)?;
     let parts = vec![Part { choices, plan }];
     selection::check_ranks(args.start.ranks, &parts)?;
+    let graphs = graphs(&args, program)?;
     let output = OutputArgs {
         openmetrics: None,
         format: Format::Osu,
@@ -83,6 +84,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         plot: false,
         shown: ShownArgs::default(),
         osu: Some(columns),
+        graphs,
         imb: None,
     }
     .settled()?;
@@ -90,6 +92,20 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
     Ok((Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None }, notes))
+}
+
+/// Returns the figures that `-G` asks for. None of their files may be the result file.
+fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
+    let mut request = GraphRequest { program: program.osu.name, forms: Vec::new() };
+    for form in &args.graph {
+        if let (Some(file), Some(out)) = (request.file(*form), &args.file.out) {
+            target::check(out, "-o", [("the file of -G", file.as_path())])?;
+        }
+        if !request.forms.contains(form) {
+            request.forms.push(*form);
+        }
+    }
+    Ok((!request.forms.is_empty()).then_some(request))
 }
 
 /// Returns the help of `ombx osu` for a program of this name.

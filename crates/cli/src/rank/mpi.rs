@@ -27,9 +27,19 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
     let team = mpi.team();
-    let measured = handshake::run(team, state.pipe.as_mut()).and_then(|()| state.measure(team, work));
+    // The launching process knows the ranks by the numbers of the launcher.
+    let measured =
+        handshake::run(team, state.pipe.as_mut()).and_then(|()| measure_numbered(state, team, work));
     measured.unwrap_or_else(|error| failure::abort(team, &error));
     Ok(mpi)
+}
+
+/// Measures on all ranks, with the numbers that the work gives them.
+fn measure_numbered(state: &mut RankState<'_>, team: &dyn Team, work: &Work) -> Result<()> {
+    match work.numbering() {
+        Some(matrix) => state.measure(&*matrix.number(team)?, work),
+        None => state.measure(team, work),
+    }
 }
 
 /// Ends the job: the other ranks would wait for this one, which has no MPI.

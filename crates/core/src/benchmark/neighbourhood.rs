@@ -1,11 +1,11 @@
 //! Neighbourhoods that the user describes: a list of edges, or a periodic grid and a radius.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{AxisValue, Case, Setting, pairs::pairs};
+use super::{
+    AxisValue, Case, Setting,
+    pairs::{KnownLists, code, pairs},
+};
 use crate::{
     error::{Error, Result},
     measure::plan::Plan,
@@ -73,8 +73,7 @@ impl Neighbourhood {
     }
 }
 
-/// Lists of this process by their text. A job has few, which all its rows share.
-static KNOWN: Mutex<Vec<(String, Edges)>> = Mutex::new(Vec::new());
+static KNOWN: KnownLists<[(u32, u32)]> = KnownLists::new();
 
 /// Returns why the topology of a case does not exist under a plan, if so.
 ///
@@ -108,10 +107,7 @@ impl Case {
         let Neighbourhood { edges, torus: (dimensions, radius) } = self.neighbourhood;
         match (self.choice(), edges) {
             (Topology::Edges, Some(edges)) => {
-                let mix = |code: u64, rank: u32| {
-                    (code ^ u64::from(rank)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
-                };
-                let code = edges.iter().flat_map(|(from, to)| [*from, *to]).fold(1, mix) as u16;
+                let code = code(edges.iter().flat_map(|(from, to)| [*from, *to]).map(u64::from));
                 Some((NEIGHBOURS.name, format!("{}:{code:04x}", edges.len())))
             }
             (Topology::Torus, _) if self.neighbourhood.torus != Neighbourhood::DEFAULT.torus => {
@@ -124,10 +120,10 @@ impl Case {
 
 /// Reads edges. They live as long as the process.
 fn edges(text: &str) -> Result<Edges> {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, edges)) = known.iter().find(|(of, _)| of == text) {
-        return Ok(edges);
-    }
+    KNOWN.of(text, |text| parse_edges(text).map(Vec::into_boxed_slice))
+}
+
+fn parse_edges(text: &str) -> Result<Vec<(u32, u32)>> {
     let mut found = BTreeSet::new();
     let mut all = Vec::new();
     for (from, to) in pairs("--neighbours", text)? {
@@ -142,9 +138,7 @@ fn edges(text: &str) -> Result<Edges> {
         }
         all.push(ranks);
     }
-    let edges: Edges = Box::leak(all.into_boxed_slice());
-    known.push((text.to_owned(), edges));
-    Ok(edges)
+    Ok(all)
 }
 
 /// Reads dimensions and radius.

@@ -1,5 +1,7 @@
 //! Lists of pairs of numbers in options, such as `0:8,24:16`.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::{
     error::{Error, Result},
     unit::digits,
@@ -26,6 +28,35 @@ pub(super) fn pairs(option: &str, text: &str) -> Result<Vec<(u64, u64)>> {
         0..=MOST => Ok(all),
         more => Err(Error::usage(format!("{option}: {more} pairs are more than {MOST}: give fewer"))),
     }
+}
+
+/// What lists of this process describe, by their text. A job has few lists, which all its rows share.
+pub(super) struct KnownLists<T: ?Sized + 'static>(Mutex<Vec<(String, &'static T)>>);
+
+impl<T: ?Sized> KnownLists<T> {
+    pub(super) const fn new() -> KnownLists<T> {
+        KnownLists(Mutex::new(Vec::new()))
+    }
+
+    /// Returns what a text describes, which `parse` reads if it is new. It lives as long as the process.
+    ///
+    /// # Errors
+    /// Those of `parse`.
+    pub(super) fn of(&self, text: &str, parse: impl FnOnce(&str) -> Result<Box<T>>) -> Result<&'static T> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, list)) = known.iter().find(|(of, _)| of == text) {
+            return Ok(list);
+        }
+        let list: &'static T = Box::leak(parse(text)?);
+        known.push((text.to_owned(), list));
+        Ok(list)
+    }
+}
+
+/// Returns a number that differs between most lists of numbers.
+pub(super) fn code(numbers: impl Iterator<Item = u64>) -> u16 {
+    let mix = |code: u64, number: u64| (code ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    numbers.fold(1, mix) as u16
 }
 
 #[cfg(test)]

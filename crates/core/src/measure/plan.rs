@@ -14,7 +14,7 @@ pub use self::{
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
-    benchmark::{Groups, Initialization, Root, Setting, Threads},
+    benchmark::{Groups, Initialization, RankMatrix, Root, Setting, Threads},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -38,6 +38,8 @@ pub struct Plan {
     pub under: Vec<Under>,
     /// How benchmarks over MPI initialise it.
     pub init: Initialization,
+    /// Matrix by which all ranks of the run are numbered anew; the numbers of the launcher if `None`.
+    pub numbering: Option<RankMatrix>,
     /// Root of collective operations that have one.
     pub root: Root,
     /// Groups of ranks that run collective operations at the same time.
@@ -167,6 +169,7 @@ impl Default for Plan {
             threads: None,
             under: Vec::new(),
             init: Initialization::default(),
+            numbering: None,
             root: Root::default(),
             groups: Groups::ONE,
             memory_limit: None,

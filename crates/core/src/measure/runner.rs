@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{Case, Choice, Initialization, Medium, Role, Threading},
+    benchmark::{Case, Choice, Initialization, Medium, RankMatrix, Role, Threading},
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
@@ -301,6 +301,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     if choices.iter().any(|c| c.bench.medium == Medium::Mpi) {
         set(Initialization::NAME, plan.init.name().into());
+    }
+    if let Some(matrix) = plan.numbering {
+        set(RankMatrix::NAME, matrix.to_string());
     }
     if choices.iter().any(|c| c.bench.rooted) {
         set("root", plan.root.to_string());

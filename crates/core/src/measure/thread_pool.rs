@@ -41,7 +41,7 @@ pub(crate) fn open<'k, K: Kernel + Send + 'static>(
             kernels.push(kernel);
         }
     }
-    let workers = cx.agree(Workers::start(kernels))?;
+    let workers = Workers::start(cx, kernels)?;
     Ok(Box::new(ThreadPool { workers, senders: threads.of(Role::Active).into() }))
 }
 

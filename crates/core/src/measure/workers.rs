@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    benchmark::Context,
     error::{Error, Result},
     system::limits::start_error,
 };
@@ -31,25 +32,35 @@ fn ended_early<E>(_: E) -> Error {
 }
 
 impl<K: Send + 'static> Workers<K> {
-    /// Starts a thread for each kernel.
+    /// Starts a thread for each kernel. Collective.
     ///
     /// # Errors
-    /// The system allows no more threads.
-    pub(crate) fn start(kernels: Vec<K>) -> Result<Workers<K>> {
+    /// The system of a rank allows no more threads. No thread of any rank is left.
+    pub(crate) fn start(cx: &Context<'_>, kernels: Vec<K>) -> Result<Workers<K>> {
         let mut workers = Workers { jobs: Vec::new(), threads: Vec::new() };
-        for mut kernel in kernels {
-            let (sender, jobs) = mpsc::channel::<Job<K>>();
-            let work = move || {
-                for job in jobs {
-                    job(&mut kernel);
-                }
-                kernel
-            };
-            let refused = |e| Error::unsupported(format!("cannot start a thread: {}", start_error(&e)));
-            workers.threads.push(Builder::new().name("ombx kernel".into()).spawn(work).map_err(refused)?);
-            workers.jobs.push(sender);
+        let started = kernels.into_iter().try_for_each(|kernel| workers.add(kernel));
+        match cx.agree(started) {
+            Ok(()) => Ok(workers),
+            Err(why) => {
+                // The kernels use communicators that the caller frees.
+                drop(workers.join());
+                Err(why)
+            }
         }
-        Ok(workers)
+    }
+
+    fn add(&mut self, mut kernel: K) -> Result<()> {
+        let (sender, jobs) = mpsc::channel::<Job<K>>();
+        let work = move || {
+            for job in jobs {
+                job(&mut kernel);
+            }
+            kernel
+        };
+        let refused = |e| Error::unsupported(format!("cannot start a thread: {}", start_error(&e)));
+        self.threads.push(Builder::new().name("ombx kernel".into()).spawn(work).map_err(refused)?);
+        self.jobs.push(sender);
+        Ok(())
     }
 
     /// Returns the number of threads.

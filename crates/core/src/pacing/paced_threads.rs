@@ -193,7 +193,7 @@ impl<'t, K: Kernel + Send + 'static, S: SampleLength> PacedThreads<'t, K, S> {
             role: cx.role,
             clock: clock.clone(),
             lead,
-            others: cx.agree(Workers::start(kernels))?,
+            others: Workers::start(cx, kernels)?,
             spent_ns: Vec::new(),
             iterations: 0,
             several_pairs: case.pairs > 1,

@@ -12,7 +12,8 @@ use ombx_core::{
 
 use super::{
     Pointer,
-    named::{Named, check_directory},
+    created::Created,
+    named::{Files, Named},
     view::{Tile, View},
 };
 use crate::{
@@ -22,16 +23,6 @@ use crate::{
         error::{self, check, check_freed},
     },
 };
-
-ombx_core::axis! {
-    /// Files that the ranks access
-    pub enum Files: "files", Always, default One {
-        /// One file, in which blocks of the ranks alternate
-        One = "one",
-        /// A file of each rank
-        Own = "own",
-    }
-}
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy)]
@@ -97,15 +88,7 @@ impl File {
     pub fn open(cx: &Context<'_>, options: FileOptions<'_>) -> Result<File> {
         let team: &MpiTeam = cx.fabric()?;
         let FileOptions { directory, files, pointer, slots } = options;
-        cx.afford(slots.total().saturating_mul(2))?;
-        let parts = check_directory(directory).and_then(|()| {
-            let count = c_int::try_from(slots.bytes);
-            let count =
-                count.map_err(|_| Error::unsupported("blocks of 2 GiB and more are not supported"))?;
-            Ok((count, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
-        });
-        let (count, outgoing, incoming) = cx.agree(parts)?;
-        let (named, raw) = Named::create(cx, directory, files)?;
+        let Created { count, outgoing, incoming, named, raw } = Created::of(cx, directory, files, slots)?;
         let places = Places { bytes: slots.bytes, rank: named.comm.rank(), ranks: named.comm.size() };
         let (first, step) = (places.offset(places.rank, 0), places.step());
         let mut file =
@@ -116,9 +99,10 @@ impl File {
         let removed = file.named.remove();
         cx.agree(shared.and(removed))?;
         if pointer == Pointer::Individual && count > 0 && places.ranks > 1 {
-            file.own_view = View::Blocks { first, tile: Tile::of(count, step as ffi::MPI_Aint)? };
+            let tile = cx.agree(Tile::of(count, step as ffi::MPI_Aint))?;
+            file.own_view = View::Blocks { first, tile };
         }
-        file.own_view.set(raw)?;
+        cx.agree(file.own_view.set(raw))?;
         team.lend(|handles| {
             (handles.file, handles.remote) = (file.raw, first as ffi::MPI_Aint);
             (handles.outgoing, handles.incoming) =

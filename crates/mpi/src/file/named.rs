@@ -16,8 +16,17 @@ use ombx_core::{
     unit::Rank,
 };
 
-use super::Files;
 use crate::{Comm, MpiTeam, sys::error};
+
+ombx_core::axis! {
+    /// Files that the ranks access
+    pub enum Files: "files", Always, default One {
+        /// One file, in which blocks of the ranks alternate
+        One = "one",
+        /// A file of each rank
+        Own = "own",
+    }
+}
 
 /// Environment variable with a hexadecimal number, which is in the names of all files of a job. The process that starts the ranks
 /// sets it, and removes files with such names when the ranks have ended.

@@ -8,14 +8,14 @@ use std::{
 use mpi::ffi;
 use ombx_core::{
     benchmark::{Context, payload::Slots},
-    error::{Error, Result},
+    error::Result,
     team::Team,
     unit::Rank,
 };
 
 use super::{
-    Files,
-    named::{Named, check_directory},
+    created::Created,
+    named::{Files, Named},
 };
 use crate::{
     Buffer, MpiTeam,
@@ -47,15 +47,7 @@ impl Opening {
     /// The file cannot be created, or the block is too long.
     pub fn create(cx: &Context<'_>, directory: &Path, files: Files, slots: Slots) -> Result<Opening> {
         let team: &MpiTeam = cx.fabric()?;
-        cx.afford(slots.total().saturating_mul(2))?;
-        let parts = check_directory(directory).and_then(|()| {
-            let count = c_int::try_from(slots.bytes);
-            let count =
-                count.map_err(|_| Error::unsupported("blocks of 2 GiB and more are not supported"))?;
-            Ok((count, Buffer::zeroed(slots.total())?, Buffer::zeroed(slots.total())?))
-        });
-        let (count, outgoing, incoming) = cx.agree(parts)?;
-        let (named, raw) = Named::create(cx, directory, files)?;
+        let Created { count, outgoing, incoming, named, raw } = Created::of(cx, directory, files, slots)?;
         let mode = ffi::MPI_MODE_CREATE as c_int | ffi::MPI_MODE_RDWR as c_int;
         let (comm, rank) = (named.comm.raw(), named.comm.rank());
         let path = cx.agree(named.c_path())?;

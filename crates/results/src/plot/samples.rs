@@ -23,20 +23,32 @@ const MAX_LAUNCHES: usize = 40;
 /// Minimum and maximum width of a chart in columns.
 const WIDTHS: [usize; 2] = [16, 100];
 
-/// Draws one case on a screen of `columns` columns.
+/// Draws one case on a screen of `columns` columns: its samples in the order of measurement, their histogram, and its launches.
 pub fn draw(out: &mut dyn Write, case: &CaseSamples, columns: usize, characters: Characters) -> Result<()> {
     let row = case.row();
     let size = row.bytes.map_or(String::new(), |bytes| format!(", {} bytes", Bytes(bytes)));
-    let values = case.batches();
-    let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
     let separator = if characters == Characters::Ascii { "-" } else { "·" };
     let title = format!("{}{size}", plain(&heading(row)).replace('·', separator));
-    writeln!(out, "\n{}", shortened(&title, columns))?;
-    let scale = if axis.is_log() { ", logarithmic" } else { "" };
-    let screen = Screen { columns, characters, unit: row.metric.unit(), scale };
-    screen.over_time(out, case, &values, &axis)?;
+    draw_over_time(out, case, &title, columns, characters)?;
+    let values = case.batches();
+    let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
+    let screen = Screen::of(case, &axis, columns, characters);
     screen.histogram(out, values, &axis)?;
     screen.launches(out, case)
+}
+
+/// Draws the samples of one case in the order of measurement, below a title.
+pub fn draw_over_time(
+    out: &mut dyn Write,
+    case: &CaseSamples,
+    title: &str,
+    columns: usize,
+    characters: Characters,
+) -> Result<()> {
+    let values = case.batches();
+    let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
+    writeln!(out, "\n{}", shortened(title, columns))?;
+    Screen::of(case, &axis, columns, characters).over_time(out, case, &values, &axis)
 }
 
 /// How charts are drawn.
@@ -49,6 +61,11 @@ struct Screen {
 }
 
 impl Screen {
+    fn of(case: &CaseSamples, axis: &ValueAxis, columns: usize, characters: Characters) -> Screen {
+        let scale = if axis.is_log() { ", logarithmic" } else { "" };
+        Screen { columns, characters, unit: case.row().metric.unit(), scale }
+    }
+
     fn pick(&self, unicode: char, ascii: char) -> char {
         if self.characters == Characters::Unicode { unicode } else { ascii }
     }
@@ -58,7 +75,7 @@ impl Screen {
         self.columns.saturating_sub(labels).clamp(WIDTHS[0], WIDTHS[1])
     }
 
-    /// Draws every sample at its place. A mark below the axis shows the start of each launch.
+    /// Draws every sample at its place. Marks below the axis show the start of each launch, or the first and the last sample of a single one.
     fn over_time(
         &self,
         out: &mut dyn Write,
@@ -103,8 +120,12 @@ impl Screen {
             }
         }
         writeln!(out, "  {:margin$} {}{}", "", self.pick('└', '+'), edge.into_iter().collect::<String>())?;
-        let what = if case.launches.len() > 1 { " start of launches" } else { " launch" };
         let labels = labels.trim_end();
+        if case.launches.len() == 1 {
+            let last = width - 1;
+            return writeln!(out, "  {:margin$}  1{:>last$}", "", values.len());
+        }
+        let what = " start of launches";
         let what = if labels.len() + what.len() <= width { what } else { "" };
         writeln!(out, "  {:margin$}  {labels}{what}", "")
     }

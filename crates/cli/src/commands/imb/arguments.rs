@@ -6,6 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
+    benchmark::RankMatrix,
     error::{Error, Result},
     unit::Bytes,
 };
@@ -31,7 +32,7 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
     pub(crate) npmin: Option<u32>,
     /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
-    #[arg(long, value_name = "N[,MIB[,N]]", value_parser = Iterations::parse, help_heading = "As IMB")]
+    #[arg(long, value_name = "N[,MIB[,SINGLE]]", value_parser = Iterations::parse, help_heading = "As IMB")]
     pub(crate) iter: Option<Iterations>,
     /// Maximum seconds of a row, which then has fewer iterations [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "As IMB")]
@@ -66,6 +67,9 @@ pub(crate) struct ImbArgs {
     /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each [default: -1]
     #[arg(long, value_name = "-1|0|1", value_enum, allow_hyphen_values = true, help_heading = "As IMB")]
     pub(crate) multi: Option<Multi>,
+    /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
+    #[arg(long, value_name = "PxQ", help_heading = "As IMB")]
+    pub(crate) map: Option<RankMatrix>,
     /// Tables of benchmarks that have both modes [default: multi]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
     pub(crate) aggregate_mode: Option<AggregateMode>,
@@ -106,8 +110,6 @@ pub(crate) struct ImbArgs {
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct OtherArgs {
-    #[arg(long, hide = true)]
-    pub(crate) map: Option<String>,
     #[arg(long, hide = true)]
     pub(crate) thread_level: Option<String>,
     #[arg(long, hide = true)]

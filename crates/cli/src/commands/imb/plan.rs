@@ -53,7 +53,6 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
             args.directory.is_some() && suite.name != "IMB-IO",
             "--directory is for files, which IMB-IO has: leave it out",
         ),
-        (other.map.is_some(), "-map: the launcher places the ranks; use its options or --bind"),
         (not(&other.thread_level, &["single"]), threads),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
         (
@@ -212,6 +211,7 @@ pub(super) fn parts(
     let shifts = bench.rooted && args.root_shift.is_some_and(Switch::is_on);
     let plan = Plan {
         depth: args.window_size.unwrap_or(WINDOW),
+        numbering: args.map,
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
         cache_bytes: args.off_cache.and_then(OffCache::bytes),

@@ -61,7 +61,7 @@ pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
         ("-multi", args.multi.is_some()),
         ("-aggregate_mode", args.aggregate_mode.is_some()),
         ("-warm_up", args.warm_up.is_some()),
-        ("-map", other.map.is_some()),
+        ("-map", args.map.is_some()),
         ("-data_type", other.data_type.is_some()),
         ("-red_data_type", other.red_data_type.is_some()),
         ("-contig_type", other.contig_type.is_some()),

@@ -9,7 +9,12 @@ use ombx_core::{
     unit::{Bytes, parse_memory},
 };
 
-use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
+use crate::arguments::{
+    output::{FileArgs, GraphForm},
+    role::RoleArgs,
+    start::StartArgs,
+    values,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct OsuArgs {
@@ -85,6 +90,16 @@ pub(crate) struct OsuArgs {
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
     #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "As OMB")]
     pub(crate) num_pairs: Option<u32>,
+    /// Draw the time of each iteration of each size: in the terminal, or in files of the current directory named as the program
+    #[arg(
+        short = 'G',
+        long,
+        value_name = "FORM,FORM",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "As OMB"
+    )]
+    pub(crate) graph: Vec<GraphForm>,
     /// Start MPI as a session of MPI 4
     #[arg(short = 'I', long, help_heading = "As OMB")]
     pub(crate) session: bool,
@@ -123,8 +138,6 @@ pub(crate) struct UnsupportedArgs {
     pub(crate) array_size: Option<String>,
     #[arg(short = 'r', long, hide = true)]
     pub(crate) cuda_target: Option<String>,
-    #[arg(short = 'G', long, hide = true)]
-    pub(crate) graph: Option<String>,
     #[arg(short = 'P', long, hide = true)]
     pub(crate) papi: Option<String>,
 }

@@ -69,6 +69,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     }
     // An operation on one element has the size of each type.
     let several_types = reader.axes.get(ElementType::AXIS.name).is_some_and(|types| types.len() > 1);
+    let shows_iterations = !columns.percentiles.is_empty() || !args.graph.is_empty();
     let plan = Plan {
         sizes: (!(bench.one_element && several_types)).then_some(sizes),
         depth,
@@ -79,8 +80,8 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         root: args.root_rank.unwrap_or_default(),
         effort,
         effort_above: Some(large),
-        // Percentiles need a sample per iteration.
-        batch: (!columns.percentiles.is_empty() && !args.vary_window).then_some(1),
+        // Percentiles and graphs need a sample per iteration.
+        batch: (shows_iterations && !args.vary_window).then_some(1),
         axes: reader.axes,
         settings: ddt.settings.into_iter().chain(neighbourhood.settings).collect(),
         ..Plan::default()
@@ -105,6 +106,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         ("-s", args.sync_option.is_some() && program.axis("sync").is_none()),
         ("-w", args.win_options.is_some() && program.axis("win").is_none()),
         ("-no-hints", args.no_hints && program.axis("hints").is_none()),
+        ("-G", !args.graph.is_empty() && ["osu_init", "osu_hello"].contains(&program.osu.name)),
         ("-k", args.root_rank.is_some() && !bench.rooted),
         ("-l", args.in_place && program.axis("in-place").is_none()),
         ("-N", args.nhbr.is_some() && program.axis("topology").is_none()),
@@ -121,10 +123,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
         (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
         (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),
-        (
-            unsupported.graph.is_some(),
-            "-G: give -o FILE, then ombx plot FILE --kind samples -o GRAPH.png (or .pdf, .svg) draws the samples",
-        ),
+        (args.vary_window && !args.graph.is_empty(), "-G draws one window size: leave out -V"),
         (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),

@@ -1,12 +1,12 @@
 //! Blocks of indexed datatypes that the user lists.
 
-use std::{
-    ops::Range,
-    sync::{Mutex, PoisonError},
-};
+use std::ops::Range;
 
 use crate::{
-    benchmark::{Setting, pairs::pairs},
+    benchmark::{
+        Setting,
+        pairs::{KnownLists, code, pairs},
+    },
     error::{Error, Result},
 };
 
@@ -36,8 +36,7 @@ pub struct BlockList {
     pub(super) code: u16,
 }
 
-/// Lists of this process by their text. A job has few, which all its rows share.
-static KNOWN: Mutex<Vec<(String, &'static BlockList)>> = Mutex::new(Vec::new());
+static KNOWN: KnownLists<BlockList> = KnownLists::new();
 
 impl BlockList {
     /// Returns the list that a text describes. It lives as long as the process.
@@ -45,13 +44,7 @@ impl BlockList {
     /// # Errors
     /// Usage error for a text that is no list of blocks, and for blocks that overlap.
     pub(super) fn of(text: &str) -> Result<&'static BlockList> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, list)) = known.iter().find(|(of, _)| of == text) {
-            return Ok(list);
-        }
-        let list: &'static BlockList = Box::leak(Box::new(BlockList::parse(text)?));
-        known.push((text.to_owned(), list));
-        Ok(list)
+        KNOWN.of(text, |text| BlockList::parse(text).map(Box::new))
     }
 
     fn parse(text: &str) -> Result<BlockList> {
@@ -74,9 +67,7 @@ impl BlockList {
         }
         let length = places.iter().map(|place| place.end - place.start).sum();
         let extent = ordered.last().map_or(0, |place| place.end);
-        let mix =
-            |code: u64, number: u64| (code ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        let code = places.iter().flat_map(|place| [place.start, place.end]).fold(1, mix) as u16;
+        let code = code(places.iter().flat_map(|place| [place.start, place.end]));
         Ok(BlockList { places, length, extent, code })
     }
 

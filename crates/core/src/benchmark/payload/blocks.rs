@@ -36,7 +36,7 @@ pub const BLOCK_LENGTH: Setting = Setting {
 pub const STRIDE: Setting = Setting {
     name: "stride",
     value: "BYTES",
-    about: "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C]",
+    about: "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C; with --blocks, the end of the last block]",
     default: None,
     check: |text| length("--stride", text).map(drop),
 };

@@ -1,0 +1,123 @@
+//! Figures of the samples of each row: characters below the table, and files.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    slice,
+};
+
+use ombx_core::{
+    error::{Error, Result},
+    unit::Bytes,
+};
+use ombx_plot::{Drawing, Input, Kind, Options, PlotError};
+use ombx_results::{
+    file::{Record, RunWithRows},
+    plot::samples,
+    samples::{CaseSamples, SampleStore},
+};
+use rustix::fs::{Access, access};
+
+use super::renderers;
+use crate::arguments::output::{GraphForm, GraphRequest};
+
+/// Samples of all rows, until they are drawn.
+pub(super) struct Graphs {
+    request: GraphRequest,
+    store: SampleStore,
+    /// The run whose rows are measured, with the latest of them.
+    run: Option<RunWithRows>,
+}
+
+impl Graphs {
+    /// Checks that the files can be written. An existing file is replaced as a whole at the end.
+    pub(super) fn open(request: GraphRequest) -> Result<Graphs> {
+        for file in request.forms.iter().filter_map(|form| request.file(*form)) {
+            access(".", Access::WRITE_OK).map_err(|why| unwritable(&file, &why.into()))?;
+            if file.is_dir() {
+                return Err(unwritable(&file, &io::ErrorKind::IsADirectory.into()));
+            }
+        }
+        Ok(Graphs { request, store: SampleStore::default(), run: None })
+    }
+
+    /// Keeps the samples of a row.
+    pub(super) fn record(&mut self, record: &Record) {
+        match (record, &mut self.run) {
+            (Record::Run(run), known) => {
+                *known = Some(RunWithRows { run: run.as_ref().clone(), rows: Vec::new(), end: None });
+            }
+            (Record::Launch(row), Some(known)) => {
+                known.rows = vec![row.as_ref().clone()];
+                self.store.launch(known);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the measurement.
+    pub(super) fn finish(self) -> FinishedGraphs {
+        FinishedGraphs { request: self.request, cases: self.store.into_cases() }
+    }
+}
+
+/// Samples of all rows that were measured.
+pub(super) struct FinishedGraphs {
+    request: GraphRequest,
+    cases: Vec<CaseSamples>,
+}
+
+impl FinishedGraphs {
+    /// Prints the figures of characters, if they are asked for.
+    pub(super) fn print(&self, screen: &mut dyn Write) -> io::Result<()> {
+        if !self.request.forms.contains(&GraphForm::Tty) {
+            return Ok(());
+        }
+        let (columns, characters) = (renderers::columns(), renderers::characters());
+        self.cases.iter().try_for_each(|case| {
+            samples::draw_over_time(screen, case, &self.title(case), columns, characters)
+        })
+    }
+
+    /// Writes the files by `replace`, each with a figure for every row.
+    pub(super) fn write(&self, replace: impl Fn(&Path, &[u8]) -> io::Result<()>) -> Result<()> {
+        let wanted = self.request.forms.iter().filter_map(|form| Some((*form, self.request.file(*form)?)));
+        let wanted: Vec<(GraphForm, PathBuf)> = wanted.collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let failed = |why: PlotError| Error::storage(format!("cannot draw the samples: {why}"));
+        let figures = self.cases.iter().map(|case| {
+            let inputs = [Input { label: "", cases: slice::from_ref(case) }];
+            let title = self.title(case);
+            ombx_plot::draw(Kind::Samples, &inputs, &Options { title: Some(&title), ..Options::default() })
+        });
+        let figures = figures.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
+        let Some(drawing) = Drawing::grid(&figures) else {
+            stderr_line!("ombx: {} has no samples to draw: -G writes no file", self.request.program);
+            return Ok(());
+        };
+        for (form, file) in wanted {
+            let contents = match form {
+                GraphForm::Pdf => drawing.pdf(),
+                GraphForm::Png | GraphForm::Tty => drawing.png(),
+            };
+            replace(&file, &contents.map_err(failed)?).map_err(|why| unwritable(&file, &why))?;
+        }
+        Ok(())
+    }
+
+    fn title(&self, case: &CaseSamples) -> String {
+        match case.row().bytes {
+            // A barrier moves no data, and OMB prints no size.
+            _ if self.request.program.contains("barrier") => self.request.program.to_owned(),
+            Some(1) => format!("{}, 1 byte", self.request.program),
+            Some(bytes) => format!("{}, {} bytes", self.request.program, Bytes(bytes)),
+            None => self.request.program.to_owned(),
+        }
+    }
+}
+
+fn unwritable(file: &Path, why: &io::Error) -> Error {
+    Error::storage(format!("cannot write the figure of -G to {}: {why}", file.display()))
+}
