@@ -43,7 +43,8 @@ impl Kernel for Halo {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let neighbours = case.choice::<Dimensions>().neighbours(cx.rank(), cx.team.size());
-        let slots = Slots::new(case.bytes.0, 1).typed(cx, case)?.copied(cx, neighbours.len() as u64)?;
+        let slots =
+            derived::typed(Slots::new(case.bytes.0, 1), cx, case)?.copied(cx, neighbours.len() as u64)?;
         Ok(Halo { channel: HaloChannel::open(cx, &neighbours, slots)?, slots, rank: cx.rank(), neighbours })
     }
 

@@ -54,7 +54,7 @@ impl<M: Meeting, H: Holder<Box<NeighbourChannel>>> Kernel for Neighbours<M, H> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = Slots::new(case.bytes.0, 1).typed(cx, case)?.copied(cx, 2)?;
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), cx, case)?.copied(cx, 2)?;
         cx.afford(2 * slots.copies.total(2 * slots.total()) + slots.extra_bytes())?;
         let channel = cx.agree(H::hold(NeighbourChannel::open(cx, slots)?))?;
         let (rank, neighbours) = (cx.rank(), cx.neighbours());

@@ -2,8 +2,8 @@
 
 use crate::{
     benchmark::{
-        AxisValue, Case, ElementType, Setting,
-        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE},
+        AxisValue, Case, Context, ElementType, Setting,
+        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, Slots},
         reduction,
     },
     error::Result,
@@ -29,6 +29,22 @@ pub fn by_datatype(session: &mut Session<'_>, run: impl Fn(&mut Session<'_>) -> 
         session.label = None;
         done
     })
+}
+
+/// Returns messages with the element type and the blocks that a case chooses.
+///
+/// # Errors
+/// The blocks do not exist, or a message is not a whole number of them.
+pub fn typed(slots: Slots, cx: &Context<'_>, case: &Case) -> Result<Slots> {
+    let blocks = Blocks::of(case.choice(), cx.settings)?;
+    let divided = match blocks {
+        Some(blocks) => {
+            blocks.count(slots.bytes)?;
+            blocks.divided()
+        }
+        None => slots.bytes,
+    };
+    Ok(Slots { element: reduction::moved(case).of_size(divided), ..slots.of_blocks(blocks) })
 }
 
 /// Returns the bytes of which messages of a case are multiples: an element, or a block, which is of whole elements.

@@ -18,7 +18,7 @@ pub use self::{
     words::Words,
 };
 use crate::{
-    benchmark::{Case, Context, ElementType, reduction},
+    benchmark::{Context, ElementType},
     error::Result,
     unit::Rank,
 };
@@ -135,22 +135,6 @@ impl Slots {
             slots.stride = Slots::new(slots.span(), 1).stride;
         }
         slots
-    }
-
-    /// Returns the same messages with the element type and the blocks that a case chooses.
-    ///
-    /// # Errors
-    /// The blocks do not exist, or a message is not a whole number of them.
-    pub fn typed(self, cx: &Context<'_>, case: &Case) -> Result<Slots> {
-        let blocks = Blocks::of(case.choice(), cx.settings)?;
-        let divided = match blocks {
-            Some(blocks) => {
-                blocks.count(self.bytes)?;
-                blocks.divided()
-            }
-            None => self.bytes,
-        };
-        Ok(Slots { element: reduction::moved(case).of_size(divided), ..self.of_blocks(blocks) })
     }
 
     /// Returns the memory in bytes, without the buffers, that the datatype and the check of a message in blocks need.

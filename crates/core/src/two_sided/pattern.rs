@@ -8,6 +8,7 @@ use crate::{
     benchmark::{
         Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
         cold::{self, Copies, Movable},
+        derived,
         payload::{Check, Fill, Slots},
         reduction,
     },
@@ -134,7 +135,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         if !L::COPIES {
             cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
         }
-        let slots = slots.typed(cx, case)?.copied(cx, 1)?;
+        let slots = derived::typed(slots, cx, case)?.copied(cx, 1)?;
         cx.afford(slots.reserved().saturating_mul(2).saturating_add(slots.extra_bytes()))?;
         let (link, depth) = (L::open(cx, slots)?, case.depth);
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
