@@ -81,7 +81,7 @@ pub fn combine(element: ElementType, op: ReductionOp, result: &mut [u8], term: &
         ElementType::Int16 => checked!(i16),
         ElementType::Int32 => checked!(i32),
         ElementType::Int64 => checked!(i64),
-        ElementType::Uint8 | ElementType::Widest => checked!(u8),
+        ElementType::Byte | ElementType::Uint8 | ElementType::Widest => checked!(u8),
         ElementType::Uint16 => checked!(u16),
         ElementType::Uint32 => wrapping!(u32),
         ElementType::Uint64 => wrapping!(u64),

@@ -139,7 +139,7 @@ mod tests {
         ] {
             let (mut from, mut to) = (one, other);
             let mut count = (from.len() as u64 / element.width()) as c_int;
-            let mut datatype = datatype(element);
+            let mut datatype = crate::sys::datatype::handle(element);
             // SAFETY: both buffers hold `count` elements.
             unsafe {
                 sum(element)(

@@ -183,7 +183,14 @@ mod tests {
         testkit::combine,
     };
 
-    const SLOTS: Slots = Slots { bytes: 64, count: 2, stride: 128, copies: Copies::ONE, blocks: None };
+    const SLOTS: Slots = Slots {
+        bytes: 64,
+        count: 2,
+        stride: 128,
+        copies: Copies::ONE,
+        blocks: None,
+        element: ElementType::Byte,
+    };
 
     /// Calls `each` for every operation and element type of accumulates and of local reductions.
     fn each_accumulation(mut each: impl FnMut(Accumulation)) {
