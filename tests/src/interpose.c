@@ -1,7 +1,7 @@
 /* Library between ombx and MPI (LD_PRELOAD). OMBX_INTERPOSE selects its action:
  *   recv            flips a bit of messages of at least 64 bytes in MPI_Recv
  *   allreduce       flips a bit of results of at least 64 bytes of MPI_Allreduce on the last rank
- *   doubles         flips a bit of messages of at least 64 MPI_DOUBLE in MPI_Recv, MPI_Bcast and MPI_Put
+ *   doubles         spoils messages of at least 64 MPI_DOUBLE in MPI_Recv, MPI_Sendrecv, MPI_Bcast, MPI_Alltoall and MPI_Put
  *   file_write      flips a bit of writes of at least 64 bytes in MPI_File_write on the last rank
  *   file_read       the same of reads in MPI_File_read
  *   file_write_shared, file_read_shared   the same in calls at a shared pointer
@@ -37,6 +37,21 @@ int MPI_Bcast(void *buf, int count, MPI_Datatype type, int root, MPI_Comm comm) 
     PMPI_Comm_rank(comm, &rank);
     int flips = count >= LEAST && rank != root && type == MPI_DOUBLE && spoils("doubles");
     if (flips) ((unsigned char *)buf)[FLIPPED] ^= 0x10;
+    return code;
+}
+
+int MPI_Sendrecv(const void *from, int count, MPI_Datatype type, int target, int tag, void *to, int to_count, MPI_Datatype to_type,
+                 int source, int to_tag, MPI_Comm comm, MPI_Status *status) {
+    int code = PMPI_Sendrecv(from, count, type, target, tag, to, to_count, to_type, source, to_tag, comm, status);
+    int is_double = type == MPI_DOUBLE && to_type == MPI_DOUBLE;
+    if (is_double && to_count >= LEAST && spoils("doubles")) ((unsigned char *)to)[FLIPPED] ^= 0x10;
+    return code;
+}
+
+int MPI_Alltoall(const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type, MPI_Comm comm) {
+    int code = PMPI_Alltoall(from, count, type, to, to_count, to_type, comm);
+    int is_double = type == MPI_DOUBLE && to_type == MPI_DOUBLE;
+    if (is_double && to_count >= LEAST && spoils("doubles")) ((unsigned char *)to)[FLIPPED] ^= 0x10;
     return code;
 }
 

@@ -8,7 +8,7 @@ use ombx_core::{
         derived::{self, by_datatype},
         neighbourhood::{self, NEIGHBOURS, TORUS},
         payload::{BLOCK_LENGTH, BLOCKS, Datatype, STRIDE},
-        reduction::{self, MOVED_TYPE},
+        reduction::{self, MESSAGE_TYPE},
     },
     error::Result,
     measure::{
@@ -54,7 +54,7 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
                     Pacing::AXIS,
                     SyncHosts::AXIS,
                     Datatype::AXIS,
-                    MOVED_TYPE,
+                    MESSAGE_TYPE,
                     Algorithm::AXIS,
                     Cache::AXIS,
                 ])
@@ -63,11 +63,12 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
     }
 }
 
-/// Returns an error with the reason if a broadcast by ombx is to have groups or a derived datatype.
+/// Returns an error with the reason if a broadcast by ombx is to have groups, or a datatype other than bytes.
 fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     check_datatype(case, plan)?;
     let option = match case.choice() {
-        Datatype::Contiguous => (!plan.groups.is_one()).then_some("groups"),
+        Datatype::Contiguous if !plan.groups.is_one() => Some("groups"),
+        Datatype::Contiguous => (reduction::message_type(case) != ElementType::Byte).then_some("type"),
         _ => Some("datatype"),
     };
     match option.filter(|_| case.choice::<Algorithm>() != Algorithm::Library) {
@@ -206,9 +207,9 @@ const fn axes<C: Call>() -> Axes {
             nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS, Computation::AXIS] },
             persistent: const { &[Pacing::AXIS, SyncHosts::AXIS] },
         },
-        (true, _) => axes!(Topology::AXIS, Datatype::AXIS, MOVED_TYPE),
-        (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS, MOVED_TYPE),
-        _ => axes!(Datatype::AXIS, MOVED_TYPE),
+        (true, _) => axes!(Topology::AXIS, Datatype::AXIS, MESSAGE_TYPE),
+        (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS, MESSAGE_TYPE),
+        _ => axes!(Datatype::AXIS, MESSAGE_TYPE),
     }
 }
 

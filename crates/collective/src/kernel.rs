@@ -6,6 +6,7 @@ use ombx_core::{
     benchmark::{
         BusTraffic, Case, Compute, Context, Kernel, Method, Metric, Root, Work,
         cold::{self, Copies, Movable},
+        derived,
         payload::{Blocks, Check, Fill},
         reduction,
     },
@@ -45,7 +46,7 @@ pub struct Collective<C, M, H = Operation<C>> {
 
 /// Returns the options of an operation on contiguous blocks.
 fn choices<C: Call>(case: &Case) -> Options {
-    let element = if C::FLOW.reduces() { case.choice() } else { reduction::moved(case) };
+    let element = if C::FLOW.reduces() { case.choice() } else { reduction::message_type(case) };
     Options {
         bytes: case.bytes.0,
         blocks: None,
@@ -82,7 +83,7 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
         }
         let blocks = Blocks::of(case.choice(), cx.settings)?;
         let options = choices::<C>(case);
-        let element = options.element.of_size(blocks.map_or(case.bytes.0, Blocks::divided));
+        let element = derived::element_in(options.element, case.bytes.0, blocks);
         let options = Options { blocks, element, requests: M::REQUESTS, ..options };
         let mut operation = Operation::open(cx, options)?;
         M::prepare(cx, &mut operation)?;

@@ -60,7 +60,7 @@ impl<T> Holder<T> for OnThread<T> {
 }
 
 impl<L: Link> Link for OnThread<L> {
-    const MOST: u64 = L::MOST;
+    const MAX_ELEMENTS: u64 = L::MAX_ELEMENTS;
     const PACKED: bool = L::PACKED;
 
     #[inline(always)]

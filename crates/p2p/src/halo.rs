@@ -6,7 +6,7 @@ use ombx_core::{
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
         payload::{Check, Datatype, Fill, Slots},
-        reduction::MOVED_TYPE,
+        reduction::MESSAGE_TYPE,
     },
     error::Result,
     unit::Rank,
@@ -100,6 +100,6 @@ ombx_core::inventory::submit! {
         |session| by_datatype(session, run_cached::<Halo>),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
-    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS, MOVED_TYPE])
+    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
     .settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check)
 }

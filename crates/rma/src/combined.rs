@@ -56,7 +56,7 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let (element, op) = (element(case), ReductionOp::Sum);
         let slots = Slots { element, ..Slots::new(case.bytes.0, case.depth) };
-        let moving = WindowOptions::moving(WindowKind::Allocate, slots, Hints::On);
+        let moving = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
         let options = WindowOptions { op, ..moving };
         Ok(Combined {
             window: Window::open_towards(cx, options, &[TARGET])?,

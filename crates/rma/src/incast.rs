@@ -81,7 +81,7 @@ impl Kernel for Incast {
             ))
         });
         let slots = Slots::new(case.bytes.0, cx.agree(count)?);
-        let options = WindowOptions::moving(WindowKind::Allocate, slots, Hints::On);
+        let options = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
         let (rank, role) = (cx.rank(), cx.role);
         let target = if role == Role::Active { cx.peer } else { rank };
         let origins = &all[target.0 as usize];

@@ -78,7 +78,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
     /// Returns the type of the elements of a case, and the operation that combines them. The widest type divides `bytes`.
     fn elements(case: &Case, bytes: u64) -> (ElementType, ReductionOp) {
         match O::ELEMENTS {
-            Elements::Bytes => (reduction::moved(case).of_size(bytes), ReductionOp::Sum),
+            Elements::Bytes => (reduction::message_type(case).of_size(bytes), ReductionOp::Sum),
             _ => {
                 let (element, op) = reduction::accumulated(case);
                 (element.of_size(bytes), op)

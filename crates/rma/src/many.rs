@@ -175,8 +175,10 @@ impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> 
         let (arriving, message) = (cx.agree(arriving)?, Slots::new(case.bytes.0, case.depth));
         let (exposed, local_slots) = if A::PUTS { (arriving, case.depth) } else { (case.depth, arriving) };
         let slots = Slots { count: exposed, ..message };
-        let options =
-            WindowOptions { local_slots, ..WindowOptions::moving(WindowKind::Allocate, slots, Hints::On) };
+        let options = WindowOptions {
+            local_slots,
+            ..WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On)
+        };
         let block = |(at, towards): (u32, &Towards)| Block {
             target: towards.target.0 as c_int,
             local: if A::PUTS { 0 } else { message.offset(at * case.depth) },

@@ -233,6 +233,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run p2p.bw --datatype vector --block-length 1G --sizes 1G", "choose a shorter --block-length"),
     ("osu osu_allreduce -D vect:2:1", "contiguous"),
     ("run collective.barrier --type double", "has no option --type"),
+    ("run collective.bcast --type double --by linear", "--type is for broadcasts of the library"),
     ("run collective.allreduce --op replace", "--op replace does not exist in reductions"),
     ("run rma.acc_latency --op user", "MPI allows no user-defined operation in accumulates: use --op sum"),
     ("run rma.acc_bw --op sum,no_op", "--op no_op needs an accumulate that fetches: use rma.get_acc_latency"),

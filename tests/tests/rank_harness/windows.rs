@@ -55,7 +55,7 @@ const SYNCHRONIZATIONS: [Synchronization; 7] = [
 ];
 
 fn open(cx: &Context<'_>, kind: WindowKind, slots: Slots) -> Window {
-    Window::open(cx, WindowOptions::moving(kind, slots, Hints::On)).unwrap()
+    Window::open(cx, WindowOptions::for_puts_and_gets(kind, slots, Hints::On)).unwrap()
 }
 
 fn with_memory<R>(window: &mut Window, access: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> R {

@@ -97,6 +97,7 @@ pub(crate) fn prepare(
         .map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, table)));
     let tables: Vec<_> = tables.collect::<Result<_>>()?;
     plan::reject_ungrouped(&args, &tables)?;
+    notes.extend(types::notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
     let mut parts = Vec::new();
     for (choice, table) in &tables {
         parts.extend(match suite.has_threads() {
@@ -123,7 +124,7 @@ pub(crate) fn prepare(
         },
         calling: names::calling(suite),
         sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
-        types: [types::moved(&args)?, types::reduced(&args)?],
+        types: [args.types.moved(), args.types.reduced()],
         groups: args.multi.and_then(Multi::groups),
         ranks,
         benchmarks,

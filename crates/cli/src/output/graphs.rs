@@ -7,6 +7,7 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::{AxisValue, ElementType},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -107,13 +108,20 @@ impl FinishedGraphs {
         Ok(())
     }
 
+    /// Returns the title of a figure: the program, the size, and the data type if there are several.
     fn title(&self, case: &CaseSamples) -> String {
-        match case.row().bytes {
+        let program = self.request.program;
+        let of_type = |case: &CaseSamples| case.row().axes.get(ElementType::AXIS.name).cloned();
+        let size = match case.row().bytes {
             // A barrier moves no data, and OMB prints no size.
-            _ if self.request.program.contains("barrier") => self.request.program.to_owned(),
-            Some(1) => format!("{}, 1 byte", self.request.program),
-            Some(bytes) => format!("{}, {} bytes", self.request.program, Bytes(bytes)),
-            None => self.request.program.to_owned(),
+            None => return program.to_owned(),
+            Some(_) if program.contains("barrier") => return program.to_owned(),
+            Some(1) => "1 byte".to_owned(),
+            Some(bytes) => format!("{} bytes", Bytes(bytes)),
+        };
+        match of_type(case).filter(|_| self.cases.iter().any(|other| of_type(other) != of_type(case))) {
+            Some(element) => format!("{program}, {size} of {element}"),
+            None => format!("{program}, {size}"),
         }
     }
 }

@@ -65,8 +65,9 @@ fn length(part: &Part, from: u32, to: u32) -> usize {
         (_, Blocks::One) => to,
         _ => (from + to) % part.ranks,
     };
-    let range = part.imbalance.range(part.bytes * u64::from(part.ranks), block, part.ranks);
-    if part.flow.vector { (range.end - range.start) as usize } else { part.bytes as usize }
+    let width = part.element.width();
+    let range = part.imbalance.range(part.bytes / width * u64::from(part.ranks), block, part.ranks);
+    if part.flow.vector { ((range.end - range.start) * width) as usize } else { part.bytes as usize }
 }
 
 /// Returns where the blocks that a rank sends or receives are in its buffer.
@@ -168,9 +169,17 @@ fn holds<C: Call>(in_place: bool, topology: Topology) -> usize {
 
 /// As [`holds`], for unequal blocks.
 fn holds_unequal<C: Call>(in_place: bool, topology: Topology) {
+    // What is reduced needs numbers.
+    let elements = if C::FLOW.reduces() {
+        &[ElementType::Uint32][..]
+    } else {
+        &[ElementType::Byte, ElementType::Uint32]
+    };
     for percent in ["0%", "50%", "100%"] {
-        let bytes = (24, percent.parse().unwrap());
-        holds_for::<C>(in_place, topology, (ElementType::Uint32, ReductionOp::Sum), bytes);
+        for element in elements {
+            let bytes = (24, percent.parse().unwrap());
+            holds_for::<C>(in_place, topology, (*element, ReductionOp::Sum), bytes);
+        }
     }
 }
 

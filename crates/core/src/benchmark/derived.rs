@@ -37,20 +37,20 @@ pub fn by_datatype(session: &mut Session<'_>, run: impl Fn(&mut Session<'_>) -> 
 /// The blocks do not exist, or a message is not a whole number of them.
 pub fn typed(slots: Slots, cx: &Context<'_>, case: &Case) -> Result<Slots> {
     let blocks = Blocks::of(case.choice(), cx.settings)?;
-    let divided = match blocks {
-        Some(blocks) => {
-            blocks.count(slots.bytes)?;
-            blocks.divided()
-        }
-        None => slots.bytes,
-    };
-    Ok(Slots { element: reduction::moved(case).of_size(divided), ..slots.of_blocks(blocks) })
+    blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
+    let element = element_in(reduction::message_type(case), slots.bytes, blocks);
+    Ok(Slots { element, ..slots.of_blocks(blocks) })
+}
+
+/// Returns the element type of messages: the chosen one, but for `Widest` the one that divides the message, or its blocks.
+pub fn element_in(chosen: ElementType, bytes: u64, blocks: Option<Blocks>) -> ElementType {
+    chosen.of_size(blocks.map_or(bytes, Blocks::divided))
 }
 
 /// Returns the bytes of which messages of a case are multiples: an element, or a block, which is of whole elements.
 pub fn block_bytes(case: &Case, plan: &Plan) -> u64 {
     let blocks = Blocks::of(case.choice(), &plan.settings).ok().flatten();
-    blocks.map_or(reduction::moved(case).width(), |blocks| blocks.length)
+    blocks.map_or(reduction::message_type(case).width(), |blocks| blocks.length)
 }
 
 /// Returns why the datatype of a case of an operation that moves elements does not exist under a plan, if so.
@@ -58,7 +58,7 @@ pub fn block_bytes(case: &Case, plan: &Plan) -> u64 {
 /// # Errors
 /// The reason and what to choose.
 pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    let element = reduction::moved(case);
+    let element = reduction::message_type(case);
     if case.choice::<Datatype>() == Datatype::Struct && element != ElementType::Byte {
         return Err("--datatype struct: its members have types of their own; leave out --type, or choose --datatype vector or indexed"
             .to_owned());

@@ -8,7 +8,7 @@ use crate::{
 crate::axis! {
     /// Element type of messages: float by default in reductions, widest in accumulates, and byte elsewhere
     pub enum ElementType: "type", Always, default Float {
-        /// MPI_BYTE; in reductions and accumulates with bitwise operations only
+        /// MPI_BYTE; not in arithmetic and logical reductions and accumulates
         Byte = "byte",
         /// MPI_SIGNED_CHAR, in place of OMB's MPI_CHAR, which MPI does not allow in reductions
         Char = "char",
@@ -76,7 +76,7 @@ pub const ACCUMULATED_TYPE: &Axis =
     &Axis { default: ElementType::Widest.name(), named: Named::IfChosen, ..*ElementType::AXIS };
 
 /// The axis `type` of operations that move elements. Rows name a type that is not bytes.
-pub const MOVED_TYPE: &Axis =
+pub const MESSAGE_TYPE: &Axis =
     &Axis { default: ElementType::Byte.name(), named: Named::IfChosen, ..*ElementType::AXIS };
 
 /// The axis `op` of one-sided operations. Rows name an operation that is not the sum.
@@ -246,8 +246,8 @@ pub fn accumulated(case: &Case) -> (ElementType, ReductionOp) {
 }
 
 /// Returns the element type that a case of an operation that moves elements chooses.
-pub fn moved(case: &Case) -> ElementType {
-    ElementType::parse(case.axis(MOVED_TYPE)).unwrap_or(ElementType::Byte)
+pub fn message_type(case: &Case) -> ElementType {
+    ElementType::parse(case.axis(MESSAGE_TYPE)).unwrap_or(ElementType::Byte)
 }
 
 #[cfg(test)]

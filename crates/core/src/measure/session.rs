@@ -167,13 +167,18 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns whether a case has a row: its combination exists, and the user has chosen its size or it is a multiple of the element. Of
-/// several element types, each has the sizes that are multiples of it.
+/// Returns whether a case has a row: its combination exists, and its size is a multiple of the element, or the user has chosen it. A
+/// chosen size that suits another of the selected element types only has no row.
 fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
-    let types = plan.axes.get(ElementType::AXIS.name).map_or(1, Vec::len);
-    let is_chosen = plan.sizes.is_some() && bench.sized && types == 1;
-    let is_whole = || case.bytes.0.is_multiple_of((bench.element)(case, plan));
-    (bench.combines)(case, plan).is_ok() && (is_chosen || is_whole())
+    let is_whole = |case: &Case| case.bytes.0.is_multiple_of((bench.element)(case, plan));
+    let with_type = |element: &&'static str| {
+        let others = case.axes.iter().filter(|(name, _)| *name != ElementType::AXIS.name).copied();
+        Case { axes: others.chain([(ElementType::AXIS.name, *element)]).collect(), ..case.clone() }
+    };
+    let types = plan.axes.get(ElementType::AXIS.name).map_or(&[][..], Vec::as_slice);
+    let suits_another = || types.iter().any(|element| is_whole(&with_type(element)));
+    let is_chosen = plan.sizes.is_some() && bench.sized;
+    (bench.combines)(case, plan).is_ok() && (is_whole(case) || is_chosen && !suits_another())
 }
 
 /// Checks that every value which is selected on the axes of a benchmark has a combination with the others that exists. Where all

@@ -74,8 +74,8 @@ struct Paced<L> {
 
 impl<L: DatagramLink> Paced<L> {
     fn open(cx: &Context<'_>, case: &Case, schedule: Schedule, clock: Clock) -> Result<Paced<L>> {
-        if case.bytes.0 > L::MOST {
-            return Err(Error::unsupported(format!("a datagram carries at most {} bytes", L::MOST)));
+        if case.bytes.0 > L::MAX_BYTES {
+            return Err(Error::unsupported(format!("a datagram carries at most {} bytes", L::MAX_BYTES)));
         }
         let slots = Slots::new(case.bytes.0, BUFFERS);
         cx.afford(2 * slots.total())?;

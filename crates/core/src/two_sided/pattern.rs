@@ -22,8 +22,8 @@ pub use link_test::{Bidirectional, LinkPattern, Semidirectional, Unidirectional}
 ///
 /// The methods of the first group are called in the timed region, the others outside.
 pub trait Link: Sized {
-    /// Maximum size of a message in bytes.
-    const MOST: u64 = u64::MAX;
+    /// Maximum number of elements of a message.
+    const MAX_ELEMENTS: u64 = u64::MAX;
     /// Whether the messages of a window are contiguous in memory.
     const PACKED: bool = false;
     /// Whether the link makes the copies of its slots, for buffers that are not in the cache.
@@ -116,7 +116,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     const METHOD: Method = P::METHOD;
 
     fn supports(case: &Case) -> bool {
-        case.bytes.0 / reduction::moved(case).width() <= L::MOST
+        case.bytes.0 / reduction::message_type(case).width() <= L::MAX_ELEMENTS
     }
 
     fn work(case: &Case) -> Work {

@@ -78,8 +78,8 @@ struct OpenLoop<L> {
 
 impl<L: RequestLink> OpenLoop<L> {
     fn open(cx: &Context<'_>, case: &Case, schedule: Schedule) -> Result<OpenLoop<L>> {
-        if case.bytes.0 > L::MOST {
-            return Err(Error::unsupported(format!("requests have at most {} bytes", L::MOST)));
+        if case.bytes.0 > L::MAX_BYTES {
+            return Err(Error::unsupported(format!("requests have at most {} bytes", L::MAX_BYTES)));
         }
         let slots = Slots::new(case.bytes.0, case.depth);
         cx.afford(2 * slots.total())?;

@@ -49,7 +49,7 @@ impl Vectors {
     fn of(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
         let ends = blocks.iter().map(|block| block.end).max().unwrap_or(0);
         // The largest displacement must fit an int.
-        datatype::count(ends)?;
+        datatype::byte_count(ends)?;
         Ok(Vectors {
             counts: blocks.iter().map(|block| ((block.end - block.start) / width) as c_int).collect(),
             displacements: blocks.iter().map(|block| (block.start / width) as c_int).collect(),
@@ -137,6 +137,10 @@ impl Arguments {
             Some(derived) => derived.elements,
             None => datatype::elements(bytes, part.element)?,
         };
+        // Parts of unequal blocks are whole elements, but the sizes of blocks are those of the user.
+        if derived.is_none() {
+            datatype::elements(part.bytes, part.element)?;
+        }
         // SAFETY: these statics of mpi-sys are never written.
         let (none, op) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_SUM) };
         Ok(Arguments {

@@ -31,7 +31,7 @@ impl Broadcast {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let parts =
-            datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
+            datatype::byte_count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
         let (bytes, buffer) = cx.agree(parts)?;
         team.lend(|handles| handles.describe_messages(cx, slots, &buffer, &buffer));
         Ok(Broadcast { comm, bytes, buffer })

@@ -186,7 +186,7 @@ impl<C: Call> Operation<C> {
         team.lend(|handles| {
             operation.arguments.describe(handles);
             handles.requests = operation.requests.as_mut_ptr();
-            handles.bytes = options.bytes as c_int;
+            handles.bytes = c_int::try_from(options.bytes).unwrap_or(c_int::MAX);
         });
         Ok(operation)
     }

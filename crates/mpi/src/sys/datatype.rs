@@ -20,8 +20,23 @@ pub(crate) fn count(elements: u64) -> Result<c_int> {
 #[inline(never)]
 fn uncountable(elements: u64) -> Error {
     Error::unsupported(format!(
-        "messages or displacements of {elements} elements need large-count calls; this benchmark has less than 2^31 elements: choose a \
-         longer --type, such as double, or smaller --sizes"
+        "messages of {elements} elements need large-count calls; this benchmark has less than 2^31 elements: choose a longer --type, \
+         such as double, or smaller --sizes"
+    ))
+}
+
+/// Converts a length of bytes to the `int` of MPI-3 calls. It is inlined because timed loops call it.
+#[inline(always)]
+pub(crate) fn byte_count(bytes: u64) -> Result<c_int> {
+    c_int::try_from(bytes).map_err(|_| too_long(bytes))
+}
+
+#[cold]
+#[inline(never)]
+fn too_long(bytes: u64) -> Error {
+    Error::unsupported(format!(
+        "messages, or buffers of calls with displacements, of {bytes} bytes need large-count calls; this benchmark has less than 2 GiB: \
+         choose smaller --sizes"
     ))
 }
 

@@ -48,14 +48,14 @@ impl mesh::Mesh for Mesh {
 
     #[inline(always)]
     fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
-        let (from, count) = (start(bytes), datatype::count(bytes.len() as u64)?);
+        let (from, count) = (start(bytes), datatype::byte_count(bytes.len() as u64)?);
         // SAFETY: the communicator is valid, and the slice has `count` bytes, or is empty and its address null.
         check("MPI_Send", unsafe { ffi::MPI_Send(from, count, BYTE, to.0 as c_int, TAG, self.comm) })
     }
 
     #[inline(always)]
     fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()> {
-        let (into, count) = (start(bytes).cast_mut(), datatype::count(bytes.len() as u64)?);
+        let (into, count) = (start(bytes).cast_mut(), datatype::byte_count(bytes.len() as u64)?);
         // SAFETY: the communicator is valid. The slice is exclusively borrowed and has `count` bytes, or is empty and its
         // address null.
         check("MPI_Recv", unsafe {

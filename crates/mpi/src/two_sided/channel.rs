@@ -73,7 +73,7 @@ impl<C: Counting> Channel<C> {
 }
 
 impl<C: Counting> Link for Channel<C> {
-    const MOST: u64 = C::MOST;
+    const MAX_ELEMENTS: u64 = C::MAX_ELEMENTS;
     const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {

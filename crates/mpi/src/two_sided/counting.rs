@@ -19,13 +19,13 @@ pub trait Counting: 'static {
     /// The type of count arguments.
     type Count: Copy + std::fmt::Debug;
     /// Maximum number of elements of a message.
-    const MOST: u64;
+    const MAX_ELEMENTS: u64;
 
-    /// Converts a number of bytes.
+    /// Converts a number of elements.
     ///
     /// # Errors
     /// The number does not fit.
-    fn count(bytes: u64) -> Result<Self::Count>;
+    fn count(elements: u64) -> Result<Self::Count>;
     /// Converts a count to `int`, or to the largest `int` if it does not fit, for loops that do not repeat such messages.
     fn as_int(count: Self::Count) -> c_int;
     /// `MPI_Send`.
@@ -100,10 +100,10 @@ macro_rules! counting {
     ($way:ty, $count:ty, $most:expr, $send:ident, $receive:ident, $start_send:ident, $start_receive:ident) => {
         impl Counting for $way {
             type Count = $count;
-            const MOST: u64 = $most;
+            const MAX_ELEMENTS: u64 = $most;
 
-            fn count(bytes: u64) -> Result<$count> {
-                <$count>::try_from(bytes).map_err(|_| too_long(bytes))
+            fn count(elements: u64) -> Result<$count> {
+                <$count>::try_from(elements).map_err(|_| too_long(elements))
             }
 
             fn as_int(count: $count) -> c_int {
@@ -187,6 +187,6 @@ mod tests {
     fn counts_above_int_max_need_large_counts() {
         assert_eq!(Int::count(INT_MAX).unwrap(), c_int::MAX);
         assert!(Int::count(INT_MAX + 1).is_err());
-        assert!(Large::count(Large::MOST).is_ok() && Large::MOST >= INT_MAX);
+        assert!(Large::count(Large::MAX_ELEMENTS).is_ok() && Large::MAX_ELEMENTS >= INT_MAX);
     }
 }

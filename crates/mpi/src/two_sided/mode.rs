@@ -18,10 +18,7 @@ use super::{
 };
 use crate::{
     Buffer,
-    sys::{
-        derived::MessageType,
-        error::{self, check},
-    },
+    sys::error::{self, check},
 };
 
 ombx_core::axis! {
@@ -123,13 +120,13 @@ impl<M: Mode> ModeChannel<M> {
 }
 
 impl<M: Mode> Link for ModeChannel<M> {
-    const MOST: u64 = Int::MOST;
+    const MAX_ELEMENTS: u64 = Int::MAX_ELEMENTS;
     const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
-        cx.agree(MessageType::of(slots).map(drop))?;
+        let channel = Channel::open(cx, slots)?;
         let attached = if M::BUFFERED { Some(AttachedBuffer::open(cx, slots)?) } else { None };
-        Ok(ModeChannel { _attached: attached, channel: Channel::open(cx, slots)?, mode: PhantomData })
+        Ok(ModeChannel { _attached: attached, channel, mode: PhantomData })
     }
 
     #[inline(always)]

@@ -39,7 +39,7 @@ impl ReadyChannel {
 }
 
 impl Link for ReadyChannel {
-    const MOST: u64 = ModeChannel::<Ready>::MOST;
+    const MAX_ELEMENTS: u64 = ModeChannel::<Ready>::MAX_ELEMENTS;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ReadyChannel> {
         Ok(ReadyChannel { mode: ModeChannel::open(cx, slots)?, role: cx.role })

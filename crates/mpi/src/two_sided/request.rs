@@ -49,7 +49,7 @@ impl RequestChannel {
 }
 
 impl RequestLink for RequestChannel {
-    const MOST: u64 = Int::MOST;
+    const MAX_BYTES: u64 = Int::MAX_ELEMENTS;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &MpiTeam = cx.fabric()?;

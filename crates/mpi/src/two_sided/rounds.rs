@@ -72,7 +72,7 @@ impl RoundsChannel {
         let total = slots.total() * SIDES as u64;
         cx.afford(2 * slots.copies.total(total))?;
         let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.in_copies(total));
-        let parts = datatype::count(slots.bytes).and_then(|bytes| Ok((bytes, buffer()?, buffer()?)));
+        let parts = datatype::byte_count(slots.bytes).and_then(|bytes| Ok((bytes, buffer()?, buffer()?)));
         let (bytes, outgoing, incoming) = cx.agree(parts)?;
         let number = |rank: Option<Rank>| rank.map_or(-1, |rank| rank.0 as c_int);
         let (mut all, mut starts) = (Vec::new(), Box::new([0; RoundsChannel::ROUNDS + 1]));

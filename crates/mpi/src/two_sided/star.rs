@@ -82,7 +82,7 @@ impl Link for StarChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
-        let parts = datatype::count(slots.bytes).and_then(|bytes| {
+        let parts = datatype::byte_count(slots.bytes).and_then(|bytes| {
             let total = slots.total() * partners.len() as u64;
             Ok((bytes, Buffer::reserved(total)?, Buffer::reserved(total)?))
         });

@@ -51,7 +51,7 @@ impl SharedLink for SharedChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let parts = library::thread_multiple().and_then(|()| {
-            let bytes = datatype::count(slots.bytes)?;
+            let bytes = datatype::byte_count(slots.bytes)?;
             Ok((bytes, Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?))
         });
         let (bytes, outgoing, incoming) = cx.agree(parts)?;

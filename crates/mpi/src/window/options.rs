@@ -47,7 +47,7 @@ pub struct WindowOptions {
 
 impl WindowOptions {
     /// Returns the options of a window for puts and gets, which has one local buffer.
-    pub const fn moving(kind: WindowKind, slots: Slots, hints: Hints) -> WindowOptions {
+    pub const fn for_puts_and_gets(kind: WindowKind, slots: Slots, hints: Hints) -> WindowOptions {
         WindowOptions { kind, slots, local_slots: slots.count, locals: 1, hints, op: ReductionOp::Sum }
     }
 }

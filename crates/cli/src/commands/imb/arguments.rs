@@ -1,6 +1,7 @@
 //! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
 
 pub(super) mod threads;
+pub(super) mod types;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,7 +14,7 @@ use ombx_core::{
 
 use ombx_results::render::ImbGroups;
 
-use self::threads::ThreadArgs;
+use self::{threads::ThreadArgs, types::TypeArgs};
 use super::iterations::{IterationPolicy, Iterations};
 use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
 
@@ -86,6 +87,8 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "FILE", help_heading = "As IMB")]
     pub(crate) input: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) types: TypeArgs,
+    #[command(flatten)]
     pub(crate) threads: ThreadArgs,
     #[command(flatten)]
     pub(crate) other: OtherArgs,
@@ -112,12 +115,6 @@ pub(crate) struct ImbArgs {
 pub(crate) struct OtherArgs {
     #[arg(long, hide = true)]
     pub(crate) thread_level: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) data_type: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) red_data_type: Option<String>,
-    #[arg(long, hide = true)]
-    pub(crate) contig_type: Option<String>,
     #[arg(long, hide = true, value_enum)]
     pub(crate) sync: Option<Switch>,
     #[arg(long, hide = true, value_enum)]

@@ -62,7 +62,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
     ];
     match why.iter().find(|(given, _)| *given) {
         Some((_, why)) => Err(Error::usage(*why)),
-        None => types::distance(args, 1).map(drop),
+        None => Ok(()),
     }
 }
 
@@ -100,9 +100,6 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
             "-sync and -imb_barrier have no effect: each sample of a collective starts after a barrier"
                 .to_owned(),
         );
-    }
-    if other.contig_type.as_ref().is_some_and(|given| !given.eq_ignore_ascii_case("base")) {
-        notes.push("-contig_type: messages of reductions and accumulates, and of benchmarks without derived datatypes, are contiguous".to_owned());
     }
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());
@@ -191,7 +188,7 @@ pub(super) fn parts(
     let iter = args.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
-    let element = types::of(args, bench)?;
+    let element = types::element(&args.types, bench);
     let own = match bench.one_element {
         true => vec![Bytes(element.width())],
         false => parse_sizes(bench.sizes)?,
@@ -215,8 +212,8 @@ pub(super) fn parts(
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,
         cache_bytes: args.off_cache.and_then(OffCache::bytes),
-        axes: axes(args, bench, table, element)?,
-        settings: settings(args, bench)?,
+        axes: axes(args, bench, table, element),
+        settings: settings(args, bench),
         ..Plan::default()
     };
     // IMB-P2P has no limit of time.
@@ -266,11 +263,11 @@ fn whole(sizes: &[Bytes], table: &ImbBenchmark, processes: Option<u32>) -> Vec<B
 }
 
 /// Returns the settings of a benchmark: the directory of its files, and the blocks of its datatype.
-fn settings(args: &ImbArgs, bench: &Benchmark) -> Result<BTreeMap<String, String>> {
+fn settings(args: &ImbArgs, bench: &Benchmark) -> BTreeMap<String, String> {
     let directory = args.directory.as_deref().unwrap_or(Path::new(".")).display().to_string();
     let known = bench.settings.iter().filter(|setting| setting.name == DIRECTORY);
     let directories = known.map(|setting| (setting.name.to_owned(), directory.clone()));
-    Ok(types::blocks(args, bench)?.into_iter().chain(directories).collect())
+    types::blocks(&args.types, bench).into_iter().chain(directories).collect()
 }
 
 /// Returns how many of these repetitions share a flush: the largest divisor above half a window, or else a whole window.
@@ -291,10 +288,10 @@ fn axes(
     bench: &Benchmark,
     table: &ImbBenchmark,
     element: ElementType,
-) -> Result<BTreeMap<String, Vec<&'static str>>> {
+) -> BTreeMap<String, Vec<&'static str>> {
     let of_table = |axis: &&&'static Axis| table.axes.iter().any(|(name, _)| *name == axis.name);
     let is_cold = args.off_cache.is_some_and(|cache| cache != OffCache::No);
-    let is_derived = types::has_derived(bench) && types::distance(args, element.width())?.is_some();
+    let is_derived = types::distance(&args.types, bench).is_some();
     let chosen = |axis: &&'static Axis| match axis.name {
         "sync" if axis.values.contains(&"flush") => Some((axis.name.to_owned(), vec!["flush"])),
         name if name == Cache::AXIS.name => is_cold.then(|| (name.to_owned(), vec![Cache::Cold.name()])),
@@ -304,7 +301,7 @@ fn axes(
         }
         _ => None,
     };
-    Ok(bench.axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect())
+    bench.axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect()
 }
 
 /// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.

@@ -54,8 +54,8 @@ pub(crate) struct OsuArgs {
     /// Print also minimum, maximum and iterations of collectives
     #[arg(short, long, help_heading = "As OMB")]
     pub(crate) full: bool,
-    /// Data type: mpi_char; in reductions also mpi_int and mpi_float [default: mpi_char]
-    #[arg(short = 'T', long = "type", value_name = "TYPE", help_heading = "As OMB")]
+    /// Data types: mpi_char, mpi_int, mpi_float, several of them, or all [default: mpi_char]
+    #[arg(short = 'T', long = "type", value_name = "TYPE,TYPE", help_heading = "As OMB")]
     pub(crate) datatype: Option<String>,
     /// Synchronization in one-sided tests
     #[arg(short, long, value_name = "SYNC", help_heading = "As OMB")]

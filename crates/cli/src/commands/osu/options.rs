@@ -1,6 +1,6 @@
 //! The plan and the columns that OMB's options give for a program. Options without an equivalent are rejected with a reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads},
@@ -150,7 +150,8 @@ fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
         list => list.split(',').map(find).collect(),
     };
     let mut chosen: Vec<ElementType> = chosen?.into_iter().flatten().collect();
-    chosen.dedup();
+    let mut known_types = BTreeSet::new();
+    chosen.retain(|element| known_types.insert(element.name()));
     if args.ddt.is_some() && chosen.iter().any(|element| element.width() > 1) {
         return Err(Error::usage("-D and -T: blocks of -D are of bytes; give -T mpi_char, or leave out -D"));
     }

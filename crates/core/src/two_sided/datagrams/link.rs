@@ -21,7 +21,7 @@ pub struct Arrival {
 /// Datagram `number` of a round has the message slot `number` modulo the number of slots.
 pub trait DatagramLink: Sized {
     /// Maximum size of a message in bytes.
-    const MOST: u64 = u64::MAX;
+    const MAX_BYTES: u64 = u64::MAX;
 
     /// Sends a datagram with its number and the time of sending.
     fn send(&mut self, number: u64, sent_ns: u64) -> Result<()>;

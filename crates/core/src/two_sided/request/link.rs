@@ -14,7 +14,7 @@ pub const REPLY_BYTES: usize = 8;
 /// flight.
 pub trait RequestLink: Sized {
     /// Maximum size of a request in bytes.
-    const MOST: u64 = u64::MAX;
+    const MAX_BYTES: u64 = u64::MAX;
 
     /// Opens the endpoint of this rank. Collective, untimed.
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
