@@ -36,8 +36,9 @@ fn verified(words: &str) -> Vec<Measurement> {
     rows
 }
 
-/// Sum, prod and replace of 13 types, min and max of 11, six operations of 9 types of integers.
-const COMBINATIONS: usize = 3 * 13 + 2 * 11 + 6 * 9;
+/// Sum and prod of 13 types, replace of these and of bytes, min and max of 11, three logical operations of 9 types of integers, and three
+/// bitwise ones of these and of bytes.
+const COMBINATIONS: usize = 2 * 13 + 14 + 2 * 11 + 3 * 9 + 3 * 10;
 
 #[test]
 fn every_type_and_operation_is_verified() {
@@ -46,9 +47,9 @@ fn every_type_and_operation_is_verified() {
     assert_eq!(rows.len(), 2 * COMBINATIONS);
     // no_op needs an operation that fetches.
     let rows = verified(&format!("rma.get_acc_latency {every} {sync} --sizes 4112"));
-    assert_eq!(rows.len(), 2 * (COMBINATIONS + 13));
+    assert_eq!(rows.len(), 2 * (COMBINATIONS + 14));
     let rows = verified(&format!("rma.fop_latency {every} {sync}"));
-    assert_eq!(rows.len(), 2 * (COMBINATIONS + 13));
+    assert_eq!(rows.len(), 2 * (COMBINATIONS + 14));
     for row in &rows {
         let expected = match row.axes.get("type").map_or("widest", String::as_str) {
             "char" | "uint8" => 1,
@@ -66,7 +67,7 @@ fn every_type_and_operation_is_verified() {
     assert_eq!(rows.len(), 2 * 9);
 }
 
-/// Sum, prod and the operation of ombx of 13 types, and the others.
+/// The operation of ombx, in place of replace, and the others.
 #[test]
 fn local_reductions_are_verified() {
     let rows = verified("collective.reduce_local --type all --op all --sizes 4112");

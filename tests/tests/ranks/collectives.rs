@@ -131,8 +131,9 @@ fn reductions_of_every_type_and_operation_are_verified() {
         .map(|name| format!("collective.{name}"));
     let options = "--type all --op all --sizes 4112 --iterations 2 --warmup 1";
     let (done, run) = run(&benches, options, if mpi::is_open_mpi() { 3 } else { 2 });
-    // Sum, prod and user of 13 types, min and max of 11, six operations of 9 types of integers.
-    assert_eq!(run.rows.len(), benches.len() * (3 * 13 + 2 * 11 + 6 * 9), "{done}");
+    // Sum and prod of 13 types, user of these and of bytes, min and max of 11, three logical operations of 9 types of integers, and three bitwise
+    // ones of these and of bytes.
+    assert_eq!(run.rows.len(), benches.len() * (2 * 13 + 14 + 2 * 11 + 3 * 9 + 3 * 10), "{done}");
 }
 
 #[test]
