@@ -2,8 +2,9 @@
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work,
+        Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work, derived,
         payload::{Check, Fill, Slots},
+        reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
     unit::Rank,
@@ -80,7 +81,7 @@ impl Kernel for Incast {
                 case.depth
             ))
         });
-        let slots = Slots::new(case.bytes.0, cx.agree(count)?);
+        let slots = derived::typed(Slots::new(case.bytes.0, cx.agree(count)?), cx, case)?;
         let options = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
         let (rank, role) = (cx.rank(), cx.role);
         let target = if role == Role::Active { cx.peer } else { rank };
@@ -139,5 +140,5 @@ impl Kernel for Incast {
 ombx_core::inventory::submit! {
     Benchmark::of::<Incast>("rma.put_incast", "windows of puts from all other nodes into the memory of the first")
         .iterates(&["MPI_Put", "MPI_Win_flush"], "P W S / t; t from the first origin's start to the last origin's end")
-        .streaming().layout(Layout::Fan(FanDirection::In))
+        .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).axes(&[MESSAGE_TYPE])
 }

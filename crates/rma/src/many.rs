@@ -4,8 +4,9 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work, derived,
         payload::{Check, Fill, Slots},
+        reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
     measure::session::Session,
@@ -172,7 +173,8 @@ impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> 
                 case.depth
             ))
         });
-        let (arriving, message) = (cx.agree(arriving)?, Slots::new(case.bytes.0, case.depth));
+        let message = derived::typed(Slots::new(case.bytes.0, case.depth), cx, case)?;
+        let arriving = cx.agree(arriving)?;
         let (exposed, local_slots) = if A::PUTS { (arriving, case.depth) } else { (case.depth, arriving) };
         let slots = Slots { count: exposed, ..message };
         let options = WindowOptions {
@@ -257,7 +259,8 @@ const fn entry<A: Access, const STREAM: bool>(
     Benchmark::custom(name, about, metric, <Many<A, Remote, STREAM> as Kernel>::METHOD, run::<A, STREAM>)
         .iterates(A::CALLS, formula)
         .layout(Layout::Everyone { least: 2 })
-        .axes(&[Shape::AXIS, Completion::AXIS, Pacing::AXIS, SyncHosts::AXIS])
+        .made_of(derived::block_bytes, derived::check)
+        .axes(&[Shape::AXIS, Completion::AXIS, MESSAGE_TYPE, Pacing::AXIS, SyncHosts::AXIS])
 }
 
 /// Figure of one access to each target.

@@ -5,7 +5,9 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Busy, Case, Compute, Context, Kernel, Layout, Method, Metric, Role, Work,
+        derived,
         payload::{Check, Fill},
+        reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
     measure::{
@@ -159,5 +161,6 @@ ombx_core::inventory::submit! {
         "t of the slowest rank; overlap_percent = max(0, 100 - 100 (t - compute) / pure)",
     )
     .layout(Layout::Everyone { least: 2 })
-    .axes(&[Pacing::AXIS, SyncHosts::AXIS, WindowKind::AXIS])
+    .made_of(derived::block_bytes, derived::check)
+    .axes(&[Pacing::AXIS, SyncHosts::AXIS, WindowKind::AXIS, MESSAGE_TYPE])
 }

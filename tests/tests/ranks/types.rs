@@ -13,7 +13,10 @@ fn messages_of_every_type_arrive() {
     for (benches, of_type) in [
         ("p2p.latency p2p.bw p2p.latency_persistent p2p.bw_persistent p2p.sendrecv p2p.halo", 6),
         ("p2p.latency --send synchronous,buffered,ready", 3),
-        ("rma.put_latency rma.get_bw rma.rput_latency", 3),
+        (
+            "rma.put_latency rma.get_bw rma.rput_latency rma.put_many_latency rma.get_many_bw rma.put_incast rma.put_passive",
+            7,
+        ),
         (
             "collective.bcast collective.alltoall collective.gatherv collective.ialltoallw collective.neighbor_allgather",
             5,

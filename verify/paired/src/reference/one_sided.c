@@ -77,9 +77,9 @@ BOTH_WAYS(get, MANY(get))
 /* Accesses to several ranks after a barrier, completed by one flush. The data of a rank are the same for all. */
 #define BLOCK_OF(W) (k * s.depth + (W))
 #define PUT_FAR(W) \
-    CHECK(MPI_Put(AT(out, W), s.partners[k], (MPI_Aint)(BLOCK_OF(W) * s.stride), s.bytes, MPI_BYTE, s.win))
+    CHECK(MPI_Put(AT(out, W), s.partners[k], (MPI_Aint)(BLOCK_OF(W) * s.stride), s.elements, s.kind, s.win))
 #define GET_FAR(W) \
-    CHECK(MPI_Get(AT(out, BLOCK_OF(W)), s.partners[k], (MPI_Aint)((W) * s.stride), s.bytes, MPI_BYTE, s.win))
+    CHECK(MPI_Get(AT(out, BLOCK_OF(W)), s.partners[k], (MPI_Aint)((W) * s.stride), s.elements, s.kind, s.win))
 #define TO_ALL(NAME, ACCESS, FLUSH)           \
     AFTER(CHECK(MPI_Barrier(s.team)), NAME, , \
           for (int k = 0; k < s.partner_count; k++) MANY(ACCESS); CHECK(FLUSH(s.win)))
