@@ -8,6 +8,7 @@
  *   delay           makes each MPI_Send 200 us longer
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
+ *   level           writes the thread support that a process asks for to standard error
  *   none            changes nothing
  * verify/faults/src/interpose.c flips bits in all other calls. */
 #include <mpi.h>
@@ -137,5 +138,6 @@ int MPI_Init(int *argc, char ***argv) {
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     refuse_init();
+    if (spoils("level")) fprintf(stderr, "thread support: %s\n", required == MPI_THREAD_MULTIPLE ? "multiple" : "less");
     return PMPI_Init_thread(argc, argv, required, provided);
 }

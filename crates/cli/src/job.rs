@@ -105,7 +105,19 @@ impl Work {
     /// Returns the level of thread support that the work needs from MPI.
     #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
-        selection::threading(&self.choices())
+        match self.wants_threads() {
+            true => Threading::Multiple,
+            false => selection::threading(&self.choices()),
+        }
+    }
+
+    /// Returns whether the user asks for full thread support, even if no benchmark needs it.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn wants_threads(&self) -> bool {
+        match self {
+            Work::Benchmarks(parts) => parts.iter().any(|part| part.plan.threading == Threading::Multiple),
+            Work::Links(_, plan) => plan.threading == Threading::Multiple,
+        }
     }
 
     /// Returns how the work initialises MPI. [`selection::check_ranks`] has found that all parts do it in the same way.

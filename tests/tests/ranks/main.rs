@@ -14,6 +14,7 @@ mod graphs;
 mod groups;
 mod imb;
 mod imb_files;
+mod imb_threads;
 mod imbalance;
 mod killed;
 mod launches;

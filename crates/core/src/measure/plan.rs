@@ -14,7 +14,7 @@ pub use self::{
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
-    benchmark::{Groups, Initialization, RankMatrix, Root, Setting, Threads},
+    benchmark::{Groups, Initialization, RankMatrix, Root, Setting, Threading, Threads},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -38,6 +38,8 @@ pub struct Plan {
     pub under: Vec<Under>,
     /// How benchmarks over MPI initialise it.
     pub init: Initialization,
+    /// Thread support that MPI is asked for, if no benchmark needs more.
+    pub threading: Threading,
     /// Matrix by which all ranks of the run are numbered anew; the numbers of the launcher if `None`.
     pub numbering: Option<RankMatrix>,
     /// Root of collective operations that have one.
@@ -169,6 +171,7 @@ impl Default for Plan {
             threads: None,
             under: Vec::new(),
             init: Initialization::default(),
+            threading: Threading::Single,
             numbering: None,
             root: Root::default(),
             groups: Groups::ONE,

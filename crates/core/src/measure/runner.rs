@@ -302,6 +302,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if choices.iter().any(|c| c.bench.medium == Medium::Mpi) {
         set(Initialization::NAME, plan.init.name().into());
     }
+    if plan.threading == Threading::Multiple {
+        set("thread_level", "multiple".to_owned());
+    }
     if let Some(matrix) = plan.numbering {
         set(RankMatrix::NAME, matrix.to_string());
     }

@@ -111,7 +111,10 @@ pub(crate) fn neighbour_call_works(call: &str, sources: usize, destinations: usi
 }
 
 /// Refuses a library that does not let several threads call it concurrently.
-pub(crate) fn thread_multiple() -> Result<()> {
+///
+/// # Errors
+/// The level of thread support that the library or the session grants.
+pub fn thread_multiple() -> Result<()> {
     if session::is_open() {
         return match session::is_multiple() {
             true => Ok(()),

@@ -32,6 +32,7 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("imb IMB-MPI1 Bcast Reduce_local -multi 1", "-exclude Reduce_local"),
     ("imb IMB-NBC Ibcast -multi 1", "Ibcast_pure"),
     ("imb IMB-MPI1 Bcast -multi 2", "2"),
+    ("imb IMB-MPI1 -thread_level serialized", "funneled or multiple"),
     ("imb IMB-MPI1 -map 2", "give PxQ"),
     ("imb IMB-MPI1 -map 0x2", "give PxQ"),
     ("imb IMB-MPI1 -map 2x2", "-map: a matrix of 2x2 has 4 ranks, but there are 2"),

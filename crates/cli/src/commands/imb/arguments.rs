@@ -71,6 +71,9 @@ pub(crate) struct ImbArgs {
     /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
     #[arg(long, value_name = "PxQ", help_heading = "As IMB")]
     pub(crate) map: Option<RankMatrix>,
+    /// Thread support with which MPI starts: single, funneled or multiple, and of IMB-MT also serialized [default: single]
+    #[arg(long, value_name = "LEVEL", help_heading = "As IMB")]
+    pub(crate) thread_level: Option<String>,
     /// Tables of benchmarks that have both modes [default: multi]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
     pub(crate) aggregate_mode: Option<AggregateMode>,
@@ -113,8 +116,6 @@ pub(crate) struct ImbArgs {
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct OtherArgs {
-    #[arg(long, hide = true)]
-    pub(crate) thread_level: Option<String>,
     #[arg(long, hide = true, value_enum)]
     pub(crate) sync: Option<Switch>,
     #[arg(long, hide = true, value_enum)]

@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, Pairs, Root, cold::Cache,
+        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, Pairs, Root, Threading, cold::Cache,
         payload::Datatype,
     },
     error::{Error, Result},
@@ -42,7 +42,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
     let not = |given: &Option<String>, usual: &[&str]| {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
-    let threads = "-thread_level: these benchmarks start MPI with MPI_THREAD_SINGLE";
+    let threads = "-thread_level: ombx starts MPI with funneled or multiple: give one of them, or single";
     let why = [
         (
             args.off_cache.is_some_and(|cache| cache != OffCache::No)
@@ -53,7 +53,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
             args.directory.is_some() && suite.name != "IMB-IO",
             "--directory is for files, which IMB-IO has: leave it out",
         ),
-        (not(&other.thread_level, &["single"]), threads),
+        (not(&args.thread_level, &["single", "funneled", "multiple"]), threads),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
         (
             [other.msgwr, other.msgrd].into_iter().flatten().any(Switch::is_on),
@@ -208,6 +208,10 @@ pub(super) fn parts(
     let shifts = bench.rooted && args.root_shift.is_some_and(Switch::is_on);
     let plan = Plan {
         depth: args.window_size.unwrap_or(WINDOW),
+        threading: match &args.thread_level {
+            Some(level) if level.eq_ignore_ascii_case("multiple") => Threading::Multiple,
+            _ => Threading::Single,
+        },
         numbering: args.map,
         root: if shifts { Root::Rotating } else { Root::default() },
         memory_limit: args.mem,

@@ -114,7 +114,7 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
 }
 
 fn level(args: &ImbArgs) -> Result<Level> {
-    match args.other.thread_level.as_deref().unwrap_or("single") {
+    match args.thread_level.as_deref().unwrap_or("single") {
         "multiple" => Ok(Level::Multiple),
         "single" | "funneled" | "serialized" => Ok(Level::OneThread),
         other => Err(Error::usage(format!(

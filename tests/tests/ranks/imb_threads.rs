@@ -1,0 +1,17 @@
+//! Tests of the thread support with which `ombx imb` starts MPI.
+
+use ombx_tests::{Job, interpose};
+
+/// -thread_level multiple asks MPI for it, also where no benchmark has threads.
+#[test]
+fn mpi_starts_with_the_level() {
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    for (option, level) in
+        [("", "less"), ("-thread_level funneled", "less"), ("-thread_level multiple", "multiple")]
+    {
+        let words = format!("imb IMB-MPI1 PingPong {option} -iter 4 -msglog 2:3");
+        let done = Job::ombx(&words).args(interpose::arguments(library, "level")).run().expect(0);
+        let asked = done.stderr.lines().filter_map(|line| line.trim().strip_prefix("thread support: "));
+        assert_eq!(asked.collect::<Vec<_>>(), [level; 2], "{done}");
+    }
+}
