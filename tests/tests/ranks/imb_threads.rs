@@ -1,6 +1,6 @@
 //! Tests of the thread support with which `ombx imb` starts MPI.
 
-use ombx_tests::{Job, interpose};
+use ombx_tests::{Job, interpose, mpi};
 
 /// -thread_level multiple asks MPI for it, also where no benchmark has threads.
 #[test]
@@ -10,7 +10,8 @@ fn mpi_starts_with_the_level() {
         [("", "less"), ("-thread_level funneled", "less"), ("-thread_level multiple", "multiple")]
     {
         let words = format!("imb IMB-MPI1 PingPong {option} -iter 4 -msglog 2:3");
-        let done = Job::ombx(&words).args(interpose::arguments(library, "level")).run().expect(0);
+        let job = Job::on_ranks(2, mpi::ombx()).args(words.split_whitespace());
+        let done = job.env("LD_PRELOAD", library).env("OMBX_INTERPOSE", "level").run().expect(0);
         let asked = done.stderr.lines().filter_map(|line| line.trim().strip_prefix("thread support: "));
         assert_eq!(asked.collect::<Vec<_>>(), [level; 2], "{done}");
     }
