@@ -71,9 +71,9 @@ pub(crate) struct ImbArgs {
     /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
     #[arg(long, value_name = "PxQ", help_heading = "As IMB")]
     pub(crate) map: Option<RankMatrix>,
-    /// Thread support with which MPI starts: single, funneled or multiple, and of IMB-MT also serialized [default: single]
-    #[arg(long, value_name = "LEVEL", help_heading = "As IMB")]
-    pub(crate) thread_level: Option<String>,
+    /// Thread support with which MPI starts: multiple, or for one thread single, funneled, serialized or nompinit [default: single]
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true, help_heading = "As IMB")]
+    pub(crate) thread_level: Option<ThreadLevel>,
     /// Tables of benchmarks that have both modes [default: multi]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
     pub(crate) aggregate_mode: Option<AggregateMode>,
@@ -111,6 +111,21 @@ pub(crate) struct ImbArgs {
     pub(crate) install_links: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
+}
+
+/// IMB's `-thread_level`. Only `multiple` has several threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThreadLevel {
+    /// MPI_THREAD_SINGLE
+    Single,
+    /// MPI_THREAD_FUNNELED
+    Funneled,
+    /// MPI_THREAD_SERIALIZED
+    Serialized,
+    /// MPI_THREAD_MULTIPLE
+    Multiple,
+    /// MPI_Init instead of MPI_Init_thread
+    Nompinit,
 }
 
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.

@@ -21,7 +21,7 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
 
 use super::{
-    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
+    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch, ThreadLevel},
     iterations::IterationPolicy,
     suites::{Entry, Suite},
     types,
@@ -42,7 +42,6 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
     let not = |given: &Option<String>, usual: &[&str]| {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
-    let threads = "-thread_level: ombx starts MPI with funneled or multiple: give one of them, or single";
     let why = [
         (
             args.off_cache.is_some_and(|cache| cache != OffCache::No)
@@ -53,7 +52,6 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
             args.directory.is_some() && suite.name != "IMB-IO",
             "--directory is for files, which IMB-IO has: leave it out",
         ),
-        (not(&args.thread_level, &["single", "funneled", "multiple"]), threads),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
         (
             [other.msgwr, other.msgrd].into_iter().flatten().any(Switch::is_on),
@@ -101,10 +99,17 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
                 .to_owned(),
         );
     }
+    notes.extend(thread_level(args));
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());
     }
     notes
+}
+
+/// Returns how MPI starts, if not as the option says.
+fn thread_level(args: &ImbArgs) -> Option<String> {
+    let (ThreadLevel::Serialized | ThreadLevel::Nompinit) = args.thread_level? else { return None };
+    Some("MPI starts with MPI_THREAD_FUNNELED, because one thread calls it".to_owned())
 }
 
 /// Returns the message sizes.
@@ -208,8 +213,8 @@ pub(super) fn parts(
     let shifts = bench.rooted && args.root_shift.is_some_and(Switch::is_on);
     let plan = Plan {
         depth: args.window_size.unwrap_or(WINDOW),
-        threading: match &args.thread_level {
-            Some(level) if level.eq_ignore_ascii_case("multiple") => Threading::Multiple,
+        threading: match args.thread_level {
+            Some(ThreadLevel::Multiple) => Threading::Multiple,
             _ => Threading::Single,
         },
         numbering: args.map,

@@ -15,7 +15,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
     arguments::{
-        ImbArgs,
+        ImbArgs, ThreadLevel,
         threads::{Barrier, Datatype, ThreadArgs},
     },
     plan::{WINDOW, usable},
@@ -32,13 +32,6 @@ const WARM_UP: u64 = 100;
 /// Minimum number of samples of a row, and maximum number of iterations of a sample.
 const SAMPLES: u64 = 10;
 const MOST_OF_SAMPLE: u64 = 10_000;
-
-/// Level of thread support, of which `multiple` alone has several threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Multiple,
-    OneThread,
-}
 
 /// Rejects options of IMB-MT for another program.
 pub(super) fn reject_elsewhere(args: &ImbArgs) -> Result<()> {
@@ -80,7 +73,6 @@ pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
             "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations -repeat and -warmup"
         )));
     }
-    level(args)?;
     far(args, ranks)?;
     match args.threads.malloc_align.filter(|align| !PAGE.is_multiple_of(*align)) {
         Some(align) => Err(Error::usage(format!(
@@ -106,28 +98,17 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
     if check.is_some() {
         notes.push("-check has no effect: every run verifies its data".to_owned());
     }
-    let is_one = level(args).is_ok_and(|level| level == Level::OneThread);
-    if is_one && env::var_os(THREADS).is_some_and(|number| number != "1") {
+    if args.thread_level != Some(ThreadLevel::Multiple) && env::var_os(THREADS).is_some_and(|number| number != "1") {
         notes.push(format!("one thread per process: add -thread_level multiple to have {THREADS} threads"));
     }
     notes
 }
 
-fn level(args: &ImbArgs) -> Result<Level> {
-    match args.thread_level.as_deref().unwrap_or("single") {
-        "multiple" => Ok(Level::Multiple),
-        "single" | "funneled" | "serialized" => Ok(Level::OneThread),
-        other => Err(Error::usage(format!(
-            "-thread_level {other}: give single, funneled, serialized or multiple; ombx initialises MPI itself"
-        ))),
-    }
-}
-
 /// Returns the threads of each process. Only `-thread_level multiple` has several, as many as the variable says.
 fn threads(args: &ImbArgs) -> Result<Threads> {
-    match (level(args)?, env::var(THREADS)) {
-        (Level::OneThread, _) | (Level::Multiple, Err(_)) => Ok(Threads::Each(1)),
-        (Level::Multiple, Ok(text)) => of_variable(&text),
+    match (args.thread_level, env::var(THREADS)) {
+        (Some(ThreadLevel::Multiple), Ok(text)) => of_variable(&text),
+        _ => Ok(Threads::Each(1)),
     }
 }
 
