@@ -52,6 +52,7 @@ pub mod baseline;
 pub mod citation;
 pub mod compare;
 mod conclusion;
+mod core_to_core;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]

@@ -3,10 +3,7 @@
 use ombx_core::result::Run;
 
 use super::comparison::{MIN_LAUNCHES, Note};
-
-/// Ratio of neighbouring latencies between cores above which the machine was in another state. The latency within a state varies by
-/// about a tenth.
-const OTHER_STATE: f64 = 2.0;
+use crate::core_to_core::{self, OTHER_STATE};
 
 /// Largest difference, as a fraction, that is attributed to the machine. A machine that changes its state changes in other ways too: runs
 /// of one build then differ by tens of percent also within a state.
@@ -18,7 +15,7 @@ const ALIKE: f64 = 1.0 / 3.0;
 
 /// Returns the latency between two cores that a run found, in nanoseconds.
 pub(super) fn of_run(run: &Run) -> Option<f64> {
-    run.plan.get("core_to_core_ns")?.parse().ok().filter(|ns: &f64| ns.is_finite() && *ns > 0.0)
+    core_to_core::of_run(run).first().copied()
 }
 
 /// One launch of a side.
@@ -50,7 +47,7 @@ impl MachineStates {
             sides.map(|side| side.iter().filter_map(|launch| launch.core_to_core_ns).collect::<Vec<_>>());
         let mut all = known.concat();
         all.sort_by(f64::total_cmp);
-        let states: Vec<&[f64]> = all.chunk_by(|low, high| high / low <= OTHER_STATE).collect();
+        let states = core_to_core::states(&all);
         let variation = match &all[..] {
             [low, .., high] if known.iter().all(|side| !side.is_empty()) => high / low,
             _ => 1.0,

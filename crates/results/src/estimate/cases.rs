@@ -10,6 +10,7 @@ use ombx_core::{
 
 use super::case::estimate;
 use crate::{
+    core_to_core,
     file::{Record, RunOutcome, RunWithRows},
     percentiles::Percentiles,
     run_info::library,
@@ -35,6 +36,8 @@ pub struct Group {
     /// The worst end of a launch; `Broken` until the last one has ended.
     pub outcome: RunOutcome,
     open: bool,
+    /// Latencies between two cores before the launches, as text.
+    core_to_core: Vec<String>,
     rows: Vec<Vec<Measurement>>,
     /// Index of a case by its key, and by how often the same launch had measured the key before.
     places: HashMap<(String, usize), usize>,
@@ -94,6 +97,7 @@ impl Cases {
                 launches: 1,
                 outcome: RunOutcome::Complete,
                 open: false,
+                core_to_core: Vec::new(),
                 rows: Vec::new(),
                 places: HashMap::new(),
                 repeats: HashMap::new(),
@@ -105,6 +109,7 @@ impl Cases {
             group.outcome = RunOutcome::Broken;
         }
         group.repeats.clear();
+        group.core_to_core.extend(run.plan.get(core_to_core::OPTION).cloned());
         add_options(&mut group.run.plan, &run.plan);
     }
 
@@ -163,13 +168,15 @@ impl Group {
         rows
     }
 
-    /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one.
+    /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one, and the latencies between
+    /// two cores of all launches.
     pub fn described(&self) -> Run {
         let mut run = self.run.clone();
-        ["launch", "order", "row_time_s", "core_to_core_ns"]
-            .iter()
-            .for_each(|option| drop(run.plan.remove(*option)));
+        ["launch", "order", "row_time_s"].iter().for_each(|option| drop(run.plan.remove(*option)));
         run.plan.insert("launches".into(), self.launches.to_string());
+        if !self.core_to_core.is_empty() {
+            run.plan.insert(core_to_core::OPTION.into(), self.core_to_core.join(","));
+        }
         run
     }
 

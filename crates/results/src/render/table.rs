@@ -18,6 +18,7 @@ use super::{
     plain, wrapped,
 };
 use crate::{
+    core_to_core,
     file::RunOutcome,
     knee::{self, Knees, RATE},
     plot::curve,
@@ -94,8 +95,9 @@ impl Renderer for Table {
             (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
             _ => "1 launch".into(),
         };
+        let cores = core_to_core::sentence(run).map_or(String::new(), |cores| format!("{cores} · "));
         let line = format!(
-            "{launches} · clock {}, {} ns per reading · started {}",
+            "{launches} · {cores}clock {}, {} ns per reading · started {}",
             clock.source, clock.overhead_ns, run.started
         );
         writeln!(out, "{}", self.sentence(&plain(&line)))
