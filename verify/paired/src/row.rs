@@ -86,8 +86,8 @@ const OTHER: f64 = 1.03;
 
 /// Message sizes, and the messages in flight of each.
 const SIZES: [(u64, u32); 3] = [(8, 64), (4096, 16), (1 << 20, 4)];
-/// Most blocks of a derived datatype in a message. Some accesses take microseconds for each block, in the library.
-const MOST_BLOCKS: u64 = 512;
+/// Size of messages of derived datatypes, whose loops are the same for all sizes.
+const DERIVED_BYTES: u64 = 4096;
 /// Requests begin at the times of a schedule, so that the time of an iteration says nothing about the loop.
 const SCHEDULED: &str = "p2p.request";
 /// Synchronisations with an active target.
@@ -136,12 +136,11 @@ impl Row {
         let row = |(bytes, depth): (u64, u32)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
-            block: self.block.map(|block| block.max(bytes / MOST_BLOCKS)),
             // The strictest goal is for 8 bytes.
             goal: if bytes > 8 && self.goal == LATENCY { RATE } else { self.goal },
             ..self.clone()
         };
-        let fits = |row: &Row| row.bytes.is_multiple_of(row.block.unwrap_or(1));
+        let fits = |row: &Row| row.block.is_none() || row.bytes == DERIVED_BYTES;
         Ok(SIZES.map(row).into_iter().filter(fits).collect())
     }
 
@@ -221,7 +220,7 @@ fn with_modes(row: Row) -> Vec<Row> {
 /// End of the names of loops with derived datatypes.
 const DERIVED: &str = "_derived";
 
-/// Returns the row, and those of derived datatypes, with the smallest blocks that their elements allow. `suffix` ends the name of their loop.
+/// Returns the row, and those of derived datatypes, with the smallest blocks. `suffix` ends the name of their loop.
 fn with_datatypes(row: Row, suffix: &str) -> Vec<Row> {
     let reference = format!("{}{suffix}", row.reference);
     let of = |(datatype, block)| Row {

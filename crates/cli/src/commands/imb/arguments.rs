@@ -72,7 +72,14 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "PxQ", help_heading = "As IMB")]
     pub(crate) map: Option<RankMatrix>,
     /// Thread support with which MPI starts: multiple, or for one thread single, funneled, serialized or nompinit [default: single]
-    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true, help_heading = "As IMB")]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_enum,
+        ignore_case = true,
+        hide_possible_values = true,
+        help_heading = "As IMB"
+    )]
     pub(crate) thread_level: Option<ThreadLevel>,
     /// Tables of benchmarks that have both modes [default: multi]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]

@@ -98,7 +98,9 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
     if check.is_some() {
         notes.push("-check has no effect: every run verifies its data".to_owned());
     }
-    if args.thread_level != Some(ThreadLevel::Multiple) && env::var_os(THREADS).is_some_and(|number| number != "1") {
+    if args.thread_level != Some(ThreadLevel::Multiple)
+        && env::var_os(THREADS).is_some_and(|number| number != "1")
+    {
         notes.push(format!("one thread per process: add -thread_level multiple to have {THREADS} threads"));
     }
     notes
