@@ -143,6 +143,9 @@ pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str)
         true => entry
             .made_of(reduction::element_bytes, reduction::check_case)
             .axes(const { &[ElementType::AXIS, ReductionOp::AXIS] }),
+        false if C::FLOW.has_messages() => {
+            entry.made_of(derived::block_bytes, derived::check).axes(&[MESSAGE_TYPE])
+        }
         false => entry,
     };
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };

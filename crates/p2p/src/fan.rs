@@ -4,9 +4,12 @@ use crate::STREAM;
 use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work,
-        payload::{Check, Fill, Slots},
+        derived::{self, by_datatype},
+        payload::{Check, Datatype, Fill, Slots},
+        reduction::MESSAGE_TYPE,
     },
     error::Result,
+    measure::{engine::run, session::Session},
     two_sided::pattern::{Buffers, Link},
     unit::Rank,
 };
@@ -48,6 +51,7 @@ impl<L: Link> Kernel for Fan<L> {
             Buffers::Single => Slots::shared(case.bytes.0, case.depth),
             Buffers::Multiple => Slots::new(case.bytes.0, case.depth),
         };
+        let slots = derived::typed(slots, cx, case)?;
         let partners = cx.partners();
         cx.afford(2 * slots.total() * partners.len() as u64)?;
         let link = L::open(cx, slots)?;
@@ -105,14 +109,26 @@ impl<L: Link> Kernel for Fan<L> {
     }
 }
 
+/// Returns the entry of a direction.
+#[track_caller]
+const fn entry(name: &'static str, about: &'static str, direction: FanDirection) -> Benchmark {
+    type Messages = Fan<StarChannel>;
+    let run_each = |session: &mut Session<'_>| by_datatype(session, run::<Messages>);
+    Benchmark::custom(name, about, Metric::Bandwidth, <Messages as Kernel>::METHOD, run_each)
+        .iterates(STREAM, FORMULA)
+        .streaming()
+        .layout(Layout::Fan(direction))
+        .axes(&[Buffers::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .settings(derived::SETTINGS)
+        .made_of(derived::block_bytes, derived::check)
+}
+
 ombx_core::inventory::submit! {
-    Benchmark::of::<Fan<StarChannel>>("p2p.fan_in", "windows of messages from all other nodes to the first")
-        .iterates(STREAM, FORMULA).streaming().layout(Layout::Fan(FanDirection::In)).axes(&[Buffers::AXIS])
+    entry("p2p.fan_in", "windows of messages from all other nodes to the first", FanDirection::In)
         .osu("osu_bw_fan_in", "OSU MPI Bandwidth Congestion In Test")
 }
 ombx_core::inventory::submit! {
-    Benchmark::of::<Fan<StarChannel>>("p2p.fan_out", "windows of messages from the first node to all others")
-        .iterates(STREAM, FORMULA).streaming().layout(Layout::Fan(FanDirection::Out)).axes(&[Buffers::AXIS])
+    entry("p2p.fan_out", "windows of messages from the first node to all others", FanDirection::Out)
         .osu("osu_bw_fan_out", "OSU MPI Bandwidth Congestion Out Test")
 }
 

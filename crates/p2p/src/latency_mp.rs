@@ -3,8 +3,9 @@
 use crate::PING_PONG;
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Kernel, Method, Metric, Role, Work,
+        Benchmark, Case, Context, Kernel, Method, Metric, Role, Work, derived,
         payload::{Check, Fill},
+        reduction::MESSAGE_TYPE,
     },
     error::Result,
     two_sided::pattern::{PatternKernel, PingPong},
@@ -68,5 +69,6 @@ impl Kernel for Forked {
 
 ombx_core::inventory::submit! {
     Benchmark::of::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
-        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").axes(&[MESSAGE_TYPE]).made_of(derived::block_bytes, derived::check)
+        .osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
 }

@@ -6,9 +6,12 @@ use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
         cold::{Cache, Copies, Movable},
-        payload::{Check, Fill, Slots},
+        derived::{self, by_datatype},
+        payload::{Check, Datatype, Fill, Slots},
+        reduction::MESSAGE_TYPE,
     },
     error::Result,
+    measure::session::Session,
     unit::Rank,
 };
 use ombx_mpi::{RoundsChannel, Step};
@@ -106,7 +109,8 @@ impl<D: Draw> Kernel for Drawn<D> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = Slots::new(case.bytes.0, 1).copied(cx, RoundsChannel::SIDES as u64)?;
+        let slots =
+            derived::typed(Slots::new(case.bytes.0, 1), cx, case)?.copied(cx, RoundsChannel::SIDES as u64)?;
         let (rank, ranks) = (cx.rank(), cx.team.size());
         let channel = RoundsChannel::open(cx, slots, |round| D::steps(round as u64, rank, ranks))?;
         Ok(Drawn { channel, slots, rank, ranks, draw: PhantomData })
@@ -273,10 +277,13 @@ const fn entry<D: Draw>(
     about: &'static str,
     calls: &'static [&'static str],
 ) -> Benchmark {
-    Benchmark::custom(name, about, Metric::Latency, D::METHOD, run_cached::<Drawn<D>>)
+    let run_each = |session: &mut Session<'_>| by_datatype(session, run_cached::<Drawn<D>>);
+    Benchmark::custom(name, about, Metric::Latency, D::METHOD, run_each)
         .iterates(calls, "t of the slowest rank")
         .sizes("0,1..4M")
-        .axes(&[Cache::AXIS])
+        .axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .settings(derived::SETTINGS)
+        .made_of(derived::block_bytes, derived::check)
         .layout(Layout::Everyone { least: 2 })
 }
 

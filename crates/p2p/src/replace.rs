@@ -2,8 +2,9 @@
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work, derived,
         payload::{Check, Fill, Slots},
+        reduction::MESSAGE_TYPE,
     },
     error::Result,
     unit::Rank,
@@ -39,7 +40,7 @@ impl Kernel for Replace {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = Slots::new(case.bytes.0, 1);
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), cx, case)?;
         cx.afford(4 * slots.total())?;
         let (channel, rank, ranks) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.team.size());
         Ok(Replace { channel, slots, rank, ranks })
@@ -69,7 +70,8 @@ ombx_core::inventory::submit! {
     .sizes("0,1..4M")
     .iterates(&["MPI_Sendrecv_replace"], "t of the slowest rank")
     .layout(Layout::Everyone { least: 2 })
-    .axes(&[Source::AXIS])
+    .axes(&[Source::AXIS, MESSAGE_TYPE])
+    .made_of(derived::block_bytes, derived::check)
 }
 
 #[cfg(test)]

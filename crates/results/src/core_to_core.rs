@@ -11,7 +11,7 @@ pub(crate) const OTHER_STATE: f64 = 2.0;
 /// Returns the latencies, in nanoseconds, that the launches of a run found. None if its ranks were not only on the launching host.
 pub(crate) fn of_run(run: &Run) -> Vec<f64> {
     let latencies = run.plan.get(OPTION).into_iter().flat_map(|all| all.split(','));
-    latencies.filter_map(|ns| ns.parse().ok()).filter(|ns: &f64| ns.is_finite() && *ns > 0.0).collect()
+    latencies.filter_map(|ns| ns.trim().parse().ok()).filter(|ns: &f64| ns.is_finite() && *ns > 0.0).collect()
 }
 
 /// Divides sorted latencies by state of the machine.
@@ -19,15 +19,15 @@ pub(crate) fn states(sorted: &[f64]) -> Vec<&[f64]> {
     sorted.chunk_by(|low, high| high / low <= OTHER_STATE).collect()
 }
 
-/// Returns the median latency in each state, such as `cores 35 or 178 ns apart`.
-pub(crate) fn sentence(run: &Run) -> Option<String> {
+/// Returns the median latency in each state, such as `35 or 178 ns`.
+pub(crate) fn in_states(run: &Run) -> Option<String> {
     let mut all = of_run(run);
     all.sort_by(f64::total_cmp);
     let medians = states(&all).into_iter().filter_map(median);
     let words: Vec<String> = medians.map(|ns| format!("{ns:.0}")).collect();
     match words.split_last()? {
-        (only, []) => Some(format!("cores {only} ns apart")),
-        (last, others) => Some(format!("cores {} or {last} ns apart", others.join(", "))),
+        (only, []) => Some(format!("{only} ns")),
+        (last, others) => Some(format!("{} or {last} ns", others.join(", "))),
     }
 }
 
@@ -41,13 +41,13 @@ mod tests {
         let of = |latencies: &str| {
             let mut run = golden().run;
             run.plan.insert(OPTION.into(), latencies.into());
-            sentence(&run)
+            in_states(&run)
         };
-        assert_eq!(sentence(&golden().run), None);
+        assert_eq!(in_states(&golden().run), None);
         assert_eq!(of("unknown"), None);
-        assert_eq!(of("35.344").unwrap(), "cores 35 ns apart");
-        assert_eq!(of("36,34,60,35,40").unwrap(), "cores 36 ns apart");
-        assert_eq!(of("170,34,36,180,35").unwrap(), "cores 35 or 175 ns apart");
-        assert_eq!(of("170,34,400").unwrap(), "cores 34, 170 or 400 ns apart");
+        assert_eq!(of("35.344").unwrap(), "35 ns");
+        assert_eq!(of("36,34,60,35,40").unwrap(), "36 ns");
+        assert_eq!(of("170, 34, 36, 180, 35").unwrap(), "35 or 175 ns");
+        assert_eq!(of("170,34,400").unwrap(), "34, 170 or 400 ns");
     }
 }

@@ -11,6 +11,7 @@ use ombx_core::{
 };
 
 use crate::{
+    core_to_core,
     estimate::LEAST_LAUNCHES,
     file::RunWithRows,
     provenance::{counted, host_list},
@@ -39,6 +40,7 @@ pub fn paragraph(run: &RunWithRows) -> String {
         Some(what(run, &measured)),
         Some(ranks(run)),
         machines(&run.hosts),
+        cores(run),
         Some(communication(run)),
         repetition(&measured),
         precision(&measured),
@@ -253,6 +255,12 @@ fn publishable(rows: &[Measurement]) -> Option<String> {
     (!sum.is_empty()).then(|| format!("By the marks of ombx, {sum}."))
 }
 
+/// Says in which states the launches found the machine.
+fn cores(run: &Run) -> Option<String> {
+    let latencies = core_to_core::in_states(run)?;
+    Some(format!("Before each launch, a cache line took {latencies} from one core to another."))
+}
+
 fn clock(run: &Run) -> String {
     let clock = &run.clock;
     format!(
@@ -336,7 +344,11 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        assert!(!text.contains("container"), "{text}");
+        assert!(!text.contains("container") && !text.contains("cache line"), "{text}");
+        let mut run = golden();
+        run.run.plan.insert(core_to_core::OPTION.into(), "34.6, 178, 35.4".into());
+        let text = paragraph(&run);
+        assert!(text.contains("a cache line took 35 or 178 ns from one core to another."), "{text}");
     }
 
     #[test]

@@ -240,7 +240,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("run rma.fop_latency --type float --op lxor", "--op lxor does not accept --type float"),
     ("run rma.cas_latency --type double", "MPI_Compare_and_swap does not accept --type double: use integers"),
     ("run rma.cas_latency --op max", "has no option --op"),
-    ("run p2p.fan_in --type int32", "has no option --type"),
+    ("run p2p.request --type int32", "has no option --type"),
     ("run p2p.latency --datatype vectors", "vectors"),
     ("run p2p.latency --block-length 8", "add --datatype vector, indexed or struct"),
     ("run p2p.latency --datatype vector --stride 32", "--stride 32 is shorter than a block of 64 bytes"),

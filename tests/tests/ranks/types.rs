@@ -1,7 +1,10 @@
 //! Tests of element types of messages, and of the options of OMB and IMB that choose them.
 
-use ombx_core::benchmark::{AxisValue, ElementType, payload::Check};
-use ombx_tests::{Files, Job, interpose, results};
+use ombx_core::{
+    benchmark::{AxisValue, ElementType, payload::Check},
+    result::Outcome,
+};
+use ombx_tests::{Files, Job, interpose, mpi, results};
 
 use crate::{Kept, verified};
 
@@ -14,6 +17,10 @@ fn messages_of_every_type_arrive() {
         ("p2p.latency p2p.bw p2p.latency_persistent p2p.bw_persistent p2p.sendrecv p2p.halo", 6),
         ("p2p.latency --send synchronous,buffered,ready", 3),
         (
+            "p2p.latency_mp p2p.unirandom p2p.birandom p2p.random_ring p2p.fan_in p2p.fan_out p2p.sendrecv_replace",
+            7,
+        ),
+        (
             "rma.put_latency rma.get_bw rma.rput_latency rma.put_many_latency rma.get_many_bw rma.put_incast rma.put_passive",
             7,
         ),
@@ -24,6 +31,28 @@ fn messages_of_every_type_arrive() {
     ] {
         let run = verified(&format!("{benches} --type all --sizes 48 {COUNTS}"));
         assert_eq!(run.rows.len(), of_type * ElementType::ALL.len(), "{benches}");
+    }
+}
+
+/// Benchmarks with threads, and partitions of whole elements, which Open MPI 4 does not have.
+#[test]
+fn threads_and_partitions_have_types() {
+    let options = "--type int16,double --datatype all --block-length 16 --stride 24";
+    let run = verified(&format!("p2p.fan_in p2p.corandom {options} --sizes 64 --allow-skips {COUNTS}"));
+    // Members of structures have types of their own.
+    assert!(run.rows.iter().filter(|row| row.outcome == Outcome::Ok).count() >= 12, "{run:?}");
+    let benches = "p2p.latency_mt p2p.pingpong_mt p2p.bw_mt p2p.bibw_mt p2p.pingping_mt p2p.sendrecv_mt p2p.exchange_mt collective.bcast_mt";
+    let threads = verified(&format!("{benches} --type char,float-complex --sizes 48 --threads 2 {COUNTS}"));
+    assert_eq!(threads.rows.len(), 16);
+    let kept = Kept::new();
+    let partitions = "p2p.*_partitioned --type char,double --sizes 48 --window 4 --allow-skips";
+    let done = kept.job(&format!("{partitions} {COUNTS}")).run().expect(0);
+    for row in kept.run().rows {
+        let is_right = match row.outcome {
+            Outcome::Skipped(_) => mpi::is_open_mpi(),
+            _ => row.check == Check::Passed,
+        };
+        assert!(is_right, "{}\n{done}", row.key);
     }
 }
 
@@ -66,8 +95,15 @@ fn sizes_of_no_type_are_skipped() {
 /// A library that spoils messages of MPI_DOUBLE is noticed in these rows and in no other: the calls have the type.
 #[test]
 fn the_library_gets_the_type() {
-    for bench in ["p2p.latency", "p2p.sendrecv", "collective.bcast", "collective.alltoall", "rma.put_latency"]
-    {
+    for bench in [
+        "p2p.latency",
+        "p2p.sendrecv",
+        "p2p.unirandom",
+        "p2p.latency_mt --threads 1",
+        "collective.bcast",
+        "collective.alltoall",
+        "rma.put_latency",
+    ] {
         let kept = Kept::new();
         let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
         let options = format!("{bench} --type double,int64,byte --sizes 1K {COUNTS}");

@@ -1,5 +1,7 @@
 //! Table of comparisons: each registered benchmark with the C loop that makes the same calls.
 
+mod one_sided;
+
 use std::{collections::BTreeMap, env, path::Path};
 
 use ombx_collective::operations::OPERATIONS;
@@ -90,8 +92,6 @@ const SIZES: [(u64, u32); 3] = [(8, 64), (4096, 16), (1 << 20, 4)];
 const DERIVED_BYTES: u64 = 4096;
 /// Requests begin at the times of a schedule, so that the time of an iteration says nothing about the loop.
 const SCHEDULED: &str = "p2p.request";
-/// Synchronisations with an active target.
-const ACTIVE: [&str; 2] = ["pscw", "fence"];
 
 /// Directory in memory, so that a device does not hide the cost of calls.
 const MEMORY: &str = "/dev/shm";
@@ -192,8 +192,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "halo" => ["2", "3"]
             .map(|dimensions| with_datatypes(row("halo", goal).with("dims", dimensions), DERIVED))
             .concat(),
-        "pingping" | "sendrecv" | "exchange" => with_datatypes(row(name, goal), DERIVED),
-        "fan_in" | "fan_out" => vec![row("fan", goal)],
+        "fan_in" | "fan_out" => with_datatypes(row("fan", goal), DERIVED),
         "link" => vec![
             row("ping", LATENCY).with("pattern", "semidirectional"),
             row("two_pings", LATENCY).with("pattern", "bidirectional"),
@@ -201,8 +200,13 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         ],
         name if name.ends_with("_mt") => vec![Row::of(bench, name, Shape::Paced, OTHER)],
         // A new benchmark has a loop with its name.
+        other if has_datatypes(bench) => with_datatypes(row(other, goal), DERIVED),
         other => vec![row(other, goal)],
     }
+}
+
+fn has_datatypes(bench: &Benchmark) -> bool {
+    bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name)
 }
 
 /// Returns the row, and those with another source of receives, other modes of sends and other datatypes.
@@ -230,69 +234,6 @@ fn with_datatypes(row: Row, suffix: &str) -> Vec<Row> {
     };
     let derived = [("vector", 8), ("indexed", 8), ("struct", 16)].map(of);
     [row].into_iter().chain(derived).collect()
-}
-
-/// Returns a row for each loop. All kinds of windows have the same loop: launches take them in turn.
-fn one_sided(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
-    if name == "put_incast" {
-        return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
-    }
-    if ["window", "put_passive"].contains(&name) {
-        return vec![Row::of(bench, name, Shape::Paced, OTHER)];
-    }
-    if let Some((operation, mode)) = name.split_once("_many_") {
-        let goal = if mode == "bw" { RATE } else { OTHER };
-        if operation == "acc" {
-            let row = |completion, reference| {
-                Row::of(bench, reference, Shape::Paced, goal).with("completion", completion)
-            };
-            return vec![row("remote", "acc_flush_all"), row("fence", "acc_to_root_fence")];
-        }
-        let row = |shape, completion, reference: &str| {
-            let reference = format!("{operation}_{reference}");
-            let row = Row::of(bench, reference, Shape::Paced, goal).with("shape", shape);
-            if completion == "remote" { row } else { row.with("completion", completion) }
-        };
-        return vec![
-            row("one_to_all", "remote", "flush_all"),
-            row("all_to_all", "remote", "flush_all"),
-            row("neighbours", "remote", "flush_all"),
-            row("all_to_all", "local", "flush_local_all"),
-            row("pairs", "fence", "far_fence"),
-        ];
-    }
-    let (Some((operation, mode)), Some(syncs)) =
-        (name.rsplit_once('_'), bench.axes.iter().find(|axis| axis.name == "sync"))
-    else {
-        return Vec::new();
-    };
-    let windows = bench.axes.iter().find(|axis| axis.name == "win").map_or(&[][..], |axis| axis.values);
-    let has_requests = bench.default_of(syncs) == "flush";
-    let (suffix, goal) = match (mode, operation) {
-        ("bw", _) => ("_many", RATE),
-        ("bibw", _) => ("_both", RATE),
-        (_, "put") => ("", LATENCY),
-        _ => ("", OTHER),
-    };
-    let mut rows = Vec::new();
-    for sync in syncs.values {
-        let active = ACTIVE.contains(sync);
-        if active && has_requests || !active && mode == "bibw" {
-            continue;
-        }
-        let reference = format!("{operation}{suffix}_{sync}");
-        let window = windows.get(launch % windows.len().max(1)).copied();
-        let row = Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) };
-        // All loops have the datatype of the window. Puts and gets have the same one in each synchronisation.
-        let has_datatypes = bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name);
-        if has_datatypes && (operation.ends_with("acc") || *sync == bench.default_of(syncs)) {
-            let derived = ["vector", "indexed"]
-                .map(|datatype| Row { block: Some(8), ..row.clone().with("datatype", datatype) });
-            rows.extend(derived);
-        }
-        rows.push(row);
-    }
-    rows
 }
 
 fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
@@ -328,8 +269,7 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 
 /// Returns the row, and that of blocks which are vectors. Displacements of MPI_Alltoallw are bytes, which the loop does not have.
 fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
-    let has_datatypes = bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name);
-    match has_datatypes && row.reference != "alltoallw" {
+    match has_datatypes(bench) && row.reference != "alltoallw" {
         true => vec![row.clone(), Row { block: Some(8), ..row.with("datatype", "vector") }],
         false => vec![row],
     }
@@ -380,7 +320,7 @@ pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
     for bench in registry.all().iter().copied().filter(has_loop) {
         let found = match bench.name.split_once('.') {
             Some(("p2p", name)) => two_sided(bench, name),
-            Some(("rma", name)) => one_sided(bench, name, launch),
+            Some(("rma", name)) => one_sided::rows(bench, name, launch),
             Some(("collective", name)) => collective(bench, name),
             Some(("io", name)) => files(bench, name),
             Some((FAMILY, name)) => slowed(bench, name),
@@ -388,7 +328,7 @@ pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
         };
         if found.is_empty() {
             return Err(Error::usage(format!(
-                "{} is compared with no C loop: add it to verify/paired/src/row.rs",
+                "{} is compared with no C loop: add it in verify/paired/src/row.rs",
                 bench.name
             )));
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        Case, Context, Kernel, Method, Metric, Role, Work,
+        Case, Context, Kernel, Method, Metric, Role, Work, derived,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -63,7 +63,7 @@ impl<L: SharedLink> Kernel for SharedPing<L> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = Slots::new(case.bytes.0, 1);
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), cx, case)?;
         cx.afford(2 * slots.total())?;
         let link = L::open(cx, slots)?;
         Ok(SharedPing { link, slots, role: cx.role, rank: cx.rank(), peer: cx.peer, thread: cx.thread })

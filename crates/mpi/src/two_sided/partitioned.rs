@@ -24,6 +24,7 @@ mod present {
         Buffer, MpiTeam,
         sys::{
             constants::BYTE,
+            derived::MessageType,
             error::{self, check},
             requests,
         },
@@ -61,8 +62,14 @@ mod present {
         }
 
         /// Creates the requests of all copies. Messages of the same copy match, because both ranks create them in the same order.
-        fn create_requests(&mut self, slots: Slots, peer: c_int, comm: ffi::MPI_Comm) -> Result<()> {
-            let (partitions, bytes) = (self.partitions, slots.bytes as ffi::MPI_Count);
+        fn create_requests(
+            &mut self,
+            slots: Slots,
+            partition: &MessageType<ffi::MPI_Count>,
+            peer: c_int,
+            comm: ffi::MPI_Comm,
+        ) -> Result<()> {
+            let (partitions, &MessageType { raw, count, .. }) = (self.partitions, partition);
             // SAFETY: these statics of mpi-sys are never written.
             let (none, info) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_INFO_NULL) };
             for copy in slots.copies.offsets() {
@@ -71,7 +78,7 @@ mod present {
                     buffer.start().cast::<c_void>()
                 });
                 let [mut message_in, mut message_out] = [none; MESSAGES];
-                // SAFETY: a copy of each buffer has `partitions` times `bytes` bytes, because slots are packed. The channel frees the
+                // SAFETY: a copy of each buffer has all partitions, because slots are packed. The channel frees the
                 // requests before the buffers.
                 unsafe {
                     check(
@@ -79,8 +86,8 @@ mod present {
                         ffi::MPI_Precv_init(
                             from,
                             partitions,
-                            bytes,
-                            BYTE,
+                            count,
+                            raw,
                             peer,
                             TAG,
                             comm,
@@ -93,8 +100,8 @@ mod present {
                         ffi::MPI_Psend_init(
                             to,
                             partitions,
-                            bytes,
-                            BYTE,
+                            count,
+                            raw,
                             peer,
                             TAG,
                             comm,
@@ -154,8 +161,10 @@ mod present {
         fn open(cx: &Context<'_>, slots: Slots) -> Result<PartitionedChannel> {
             let team: &MpiTeam = cx.fabric()?;
             requests::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
-            let buffers = Buffer::of(slots).and_then(|out| Ok((out, Buffer::of(slots)?)));
-            let (outgoing, incoming) = cx.agree(buffers)?;
+            let partition = MessageType::counted(slots, |count| Ok(count as ffi::MPI_Count));
+            let parts =
+                partition.and_then(|partition| Ok((partition, Buffer::of(slots)?, Buffer::of(slots)?)));
+            let (partition, outgoing, incoming) = cx.agree(parts)?;
             let mut channel = PartitionedChannel {
                 requests: Vec::new(),
                 at: 0,
@@ -165,7 +174,7 @@ mod present {
                 outgoing,
                 incoming,
             };
-            channel.create_requests(slots, cx.peer.0 as c_int, team.comm().raw())?;
+            channel.create_requests(slots, &partition, cx.peer.0 as c_int, team.comm().raw())?;
             team.lend(|handles| {
                 handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
                 handles.requests = channel.requests.as_mut_ptr();

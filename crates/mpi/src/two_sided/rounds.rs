@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{constants::BYTE, datatype, error::check},
+    sys::{derived::MessageType, error::check},
 };
 
 /// Tag of messages to the first partner of a step. Those to the second have the next tag.
@@ -43,7 +43,7 @@ struct Partners {
 #[derive(Debug)]
 pub struct RoundsChannel {
     comm: ffi::MPI_Comm,
-    bytes: c_int,
+    message: MessageType,
     /// Bytes from one message to the next.
     stride: usize,
     /// Steps of all rounds.
@@ -66,14 +66,14 @@ impl RoundsChannel {
     /// Opens the channel of this rank. `slots` is one message, and `steps` returns the steps of a round. Collective, untimed.
     ///
     /// # Errors
-    /// The message is too long for an `int`, or there is not enough memory.
+    /// The message is too long for an `int`, its datatype does not exist, or there is not enough memory.
     pub fn open(cx: &Context<'_>, slots: Slots, steps: impl Fn(usize) -> Vec<Step>) -> Result<RoundsChannel> {
         let team: &MpiTeam = cx.fabric()?;
         let total = slots.total() * SIDES as u64;
         cx.afford(2 * slots.copies.total(total))?;
         let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.in_copies(total));
-        let parts = datatype::byte_count(slots.bytes).and_then(|bytes| Ok((bytes, buffer()?, buffer()?)));
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let parts = MessageType::of(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
+        let (message, outgoing, incoming) = cx.agree(parts)?;
         let number = |rank: Option<Rank>| rank.map_or(-1, |rank| rank.0 as c_int);
         let (mut all, mut starts) = (Vec::new(), Box::new([0; RoundsChannel::ROUNDS + 1]));
         for round in 0..RoundsChannel::ROUNDS {
@@ -85,7 +85,7 @@ impl RoundsChannel {
         let requests = Box::new([unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * SIDES]);
         let mut channel = RoundsChannel {
             comm: team.comm().raw(),
-            bytes,
+            message,
             stride: slots.total() as usize,
             steps: all,
             starts,
@@ -96,6 +96,7 @@ impl RoundsChannel {
         };
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
+            (handles.datatype, handles.elements) = (channel.message.raw, channel.message.count);
             handles.requests = channel.requests.as_mut_ptr();
             handles.partners = channel.steps.as_ptr().cast();
             handles.counts = channel.starts.as_ptr();
@@ -125,16 +126,18 @@ impl RoundsChannel {
 
     #[inline(always)]
     fn send(&self, to: c_int) -> Result<()> {
+        let MessageType { raw, count, .. } = self.message;
         // SAFETY: the message lies inside the buffer, and the call returns when MPI no longer reads it.
-        check("MPI_Send", unsafe { ffi::MPI_Send(self.outgoing_at(0), self.bytes, BYTE, to, TAG, self.comm) })
+        check("MPI_Send", unsafe { ffi::MPI_Send(self.outgoing_at(0), count, raw, to, TAG, self.comm) })
     }
 
     #[inline(always)]
     fn start_receive(&mut self, side: usize, from: c_int) -> Result<()> {
         let (into, tag) = (self.incoming_at(side), TAG + side as c_int);
+        let MessageType { raw, count, .. } = self.message;
         // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before the request is complete.
         check("MPI_Irecv", unsafe {
-            ffi::MPI_Irecv(into, self.bytes, BYTE, from, tag, self.comm, &raw mut self.requests[side])
+            ffi::MPI_Irecv(into, count, raw, from, tag, self.comm, &raw mut self.requests[side])
         })
     }
 
@@ -142,9 +145,10 @@ impl RoundsChannel {
     #[inline(always)]
     fn start_send(&mut self, side: usize, to: c_int) -> Result<()> {
         let (from, tag) = (self.outgoing_at(side), TAG + side as c_int);
+        let MessageType { raw, count, .. } = self.message;
         // SAFETY: as above.
         check("MPI_Isend", unsafe {
-            ffi::MPI_Isend(from, self.bytes, BYTE, to, tag, self.comm, &raw mut self.requests[SIDES + side])
+            ffi::MPI_Isend(from, count, raw, to, tag, self.comm, &raw mut self.requests[SIDES + side])
         })
     }
 
@@ -160,9 +164,10 @@ impl RoundsChannel {
                 self.send(to)?;
             } else {
                 let into = self.incoming_at(0);
+                let MessageType { raw, count, .. } = self.message;
                 // SAFETY: the message lies inside the buffer, and `&mut self` excludes other accesses.
                 check("MPI_Recv", unsafe {
-                    ffi::MPI_Recv(into, self.bytes, BYTE, from, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
+                    ffi::MPI_Recv(into, count, raw, from, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
                 })?;
             }
         }

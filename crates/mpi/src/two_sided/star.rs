@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{constants::BYTE, datatype, error::check},
+    sys::{constants::BYTE, derived::MessageType, error::check},
 };
 
 const TAG: c_int = 3;
@@ -24,7 +24,7 @@ pub struct StarChannel {
     /// The messages of one iteration in the order of their start: the first of every partner, then the second, and so on.
     messages: Vec<Message>,
     partners: Vec<c_int>,
-    bytes: c_int,
+    message: MessageType,
     outgoing: Buffer,
     incoming: Buffer,
     /// Receives of all messages, then sends of all messages.
@@ -41,12 +41,13 @@ impl StarChannel {
     #[inline(always)]
     fn start_receives(&mut self) -> Result<()> {
         let start = self.incoming.start();
+        let MessageType { raw, count, .. } = self.message;
         for (request, Message { partner, offset }) in self.requests.iter_mut().zip(&self.messages) {
             let into = start.wrapping_add(*offset).cast::<c_void>();
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait` completes the
             // request.
             check("MPI_Irecv", unsafe {
-                ffi::MPI_Irecv(into, self.bytes, BYTE, *partner, TAG, self.comm, request)
+                ffi::MPI_Irecv(into, count, raw, *partner, TAG, self.comm, request)
             })?;
         }
         Ok(())
@@ -55,13 +56,14 @@ impl StarChannel {
     #[inline(always)]
     fn start_sends(&mut self) -> Result<()> {
         let start = self.outgoing.start();
+        let MessageType { raw, count, .. } = self.message;
         let requests = self.requests[self.messages.len()..].iter_mut();
         for (request, Message { partner, offset }) in requests.zip(&self.messages) {
             let from = start.wrapping_add(*offset).cast::<c_void>();
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait` completes the
             // request.
             check("MPI_Isend", unsafe {
-                ffi::MPI_Isend(from, self.bytes, BYTE, *partner, TAG, self.comm, request)
+                ffi::MPI_Isend(from, count, raw, *partner, TAG, self.comm, request)
             })?;
         }
         Ok(())
@@ -82,48 +84,51 @@ impl Link for StarChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
-        let parts = datatype::byte_count(slots.bytes).and_then(|bytes| {
+        let parts = MessageType::of(slots).and_then(|message| {
             let total = slots.total() * partners.len() as u64;
-            Ok((bytes, Buffer::reserved(total)?, Buffer::reserved(total)?))
+            Ok((message, Buffer::reserved(total)?, Buffer::reserved(total)?))
         });
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) = cx.agree(parts)?;
         let each = slots.total() as usize;
-        let message = |slot: u32| {
+        let of_slot = |slot: u32| {
             let place = move |(at, partner): (usize, &c_int)| Message {
                 partner: *partner,
                 offset: at * each + slots.offset(slot),
             };
             partners.iter().enumerate().map(place)
         };
-        let messages: Vec<Message> = (0..slots.count).flat_map(message).collect();
+        let messages: Vec<Message> = (0..slots.count).flat_map(of_slot).collect();
         // SAFETY: this static of mpi-sys is never written.
         let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * messages.len()];
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &outgoing, &incoming);
+            (handles.datatype, handles.elements) = (message.raw, message.count);
             handles.requests = requests.as_mut_ptr();
             (handles.partners, handles.partner_count) = (partners.as_ptr(), partners.len() as c_int);
             handles.partner_stride = each;
         });
-        Ok(StarChannel { comm, messages, partners, bytes, outgoing, incoming, requests })
+        Ok(StarChannel { comm, messages, partners, message, outgoing, incoming, requests })
     }
 
     #[inline(always)]
     fn send(&mut self) -> Result<()> {
+        let MessageType { raw, count, .. } = self.message;
         for (at, partner) in self.partners.iter().enumerate() {
             let from = self.outgoing.start().wrapping_add(self.messages[at].offset).cast();
             // SAFETY: the first message to the partner lies inside the buffer, and the call returns when MPI no longer reads it.
-            check("MPI_Send", unsafe { ffi::MPI_Send(from, self.bytes, BYTE, *partner, TAG, self.comm) })?;
+            check("MPI_Send", unsafe { ffi::MPI_Send(from, count, raw, *partner, TAG, self.comm) })?;
         }
         Ok(())
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
+        let MessageType { raw, count, .. } = self.message;
         for (at, partner) in self.partners.iter().enumerate() {
             let into = self.incoming.start().wrapping_add(self.messages[at].offset).cast();
             // SAFETY: the first message from the partner lies inside the buffer, and `&mut self` excludes other accesses.
             check("MPI_Recv", unsafe {
-                ffi::MPI_Recv(into, self.bytes, BYTE, *partner, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
+                ffi::MPI_Recv(into, count, raw, *partner, TAG, self.comm, ffi::RSMPI_STATUS_IGNORE)
             })?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use ombx_core::{
 use crate::{
     Buffer, MpiTeam,
     runtime::library,
-    sys::{constants::BYTE, datatype, error::check},
+    sys::{derived::MessageType, error::check},
 };
 
 /// Value of `taken` before the first message. Tags are thread numbers, which are not negative.
@@ -24,7 +24,7 @@ const NONE: c_int = -1;
 pub struct SharedChannel {
     comm: ffi::MPI_Comm,
     peer: c_int,
-    bytes: c_int,
+    message: MessageType,
     thread: c_int,
     /// Tag of the message that was received last for an answer.
     taken: c_int,
@@ -39,9 +39,10 @@ unsafe impl Send for SharedChannel {}
 impl SharedChannel {
     #[inline(always)]
     fn send_as(&self, thread: c_int) -> Result<()> {
-        // SAFETY: the buffer has at least `bytes` bytes, and the call returns when MPI no longer reads it.
+        let MessageType { raw, count, .. } = self.message;
+        // SAFETY: the buffer has the message, and the call returns when MPI no longer reads it.
         check("MPI_Send", unsafe {
-            ffi::MPI_Send(self.outgoing.start().cast(), self.bytes, BYTE, self.peer, thread, self.comm)
+            ffi::MPI_Send(self.outgoing.start().cast(), count, raw, self.peer, thread, self.comm)
         })
     }
 }
@@ -51,13 +52,13 @@ impl SharedLink for SharedChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let parts = library::thread_multiple().and_then(|()| {
-            let bytes = datatype::byte_count(slots.bytes)?;
-            Ok((bytes, Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?))
+            let message = MessageType::of(slots)?;
+            Ok((message, Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?))
         });
-        let (bytes, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) = cx.agree(parts)?;
         team.lend(|handles| handles.describe_messages(cx, slots, &outgoing, &incoming));
         let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);
-        Ok(SharedChannel { comm, peer, bytes, thread, taken: NONE, outgoing, incoming })
+        Ok(SharedChannel { comm, peer, message, thread, taken: NONE, outgoing, incoming })
     }
 
     #[inline(always)]
@@ -68,9 +69,10 @@ impl SharedLink for SharedChannel {
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
         let (into, thread) = (self.incoming.start().cast(), self.thread);
-        // SAFETY: the buffer has at least `bytes` bytes, and `&mut self` excludes other accesses.
+        let MessageType { raw, count, .. } = self.message;
+        // SAFETY: the buffer has the message, and `&mut self` excludes other accesses.
         check("MPI_Recv", unsafe {
-            ffi::MPI_Recv(into, self.bytes, BYTE, self.peer, thread, self.comm, ffi::RSMPI_STATUS_IGNORE)
+            ffi::MPI_Recv(into, count, raw, self.peer, thread, self.comm, ffi::RSMPI_STATUS_IGNORE)
         })
     }
 
@@ -78,11 +80,12 @@ impl SharedLink for SharedChannel {
     fn take(&mut self) -> Result<()> {
         let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
         let into = self.incoming.start().cast();
+        let MessageType { raw, count, .. } = self.message;
         // SAFETY: as in `receive`. `check` returns before the status is read if the receive has failed; one that succeeds
         // writes the status.
         unsafe {
             let any = ffi::RSMPI_ANY_TAG;
-            let code = ffi::MPI_Recv(into, self.bytes, BYTE, self.peer, any, self.comm, status.as_mut_ptr());
+            let code = ffi::MPI_Recv(into, count, raw, self.peer, any, self.comm, status.as_mut_ptr());
             check("MPI_Recv", code)?;
             self.taken = status.assume_init_ref().MPI_TAG;
         }

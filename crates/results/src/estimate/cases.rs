@@ -175,7 +175,7 @@ impl Group {
         ["launch", "order", "row_time_s"].iter().for_each(|option| drop(run.plan.remove(*option)));
         run.plan.insert("launches".into(), self.launches.to_string());
         if !self.core_to_core.is_empty() {
-            run.plan.insert(core_to_core::OPTION.into(), self.core_to_core.join(","));
+            run.plan.insert(core_to_core::OPTION.into(), self.core_to_core.join(", "));
         }
         run
     }

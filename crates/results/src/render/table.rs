@@ -95,7 +95,7 @@ impl Renderer for Table {
             (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
             _ => "1 launch".into(),
         };
-        let cores = core_to_core::sentence(run).map_or(String::new(), |cores| format!("{cores} · "));
+        let cores = core_to_core::in_states(run).map_or(String::new(), |ns| format!("cores {ns} apart · "));
         let line = format!(
             "{launches} · {cores}clock {}, {} ns per reading · started {}",
             clock.source, clock.overhead_ns, run.started

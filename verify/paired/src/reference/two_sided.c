@@ -125,26 +125,32 @@ CHAINED(stream_partitioned, , PUSH; ONE(2))
 ANSWERED(stream_partitioned, , ONE(0); ONE(3))
 #endif
 
+/* A number of elements and their type. */
+#define BYTES s.bytes, MPI_BYTE
+#define ELEMENTS s.elements, s.kind
+
 /* Windows of messages to several partners: the first of each, then the second, and so on. */
 #define MESSAGES (s.depth * s.partner_count)
-#define FAN(CALL, BUFFER)                                                                              \
+#define FAN(CALL, BUFFER, ...)                                                                              \
     MPI_Request *next = s.requests;                                                                    \
     char *row = s.BUFFER;                                                                              \
     for (int w = 0; w < s.depth; w++, row += s.stride) {                                               \
         char *at = row;                                                                                \
         for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                              \
-            CHECK(CALL(at, s.bytes, MPI_BYTE, s.partners[p], TAG, s.comm, next++));                           \
+            CHECK(CALL(at, __VA_ARGS__, s.partners[p], TAG, s.comm, next++));                          \
     }                                                                                                  \
     WAIT(MESSAGES)
 
-CHAINED(fan, , FAN(MPI_Isend, out); for (int p = 0; p < s.partner_count; p++)
-        CHECK(MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE)))
-ANSWERED(fan, , FAN(MPI_Irecv, in);
-         for (int p = 0; p < s.partner_count; p++) CHECK(MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm)))
+#define FANS(SUFFIX, ...)                                                                              \
+    CHAINED(fan##SUFFIX, , FAN(MPI_Isend, out, __VA_ARGS__); for (int p = 0; p < s.partner_count; p++) \
+            CHECK(MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE)))         \
+    ANSWERED(fan##SUFFIX, , FAN(MPI_Irecv, in, __VA_ARGS__); for (int p = 0; p < s.partner_count; p++) \
+             CHECK(MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm)))
+
+FANS(, BYTES)
+FANS(_derived, ELEMENTS)
 
 /* Messages that meet: partners are the right and the left neighbour. The last arguments are a number of elements and their type. */
-#define BYTES s.bytes, MPI_BYTE
-#define ELEMENTS s.elements, s.kind
 #define START(SIDE, ...) \
     CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, __VA_ARGS__, s.partners[SIDE], TAG, s.comm, &s.requests[SIDE]))
 #define TAKE(SIDE, SOURCE, ...)                                                                                      \
@@ -187,22 +193,27 @@ NEIGHBOURS(_derived, ELEMENTS)
             const int *end = s.partners + 2 * s.counts[round + 1];                   \
             for (; step < end; step += 2) { STEP; }                                  \
             if (++round == s.partner_count) round = 0)
-#define FROM(SIDE, RANK) \
-    CHECK(MPI_Irecv(s.in + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, RANK, TAG + (SIDE), s.comm, &s.requests[SIDE]))
-#define TO(SIDE, RANK) \
-    CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, s.bytes, MPI_BYTE, RANK, TAG + (SIDE), s.comm, &s.requests[2 + (SIDE)]))
-#define SEND_FIRST CHECK(MPI_Send(s.out, s.bytes, MPI_BYTE, step[0], TAG, s.comm))
+#define FROM(SIDE, RANK, ...) \
+    CHECK(MPI_Irecv(s.in + (SIDE) * s.partner_stride, __VA_ARGS__, RANK, TAG + (SIDE), s.comm, &s.requests[SIDE]))
+#define TO(SIDE, RANK, ...) \
+    CHECK(MPI_Isend(s.out + (SIDE) * s.partner_stride, __VA_ARGS__, RANK, TAG + (SIDE), s.comm, &s.requests[2 + (SIDE)]))
+#define SEND_FIRST(...) CHECK(MPI_Send(s.out, __VA_ARGS__, step[0], TAG, s.comm))
+#define MEET(...) FROM(0, step[1], __VA_ARGS__); SEND_FIRST(__VA_ARGS__); CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE))
+#define RANDOM(SUFFIX, ...)                                                                                           \
+    DRAWN(unirandom##SUFFIX, if (step[0] >= 0) SEND_FIRST(__VA_ARGS__);                                               \
+          else CHECK(MPI_Recv(s.in, __VA_ARGS__, step[1], TAG, s.comm, MPI_STATUS_IGNORE)))                           \
+    DRAWN(birandom##SUFFIX, MEET(__VA_ARGS__))                                                                        \
+    DRAWN(corandom##SUFFIX, MEET(__VA_ARGS__))                                                                        \
+    DRAWN(random_ring##SUFFIX, FROM(0, step[1], __VA_ARGS__); FROM(1, step[0], __VA_ARGS__); TO(0, step[0], __VA_ARGS__); \
+          TO(1, step[1], __VA_ARGS__); WAIT(4))
 
-DRAWN(unirandom, if (step[0] >= 0) SEND_FIRST;
-      else CHECK(MPI_Recv(s.in, s.bytes, MPI_BYTE, step[1], TAG, s.comm, MPI_STATUS_IGNORE)))
-DRAWN(birandom, FROM(0, step[1]); SEND_FIRST; CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)))
-DRAWN(corandom, FROM(0, step[1]); SEND_FIRST; CHECK(MPI_Wait(&s.requests[0], MPI_STATUS_IGNORE)))
-DRAWN(random_ring, FROM(0, step[1]); FROM(1, step[0]); TO(0, step[0]); TO(1, step[1]); WAIT(4))
+RANDOM(, BYTES)
+RANDOM(_derived, ELEMENTS)
 
 #define ROW(NAME) { #NAME, fidelity_##NAME, answer_##NAME }
 
 const struct row fidelity_two_sided[] = {
-    ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(pingping),
+    ROW(ping), ROW(ping_threads), ROW(stream), ROW(both), ROW(two_pings), ROW(one_way), ROW(fan), ROW(fan_derived), ROW(pingping),
     { "sendrecv", fidelity_sendrecv, nothing }, { "sendrecv_replace", fidelity_sendrecv_replace, nothing },
     { "exchange", fidelity_exchange, nothing },
     { "halo", fidelity_halo, nothing },
@@ -212,6 +223,8 @@ const struct row fidelity_two_sided[] = {
     { "sendrecv_mt", fidelity_sendrecv_mt, nothing }, { "exchange_mt", fidelity_exchange_mt, nothing },
     { "unirandom", fidelity_unirandom, nothing }, { "birandom", fidelity_birandom, nothing },
     { "corandom", fidelity_corandom, nothing }, { "random_ring", fidelity_random_ring, nothing },
+    { "unirandom_derived", fidelity_unirandom_derived, nothing }, { "birandom_derived", fidelity_birandom_derived, nothing },
+    { "corandom_derived", fidelity_corandom_derived, nothing }, { "random_ring_derived", fidelity_random_ring_derived, nothing },
     ROW(ping_synchronous), ROW(ping_buffered), ROW(ping_ready),
     ROW(stream_synchronous), ROW(stream_buffered), ROW(stream_ready), ROW(both_synchronous), ROW(both_buffered),
     ROW(ping_derived), ROW(stream_derived), ROW(both_derived),
