@@ -164,8 +164,14 @@ static const struct rule *flipped(const char *call, long bytes, int out) {
     return found;
 }
 
+/* The last byte in a gap that a rule has named, and what it was left as. */
+static __thread unsigned char *gap, left;
+
+/* No message overwrites a gap: a byte that is flipped there already stays flipped, or a second message would hide the first one. */
 static void flip(unsigned char *byte) {
-    if (byte != NULL) *byte ^= 0x10;
+    if (byte == NULL || (byte == gap && *byte == left)) return;
+    *byte ^= 0x10;
+    if (byte == gap) left = *byte;
 }
 
 /* Returns the address of the byte that a rule flips in data that arrives, or NULL. */
@@ -173,7 +179,13 @@ static unsigned char *hit(const char *call, struct data data, long bytes) {
     if (!arrives(data)) return NULL;
     const struct rule *rule = flipped(call, bytes, 0);
     if (rule == NULL) return NULL;
-    return (unsigned char *)start_of(data, rule->block) + place_of(type_of(data, rule->block), rule->byte, rule->memory);
+    unsigned char *byte =
+        (unsigned char *)start_of(data, rule->block) + place_of(type_of(data, rule->block), rule->byte, rule->memory);
+    if (rule->memory && byte != gap) {
+        gap = byte;
+        left = (unsigned char)~*byte;
+    }
+    return byte;
 }
 
 /* Memory of the first block of a buffer whose new contents will be lost. */
