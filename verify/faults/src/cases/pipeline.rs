@@ -76,7 +76,9 @@ fn of_name(job: &Running<'_>, name: &str) -> Option<Process> {
 
 /// Waits until all processes run, and sends a signal to the one with a name.
 fn send(job: &mut Running<'_>, name: &str, signal: Signal) -> Result<(), String> {
-    job.until("all processes run", |job| processes(job).len() == PROCESSES)?;
+    // A process that has just been forked still has the name of its parent.
+    let all_run = |job: &Running<'_>| processes(job).len() == PROCESSES && of_name(job, name).is_some();
+    job.until("all processes run", all_run)?;
     of_name(job, name).ok_or_else(|| format!("no process is called {name}"))?.signal(signal);
     Ok(())
 }
