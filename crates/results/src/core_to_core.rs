@@ -1,4 +1,4 @@
-//! Latency between two cores just before a launch, by which states of the machine are told apart.
+//! Latency between two cores just before a launch. It shows the state of the machine.
 
 use ombx_core::{result::Run, stats::median};
 
@@ -8,7 +8,7 @@ pub(crate) const OPTION: &str = "core_to_core_ns";
 /// Ratio of neighbouring latencies above which the machine was in another state. The latency within a state varies by about a tenth.
 pub(crate) const OTHER_STATE: f64 = 2.0;
 
-/// Returns the latencies, in nanoseconds, that the launches of a run found. None if its ranks were not only on the launching host.
+/// Returns the latencies of the launches of a run in nanoseconds. There are none if ranks ran on other hosts than the launcher.
 pub(crate) fn of_run(run: &Run) -> Vec<f64> {
     let latencies = run.plan.get(OPTION).into_iter().flat_map(|all| all.split(','));
     latencies.filter_map(|ns| ns.trim().parse().ok()).filter(|ns: &f64| ns.is_finite() && *ns > 0.0).collect()

@@ -164,10 +164,10 @@ static const struct rule *flipped(const char *call, long bytes, int out) {
     return found;
 }
 
-/* The last byte in a gap that a rule has named, and what it was left as. */
+/* The byte in a gap that a rule flips, and its value after the last flip. */
 static __thread unsigned char *gap, left;
 
-/* No message overwrites a gap: a byte that is flipped there already stays flipped, or a second message would hide the first one. */
+/* Flips a bit. A byte in a gap stays flipped, because no message overwrites it and a second flip would restore it. */
 static void flip(unsigned char *byte) {
     if (byte == NULL || (byte == gap && *byte == left)) return;
     *byte ^= 0x10;

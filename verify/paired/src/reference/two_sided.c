@@ -131,7 +131,7 @@ ANSWERED(stream_partitioned, , ONE(0); ONE(3))
 
 /* Windows of messages to several partners: the first of each, then the second, and so on. */
 #define MESSAGES (s.depth * s.partner_count)
-#define FAN(CALL, BUFFER, ...)                                                                              \
+#define FAN(CALL, BUFFER, ...)                                                                         \
     MPI_Request *next = s.requests;                                                                    \
     char *row = s.BUFFER;                                                                              \
     for (int w = 0; w < s.depth; w++, row += s.stride) {                                               \
@@ -186,9 +186,9 @@ NEIGHBOURS(, BYTES)
 NEIGHBOURS(_derived, ELEMENTS)
 
 /* Drawn partners: two numbers per step, the rank that gets a message and the rank that sends one. Counts are the first step of each
- * round, and partner_count is the number of rounds. */
+ * round, and partner_count is the number of rounds. A block goes on with the next round, as that of ombx does. */
 #define DRAWN(NAME, STEP)                                                            \
-    CHAINED(NAME, int round = 0,                                                     \
+    CHAINED(NAME, static int round,                                                     \
             const int *step = s.partners + 2 * s.counts[round];                      \
             const int *end = s.partners + 2 * s.counts[round + 1];                   \
             for (; step < end; step += 2) { STEP; }                                  \

@@ -106,10 +106,14 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
     notes
 }
 
-/// Returns how MPI starts, if not as the option says.
+/// Returns the level with which MPI starts, if the option names another one.
 fn thread_level(args: &ImbArgs) -> Option<String> {
-    let (ThreadLevel::Serialized | ThreadLevel::Nompinit) = args.thread_level? else { return None };
-    Some("MPI starts with MPI_THREAD_FUNNELED, because one thread calls it".to_owned())
+    let name = match args.thread_level? {
+        ThreadLevel::Serialized => "serialized",
+        ThreadLevel::Nompinit => "nompinit",
+        _ => return None,
+    };
+    Some(format!("-thread_level {name}: MPI starts with MPI_THREAD_FUNNELED, which is enough for one thread"))
 }
 
 /// Returns the message sizes.

@@ -35,7 +35,7 @@ const BYTE: u64 = 3;
 /// Efforts for which a row claims to find wrong data in 1 of 100 iterations, 1 - 0.05^(1/299), and in 1 of 1000.
 const EFFORT: &str = "--iterations 299 --warmup 2 --verify full";
 const EFFORT_OF_RARE: &str = "--iterations 2995 --warmup 2 --verify full";
-/// The first where three checked iterations count as one, because three messages arrive in a buffer.
+/// The first where three checked iterations count as one, because messages of an iteration overwrite each other.
 const EFFORT_OF_DRAWN: &str = "--iterations 897 --warmup 2 --verify full";
 /// A benchmark that needs it.
 const DRAWN: &str = "p2p.birandom";
