@@ -67,7 +67,9 @@ impl StartRecorder {
         static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
         let library = LIBRARY.get_or_init(|| shim::library("starts", env!("CARGO_TARGET_TMPDIR")));
         let note = self.files.path("processes");
-        let _ = fs::remove_file(&note);
+        for old in [&note, &self.files.path("started")] {
+            let _ = fs::remove_file(old);
+        }
         let job =
             Job::of(mpi::ombx()).args(words).env("OMBX_MPIEXEC", &self.launcher).env("LD_PRELOAD", library);
         let done = job.env("OMBX_STARTS", &note).directory(self.files.root()).run();

@@ -160,10 +160,11 @@ fn every_wrong_option_gives_one_error_line_and_starts_nothing() {
 fn a_wrong_value_among_valid_options_is_found() {
     let recorder = StartRecorder::new();
     let table = table();
-    let forms: Vec<&Known> =
-        table.iter().filter(|o| o.takes && !FREE.contains(&o.long.as_str()) && o.command != "osu").collect();
+    // No valid value of these options begins with a tilde. (`--names` takes any two words with a comma between them.)
+    let fixed =
+        |o: &&Known| o.takes && o.long != "names" && !FREE.contains(&o.long.as_str()) && o.command != "osu";
+    let forms: Vec<&Known> = table.iter().filter(fixed).collect();
     let around = ["--sizes=8", "--no-verify", "--ranks=2", "--quiet", "--json"];
-    // No valid value begins with a tilde.
     let mistake =
         (0..forms.len(), "~\\PC{0,30}", proptest::sample::subsequence(around.to_vec(), 0..4), any::<bool>());
     let cases = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) };
