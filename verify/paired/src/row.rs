@@ -28,6 +28,8 @@ pub(crate) enum Shape {
     Chained,
     /// One iteration per sample, after a barrier.
     Paced,
+    /// All iterations in one sample, after a barrier.
+    Together,
     /// Back-to-back broadcasts, in rounds in which each of two ranks is root equally often.
     Rounds,
     /// Batches that alternate with batches of round trips.
@@ -41,7 +43,7 @@ impl Shape {
     /// Returns iterations per sample and samples of a block with at least this many iterations.
     pub(crate) fn divide(self, iterations: u64) -> (u64, u64) {
         match self {
-            Shape::Chained | Shape::Turns => (iterations, 1),
+            Shape::Chained | Shape::Together | Shape::Turns => (iterations, 1),
             Shape::Paced => (1, iterations),
             Shape::Rounds => (iterations.next_multiple_of(ROUND), 1),
         }
@@ -51,7 +53,9 @@ impl Shape {
     pub(crate) fn ticks(self, stamps: &[u64]) -> Vec<u64> {
         match self {
             Shape::Chained | Shape::Rounds => stamps.windows(2).map(|w| w[1] - w[0]).collect(),
-            Shape::Paced => stamps.as_chunks().0.iter().map(|[start, end]| end - start).collect(),
+            Shape::Paced | Shape::Together => {
+                stamps.as_chunks().0.iter().map(|[start, end]| end - start).collect()
+            }
             Shape::Turns => stamps.as_chunks().0.iter().map(|[start, end, _, _]| end - start).collect(),
         }
     }
@@ -198,7 +202,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
             row("two_pings", LATENCY).with("pattern", "bidirectional"),
             row("one_way", RATE).with("pattern", "unidirectional"),
         ],
-        name if name.ends_with("_mt") => vec![Row::of(bench, name, Shape::Paced, OTHER)],
+        name if name.ends_with("_mt") => vec![Row::of(bench, name, Shape::Together, OTHER)],
         // A new benchmark has a loop with its name.
         other if has_datatypes(bench) => with_datatypes(row(other, goal), DERIVED),
         other => vec![row(other, goal)],
@@ -262,8 +266,12 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "bcast_acked" => {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
         }
-        // Each thread runs the loop of the operation.
-        other => vec![row(other.trim_end_matches("_mt"), Shape::Paced)],
+        // Each thread runs the loop of the operation. All iterations follow one barrier: beside a single one it matters how many
+        // instructions lie between the barrier and the reading of the clock, which the CPU does before the barrier has ended.
+        other => match other.strip_suffix("_mt") {
+            Some(operation) => vec![row(operation, Shape::Together)],
+            None => vec![row(other, Shape::Paced)],
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 /* Two-sided loops: messages between two ranks, one per iteration or a window of messages. */
 #include "loops.h"
+#include <stdlib.h>
 
 #define SEND(BYTES) CHECK(MPI_Send(s.out, BYTES, MPI_BYTE, s.peer, TAG, s.comm))
 #define RECEIVE(BYTES) CHECK(MPI_Recv(s.in, BYTES, MPI_BYTE, s.source, TAG, s.comm, MPI_STATUS_IGNORE))
@@ -130,21 +131,32 @@ ANSWERED(stream_partitioned, , ONE(0); ONE(3))
 #define ELEMENTS s.elements, s.kind
 
 /* Windows of messages to several partners: the first of each, then the second, and so on. */
-#define MESSAGES (s.depth * s.partner_count)
-#define FAN(CALL, BUFFER, ...)                                                                         \
-    MPI_Request *next = s.requests;                                                                    \
-    char *row = s.BUFFER;                                                                              \
-    for (int w = 0; w < s.depth; w++, row += s.stride) {                                               \
-        char *at = row;                                                                                \
-        for (int p = 0; p < s.partner_count; p++, at += s.partner_stride)                              \
-            CHECK(CALL(at, __VA_ARGS__, s.partners[p], TAG, s.comm, next++));                          \
-    }                                                                                                  \
-    WAIT(MESSAGES)
+struct message {
+    int partner;
+    size_t offset;
+};
 
-#define FANS(SUFFIX, ...)                                                                              \
-    CHAINED(fan##SUFFIX, , FAN(MPI_Isend, out, __VA_ARGS__); for (int p = 0; p < s.partner_count; p++) \
-            CHECK(MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE)))         \
-    ANSWERED(fan##SUFFIX, , FAN(MPI_Irecv, in, __VA_ARGS__); for (int p = 0; p < s.partner_count; p++) \
+static const struct message *messages_of(const struct setup *s)
+{
+    static struct message *table;
+    struct message *next = table = realloc(table, sizeof *table * s->depth * s->partner_count);
+    if (table == NULL) abort();
+    for (int w = 0; w < s->depth; w++)
+        for (int p = 0; p < s->partner_count; p++)
+            *next++ = (struct message){ s->partners[p], w * s->stride + p * s->partner_stride };
+    return table;
+}
+
+#define FAN(CALL, BUFFER, ...)                                                                                          \
+    for (int m = 0; m < count; m++)                                                                                     \
+        CHECK(CALL(s.BUFFER + messages[m].offset, __VA_ARGS__, messages[m].partner, TAG, s.comm, &s.requests[m]));      \
+    WAIT(count)
+#define MESSAGES const struct message *messages = messages_of(&s); const int count = s.depth * s.partner_count
+
+#define FANS(SUFFIX, ...)                                                                                               \
+    CHAINED(fan##SUFFIX, MESSAGES, FAN(MPI_Isend, out, __VA_ARGS__); for (int p = 0; p < s.partner_count; p++)          \
+            CHECK(MPI_Recv(s.in, 0, MPI_BYTE, s.partners[p], TAG, s.comm, MPI_STATUS_IGNORE)))                          \
+    ANSWERED(fan##SUFFIX, MESSAGES, FAN(MPI_Irecv, in, __VA_ARGS__); for (int p = 0; p < s.partner_count; p++)          \
              CHECK(MPI_Send(s.out, 0, MPI_BYTE, s.partners[p], TAG, s.comm)))
 
 FANS(, BYTES)
