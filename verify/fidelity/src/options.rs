@@ -26,7 +26,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u64).range(6..=100))]
     pub(crate) launches: u64,
     /// Time of a row in a launch, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub(crate) row_time: u64,
     /// Time limit for the launches of rows that are not resolved after the first ones
     #[arg(long, value_name = "MINUTES", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=600))]
