@@ -266,12 +266,8 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "bcast_acked" => {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
         }
-        // Each thread runs the loop of the operation. All iterations follow one barrier: beside a single one it matters how many
-        // instructions lie between the barrier and the reading of the clock, which the CPU does before the barrier has ended.
-        other => match other.strip_suffix("_mt") {
-            Some(operation) => vec![row(operation, Shape::Together)],
-            None => vec![row(other, Shape::Paced)],
-        },
+        // Each thread runs the loop of the operation.
+        other => vec![row(other.trim_end_matches("_mt"), Shape::Paced)],
     }
 }
 

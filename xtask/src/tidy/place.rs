@@ -6,9 +6,10 @@ use crate::source::Source;
 /// Directories of crates with unsafe code. Clippy requires a `SAFETY` comment for every block.
 const UNSAFE_CRATES: &[&str] = &["mpi"];
 
-/// Files of other crates with unsafe code: memory shared by processes, and a queue without a safe interface.
+/// Files of other crates with unsafe code: the fence before a reading of the clock, memory shared by processes, and a queue without
+/// a safe interface.
 const UNSAFE_FILES: &[Place] =
-    &[("sockets", "shared_memory.rs"), ("sockets", "tcp_info.rs"), ("sockets", "zero_copy.rs")];
+    &[CLOCK, ("sockets", "shared_memory.rs"), ("sockets", "tcp_info.rs"), ("sockets", "zero_copy.rs")];
 
 /// File of the calls of C loops that are compared with those of ombx.
 const C_LOOPS: &str = "verify/paired/src/reference.rs";

@@ -51,11 +51,10 @@ impl Clock {
         (Clock { inner, facts }, VirtualTime { truth: Arc::default(), shown, skew })
     }
 
-    /// Reads the clock in raw ticks. A timed region does only this besides the work.
+    /// Reads the clock in raw ticks, after all earlier instructions. A timed region does only this besides the work.
     #[inline(always)]
-    #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub fn raw(&self) -> u64 {
-        self.inner.raw()
+        reading(&self.inner)
     }
 
     /// Marks the current time, for code outside timed regions.
@@ -170,22 +169,46 @@ pub fn host_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Reads a clock after all earlier instructions.
+#[inline(always)]
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+fn reading(clock: &quanta::Clock) -> u64 {
+    complete();
+    clock.raw()
+}
+
+/// Waits until all earlier instructions have completed. CPUs read their counters early: a sample would begin before the end of the
+/// barrier that precedes it.
+#[inline(always)]
+#[allow(unsafe_code, reason = "the instruction has no safe function")]
+fn complete() {
+    // SAFETY: every CPU of this architecture has the instruction, which accesses no memory.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("isb", options(nostack, preserves_flags));
+    }
+}
+
 fn measure(clock: &quanta::Clock) -> Facts {
     const CALLS: u64 = 1000;
     let mut cheapest = u64::MAX;
     let mut differences = BTreeSet::new();
     for _ in 0..20 {
-        let start = clock.raw();
+        let start = reading(clock);
         let mut last = start;
         for _ in 0..CALLS {
-            last = std::hint::black_box(clock.raw());
+            last = std::hint::black_box(reading(clock));
         }
         cheapest = cheapest.min(clock.delta_as_nanos(start, last));
     }
     for _ in 0..CALLS {
-        let start = clock.raw();
-        let readings = [(); 16].map(|()| clock.raw());
+        let start = reading(clock);
+        let readings = [(); 16].map(|()| reading(clock));
         differences.extend(readings.map(|reading| reading.saturating_sub(start)));
     }
     // quanta uses the TSC only if it is invariant; its ticks are then not nanoseconds.

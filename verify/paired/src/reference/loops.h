@@ -37,10 +37,11 @@ struct row {
     loop *active, *passive;
 };
 
-/* Raw time in ticks: the TSC if there is one. */
+/* Raw time in ticks, after all earlier instructions: the TSC if there is one. */
 static inline unsigned long long tick(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
+    _mm_lfence();
     return __rdtsc();
 #else
     struct timespec t;
