@@ -266,8 +266,12 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "bcast_acked" => {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
         }
-        // Each thread runs the loop of the operation.
-        other => vec![row(other.trim_end_matches("_mt"), Shape::Paced)],
+        // Each thread runs the loop of the operation. All iterations follow one barrier, after which the threads of ombx meet again:
+        // beside one iteration, the ranks' delay matters.
+        other => match other.strip_suffix("_mt") {
+            Some(operation) => vec![row(operation, Shape::Together)],
+            None => vec![row(other, Shape::Paced)],
+        },
     }
 }
 
