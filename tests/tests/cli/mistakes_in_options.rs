@@ -1,6 +1,6 @@
 //! Tests of mistakes with every option of every command, generated from the table of options that the binary prints.
 
-use std::{collections::BTreeSet, thread};
+use std::collections::BTreeSet;
 
 use ombx_tests::{Job, mpi};
 use proptest::prelude::*;
@@ -153,15 +153,7 @@ fn every_wrong_option_gives_one_error_line_and_starts_nothing() {
             mistake(&[format!("--{long}={value}x")]);
         }
     }
-    // A command keeps one core busy: two of them halve the time.
-    let (some, others) = lines.split_at(lines.len() / 2);
-    thread::scope(|scope| {
-        let name = thread::current().name().unwrap_or_default().to_owned();
-        let judge = || StartRecorder::new().judge_all(others);
-        let other = thread::Builder::new().name(name).spawn_scoped(scope, judge).expect("a thread");
-        recorder.judge_all(some);
-        other.join().expect("right errors");
-    });
+    recorder.judge_all(&lines);
 }
 
 #[test]

@@ -266,8 +266,8 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
         "bcast_acked" => {
             vec![acked(), Row { reference: "tree_acked".into(), ..acked() }.with("by", "binomial")]
         }
-        // Each thread runs the loop of the operation. All iterations follow one barrier, after which the threads of ombx meet again:
-        // beside one iteration, the ranks' delay matters.
+        // Each thread runs the loop of the operation. The threads of ombx meet once more after the barrier, which delays ranks unequally.
+        // The time of a single iteration would contain this delay, so all iterations follow one barrier.
         other => match other.strip_suffix("_mt") {
             Some(operation) => vec![row(operation, Shape::Together)],
             None => vec![row(other, Shape::Paced)],

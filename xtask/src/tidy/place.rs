@@ -101,6 +101,8 @@ mod tests {
         assert!(lines("verify/paired/src/reference.rs", text).is_empty());
         assert!(lines("crates/mpi/src/window.rs", text).is_empty());
         assert!(lines("crates/sockets/src/pipeline/shared_memory.rs", text).is_empty());
+        assert!(lines("crates/core/src/system/clock.rs", text).is_empty());
+        assert_eq!(lines("crates/core/src/measure/timed_loop.rs", text), [2]);
         assert_eq!(lines("crates/sockets/src/pipeline/memory.rs", text), [2]);
     }
 
