@@ -80,7 +80,7 @@ fn differs(now: Option<&str>, generated: &str) -> Option<String> {
 }
 
 fn generate(workspace: &Workspace, mpi: &Mpi) -> Result<Vec<(PathBuf, String)>> {
-    let binary = release::built_for_tests(mpi, workspace)?;
+    let binary = release::built_for_tests(mpi, workspace, release::OF_EACH_MPI)?;
     let mut files = Vec::new();
     for (path, arguments) in GENERATED {
         let printed = output(Command::new(&binary).args(*arguments))?;

@@ -1,8 +1,7 @@
 //! `cargo xtask`: the commands of a developer of ombx, from an empty machine to a checked change.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
-mod ci;
-mod cluster_bench;
+mod checks;
 mod codegen;
 mod delegate;
 mod demo;
@@ -41,14 +40,16 @@ enum Task {
     Setup(setup::Options),
     Demo(demo::Options),
     Test(test::Options),
-    Ci(ci::Options),
+    Ci(test::CiOptions),
+    Nightly(test::NightlyOptions),
     Tidy(tidy::Options),
     Graph(imports::Options),
     Codegen(codegen::Options),
     Install(install::Options),
     Dist(dist::Options),
     /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
-    ClusterBench(cluster_bench::Options),
+    #[command(disable_help_flag = true)]
+    ClusterBench(Passed),
     /// Put faults into jobs of ombx and judge how they end
     #[command(disable_help_flag = true)]
     Faults(Passed),
@@ -83,13 +84,14 @@ fn main() -> ExitCode {
         Task::Setup(options) => setup::main(&options),
         Task::Demo(options) => demo::main(&options),
         Task::Test(options) => test::main(&options),
-        Task::Ci(options) => ci::main(&options),
+        Task::Ci(options) => test::ci(&options),
+        Task::Nightly(options) => test::nightly(&options),
         Task::Tidy(options) => tidy::main(&options),
         Task::Graph(options) => imports::main(&options),
         Task::Codegen(options) => codegen::main(&options),
         Task::Install(options) => install::main(&options),
         Task::Dist(options) => dist::main(&options),
-        Task::ClusterBench(options) => cluster_bench::main(&options),
+        Task::ClusterBench(passed) => passed.exec("ombx-cluster-bench"),
         Task::Faults(passed) => passed.exec("ombx-faults"),
         Task::Fidelity(passed) => passed.exec("ombx-fidelity"),
         Task::Speed(passed) => passed.exec("ombx-speed"),

@@ -14,6 +14,8 @@ pub(crate) enum Need {
     Browser,
     Testbed,
     Packaging,
+    /// Busy processes beside tests.
+    Load,
 }
 
 /// Package manager.
@@ -45,9 +47,10 @@ impl Manager {
     /// Returns the packages of a prerequisite; empty if the distribution has none.
     fn packages(self, need: Need) -> &'static [&'static str] {
         use Flavour::{Mpich, OpenMpi};
-        use Need::{Browser, Compiler, Libclang, Mpi, Packaging, Testbed};
+        use Need::{Browser, Compiler, Libclang, Load, Mpi, Packaging, Testbed};
         match (self, need) {
             (_, Browser) => &["chromium"],
+            (_, Load) => &["stress-ng"],
             (Self::Apt, Packaging) => &["prometheus", "prometheus-node-exporter", "python3", "python3-venv"],
             (_, Packaging) => &[], // the packages of Prometheus are known for Debian only
             (Self::Apt, Compiler) => &["gcc", "libc6-dev"],

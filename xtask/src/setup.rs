@@ -104,32 +104,39 @@ impl Facts {
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     ensure(options.mpi.flavours(), options.yes)?;
-    if options.browser {
-        let browser = || Places::here().program("chromium").ok_or_else(|| "no chromium on PATH".to_owned());
-        if browser().is_err() {
-            install(&[Need::Browser], options.yes, Manager::find(&Places::here()), consent::rights)?;
-        }
-        print_tool("Chromium", &browser());
-    }
-    if options.testbed {
-        let bed = || match testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat()).as_slice()
-        {
-            [] => Ok(PathBuf::from("all programs are installed")),
-            programs => Err(format!("no {} on PATH", programs.join(", "))),
-        };
-        if bed().is_err() {
-            install(&[Need::Testbed], options.yes, Manager::find(&Places::here()), consent::rights)?;
-        }
-        print_tool("Test bed", &bed());
-    }
-    if options.packaging {
-        let tools = || Places::here().program("promtool").ok_or_else(|| "no promtool on PATH".to_owned());
-        if tools().is_err() {
-            install(&[Need::Packaging], options.yes, Manager::find(&Places::here()), consent::rights)?;
-        }
-        print_tool("promtool", &tools());
+    let chosen = [
+        (options.browser, Need::Browser),
+        (options.testbed, Need::Testbed),
+        (options.packaging, Need::Packaging),
+    ];
+    for (_, need) in chosen.into_iter().filter(|(is_chosen, _)| *is_chosen) {
+        ensure_tools(need, options.yes)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Installs the programs that some tests need, with consent, and prints whether they are there.
+pub(crate) fn ensure_tools(need: Need, yes: bool) -> Result<()> {
+    if tools(need).is_err() {
+        install(&[need], yes, Manager::find(&Places::here()), consent::rights)?;
+    }
+    print_tool(&named(need), &tools(need));
+    Ok(())
+}
+
+/// Finds the programs of a need of tests. The error says which are missing.
+fn tools(need: Need) -> std::result::Result<PathBuf, String> {
+    let program = |name: &str| Places::here().program(name).ok_or_else(|| format!("no {name} on PATH"));
+    match need {
+        Need::Browser => program("chromium"),
+        Need::Packaging => program("promtool"),
+        Need::Load => program("stress-ng"),
+        Need::Testbed => match &testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat())[..] {
+            [] => Ok(PathBuf::from("all programs are installed")),
+            programs => Err(format!("no {} on PATH", programs.join(", "))),
+        },
+        Need::Compiler | Need::Libclang | Need::Mpi(_) => Err("this is no program of tests".into()),
+    }
 }
 
 /// Ensures that everything for these MPIs is installed. Installs only with consent; an error if something is missing.
@@ -217,6 +224,7 @@ fn named(need: Need) -> String {
         Need::Testbed => "a test bed".into(),
         Need::Browser => "Chromium".into(),
         Need::Packaging => "promtool".into(),
+        Need::Load => "stress-ng".into(),
     }
 }
 

@@ -1,119 +1,154 @@
-//! `cargo xtask test`: the tests, with every MPI of the machine, each built in its own target directory.
+//! `cargo xtask test`, `ci` and `nightly`: the checks of a tier, or named ones.
 
-use std::process::{Command, ExitCode};
+use std::{
+    env,
+    process::{Child, Command, ExitCode, Stdio},
+};
 
 use ombx_toolchain::{
+    command::cannot_run,
     failure::{Failure, Result, failed_if},
-    mpi::{Mpi, Which},
+    mpi::{Flavour, Mpi, Places, Which},
     release,
     step::{Outcome, Step, Summary},
     tally::Tally,
-    workspace::{Package, Workspace, cargo},
+    workspace::{Workspace, cargo},
 };
 
 use crate::{
-    codegen, delegate,
+    checks::{CHECKS, Check, Tier},
+    package::Need,
     setup::{self, Facts},
 };
 
-/// Package of integration tests.
-const TESTS: &str = "ombx-tests";
-/// Package whose unit tests call MPI: those of the other packages pass or fail with every MPI alike.
-const BINDINGS: &str = "ombx-mpi";
-/// Integration tests that take part in the default run.
-const INTEGRATION: [&str; 5] = ["cli", "report", "ranks", "sockets", "rank_harness"];
-/// Integration tests on ranks: by default these alone run with a second MPI.
-const ON_RANKS: [&str; 2] = ["ranks", "rank_harness"];
-/// Tests of the command line that try every wrong value of every option.
-const LONG: &str = "mistakes_in_options";
-/// Integration tests that `--all` runs with a second MPI.
-const OF_MPI: [&str; 3] = ["cli", "ranks", "rank_harness"];
-/// Parts of the names of tests whose result does not depend on the MPI: they run with the first one.
-const OF_FIRST: [&str; 4] = ["mistakes", "reframe", "history::", "monitoring::"];
-/// Tests between hosts that depend on the MPI or its launcher.
-const HOSTS_OF_MPI: [&str; 8] = [
-    "broadcast::four_hosts_broadcast_long",
-    "congestion::",
-    "failures::",
-    "network::",
-    "slurm::",
-    "smoke::links",
-    "verdicts::one_of",
-    "verdicts::one_slow_host",
-];
+/// Seed of tests with random inputs. Without it, tests use one that never changes.
+const SEED: &str = "OMBX_TEST_SEED";
+/// Command that keeps both cores of a small machine busy, for `--under-load`.
+const LOAD: [&str; 3] = ["stress-ng", "--cpu", "4"];
 
-/// Run the tests, with every installed MPI
+/// Build ombx and run its tests; at most 10 minutes on 2 cores from a fresh clone
 ///
-/// By default: unit tests, tests of the command line, of ranks and of sockets, and the faults that every change must pass. That
-/// takes about 15 minutes on 2 cores for both MPIs. Tests between hosts are left out; --all runs them too. Each MPI has a
-/// separate target directory: target/mpich, target/openmpi.
+/// Runs unit tests, the command line, every benchmark once with verification, and sockets, with one MPI. Prints what it left
+/// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  cargo xtask test --mpi mpich\n  cargo xtask test --all --yes")]
+#[command(after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- one_sided::\n  cargo xtask test ranks sockets --repeat 20 --under-load")]
 pub(crate) struct Options {
-    /// MPI to test with [default: all; one that is missing and may not be installed is reported and left out]
-    #[arg(long, value_enum)]
-    pub(crate) mpi: Option<Which>,
-    /// Install missing packages without asking
-    #[arg(long)]
-    pub(crate) yes: bool,
-    /// Only the first MPI, and no documentation tests
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Run the tests between hosts too, last: 10 minutes per MPI, as root
-    #[arg(long, conflicts_with = "quick")]
-    pub(crate) all: bool,
-    /// Run only the tests between hosts
-    #[arg(long, conflicts_with_all = ["quick", "all"])]
-    pub(crate) hosts: bool,
+    #[command(flatten)]
+    common: Common,
 }
 
-/// Parts of the tests that are run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Parts {
-    /// Everything but the tests between hosts.
-    pub(crate) default: bool,
-    pub(crate) hosts: bool,
-    /// Only the first MPI, without documentation tests.
-    pub(crate) quick: bool,
+/// Run every check that a change must pass: lints, documentation, tests with every MPI; at most 25 minutes on 2 cores
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
+pub(crate) struct CiOptions {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42")]
+pub(crate) struct NightlyOptions {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of all three commands.
+#[derive(clap::Args)]
+pub(crate) struct Common {
+    /// Names of checks, of any tier [default: those of this command]; --list prints them
+    checks: Vec<String>,
+    /// Print the checks and run none
+    #[arg(long)]
+    list: bool,
+    /// MPI to test with [default: every installed one; the first alone in `cargo xtask test`]
+    #[arg(long, value_enum)]
+    mpi: Option<Which>,
+    /// Install missing packages without asking
+    #[arg(long)]
+    yes: bool,
+    /// Run each test program N times
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Run the tests beside `stress-ng --cpu 4`
+    #[arg(long)]
+    under_load: bool,
+    /// Seed of random inputs [default: always the same; a new one in `cargo xtask nightly`]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Parts of the names of tests to run
+    #[arg(last = true, value_name = "TESTS")]
+    filter: Vec<String>,
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    let facts = facts(options.mpi, options.yes)?;
-    let parts = Parts { default: !options.hosts, hosts: options.hosts || options.all, quick: options.quick };
-    Ok(report(&run(&Workspace::read()?, &facts, parts)))
+    run(&options.common, &[Tier::Test])
 }
 
-/// Prints the summary, with the counts alone on the last line, and returns the exit code.
-pub(crate) fn report(steps: &[Step]) -> ExitCode {
-    // A step that failed and counts no tests is one failure.
-    let uncounted = steps.iter().filter(|step| step.failed() && step.tally.failed == 0).count();
-    let mut tally: Tally = steps.iter().map(|step| step.tally).sum();
-    tally.failed += uncounted as u64;
-    println!("\n{}", Summary(steps));
-    let left_out: Vec<&Step> =
-        steps.iter().filter(|step| matches!(step.outcome, Outcome::Skipped(_))).collect();
-    if !left_out.is_empty() {
-        println!("Left out:");
+pub(crate) fn ci(options: &CiOptions) -> Result<ExitCode> {
+    run(&options.common, &[Tier::Test, Tier::Change])
+}
+
+pub(crate) fn nightly(options: &NightlyOptions) -> Result<ExitCode> {
+    run(&options.common, &[Tier::Nightly])
+}
+
+/// Runs the named checks, or all checks of these tiers, also after a failure.
+fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
+    let is_chosen = |check: &Check| match options.checks.is_empty() {
+        true => tiers.contains(&check.tier),
+        false => options.checks.iter().any(|name| name == check.name),
+    };
+    if let Some(wrong) = options.checks.iter().find(|name| CHECKS.iter().all(|check| check.name != **name)) {
+        return Err(Failure::Usage(format!("there is no check {wrong}; cargo xtask test --list prints all")));
     }
-    for step in left_out {
-        if let Outcome::Skipped(why) = &step.outcome {
-            println!("  {}: {why}", step.what);
+    if options.list {
+        CHECKS.iter().for_each(|check| println!("{:14} {:8} {}", check.name, check.tier.command(), check.about));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_nightly = tiers.contains(&Tier::Nightly);
+    let only_first = tiers == [Tier::Test] && options.mpi.is_none();
+    let facts = facts(options.mpi, options.yes, only_first)?;
+    let mut mpis = facts.mpis();
+    if only_first {
+        mpis.truncate(1);
+    }
+    let run = Run {
+        workspace: Workspace::read()?,
+        mpis,
+        yes: options.yes,
+        seed: options.seed.or_else(|| is_nightly.then(new_seed)),
+        repeat: options.repeat,
+        filter: options.filter.clone(),
+    };
+    if let Some(seed) = run.seed {
+        println!("{SEED}={seed}");
+    }
+    let chosen: Vec<&Check> = CHECKS.iter().filter(|check| is_chosen(check)).collect();
+    // Builds finish before the load starts, and before the tests, so that a test never waits for a compiler.
+    let mut done: Vec<(&Check, Step)> = Vec::new();
+    let mut load = None;
+    for check in &chosen {
+        if options.under_load && load.is_none() && check.starts_jobs {
+            run.mpis.iter().try_for_each(|mpi| run.build(mpi).built())?;
+            load = Some(Load::start(options.yes)?);
         }
+        done.extend((check.run)(&run).into_iter().map(|step| (*check, step)));
     }
-    if tally.skipped > 0 {
-        println!(
-            "{} tests were skipped on this machine; each printed the reason (`skipped: ..`).",
-            tally.skipped
-        );
-    }
-    println!("{tally}");
-    failed_if(steps.iter().any(Step::failed))
+    drop(load);
+    let left_out = CHECKS.iter().filter(|check| options.checks.is_empty() && !is_chosen(check));
+    Ok(run.report(&done, &left_out.collect::<Vec<_>>(), &facts, only_first))
 }
 
-/// Returns what can be tested here, after the setup that was asked for.
-pub(crate) fn facts(mpi: Option<Which>, yes: bool) -> Result<Facts> {
+/// Returns the MPIs that can be used here, after the setup that was asked for.
+fn facts(mpi: Option<Which>, yes: bool, only_first: bool) -> Result<Facts> {
     let flavours = mpi.unwrap_or(Which::All).flavours();
-    match setup::ensure(flavours, yes) {
+    let installed = Flavour::ALL.into_iter().find(|&flavour| Mpi::find(flavour, &Places::here()).is_ok());
+    let needed = match only_first {
+        true => vec![installed.unwrap_or(Flavour::Mpich)],
+        false => flavours.to_vec(),
+    };
+    match setup::ensure(&needed, yes) {
         // No MPI was named and one is installed: test it, and report the missing one.
         Err(Failure::NotInstalled(why)) if mpi.is_none() && !yes => {
             let facts = Facts::gather(flavours);
@@ -127,167 +162,153 @@ pub(crate) fn facts(mpi: Option<Which>, yes: bool) -> Result<Facts> {
     }
 }
 
-/// Runs all steps, also after a failure.
-pub(crate) fn run(workspace: &Workspace, facts: &Facts, parts: Parts) -> Vec<Step> {
-    let mpis = facts.mpis();
-    let tested = if parts.quick { &mpis[..mpis.len().min(1)] } else { &mpis[..] };
-    let runs: Vec<Run<'_>> = tested
-        .iter()
-        .enumerate()
-        .map(|(at, mpi)| Run { workspace, mpi, first: at == 0, all: parts.hosts, quick: parts.quick })
-        .collect();
-    let mut steps = Vec::new();
-    if parts.default {
-        steps.push(Step::count("without MPI", &mut without_mpi(workspace, parts.quick)));
-    }
-    let mut built = Vec::new();
-    for run in &runs {
-        println!("\n== {}", run.mpi);
-        let build = run.build();
-        let failed = build.failed();
-        steps.push(build);
-        if failed {
-            let tally = Tally { failed: 1, ..Tally::default() };
-            let skipped = Step::skipped(run.name("tests"), "ombx was not built");
-            steps.push(Step { tally, ..skipped });
-            continue;
-        }
-        built.push(run);
-        if parts.default {
-            steps.extend(run.default());
-        }
-    }
-    for run in built {
-        steps.push(match parts.hosts {
-            true => run.hosts(),
-            false => Step::skipped(
-                run.name("tests between hosts"),
-                "10 minutes, as root with `cargo xtask setup --testbed`: run `cargo xtask test --hosts`",
-            ),
-        });
-    }
-    if parts.default && !parts.hosts && !parts.quick {
-        let why = "1 minute each: run `cargo xtask test --all`";
-        steps.push(Step::skipped(
-            format!("tests {LONG}; most OSU names under a launcher; the command line with a second MPI"),
-            why,
-        ));
-    }
-    let others = mpis.iter().skip(tested.len());
-    steps.extend(others.map(|mpi| Step::skipped(mpi.flavour.to_string(), "--quick: run `cargo xtask test`")));
-    for (flavour, _) in facts.absent() {
-        steps.push(Step::skipped(flavour.to_string(), "not installed: run `cargo xtask setup`"));
-    }
-    steps
+/// Returns a number that differs from run to run.
+fn new_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(()) >> 32
 }
 
-/// Tests with one MPI.
-struct Run<'a> {
-    workspace: &'a Workspace,
-    mpi: &'a Mpi,
-    /// Whether it is the first MPI: tests that no MPI can change run with it alone.
-    first: bool,
-    /// Whether `--all` was given.
-    all: bool,
-    quick: bool,
+/// Busy processes beside the tests. Dropping it ends them.
+struct Load(Child);
+
+impl Load {
+    fn start(yes: bool) -> Result<Self> {
+        setup::ensure_tools(Need::Load, yes)?;
+        let mut command = Command::new(LOAD[0]);
+        command.args(&LOAD[1..]).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn().map_err(|source| cannot_run(&command, source))?;
+        println!("\n== beside {}", LOAD.join(" "));
+        Ok(Self(child))
+    }
 }
 
-impl Run<'_> {
-    fn name(&self, what: &str) -> String {
-        format!("{} {}: {what}", self.mpi.flavour, self.mpi.version)
+impl Drop for Load {
+    fn drop(&mut self) {
+        // Only SIGTERM lets it end its own children.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// What all checks of one command share.
+pub(crate) struct Run {
+    pub(crate) workspace: Workspace,
+    /// MPIs to test with; tests that no MPI can change use the first.
+    pub(crate) mpis: Vec<Mpi>,
+    pub(crate) yes: bool,
+    pub(crate) seed: Option<u64>,
+    repeat: u32,
+    filter: Vec<String>,
+}
+
+impl Run {
+    /// Builds ombx and the tests with an MPI. A second build has nothing to do.
+    pub(crate) fn build(&self, mpi: &Mpi) -> Step {
+        let targets = if self.mpis.first() == Some(mpi) { release::ALL } else { release::OF_EACH_MPI };
+        let name = format!("build with {} {}", mpi.flavour, mpi.version);
+        Step::of(name, || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed))
     }
 
-    fn build(&self) -> Step {
-        let name = self.name("build");
-        Step::of(name, || release::built_for_tests(self.mpi, self.workspace).map(|_| Outcome::Passed))
+    /// Runs tests of the packages that are tested, chosen by `words`, with the first MPI.
+    pub(crate) fn tests(&self, what: &str, words: &[&str]) -> Vec<Step> {
+        self.mpis.first().map_or_else(Vec::new, |mpi| self.tests_with(mpi, what, words))
     }
 
-    fn default(&self) -> Vec<Step> {
-        let chosen = |package: &Package| match self.first {
-            true => self.workspace.needs_mpi(package) && package.name != TESTS,
-            false => package.name == BINDINGS,
-        };
-        let packages = packages(self.workspace, chosen);
-        // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
-        let one_by_one = ["--", "--test-threads=1"];
-        let unit = Step::count(self.name("unit tests"), self.test(&packages).args(one_by_one));
-        let mut tests = self.test(&[TESTS]);
-        let chosen = match (self.first, self.all) {
-            (true, _) => &INTEGRATION[..],
-            (false, true) => &OF_MPI,
-            (false, false) => &ON_RANKS,
-        };
-        tests.args(chosen.iter().flat_map(|test| ["--test", test])).args(one_by_one);
-        match (self.first, self.all) {
-            (true, true) => {}
-            (true, false) => drop(tests.args(["--skip", LONG])),
-            (false, _) => drop(tests.args(OF_FIRST.iter().flat_map(|name| ["--skip", name]))),
+    /// Runs tests on ranks with each MPI.
+    pub(crate) fn tests_with_each(&self, test: &str) -> Vec<Step> {
+        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &["--test", test]);
+        self.mpis.iter().flat_map(with).collect()
+    }
+
+    fn version(&self, mpi: &Mpi) -> String {
+        format!("{} {}", mpi.flavour, mpi.version)
+    }
+
+    fn tests_with(&self, mpi: &Mpi, what: &str, words: &[&str]) -> Vec<Step> {
+        let build = self.build(mpi);
+        if build.failed() {
+            return vec![Step { tally: Tally { failed: 1, ..Tally::default() }, ..build }];
         }
-        let tests = Step::count(self.name("tests"), &mut tests);
-        let mut faults = delegate::run("ombx-faults");
-        faults.args(["--gate", "--no-build", "--mpi", self.mpi.flavour.key()]);
-        faults.current_dir(&self.workspace.root).env("CARGO_TARGET_DIR", &self.workspace.target);
-        let mut steps = vec![unit, tests, Step::run(self.name("faults"), &mut faults)];
-        if self.first {
-            steps.push(Step::of("generated files", || {
-                let stale = codegen::stale(self.workspace, self.mpi)?.len();
-                let why = format!("{stale} file(s) stale: run `cargo xtask codegen`");
-                Ok(if stale == 0 { Outcome::Passed } else { Outcome::Failed(why) })
-            }));
-        }
-        if self.first && !self.quick {
-            let mut instructions = delegate::run("ombx-fidelity");
-            instructions.args(["--instructions", "--sample", "--mpi", self.mpi.flavour.key()]);
-            instructions.current_dir(&self.workspace.root).env("CARGO_TARGET_DIR", &self.workspace.target);
-            steps.push(Step::run(self.name("instructions of timed loops"), &mut instructions));
+        let mut steps = vec![build];
+        for number in 1..=self.repeat {
+            let name = if self.repeat > 1 { format!("{what}, {number} of {}", self.repeat) } else { what.to_owned() };
+            // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
+            let mut command = self.command(mpi, &["test", "--no-fail-fast"]);
+            command.args(release::TESTED).args(words).args(["--", "--test-threads=1"]).args(&self.filter);
+            steps.push(Step::count(name, &mut command));
         }
         steps
     }
 
-    fn hosts(&self) -> Step {
-        let mut tests = self.test(&[TESTS]);
-        tests.args(["--test", "hosts", "--", "--test-threads=1"]);
-        if !self.first {
-            tests.args(HOSTS_OF_MPI);
+    /// Returns a command of cargo in the target directory of an MPI, in which tests find their launcher and their ombx.
+    pub(crate) fn command(&self, mpi: &Mpi, words: &[&str]) -> Command {
+        let mut command = cargo();
+        command.args(words).current_dir(&self.workspace.root);
+        mpi.build_with(&mut command, &self.workspace.target);
+        mpi.launch_with(&mut command);
+        command.env("OMBX_BIN", mpi.target(&self.workspace.target).join("debug/ombx"));
+        if let Some(seed) = self.seed {
+            command.env(SEED, seed.to_string());
         }
-        Step::count(self.name("tests between hosts"), &mut tests)
-    }
-
-    /// Returns `cargo test` for packages, with this MPI, its launcher and its build of ombx.
-    fn test(&self, packages: &[&str]) -> Command {
-        let mut command = cargo_test(self.workspace, packages, self.quick && packages != [TESTS]);
-        let target = &self.workspace.target;
-        self.mpi.build_with(&mut command, target);
-        self.mpi.launch_with(&mut command);
-        command.env("OMBX_BIN", self.mpi.target(target).join("debug/ombx"));
-        if self.all {
-            command.env("OMBX_TEST_ALL", "1");
-        }
-        if let Ok(own) = std::env::current_exe() {
+        if let Ok(own) = env::current_exe() {
             command.env("OMBX_XTASK", own);
         }
         command
     }
-}
 
-/// Tests of the packages that link no MPI, in the target directory of xtask, which has built some of them already.
-fn without_mpi(workspace: &Workspace, quick: bool) -> Command {
-    cargo_test(workspace, &packages(workspace, |package| !workspace.needs_mpi(package)), quick)
-}
-
-fn cargo_test(workspace: &Workspace, packages: &[&str], without_documentation: bool) -> Command {
-    let mut command = cargo();
-    command.args(["test", "--no-fail-fast"]).args(packages.iter().flat_map(|package| ["-p", package]));
-    if without_documentation {
-        command.args(["--lib", "--bins", "--tests"]);
+    /// Returns a verification program that was built with the tests.
+    pub(crate) fn program(&self, mpi: &Mpi, name: &str) -> Command {
+        // Programs of `verify/` find the workspace by the manifest of the running program.
+        let mut command = Command::new(mpi.target(&self.workspace.target).join("debug").join(name));
+        command.stdin(Stdio::null()).current_dir(&self.workspace.root);
+        command.env("CARGO_TARGET_DIR", &self.workspace.target);
+        command
     }
-    command.env("CARGO_TARGET_DIR", &workspace.target).current_dir(&workspace.root);
-    command
-}
 
-/// Names of the packages that fulfil a condition.
-fn packages(workspace: &Workspace, condition: impl Fn(&Package) -> bool) -> Vec<&str> {
-    workspace.packages.iter().filter(|package| condition(package)).map(|package| &*package.name).collect()
+    /// Prints the summary, what was left out, the counts alone on a line, and what failed.
+    fn report(&self, done: &[(&Check, Step)], left_out: &[&Check], facts: &Facts, only_first: bool) -> ExitCode {
+        // A step that failed and counts no tests is one failure.
+        let uncounted = done.iter().filter(|(_, step)| step.failed() && step.tally.failed == 0).count();
+        let mut tally: Tally = done.iter().map(|(_, step)| step.tally).sum();
+        tally.failed += uncounted as u64;
+        let steps: Vec<Step> = done.iter().map(|(_, step)| step.clone()).collect();
+        println!("\n{}", Summary(&steps));
+        for tier in [Tier::Test, Tier::Change, Tier::Nightly] {
+            let names: Vec<&str> =
+                left_out.iter().filter(|check| check.tier == tier).map(|check| check.name).collect();
+            if !names.is_empty() {
+                println!("Left out, in cargo xtask {}: {}", tier.command(), names.join(", "));
+            }
+        }
+        if only_first {
+            println!("Left out: other MPIs (--mpi all)");
+        }
+        for (flavour, _) in facts.absent().filter(|_| !only_first) {
+            println!("Left out: {flavour}, which is not installed (cargo xtask setup)");
+        }
+        if tally.skipped > 0 {
+            println!("{} tests were skipped on this machine; each printed the reason (`skipped: ..`).", tally.skipped);
+        }
+        let failed: Vec<String> =
+            done.iter().filter(|(_, step)| step.failed()).map(|(check, step)| self.again(check, step)).collect();
+        println!("{tally}");
+        if !failed.is_empty() {
+            println!("failed: {}", failed.join("; "));
+        }
+        failed_if(!failed.is_empty())
+    }
+
+    /// Returns the shortest command that repeats a failed step.
+    fn again(&self, check: &Check, step: &Step) -> String {
+        let seed = self.seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
+        let mpi = self.mpis.iter().find(|mpi| step.what.contains(&self.version(mpi)));
+        let mpi = mpi.map_or_else(String::new, |mpi| format!(" --mpi {}", mpi.flavour.key()));
+        let tests = match &step.failed_tests[..] {
+            [] => String::new(),
+            tests => format!(" -- {}", tests.join(" ")),
+        };
+        format!("cargo xtask test {}{mpi}{seed}{tests}", check.name)
+    }
 }
 
 #[cfg(test)]
@@ -296,42 +317,38 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_test_gets_its_binary_and_its_launcher() {
-        let workspace = Workspace { root: "/w".into(), target: "/w/target".into(), packages: Vec::new() };
-        let mpi = Mpi {
+    fn mpi() -> Mpi {
+        Mpi {
             flavour: Flavour::Mpich,
             mpicc: "mpicc.mpich".into(),
             mpiexec: "mpiexec.mpich".into(),
             version: "4".into(),
-        };
-        let run = Run { workspace: &workspace, mpi: &mpi, first: true, all: false, quick: true };
-        let shown = shown(&run.test(&["ombx-mpi"]));
+        }
+    }
+
+    fn a_run() -> Run {
+        let workspace = Workspace { root: "/w".into(), target: "/w/target".into(), packages: Vec::new() };
+        Run { workspace, mpis: vec![mpi()], yes: false, seed: Some(7), repeat: 1, filter: Vec::new() }
+    }
+
+    #[test]
+    fn a_test_gets_its_binary_its_launcher_and_its_seed() {
+        let shown = shown(&a_run().command(&mpi(), &["test"]));
         for part in [
             "OMBX_BIN=/w/target/mpich/debug/ombx",
             "OMBX_MPIEXEC=mpiexec.mpich",
             "CARGO_TARGET_DIR=/w/target/mpich",
-            "-p ombx-mpi",
-            "--no-fail-fast",
-            "--lib",
+            "OMBX_TEST_SEED=7",
         ] {
             assert!(shown.contains(part), "{part} in {shown}");
         }
     }
 
     #[test]
-    fn a_failed_step_fails_the_run() {
-        let failed = Step::run("t", &mut Command::new("/nonexistent/program"));
-        assert_eq!(report(&[failed]), ExitCode::FAILURE);
-        assert_eq!(report(&[Step::skipped("t", "no need")]), ExitCode::SUCCESS);
-    }
-
-    #[test]
-    fn every_integration_test_belongs_to_a_part() {
-        let manifest = include_str!("../../tests/Cargo.toml");
-        let names = manifest.split("[[test]]\nname = \"").skip(1).filter_map(|rest| rest.split('"').next());
-        let names: Vec<&str> = names.collect();
-        let known = |name: &&str| INTEGRATION.contains(name) || *name == "hosts";
-        assert!(!names.is_empty() && names.iter().all(known), "{names:?}");
+    fn a_failure_is_repeated_by_its_shortest_command() {
+        let check = CHECKS.iter().find(|check| check.name == "ranks").unwrap();
+        let mut step = Step::skipped("ranks with MPICH 4", "no need");
+        step.failed_tests = vec!["a::b".into()];
+        assert_eq!(a_run().again(check, &step), "cargo xtask test ranks --mpi mpich --seed 7 -- a::b");
     }
 }

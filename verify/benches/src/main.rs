@@ -54,7 +54,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         fs::remove_dir_all(&directory).map_err(Failure::file(&*directory))?;
     }
     let mut bench = cargo();
-    bench.args(["bench", "-p", "ombx-core", "-p", "ombx-sockets", "--features", "ombx-core/testkit"]);
+    bench.args(["bench", "-p", "ombx-benches"]);
     bench.args([
         "--benches",
         "--",

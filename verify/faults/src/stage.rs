@@ -25,7 +25,7 @@ impl Stage {
     pub(crate) fn set(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let ombx = match build {
-            true => release::built_for_tests(mpi, workspace)?,
+            true => release::built_for_tests(mpi, workspace, release::OF_EACH_MPI)?,
             false => release::existing(target.join("debug/ombx"))?,
         };
         let library = interpose::library(mpi, &target.join("faults"))?;

@@ -95,7 +95,7 @@ impl Memcheck<'_> {
             let mut command = self.on_ranks();
             steps.push(Step::run(name(&test), command.arg(&harness).env("OMBX_RANK_TEST", &test)));
         }
-        let ombx = release::built_for_tests(self.mpi, self.workspace)?;
+        let ombx = release::built_for_tests(self.mpi, self.workspace, release::OF_EACH_MPI)?;
         let mut run = self.on_ranks();
         run.arg(ombx).arg("run").args(BENCHMARKS);
         run.args(["--sizes", "8,9000", "--iterations", "3", "--window", "4", "--quiet", "--timeout", "5m"]);

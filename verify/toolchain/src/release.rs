@@ -14,24 +14,30 @@ use crate::{
 
 /// Builds ombx in release mode below a target directory and returns its path.
 pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
-    build(mpi, workspace, target, "release")
-}
-
-/// Builds ombx in debug mode in the workspace's target directory and returns its path.
-pub fn built_for_tests(mpi: &Mpi, workspace: &Workspace) -> Result<PathBuf> {
-    build(mpi, workspace, &workspace.target, "dev")
-}
-
-fn build(mpi: &Mpi, workspace: &Workspace, target: &Path, profile: &str) -> Result<PathBuf> {
-    if profile == "dev" {
-        take_over(mpi, workspace, target);
-    }
     let mut command = cargo();
-    command.args(["build", "--profile", profile, "-p", "ombx-cli"]).current_dir(&workspace.root);
+    command.args(["build", "--release", "-p", "ombx-cli"]).current_dir(&workspace.root);
     mpi.build_with(&mut command, target);
     Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
-    let directory = if profile == "dev" { "debug" } else { profile };
-    Ok(mpi.target(target).join(directory).join("ombx"))
+    Ok(mpi.target(target).join("release/ombx"))
+}
+
+/// Selection of cargo that each command about tests has: the features of a dependency follow from the selected packages, and other
+/// features mean another compilation. Without criterion, which only benches need.
+pub const TESTED: [&str; 3] = ["--workspace", "--exclude", "ombx-benches"];
+/// Everything that is tested.
+pub const ALL: &[&str] = &["--lib", "--bins", "--tests"];
+/// What depends on the MPI: ombx, and the tests on ranks.
+pub const OF_EACH_MPI: &[&str] = &["--bin", "ombx", "--test", "ranks", "--test", "rank_harness"];
+
+/// Builds [`ALL`] or [`OF_EACH_MPI`] in debug mode in the workspace's target directory and returns the path of ombx.
+pub fn built_for_tests(mpi: &Mpi, workspace: &Workspace, targets: &[&str]) -> Result<PathBuf> {
+    let target = &workspace.target;
+    take_over(mpi, workspace, target);
+    let mut command = cargo();
+    command.arg("build").args(TESTED).args(targets).current_dir(&workspace.root);
+    mpi.build_with(&mut command, target);
+    Step::run(format!("{} ombx and tests", mpi.flavour), &mut command).built()?;
+    Ok(mpi.target(target).join("debug/ombx"))
 }
 
 /// Fills the new target directory of an MPI with what another build has compiled, without the crates that depend on the MPI. What
@@ -40,7 +46,7 @@ fn take_over(mpi: &Mpi, workspace: &Workspace, target: &Path) {
     let own = mpi.target(target).join("debug");
     let others = Flavour::ALL.map(|flavour| target.join(flavour.key()).join("debug"));
     let built = |directory: &PathBuf| directory.join(".fingerprint").is_dir();
-    let Some(other) = others.into_iter().chain([target.join("debug")]).find(built) else { return };
+    let Some(other) = others.into_iter().find(built) else { return };
     if built(&own) || std::fs::create_dir_all(&own).is_err() {
         return;
     }

@@ -40,6 +40,8 @@ pub struct Step {
     pub took: Duration,
     /// Numbers of tests that the step ran.
     pub tally: Tally,
+    /// Names of the tests that failed.
+    pub failed_tests: Vec<String>,
 }
 
 impl Step {
@@ -47,7 +49,7 @@ impl Step {
     pub fn skipped(what: impl Into<String>, why: impl Into<String>) -> Self {
         let (what, why) = (what.into(), why.into());
         println!("\n-- {what}: skipped, {why}");
-        Self { what, outcome: Outcome::Skipped(why), took: Duration::ZERO, tally: Tally::default() }
+        Self { what, outcome: Outcome::Skipped(why), took: Duration::ZERO, tally: Tally::default(), failed_tests: Vec::new() }
     }
 
     /// Runs and times work of this process.
@@ -60,7 +62,7 @@ impl Step {
         if let Outcome::Failed(why) = &outcome {
             println!("-- {what}: failed, {why}");
         }
-        Self { what, outcome, took: start.elapsed(), tally: Tally::default() }
+        Self { what, outcome, took: start.elapsed(), tally: Tally::default(), failed_tests: Vec::new() }
     }
 
     /// Runs a command whose output goes to the terminal.
@@ -75,6 +77,7 @@ impl Step {
     /// Runs a test command: echoes its output, adds up its `test result:` lines, and counts tests that report a skip.
     pub fn count(what: impl Into<String>, command: &mut Command) -> Self {
         let (mut tally, mut skipped) = (Tally::default(), Skipped::default());
+        let mut failed_tests = Vec::new();
         let step = Self::of(what, || {
             println!("   $ {}", shown(command));
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -90,6 +93,7 @@ impl Step {
             for line in stdout.into_iter().flat_map(lines) {
                 println!("{line}");
                 tally += Tally::of_line(&line);
+                failed_tests.extend(failed_test(&line));
             }
             let ended = ended(child.wait().map_err(|source| cannot_run(command, source))?);
             // A process that it left behind may hold standard error open.
@@ -102,7 +106,7 @@ impl Step {
         if step.failed() && tally.failed == 0 {
             tally.failed = 1;
         }
-        Self { tally: skipped.moved_in(tally), ..step }
+        Self { tally: skipped.moved_in(tally), failed_tests, ..step }
     }
 
     /// Returns whether the step failed.
@@ -117,6 +121,13 @@ impl Step {
         }
         Ok(())
     }
+}
+
+/// Returns the name of the test that a line of a test harness calls failed.
+fn failed_test(line: &str) -> Option<String> {
+    let name = line.strip_prefix("test ")?.strip_suffix("FAILED")?;
+    // The harness prints `test NAME ... FAILED`, after `- should panic` in some cases.
+    Some(name.split_whitespace().next()?.to_owned())
 }
 
 /// Returns the lines of a stream; bytes that are not UTF-8 are replaced.
@@ -188,8 +199,17 @@ mod tests {
     }
 
     #[test]
+    fn failed_tests_are_named() {
+        let script = "echo 'test a::b ... ok'; echo 'test a::c ... FAILED'; echo 'test result: FAILED. 1 passed; 1 failed'";
+        let step = Step::count("t", &mut shell(script));
+        assert_eq!(step.failed_tests, ["a::c"]);
+        assert_eq!(step.tally, Tally { passed: 1, failed: 1, skipped: 0 });
+    }
+
+    #[test]
     fn a_program_that_does_not_exist_is_a_failed_step() {
-        let step = Step::run("t", &mut Command::new("/nonexistent/program"));
+        let directory = tempfile::tempdir().unwrap();
+        let step = Step::run("t", &mut Command::new(directory.path().join("program")));
         assert!(step.failed());
     }
 
@@ -201,6 +221,7 @@ mod tests {
                 outcome: Outcome::Passed,
                 took: Duration::from_secs(2),
                 tally: Tally::default(),
+                failed_tests: Vec::new(),
             },
             Step::skipped("openmpi", "not installed"),
         ];

@@ -41,8 +41,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     // Contains the timed loops of all families over MPI, and plain C loops beside them.
     ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io"]),
+    ("ombx-benches", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
     ("ombx-toolchain", &[]),
-    ("xtask", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
+    ("ombx-cluster-bench", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
+    ("xtask", &["ombx-toolchain"]),
 ];
 /// Packages of the workspace on which the verification programs may depend.
 const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", "ombx-toolchain"];

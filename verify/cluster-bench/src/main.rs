@@ -1,24 +1,29 @@
 //! `cargo xtask cluster-bench`: `ombx cluster` with a release build of ombx.
 
-use std::{path::PathBuf, process::ExitCode};
-
-use ombx_cluster::{Binary, Campaign};
-
-use ombx_core::error::Error;
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    mpi::{Flavour, Mpi, Places, Which},
-    release,
-    workspace::Workspace,
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
 };
 
-use crate::setup;
+use clap::Parser as _;
+use ombx_cluster::{Binary, Campaign};
+use ombx_core::error::Error;
+use ombx_toolchain::{
+    failure::{Failure, Result, exit_code},
+    mpi::{Flavour, Mpi, Places, Which},
+    release,
+    step::Step,
+    workspace::{Workspace, cargo},
+};
 
-#[derive(clap::Args)]
+/// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
+#[derive(clap::Parser)]
 #[command(
+    name = "cargo xtask cluster-bench",
+    bin_name = "cargo xtask cluster-bench",
     after_help = "Examples:\n  cargo xtask cluster-bench\n  cargo xtask cluster-bench --inventory cluster.toml --hosts n01,n02 --dry-run\n  cargo xtask cluster-bench --inventory cluster.toml --launcher slurm --resume\n  cargo xtask cluster-bench --inventory cluster.toml -- --sizes 8,64K,4M"
 )]
-pub(crate) struct Options {
+struct Options {
     #[command(flatten)]
     cluster: ombx_cluster::Options,
     /// The MPI [default: the inventory's, else the first that is installed]
@@ -32,7 +37,11 @@ pub(crate) struct Options {
     yes: bool,
 }
 
-pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+fn main() -> ExitCode {
+    exit_code(run(&Options::parse()))
+}
+
+fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let mut cluster = options.cluster.clone();
     cluster.runs.get_or_insert_with(|| workspace.root.join("runs"));
@@ -65,6 +74,17 @@ fn binary(options: &Options, wanted: Option<Flavour>, workspace: &Workspace) -> 
     if options.cluster.dry_run {
         return Ok(of(Some(flavour), workspace.target.join(flavour.key()).join("release/ombx")));
     }
-    let mpi = setup::ensure(&[flavour], options.yes)?.mpis().remove(0);
+    set_up(flavour, options.yes, &workspace.root)?;
+    let mpi = Mpi::find(flavour, &places).map_err(Failure::Missing)?;
     Ok(of(Some(flavour), release::built(&mpi, workspace, &workspace.target)?))
+}
+
+/// Installs what a build with an MPI needs, after asking unless `yes` is set.
+fn set_up(flavour: Flavour, yes: bool, root: &Path) -> Result<()> {
+    let mut setup = cargo();
+    setup.args(["xtask", "setup", "--mpi", flavour.key()]).current_dir(root).stdin(std::process::Stdio::inherit());
+    if yes {
+        setup.arg("--yes");
+    }
+    Step::run("setup", &mut setup).built()
 }

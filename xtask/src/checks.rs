@@ -1,0 +1,250 @@
+//! The checks: what each one runs, and which command runs it by default.
+
+use std::process::Command;
+
+use ombx_toolchain::{
+    command::succeeds,
+    mpi::Mpi,
+    step::{Outcome, Step},
+    workspace::cargo,
+};
+
+use crate::{
+    codegen, delegate,
+    package::Need,
+    setup,
+    test::Run,
+    tidy,
+};
+
+/// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
+const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
+/// Directory of the published crates. The other packages of the workspace are tools of developers.
+const PUBLISHED: &str = "crates/";
+/// Time of each fuzz target in a night.
+const FUZZ_TIME: &str = "3m";
+/// Time of random jobs with faults in a night.
+const SOAK_TIME: &str = "1h";
+
+/// When a check runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// By `cargo xtask test`, and before a change lands.
+    Test,
+    /// Before a change lands.
+    Change,
+    /// Every night.
+    Nightly,
+}
+
+impl Tier {
+    /// Returns the command of xtask that runs the checks of this tier.
+    pub(crate) fn command(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Change => "ci",
+            Self::Nightly => "nightly",
+        }
+    }
+}
+
+/// Check with a name, which each of the three commands accepts.
+pub(crate) struct Check {
+    pub(crate) name: &'static str,
+    pub(crate) tier: Tier,
+    pub(crate) about: &'static str,
+    /// Whether it starts ranks or other processes that measure.
+    pub(crate) starts_jobs: bool,
+    pub(crate) run: fn(&Run) -> Vec<Step>,
+}
+
+const fn check(name: &'static str, tier: Tier, about: &'static str, run: fn(&Run) -> Vec<Step>) -> Check {
+    Check { name, tier, about, starts_jobs: false, run }
+}
+
+const fn jobs(name: &'static str, tier: Tier, about: &'static str, run: fn(&Run) -> Vec<Step>) -> Check {
+    Check { starts_jobs: true, ..check(name, tier, about, run) }
+}
+
+/// All checks, in the order in which they run.
+pub(crate) const CHECKS: &[Check] = &[
+    check("format", Tier::Change, "cargo fmt", |run| {
+        with_tool(run, "fmt", "rustup component add rustfmt", &["--all", "--check"])
+    }),
+    check("tidy", Tier::Change, "rules of the repository", |run| {
+        let violations = || tidy::check(&run.workspace).map(|count| outcome(count, "violation(s)"));
+        vec![Step::of("tidy", violations)]
+    }),
+    check("clippy", Tier::Change, "lints", |run| {
+        let words = ["--workspace", "--all-targets", "--", "-D", "warnings"];
+        with_tool(run, "clippy", "rustup component add clippy", &words)
+    }),
+    check("documentation", Tier::Change, "links of rustdoc", |run| {
+        let mut docs = cargo_with_first(run, &["doc", "--no-deps", "--workspace"]);
+        vec![Step::run("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))]
+    }),
+    check("packages", Tier::Change, "cargo package of the published crates", packages),
+    check("dependencies", Tier::Change, "licenses and sources, without advisories, which need a network", |run| {
+        let sources = ["check", "bans", "licenses", "sources"];
+        with_tool(run, "deny", "cargo install --locked cargo-deny", &sources)
+    }),
+    check("unit", Tier::Test, "unit tests of all crates", |run| {
+        run.tests("unit tests", &["--lib", "--bins", "--test", "figures"])
+    }),
+    jobs("cli", Tier::Test, "the command line, files and terminals", |run| run.tests("cli", &["--test", "cli"])),
+    jobs("ranks", Tier::Test, "every benchmark once, a flipped byte of each data flow, ends of jobs", |run| {
+        run.tests_with_each("ranks")
+    }),
+    jobs("sockets", Tier::Test, "ranks without MPI", |run| run.tests("sockets", &["--test", "sockets"])),
+    jobs("report", Tier::Change, "pages and figures", |run| run.tests("report", &["--test", "report"])),
+    jobs("rank_harness", Tier::Change, "the library on ranks", |run| run.tests_with_each("rank_harness")),
+    jobs("faults", Tier::Change, "the faults that every change must pass", faults),
+    check("generated", Tier::Change, "files that ombx generates are those of the repository", |run| {
+        let stale = |mpi| codegen::stale(&run.workspace, mpi).map(|stale| outcome(stale.len(), "stale: run `cargo xtask codegen`"));
+        run.mpis.iter().take(1).map(|mpi| Step::of("generated files", || stale(mpi))).collect()
+    }),
+    check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
+        run.tests("examples", &["--doc"])
+    }),
+    check("oldest-rust", Tier::Nightly, "compiles with the oldest supported Rust", oldest_rust),
+    jobs("matrices", Tier::Nightly, "combinations of options on ranks and sockets", |run| {
+        run.tests_with_each("matrices")
+    }),
+    jobs("hosts", Tier::Nightly, "several emulated hosts, with days of checks; needs root", |run| {
+        with_tools(run, Need::Testbed, || run.tests_with_each("hosts"))
+    }),
+    check("browser", Tier::Nightly, "pages in Chromium", |run| {
+        with_tools(run, Need::Browser, || run.tests("browser", &["--test", "browser"]))
+    }),
+    jobs("monitoring", Tier::Nightly, "rules of Prometheus, checks of ReFrame", |run| {
+        with_tools(run, Need::Packaging, || run.tests("monitoring", &["--test", "monitoring"]))
+    }),
+    jobs("instructions", Tier::Nightly, "instructions of timed loops beside those of C", |run| {
+        delegated(run, "instructions", "ombx-fidelity", &["--instructions", "--sample"])
+    }),
+    jobs("fault-table", Tier::Nightly, "every fault", |run| delegated(run, "fault table", "ombx-faults", &[])),
+    jobs("soak", Tier::Nightly, "random jobs with faults", |run| {
+        delegated(run, "soak", "ombx-faults", &["--soak", SOAK_TIME])
+    }),
+    check("fuzz", Tier::Nightly, "parsers with random input", |_| {
+        vec![Step::run("fuzz", delegate::run("ombx-fuzzing").args(["--time", FUZZ_TIME, "--yes"]))]
+    }),
+    check("sanitize", Tier::Nightly, "unsafe code under valgrind", |run| {
+        delegated(run, "sanitize", "ombx-sanitize", &[])
+    }),
+    check("published", Tier::Nightly, "packages, container, recipes, tried as users do", |run| {
+        let script = run.workspace.root.join("packaging/try-all");
+        vec![Step::run("published", Command::new(script).current_dir(&run.workspace.root))]
+    }),
+];
+
+/// Runs a subcommand of cargo, or says how to install it.
+fn with_tool(run: &Run, tool: &str, installation: &str, words: &[&str]) -> Vec<Step> {
+    vec![if succeeds(cargo().args([tool, "--version"])) {
+        Step::run(tool, &mut cargo_with_first(run, &[&[tool], words].concat()))
+    } else {
+        Step::skipped(tool, format!("cargo-{tool} is not installed ({installation})"))
+    }]
+}
+
+/// Returns a command of cargo in the target directory of the first MPI: the result does not depend on the MPI.
+fn cargo_with_first(run: &Run, words: &[&str]) -> Command {
+    match run.mpis.first() {
+        Some(mpi) => run.command(mpi, words),
+        None => {
+            let mut command = cargo();
+            command.args(words).current_dir(&run.workspace.root);
+            command
+        }
+    }
+}
+
+/// Packs the published crates. It fails if a dependency has no version, or is not published.
+fn packages(run: &Run) -> Vec<Step> {
+    let mut command = cargo_with_first(run, &["package", "--no-verify", "--allow-dirty", "--offline", "--quiet"]);
+    for package in &run.workspace.packages {
+        if package.manifest.starts_with(PUBLISHED) {
+            command.args(["-p", &package.name]);
+        }
+    }
+    vec![Step::run("packages", &mut command)]
+}
+
+fn faults(run: &Run) -> Vec<Step> {
+    let with = |mpi: &Mpi| {
+        let build = run.build(mpi);
+        if build.failed() {
+            return vec![build];
+        }
+        let mut faults = run.program(&run.mpis[0], "ombx-faults");
+        faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
+        vec![build, Step::run(format!("faults with {} {}", mpi.flavour, mpi.version), &mut faults)]
+    };
+    run.mpis.iter().flat_map(with).collect()
+}
+
+/// Runs tests whose programs are installed first, with consent. They report what is missing afterwards.
+fn with_tools(run: &Run, need: Need, tests: impl Fn() -> Vec<Step>) -> Vec<Step> {
+    if let Err(why) = setup::ensure_tools(need, run.yes) {
+        println!("{why}");
+    }
+    tests()
+}
+
+/// Runs a verification program, which builds what it needs.
+fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> {
+    let with = |mpi: &Mpi| {
+        let mut command = delegate::run(package);
+        command.args(words).args(["--mpi", mpi.flavour.key()]).current_dir(&run.workspace.root);
+        if let Some(seed) = run.seed.filter(|_| words.contains(&"--soak")) {
+            command.args(["--seed", &seed.to_string()]);
+        }
+        command.env("CARGO_TARGET_DIR", &run.workspace.target);
+        Step::run(format!("{what} with {} {}", mpi.flavour, mpi.version), &mut command)
+    };
+    run.mpis.iter().map(with).collect()
+}
+
+/// Compiles everything with the oldest Rust, if it can be installed.
+fn oldest_rust(run: &Run) -> Vec<Step> {
+    let name = format!("Rust {OLDEST}");
+    let install = ["toolchain", "install", "--profile", "minimal", OLDEST];
+    if !succeeds(Command::new("rustup").args(["run", OLDEST, "cargo", "--version"]))
+        && !(run.yes && succeeds(Command::new("rustup").args(install)))
+    {
+        return vec![Step::skipped(name, format!("it is not installed (rustup {})", install.join(" ")))];
+    }
+    let mut check = Command::new("rustup");
+    check.args(["run", OLDEST, "cargo", "check", "--locked", "--workspace", "--target-dir"]);
+    check.arg(run.workspace.target.join("oldest")).current_dir(&run.workspace.root);
+    if let Some(mpi) = run.mpis.first() {
+        check.env("MPICC", &mpi.mpicc);
+    }
+    vec![Step::run(name, &mut check)]
+}
+
+fn outcome(count: usize, of_what: &str) -> Outcome {
+    if count == 0 { Outcome::Passed } else { Outcome::Failed(format!("{count} {of_what}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_integration_test_belongs_to_a_check() {
+        let manifest = include_str!("../../tests/Cargo.toml");
+        let names = manifest.split("[[test]]\nname = \"").skip(1).filter_map(|rest| rest.split('"').next());
+        let names: Vec<&str> = names.collect();
+        let known = |name: &&str| CHECKS.iter().any(|check| check.name == *name);
+        assert!(!names.is_empty() && names.iter().all(known), "{names:?}");
+    }
+
+    #[test]
+    fn names_differ() {
+        let names: BTreeSet<&str> = CHECKS.iter().map(|check| check.name).collect();
+        assert_eq!(names.len(), CHECKS.len());
+    }
+}
