@@ -1,4 +1,4 @@
-//! Jobs: commands with a deadline. A job keeps its output and its exit code, and finds every process that it started.
+//! Jobs: commands that must make progress. A job keeps its output and its exit code, and finds every process that it started.
 
 use std::{
     ffi::OsStr,
@@ -22,10 +22,16 @@ use tempfile::TempDir;
 
 use crate::mpi;
 
-/// Default deadline of a job. No job needs it, even on a busy machine.
-const LIMIT: Duration = Duration::from_secs(90);
-/// Time within which the processes of an ended job disappear.
-const GONE: Duration = Duration::from_secs(5);
+/// Time without progress after which a job is stuck, also on a busy machine.
+const STUCK: Duration = Duration::from_secs(90);
+/// Default limit of the whole time. Ranks that wait for each other use CPU time without getting further.
+const LIMIT: Duration = Duration::from_secs(600);
+/// CPU time that is progress, in ticks of 10 ms. A process that only waits uses less while it polls.
+const TICKS: u64 = 100;
+/// Interval of looking for progress.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time within which the processes of an ended job disappear, also on a busy machine.
+const GONE: Duration = Duration::from_secs(60);
 /// Interval of polling.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -129,7 +135,7 @@ impl Job {
         self
     }
 
-    /// Sets the deadline.
+    /// Sets the limit of the whole time, and of the end of its processes.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Job {
         self.limit = limit;
@@ -137,16 +143,21 @@ impl Job {
     }
 
     /// Waits until no other job runs and starts it.
+    ///
+    /// # Panics
+    /// The program cannot be started.
     pub fn start(mut self) -> Running {
         if self.one_launch && self.is_run_without_launches() {
             self.command.arg("--quick");
         }
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = Since::now();
         let shown = format!("{:?}", self.command);
+        let own = ["stdout", "stderr"].map(|name| self.directory.path().join(name));
+        let written = self.command.get_args().map(PathBuf::from).filter(|path| path.is_absolute());
+        let progress = Progress::new(own.into_iter().chain(written).collect());
         let child = self.command.spawn().unwrap_or_else(|e| panic!("{shown} could not be started: {e}"));
         let Job { limit, mark, directory, .. } = self;
-        Running { child, since, shown, limit, mark, directory, _alone: alone }
+        Running { child, progress, shown, limit, mark, directory, _alone: alone }
     }
 
     /// Returns whether this is `ombx run` with the default number of launches.
@@ -160,7 +171,10 @@ impl Job {
         arguments.next().is_some_and(|first| first == "run") && !arguments.any(chosen)
     }
 
-    /// Runs the job to its end. Panics at the deadline.
+    /// Runs the job to its end.
+    ///
+    /// # Panics
+    /// The job is stuck or reaches its limit.
     pub fn run(self) -> Done {
         self.start().wait()
     }
@@ -169,7 +183,7 @@ impl Job {
 /// Running job. Dropping it kills all its processes.
 pub struct Running {
     child: Child,
-    since: Since,
+    progress: Progress,
     shown: String,
     limit: Duration,
     mark: Mark,
@@ -198,31 +212,43 @@ impl Running {
         kill_process(self.pid(), signal).expect("the job is there");
     }
 
-    /// Waits until `condition` holds. Panics if the job ends first, or at the deadline.
+    /// Waits until `condition` holds.
+    ///
+    /// # Panics
+    /// The job ends first, is stuck, or reaches its limit.
     pub fn until(&mut self, what: &str, mut condition: impl FnMut(&Running) -> bool) {
         while !condition(self) {
             let ended = self.child.try_wait().expect("the job can be waited for");
-            if ended.is_some() || self.since.elapsed() > self.limit {
+            if ended.is_some() || self.is_late() {
                 panic!("this did not happen: {what}\n{}", self.output(ended));
             }
             thread::sleep(POLL);
         }
     }
 
-    /// Waits for the end of the job. Panics at the deadline.
+    /// Waits for the end of the job.
+    ///
+    /// # Panics
+    /// The job is stuck or reaches its limit.
     pub fn wait(mut self) -> Done {
         loop {
             if let Some(status) = self.child.try_wait().expect("the job can be waited for") {
                 return self.output(Some(status));
             }
-            if self.since.elapsed() > self.limit {
+            if self.is_late() {
                 let left: Vec<String> = self.processes().iter().map(ToString::to_string).collect();
                 let output = self.output(None);
                 drop(self);
-                panic!("not ended after its deadline, with {left:#?}\n{output}");
+                panic!("stuck, or not ended after its deadline, with {left:#?}\n{output}");
             }
             thread::sleep(POLL);
         }
+    }
+
+    /// Returns whether the job is stuck or has reached its limit.
+    fn is_late(&mut self) -> bool {
+        self.progress.look(&self.mark);
+        self.progress.start.elapsed() > self.limit || self.progress.last.elapsed() > STUCK
     }
 
     fn output(&self, status: Option<ExitStatus>) -> Done {
@@ -237,9 +263,10 @@ impl Running {
             stderr: text("stderr"),
             code: status.and_then(|s| s.code()),
             signal: status.and_then(|s| s.signal()),
-            elapsed: self.since.elapsed(),
+            elapsed: self.progress.start.elapsed(),
             shown: self.shown.clone(),
             mark: self.mark.clone(),
+            limit: self.limit,
         }
     }
 }
@@ -257,6 +284,46 @@ impl Drop for Running {
     }
 }
 
+/// Signs that a job gets further: bytes in its files, and CPU time of its processes.
+struct Progress {
+    start: Since,
+    /// Last time at which there was progress.
+    last: Since,
+    looked: Since,
+    files: Vec<PathBuf>,
+    bytes: u64,
+    ticks: u64,
+}
+
+impl Progress {
+    fn new(files: Vec<PathBuf>) -> Progress {
+        let now = Since::now;
+        Progress { start: now(), last: now(), looked: now(), files, bytes: 0, ticks: 0 }
+    }
+
+    /// Looks for progress, unless it has just done so.
+    fn look(&mut self, mark: &Mark) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Since::now();
+        let bytes = self.files.iter().map(|file| fs::metadata(file).map_or(0, |data| data.len())).sum();
+        let ticks = mark.processes().iter().map(ticks_of).sum::<u64>();
+        // The ticks of a process that ends are gone, which is a change too.
+        if bytes != self.bytes || ticks.abs_diff(self.ticks) >= TICKS {
+            (self.bytes, self.ticks, self.last) = (bytes, ticks, Since::now());
+        }
+    }
+}
+
+/// Returns the CPU time that a process has used, in ticks.
+fn ticks_of(process: &Process) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/stat", process.pid.as_raw_nonzero())).unwrap_or_default();
+    // The name of the program, in parentheses, may have blanks. User and system time are fields 14 and 15.
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
 /// Ended job.
 pub struct Done {
     /// Standard output.
@@ -271,6 +338,7 @@ pub struct Done {
     pub elapsed: Duration,
     shown: String,
     mark: Mark,
+    limit: Duration,
 }
 
 impl Done {
@@ -311,7 +379,7 @@ impl Done {
             if empty == 3 {
                 return;
             }
-            if since.elapsed() > GONE {
+            if since.elapsed() > GONE.min(self.limit) {
                 self.mark.kill();
                 let left: Vec<String> = left.iter().map(ToString::to_string).collect();
                 panic!("still running after the job has ended: {left:#?}\n{self}");

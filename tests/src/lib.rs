@@ -1,11 +1,15 @@
-//! Test kit: jobs with a deadline that leave no process behind, the MPI under test, and readers of the output of ombx.
+//! Test kit: jobs that make progress and leave no process behind, the MPI under test, and readers of the output of ombx.
 
 use std::{env, io::Write as _};
 
 pub mod browser;
+pub mod defects;
+pub mod imb;
 pub mod interpose;
 mod job;
+pub mod kept;
 pub mod mpi;
+pub mod osu;
 pub mod prometheus;
 pub mod reframe;
 pub mod results;

@@ -14,7 +14,6 @@ mod mistakes_in_options;
 mod mistakes_odd;
 mod monitoring;
 mod node_sets;
-mod prometheus;
 mod scripts;
 mod shells;
 mod suites;

@@ -1,88 +1,70 @@
 //! Tests of ranks and launchers that are killed, stopped, interrupted or too slow. The job ends, gives the reason and keeps its rows.
 
-use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use ombx_results::file::RunOutcome;
-use ombx_tests::{Done, Job, Running, mpi, results};
+use ombx_tests::{Done, Job, Running, kept::Kept, mpi, results};
 use rustix::process::Signal;
-
-use crate::Kept;
-
-/// Time within which a failed job ends.
-const SOON: Duration = Duration::from_secs(10);
 
 /// Options for many rows of about 50 ms, so that a test can act while the job measures.
 const MANY_ROWS: &str = "rma.put_bw p2p.bw p2p.latency --sync all --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv";
 
-/// Options for one row that would take hours.
+/// Options for one row that would take hours: the job ends for another reason.
 const ENDLESS: &str = "p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000";
 
-fn in_the_middle(kept: &Kept) -> Running {
+/// Starts a job, acts on it after two rows, and checks that it ends with this code and keeps its rows.
+fn ended(act: impl FnOnce(&Running), code: i32, says: &str, outcome: RunOutcome) {
+    let kept = Kept::new();
     let mut job = kept.job(MANY_ROWS).start();
-    let out = kept.out();
-    job.until("two rows are in the file", |_| results::rows_so_far(&out) >= 2);
-    job
-}
-
-/// Checks that the job ended soon, left no process, and kept its rows in the file.
-fn assert_kept(kept: &Kept, harm: &str, done: &Done, took: Duration, outcome: RunOutcome) {
-    assert!(took < SOON, "{harm}: it took {took:.1?}\n{done}");
+    let (out, mut before) = (kept.out(), 0);
+    job.until("two rows are in the file", |_| {
+        before = results::rows_so_far(&out);
+        before >= 2
+    });
+    act(&job);
+    let done = job.wait().expect(code);
+    done.complains(&["ombx: ", says, "measured rows are in"]);
+    assert!(!done.stderr.contains("--timeout"), "the reason is not the time limit\n{done}");
     done.leaves_nothing();
     let run = kept.run();
-    assert!(run.rows.len() >= 2, "{harm}: rows are lost\n{done}");
-    let (ended, tally) = run.end.unwrap_or_else(|| panic!("{harm}: no end record\n{done}"));
-    assert_eq!((ended, tally.cases as usize), (outcome, run.rows.len()), "{harm}\n{done}");
+    assert!(run.rows.len() >= before, "rows are lost: there were {before}\n{done}");
+    let (ended, tally) = run.end.unwrap_or_else(|| panic!("no end record\n{done}"));
+    assert_eq!((ended, tally.cases as usize), (outcome, run.rows.len()), "{done}");
     let shown = Job::ombx("show --format csv").arg(kept.out()).run().expect(0);
-    assert_eq!(shown.stdout.lines().count(), 1 + run.rows.len(), "{harm}: {shown}");
-}
-
-fn harmed(harm: &str, act: impl FnOnce(&Running)) {
-    let kept = Kept::new();
-    let job = in_the_middle(&kept);
-    let since = ombx_core::system::clock::Since::now();
-    act(&job);
-    let done = job.wait().expect(6);
-    let took = since.elapsed();
-    done.complains(&["ombx: ", "measured rows are in"]);
-    assert_kept(&kept, harm, &done, took, RunOutcome::Broken);
+    assert_eq!(shown.stdout.lines().count(), 1 + run.rows.len(), "{shown}");
 }
 
 #[test]
 fn the_first_rank_is_killed() {
-    harmed("kill -9 of rank 0", |job| kill_rank(job, 0));
+    ended(|job| rank(job, 0, Signal::KILL), 6, "", RunOutcome::Broken);
 }
 
 #[test]
 fn another_rank_is_killed() {
-    harmed("kill -9 of rank 1", |job| kill_rank(job, 1));
+    ended(|job| rank(job, 1, Signal::KILL), 6, "", RunOutcome::Broken);
 }
 
-fn kill_rank(job: &Running, rank: u32) {
+/// Sends a signal to one of two ranks.
+fn rank(job: &Running, rank: u32, signal: Signal) {
     let ranks = job.ranks();
     assert_eq!(ranks.len(), 2, "ranks that were found");
-    ranks.iter().find(|p| p.rank() == Some(rank)).expect("the rank is there").signal(Signal::KILL);
+    ranks.iter().find(|p| p.rank() == Some(rank)).expect("the rank is there").signal(signal);
 }
 
 #[test]
 fn the_launcher_is_killed() {
-    harmed("kill -9 of mpiexec", |job| {
+    let kill = |job: &Running| {
         let processes = job.processes();
         let launcher = processes.iter().find(|p| p.is_called(&["mpiexec", "mpirun", "orterun", "prterun"]));
         launcher.expect("a launcher is there").signal(Signal::KILL);
-    });
+    };
+    ended(kill, 6, "", RunOutcome::Broken);
 }
 
 #[test]
 fn a_signal_interrupts_the_run() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let kept = Kept::new();
-        let job = in_the_middle(&kept);
-        let since = ombx_core::system::clock::Since::now();
-        job.signal(signal);
-        let done = job.wait().expect(code);
-        let took = since.elapsed();
-        done.complains(&["ombx: interrupted", "measured rows are in"]);
-        assert_kept(&kept, &format!("{signal:?}"), &done, took, RunOutcome::Interrupted);
+        ended(|job| job.signal(signal), code, "ombx: interrupted", RunOutcome::Interrupted);
     }
 }
 
@@ -90,19 +72,18 @@ fn a_signal_interrupts_the_run() {
 #[test]
 fn ombx_itself_is_killed() {
     let kept = Kept::new();
-    let job = in_the_middle(&kept);
+    let mut job = kept.job(ENDLESS).start();
+    job.until("both ranks are there", |job| job.ranks().len() == 2);
     job.signal(Signal::KILL);
     let done = job.wait();
     assert_eq!(done.signal, Some(9), "{done}");
     done.leaves_nothing();
-    Job::ombx("show").arg(kept.out()).run().expect(0);
 }
 
 #[test]
 fn a_job_ends_at_its_time_limit() {
     let kept = Kept::new();
     let done = kept.job(ENDLESS).args(["--timeout", "1s"]).run().expect(6);
-    assert!(done.elapsed < SOON, "{done}");
     done.complains(&["ombx: ", "1 s", "--timeout"]);
     done.leaves_nothing();
     assert_eq!(kept.run().end.unwrap().0, RunOutcome::Broken);
@@ -121,39 +102,44 @@ fn launched_by(kept: &Kept, script: &str, options: &str) -> Job {
 
 /// A launcher that prints without end defeats neither the time limit nor signals, and does not fill the memory.
 #[test]
-fn a_noisy_launcher_ends_at_once() {
-    for noise in ["exec yes", "exec yes >&2", "yes & exec yes >&2", "exec tr '\\0' x </dev/zero"] {
-        let kept = Kept::new();
-        let done = launched_by(&kept, noise, "p2p.latency --sizes 8 --timeout 2s").run().expect(6);
-        assert!(done.elapsed < SOON, "{noise}: {done}");
-        done.complains(&["ombx: ", "2 s", "--timeout"]);
-        done.leaves_nothing();
-    }
+fn a_noisy_launcher_ends() {
+    let noise = "yes & exec yes >&2";
     let kept = Kept::new();
-    let mut job = launched_by(&kept, "yes & exec yes >&2", "p2p.latency --sizes 8").start();
-    job.until("the noise has begun", |job| {
-        job.processes().iter().filter(|p| p.is_called(&["yes"])).count() == 2
+    let done = launched_by(&kept, noise, "p2p.latency --sizes 8 --timeout 1s").run().expect(6);
+    done.complains(&["ombx: ", "1 s", "--timeout"]);
+    done.leaves_nothing();
+    let kept = Kept::new();
+    let mut job = launched_by(&kept, noise, "p2p.latency --sizes 8").start();
+    job.until("more has been read than a pipe holds", |job| {
+        let printed = job.processes().into_iter().filter(|p| p.is_called(&["yes"])).filter(|process| {
+            let io = fs::read_to_string(format!("/proc/{}/io", process.pid.as_raw_nonzero()));
+            let written =
+                io.ok().and_then(|io| io.lines().find_map(|l| l.strip_prefix("wchar: ")?.parse().ok()));
+            written.is_some_and(|bytes: u64| bytes > 2 * PIPE)
+        });
+        printed.count() == 2
     });
-    std::thread::sleep(Duration::from_secs(2));
     let status = fs::read_to_string(format!("/proc/{}/status", job.pid().as_raw_nonzero())).unwrap();
     let kib =
         status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
-    assert!(kib.is_some_and(|kib: u64| kib < 200 << 10), "{kib:?} KiB");
-    let since = ombx_core::system::clock::Since::now();
+    assert!(kib.is_some_and(|kib: u64| kib < LIMIT_KIB), "{kib:?} KiB");
     job.signal(Signal::TERM);
     let done = job.wait().expect(143);
-    assert!(since.elapsed() < SOON, "{done}");
     done.leaves_nothing();
 }
+
+/// Bytes that a pipe holds.
+const PIPE: u64 = 64 << 10;
+/// Memory of a process that keeps none of the output.
+const LIMIT_KIB: u64 = 100 << 10;
 
 #[test]
 fn a_launcher_that_does_not_tell_its_version_is_named() {
     let kept = Kept::new();
-    let path = kept.files.write("mpiexec", "#!/bin/sh\nsleep 60\n");
+    let path = kept.files.write("mpiexec", "#!/bin/sh\nsleep 3600\n");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let job = kept.job("p2p.latency --sizes 8 --timeout 1s").env("OMBX_MPIEXEC", &path);
     let done = job.run().expect(6);
-    assert!(done.elapsed < SOON, "{done}");
     done.complains(&["--version did not answer within 1 s", "OMBX_MPIEXEC"]);
     done.leaves_nothing();
 }
@@ -162,7 +148,6 @@ fn a_launcher_that_does_not_tell_its_version_is_named() {
 fn ranks_of_an_explicit_mpiexec_end_at_the_time_limit() {
     let done = Job::mpiexec(2, &format!("run {ENDLESS} --timeout 1s")).run();
     assert_ne!(done.code, Some(0), "{done}");
-    assert!(done.elapsed < SOON, "{done}");
     done.complains(&["ombx: ", "no progress for 1 s in p2p.latency, 8 bytes"]);
     done.leaves_nothing();
 }
@@ -170,27 +155,21 @@ fn ranks_of_an_explicit_mpiexec_end_at_the_time_limit() {
 /// A stopped rank gives no sign, so only the time limit ends it and its waiting peers.
 #[test]
 fn a_stopped_rank_is_ended_with_the_others() {
-    for rank in [0, 1] {
-        let kept = Kept::new();
-        let done = stopped(kept.job(ENDLESS), rank).expect(6);
-        done.complains(&["ombx: "]);
-    }
+    let kept = Kept::new();
+    stopped(kept.job(ENDLESS), 0).expect(6).complains(&["ombx: "]);
 }
 
 #[test]
 fn a_stopped_rank_of_an_explicit_mpiexec_is_ended_with_the_others() {
-    for rank in [0, 1] {
-        let done = stopped(Job::mpiexec(2, &format!("run {ENDLESS}")), rank);
-        assert_ne!(done.code, Some(0), "{done}");
-    }
+    let done = stopped(Job::mpiexec(2, &format!("run {ENDLESS}")), 1);
+    assert_ne!(done.code, Some(0), "{done}");
 }
 
-fn stopped(job: Job, rank: u32) -> Done {
-    let mut job = job.args(["--timeout", "3s"]).start();
+fn stopped(job: Job, number: u32) -> Done {
+    let mut job = job.args(["--timeout", "2s"]).start();
     job.until("both ranks are there", |job| job.ranks().len() == 2);
-    job.ranks().iter().find(|p| p.rank() == Some(rank)).expect("the rank is there").signal(Signal::STOP);
+    rank(&job, number, Signal::STOP);
     let done = job.wait();
-    assert!(done.elapsed < Duration::from_secs(3) + SOON, "rank {rank}: {done}");
     done.leaves_nothing();
     done
 }

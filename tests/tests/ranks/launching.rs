@@ -1,15 +1,20 @@
-//! Tests of starting ranks: by ombx, by an explicit mpiexec, too few or too many ranks, and launchers of another MPI.
+//! Tests of starting ranks: by ombx, by an explicit mpiexec, too few or too many ranks, with threads, and launchers of another MPI.
 
-use std::{env, ffi::OsStr};
+use std::{collections::BTreeSet, env, ffi::OsStr, thread::available_parallelism};
 
-use ombx_results::file;
-use ombx_tests::{Files, Job, mpi, results, skipped};
+use ombx_core::result::Measurement;
+use ombx_results::file::{self, RunWithRows};
+use ombx_tests::{
+    Files, Job,
+    kept::{Kept, assert_good, assert_plausible, verified},
+    mpi, results, skipped,
+};
 
-use crate::{Kept, assert_good, measured};
+const QUICK: &str = "--iterations 20 --warmup 2 --sizes 8";
 
 #[test]
 fn an_explicit_mpiexec_prints_every_format() {
-    let run = "run p2p.latency rma.put_bw --sync lock --sizes 8,4K --max-time 20ms --format";
+    let run = "run p2p.latency rma.put_bw --sync lock --sizes 8,4K --iterations 20 --warmup 2 --format";
     let table = Job::mpiexec(2, &format!("{run} table")).run().expect(0).stdout;
     assert!(
         table.contains("p2p.latency") && table.contains("rma.put_bw · ") && table.contains("sync=lock"),
@@ -43,7 +48,8 @@ fn an_explicit_mpiexec_prints_every_format() {
 #[test]
 fn an_explicit_mpiexec_writes_the_file_and_the_exit_code() {
     let kept = Kept::new();
-    let job = Job::mpiexec(2, "run rma.put_bw rma.get_latency --sizes 8 --max-time 20ms -o").arg(kept.out());
+    let job = Job::mpiexec(2, "run rma.put_bw rma.get_latency --sizes 8 --iterations 20 --warmup 2 -o")
+        .arg(kept.out());
     let done = job.run().expect(0);
     assert_good(&kept.run(), &done);
     let job = Job::mpiexec(2, "run p2p.latency --sizes 8 -o").arg(kept.out());
@@ -57,47 +63,26 @@ fn an_explicit_mpiexec_writes_the_file_and_the_exit_code() {
     assert_eq!(kept.run().end.unwrap().1.skipped, 1, "{done}");
 }
 
+/// Two of the ranks measure, and the others wait.
 #[test]
-fn idle_ranks_are_counted_in_a_notice() {
-    for ranks in [3, 4] {
-        let run = measured(&format!("p2p.latency rma.put_latency --sizes 8 --iterations 200 -n {ranks}"));
-        assert_eq!(run.run.places.len(), ranks);
-        for row in &run.rows {
-            assert_eq!(row.ranks, 2, "{}", row.key);
-            let notice = row.trust.iter().find(|n| n.code == "idle_ranks").expect("a notice");
-            assert_eq!(notice.short, format!("{} idle", ranks - 2));
-        }
-    }
-}
-
-#[test]
-fn more_ranks_than_cores_give_a_notice() {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let run = measured(&format!("p2p.latency --sizes 8 --iterations 20 -n {}", cores + 1));
-    assert!(run.rows[0].trust.iter().any(|n| n.code == "oversubscribed"), "{:?}", run.rows[0].trust);
+fn idle_and_crowded_ranks_have_notices() {
+    let ranks = std::thread::available_parallelism().map_or(1, usize::from).max(2) + 1;
+    let run = verified(&format!("p2p.latency --sizes 8 --iterations 3 --warmup 1 -n {ranks}"));
+    let row = &run.rows[0];
+    assert_eq!((run.run.places.len(), row.ranks), (ranks, 2), "{}", row.key);
+    let idle = row.trust.iter().find(|mark| mark.code == "idle_ranks").expect("a notice");
+    assert_eq!(idle.short, format!("{} idle", ranks - 2));
+    assert!(row.trust.iter().any(|mark| mark.code == "oversubscribed"), "{:?}", row.trust);
 }
 
 #[test]
 fn rows_that_need_two_ranks_are_skipped_on_one() {
-    for (options, code) in [("", 4), ("--allow-skips", 0)] {
-        let kept = Kept::new();
-        let benches = "collective.allreduce p2p.latency rma.put_bw --sizes 8 --max-time 10ms";
-        let done = kept.job(&format!("{benches} -n 1 {options}")).run().expect(code);
-        assert!(done.stdout.contains("needs 2 ranks, has 1"), "{done}");
-        let tally = kept.run().end.unwrap().1;
-        assert_eq!((tally.cases, tally.skipped), (3, 2), "{done}");
-    }
-}
-
-#[test]
-fn each_rank_is_bound_to_its_own_core() {
-    if mpi::cores() < 2 {
-        return skipped("one core");
-    }
-    let run = measured("p2p.latency --sizes 8 --iterations 20");
-    let places = &run.run.places;
-    assert_ne!(places[0].cpus, places[1].cpus);
-    assert!(places.iter().all(|p| p.cpu_numbers().len() < p.online as usize), "{places:?}");
+    let kept = Kept::new();
+    let benches = "collective.allreduce p2p.latency rma.put_bw --sizes 8 --iterations 10 --warmup 1";
+    let done = kept.job(&format!("{benches} -n 1")).run().expect(4);
+    assert!(done.stdout.contains("needs 2 ranks, has 1"), "{done}");
+    let tally = kept.run().end.unwrap().1;
+    assert_eq!((tally.cases, tally.skipped), (3, 2), "{done}");
 }
 
 #[test]
@@ -151,50 +136,70 @@ fn ombx_rejects_the_launcher_of_another_mpi() {
     let job = Job::ombx("run p2p.latency --sizes 8").env("OMBX_MPIEXEC", &other);
     let done = job.run().expect(6);
     assert!(done.sentence().contains("belongs to another MPI"), "{done}");
-    let missing = Job::ombx("run p2p.latency --sizes 8").env("OMBX_MPIEXEC", "/nonexistent/mpiexec");
-    missing.run().expect(6).sentence();
 }
 
-/// Every family measures in a session, and rows and file say so. A library without sessions is an error before anything starts.
 #[test]
-fn mpi_starts_as_a_session() {
-    let names = "p2p.latency p2p.latency_mt rma.put_bw collective.allreduce collective.init";
-    let words = format!("{names} --init session --sizes 8 --iterations 20 --warmup 2 -n 2");
+fn a_launcher_that_is_missing_is_named() {
+    let files = Files::default();
+    let absent = files.path("mpiexec");
+    let done = Job::ombx("run p2p.latency --sizes 8").env("OMBX_MPIEXEC", &absent).run().expect(6);
+    assert!(done.sentence().contains(absent.to_str().unwrap()), "{done}");
+}
+
+#[test]
+fn a_multithreaded_benchmark_has_ranks_of_its_own() {
     let kept = Kept::new();
-    let done = kept.job(&words).run();
-    if let Err(why) = ombx_mpi::sessions_exist() {
-        assert_eq!(done.code, Some(2), "{done}");
-        assert!(done.stderr.contains(&why) && done.stdout.is_empty(), "{done}");
-        let osu = Job::ombx("osu osu_latency -I").run().expect(2);
-        assert!(osu.stderr.contains(&why), "{osu}");
-        return;
+    let line = format!("run p2p.latency_mt p2p.latency p2p.bw --threads 1:2 {QUICK}");
+    let done = Job::ombx(&line).arg("-o").arg(kept.out()).run().expect(0);
+    // One result: one title, one sum, and the benchmarks in the order of their starts.
+    for once in ["ombx 0.", "rows can be published", "1 launch:"] {
+        assert_eq!(done.stdout.matches(once).count(), 1, "{once}: {done}");
     }
-    assert_eq!(done.code, Some(0), "{done}");
+    let at =
+        |bench: &str| done.stdout.find(&format!("\n{bench}\n")).or(done.stdout.find(&format!("\n{bench} ")));
+    assert!(at("p2p.latency_mt") < at("p2p.latency") && at("p2p.latency") < at("p2p.bw"), "{done}");
     let runs = results::runs_of(&kept.out());
-    let rows: Vec<_> = runs.iter().flat_map(|run| &run.rows).collect();
-    assert_eq!(rows.len(), 5, "{done}");
-    for row in rows {
-        assert!(row.key.contains("/init=session,") && row.axes["init"] == "session", "{}", row.key);
-        assert!(row.summary.is_some(), "{}", row.key);
+    let benches = |run: &RunWithRows| run.rows.iter().map(|row| row.bench.clone()).collect::<BTreeSet<_>>();
+    let each: Vec<_> = runs.iter().map(benches).collect();
+    assert_eq!(
+        each,
+        [BTreeSet::from(["p2p.latency_mt".into()]), ["p2p.bw", "p2p.latency"].map(String::from).into()]
+    );
+    for row in runs.iter().flat_map(|run| &run.rows) {
+        assert!(!has_mark(row, "thread_multiple"), "{}: {:?}", row.key, row.trust);
     }
-    assert!(runs.iter().all(|run| run.run.plan["init"] == "session"));
-    let world = measured("p2p.latency --sizes 8 --iterations 20");
-    assert_eq!((&*world.run.plan["init"], world.rows[0].axes.get("init")), ("world", None));
-    let osu = Job::ombx("osu osu_latency -I -m 8:8 -i 20 -x 2").run().expect(0);
-    assert!(osu.stdout.contains("# OSU MPI Latency Test"), "{osu}");
+    let bound = |run: &RunWithRows| run.run.places.iter().all(|place| place.cpu_numbers().len() == 1);
+    let can_bind = available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    assert_eq!((bound(&runs[0]), bound(&runs[1])), (!can_bind, true));
+    assert!(!done.stdout.contains("thread multiple"), "{done}");
 }
 
-/// A rank that fails in a session ends the others, although `MPI_COMM_WORLD` does not exist.
+/// Under a launcher of the user, MPI starts once, for all benchmarks.
 #[test]
-fn a_failure_in_a_session_ends_every_rank() {
-    if ombx_mpi::sessions_exist().is_err() {
-        return;
+fn rows_beside_a_multithreaded_benchmark_have_a_notice() {
+    let kept = Kept::new();
+    let job = Job::mpiexec(2, &format!("run p2p.latency_mt p2p.latency --threads 1:2 {QUICK} -o"));
+    job.arg(kept.out()).run().expect(0);
+    let rows = kept.run().rows;
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!(
+            has_mark(row, "thread_multiple"),
+            row.bench == "p2p.latency",
+            "{}: {:?}",
+            row.key,
+            row.trust
+        );
+        assert_plausible(row);
     }
-    let full = "/dev/full";
-    let job = Job::mpiexec(
-        2,
-        &format!("run p2p.latency --init session --sizes 8 --iterations 20 --force -o {full}"),
-    );
-    let done = job.run();
-    assert!(done.code.is_some_and(|code| code != 0) && done.stderr.contains(full), "{done}");
+}
+
+#[test]
+fn no_forked_child_outlives_its_rank() {
+    // An explicit launcher, because `ombx run` would kill children that are left.
+    Job::mpiexec(2, &format!("run p2p.latency_mp {QUICK}")).run().expect(0).leaves_nothing();
+}
+
+fn has_mark(row: &Measurement, code: &str) -> bool {
+    row.trust.iter().any(|mark| mark.code == code)
 }

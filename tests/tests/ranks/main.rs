@@ -1,128 +1,17 @@
-//! Tests of `ombx` on ranks of the MPI under test: figures, launching, failures, wrong data.
+//! Tests of `ombx` on ranks of the MPI under test: every benchmark, wrong data, launching, failures. `matrices` combines options.
 
-mod accumulates;
-mod broadcast;
-mod cold;
-mod collectives;
+mod benchmarks;
 mod congestion;
 mod corruption;
-mod derived;
 mod failures;
+mod figures;
 mod files;
-mod foreign_load;
-mod graphs;
-mod groups;
 mod imb;
-mod imb_files;
-mod imb_threads;
-mod imbalance;
-mod killed;
 mod launches;
 mod launching;
 mod links;
-mod many_ranks;
-mod memory;
-mod model;
-mod neighbourhoods;
-mod numbering;
-mod one_sided;
+mod options;
 mod osu;
 mod provenance;
-mod reframe;
+mod records;
 mod suites;
-mod threads;
-mod two_sided;
-mod types;
-mod walkthroughs;
-
-use std::path::PathBuf;
-
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
-use ombx_results::file::{self, RunWithRows};
-use ombx_tests::{Done, Files, Job, results};
-
-/// Run of ombx with a result file in a temporary directory.
-struct Kept {
-    files: Files,
-}
-
-impl Kept {
-    fn new() -> Kept {
-        Kept { files: Files::default() }
-    }
-
-    fn out(&self) -> PathBuf {
-        self.files.path("results.jsonl")
-    }
-
-    /// Returns a job of `ombx run` with these options.
-    fn job(&self, options: &str) -> Job {
-        Job::ombx("run").args(options.split_whitespace()).arg("-o").arg(self.out())
-    }
-
-    /// Reads the result file.
-    fn run(&self) -> RunWithRows {
-        results::run_of(&self.out())
-    }
-}
-
-/// Runs to success and returns the checked results.
-fn measured(options: &str) -> RunWithRows {
-    let kept = Kept::new();
-    let done = kept.job(options).run().expect(0);
-    assert!(done.stderr.is_empty(), "{done}");
-    let run = kept.run();
-    assert_good(&run, &done);
-    run
-}
-
-/// Runs to success and returns the verified results of benchmarks in which several ranks are timed.
-fn verified(options: &str) -> RunWithRows {
-    let kept = Kept::new();
-    let done = kept.job(options).run().expect(0);
-    let run = kept.run();
-    run.rows.iter().for_each(|row| assert_measured(row, &done));
-    run
-}
-
-/// Checks that every row is measured and verified, and that the run is complete.
-fn assert_good(run: &RunWithRows, done: &Done) {
-    for row in &run.rows {
-        assert_measured(row, done);
-        assert_plausible(row);
-    }
-    let (outcome, tally) = run.end.expect("an end record");
-    assert_eq!((outcome, tally.cases as usize), (file::RunOutcome::Complete, run.rows.len()), "{done}");
-    assert_eq!((tally.skipped, tally.failed, tally.corrupt), (0, 0, 0), "{done}");
-}
-
-/// Checks that a row is measured and verified.
-fn assert_measured(row: &Measurement, done: &Done) {
-    let good = row.outcome == Outcome::Ok && row.check == Check::Passed;
-    assert!(good, "{}: {:?}\n{done}", row.key, row.check);
-}
-
-/// Checks properties of a measured row that hold on any machine.
-fn assert_plausible(row: &Measurement) {
-    let key = &row.key;
-    let summary = row.summary.as_ref().unwrap_or_else(|| panic!("{key} has no summary"));
-    assert_eq!(row.samples.len(), 1, "{key}: one rank alone is timed");
-    // The rank that sends is timed.
-    let timed = u32::from(row.bench == "p2p.fan_in");
-    let samples = &row.samples[0];
-    assert_eq!((samples.rank, samples.elapsed_ns.len()), (timed, summary.n), "{key}");
-    assert!(samples.batch >= 1 && summary.min > 0.0, "{key}: {summary:?}");
-    assert!(summary.min <= summary.median && summary.median <= summary.max, "{key}: {summary:?}");
-    if let Some([low, high]) = summary.ci95 {
-        assert!(low <= summary.median && summary.median <= high, "{key}: {summary:?}");
-    }
-    // The median follows from the raw samples.
-    let legs = row.work.expect("work").legs;
-    let mut times = Measurement::combine(&row.samples, legs);
-    times.sort_by(f64::total_cmp);
-    let (low, high) = (times[(times.len() - 1) / 2], times[times.len() / 2]);
-    assert!(low <= summary.median && summary.median <= high, "{key}: {low} {} {high}", summary.median);
-}

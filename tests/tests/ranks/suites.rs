@@ -63,40 +63,11 @@ fn several_plans_in_one_start() {
     assert_eq!((run.run.plan["1.sizes"].as_str(), run.run.plan["2.window"].as_str()), ("8", "4"));
 }
 
-const MIXED: &str = "
-about = 'as many ranks as each needs'
-
-[defaults]
-sizes = '8'
-iterations = 5
-warmup = 2
-
-[[entry]]
-run = ['p2p.latency', 'rma.put_latency']
-
-[[entry]]
-run = 'p2p.multi_latency'
-pairs = 2
-";
-
-#[test]
-fn benchmarks_on_different_numbers_of_ranks_share_one_start() {
-    let files = Files::default();
-    let (suite, out) = (files.write("mixed.toml", MIXED), files.path("r.jsonl"));
-    let job = Job::ombx("run").arg(&suite).arg("-o").arg(&out).env("OMBX_MPIEXEC", counting(&files));
-    job.run().expect(0);
-    assert_eq!(fs::read_to_string(files.path("starts")).unwrap(), "start\n");
-    let run = results::run_of(&out);
-    let ranks: Vec<(&str, u32)> = run.rows.iter().map(|row| (row.bench.as_str(), row.ranks)).collect();
-    assert_eq!(ranks, [("p2p.latency", 2), ("rma.put_latency", 2), ("p2p.multi_latency", 4)]);
-    assert_eq!(run.run.places.len(), 4);
-}
-
 #[test]
 fn every_row_has_the_time_of_each_phase() {
     let files = Files::default();
     let out = files.path("r.jsonl");
-    let words = "run p2p.latency rma.put_bw collective.allreduce --sizes 8,64K --max-time 20ms -q -o";
+    let words = "run p2p.latency rma.put_bw --sizes 8 --max-time 20ms -q -o";
     let since = Since::now();
     Job::ombx(words).arg(&out).run().expect(0);
     let whole = since.elapsed().as_nanos();
@@ -110,7 +81,7 @@ fn every_row_has_the_time_of_each_phase() {
         assert!(phases.named().iter().all(|(_, ns)| *ns > 0), "{}: {phases:?}", row.key);
         all += u128::from(phases.total_ns());
     }
-    assert_eq!(run.rows.len(), 6);
+    assert_eq!(run.rows.len(), 2);
     assert!(all < whole, "rows took {all} ns of {whole}");
 }
 
@@ -135,12 +106,4 @@ fn under_a_launcher_every_rank_reads_the_file() {
     let suite = files.write("mine.toml", MINE);
     let job = Job::on_ranks(2, mpi::ombx()).arg("run").arg(suite).args(["--format", "csv"]);
     assert_eq!(job.run().expect(0).stdout.lines().count(), 1 + 6);
-}
-
-#[test]
-fn the_smoke_suite_passes() {
-    let out = Files::default();
-    let job = Job::ombx("run suite:smoke --sizes 8 -q -o").arg(out.path("r.jsonl"));
-    job.run().expect(0);
-    assert!(results::run_of(&out.path("r.jsonl")).rows.len() > 2);
 }

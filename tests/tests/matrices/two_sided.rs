@@ -4,9 +4,7 @@ use ombx_core::{
     benchmark::Figure,
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Job, results};
-
-use crate::{Kept, measured, verified};
+use ombx_tests::kept::{Kept, measured, verified};
 
 fn iterations(row: &Measurement) -> u64 {
     row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64
@@ -184,56 +182,6 @@ fn each_window_has_its_rows() {
     }
 }
 
-/// Other programs rely on the names of these fields.
-#[test]
-fn records_have_the_documented_fields() {
-    let kept = Kept::new();
-    kept.job("p2p.bw p2p.latency --sizes 8 --iterations 400 --batch 4 -n 2").run().expect(0);
-    let lines = results::lines_of(&kept.out());
-    let (run, bw, latency, end) = (&lines[0], &lines[1], &lines[2], &lines[3]);
-    assert_eq!(run["kind"], "run");
-    assert_eq!(run["schema"]["name"], "ombx.result");
-    assert_eq!(run["schema"]["major"], 2);
-    assert_eq!(run["argv"][1], "run");
-    assert_eq!(run["fabric"]["name"], "mpi");
-    assert_eq!(run["ombx"]["profile"], "debug");
-    assert_eq!(run["ranks"].as_array().unwrap().len(), 2);
-    assert!(run["ranks"][1]["host"].is_string() && run["ranks"][1]["cpus"].is_string(), "{run}");
-    assert!(run["clock"]["overhead_ns"].is_u64() && run["plan"].is_object(), "{run}");
-    for (row, bench) in [(bw, "p2p.bw"), (latency, "p2p.latency")] {
-        assert_eq!(row["kind"], "case");
-        assert_eq!(row["bench"], bench);
-        assert_eq!(
-            (&row["outcome"], &row["check"], &row["across"]),
-            (&"ok".into(), &"passed".into(), &"origin".into())
-        );
-        let sample = &row["samples"][0];
-        assert_eq!(
-            (sample["batch"].as_u64(), sample["elapsed_ns"].as_array().map(Vec::len)),
-            (Some(4), Some(100))
-        );
-        for field in ["n", "median_ns", "min_ns", "mean_ns", "max_ns", "mad_ns", "lag1"] {
-            assert!(!row["summary"][field].is_null(), "{field}: {}", row["summary"]);
-        }
-        // Correlated samples may be too few for an interval. The row then has a notice.
-        let mut words = row["trust"].as_array().unwrap().iter();
-        let without = words.any(|word| word["code"] == "no_interval");
-        assert_eq!(row["summary"]["ci95_ns"].is_array(), !without, "{row}");
-        if bench == "p2p.bw" {
-            assert_eq!(row["summary"]["messages_per_s"]["ci95"].is_array(), !without, "{row}");
-        }
-    }
-    assert_eq!(bw["key"], "p2p.bw/bytes=8,depth=64");
-    let (rate, median) = (&bw["summary"]["mb_per_s"]["median"], &bw["summary"]["median_ns"]);
-    let expected = bw["work"]["bytes"].as_f64().unwrap() / median.as_f64().unwrap() * 1e3;
-    assert!((rate.as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{rate} {expected}");
-    assert!(latency["summary"]["mb_per_s"].is_null());
-    assert_eq!(
-        (&end["kind"], &end["outcome"], &end["cases"]),
-        (&"end".into(), &"complete".into(), &2.into())
-    );
-}
-
 #[test]
 fn fixed_counts_are_kept() {
     for (options, batch) in [("", None), ("--batch 10", Some(10)), ("--batch 1 --warmup 0", Some(1))] {
@@ -248,40 +196,6 @@ fn fixed_counts_are_kept() {
 }
 
 #[test]
-fn a_calibrated_batch_hides_the_clock() {
-    let run = measured("p2p.latency --sizes 0,1M --max-time 100ms");
-    let [small, large] = [0, 1].map(|at: usize| run.rows[at].samples[0].batch);
-    let overhead = run.run.clock.overhead_ns;
-    // In a debug build on a busy machine only the order of magnitude is certain.
-    let least = run.rows[0].samples[0].elapsed_ns.iter().min().unwrap() / small;
-    let slow = least >= 50 * overhead;
-    assert!(small > 1 || slow, "{least} ns one by one, and the clock costs {overhead} ns");
-    assert!(large <= small, "1 MiB in batches of {large}, 0 bytes in batches of {small}");
-}
-
-#[test]
-fn precision_and_time_decide_when_a_row_ends() {
-    let quick = measured("p2p.latency --sizes 1M --max-time 20ms --precision 0.0001%");
-    let row = &quick.rows[0];
-    let spent: u64 = row.samples[0].elapsed_ns.iter().sum();
-    assert!(row.trust.iter().any(|n| n.code == "not_converged"), "{:?}", row.trust);
-    assert!(spent < 2_000_000_000, "{spent} ns of 20 ms");
-    let easy = measured("p2p.latency --sizes 8 --max-time 5s --precision 50%");
-    let has_notice = |code: &str| easy.rows[0].trust.iter().any(|n| n.code == code);
-    // Samples that stay correlated in groups of any size have no interval.
-    assert!(!has_notice("not_converged") || has_notice("no_interval"), "{:?}", easy.rows[0].trust);
-}
-
-#[test]
-fn unverified_rows_have_a_notice() {
-    let kept = Kept::new();
-    kept.job("p2p.latency --sizes 8 --iterations 100 --no-verify").run().expect(0);
-    let row = &kept.run().rows[0];
-    assert_eq!(row.check, ombx_core::benchmark::payload::Check::Off);
-    assert!(row.trust.iter().any(|n| n.code == "unverified"), "{:?}", row.trust);
-}
-
-#[test]
 fn a_message_that_does_not_fit_into_memory_is_skipped() {
     let kept = Kept::new();
     let done = kept.job("p2p.latency rma.put_latency --sizes 8,1T --iterations 10").run().expect(4);
@@ -290,25 +204,4 @@ fn a_message_that_does_not_fit_into_memory_is_skipped() {
     assert_eq!((tally.cases, tally.skipped), (4, 2), "{done}");
     assert!(done.stdout.contains("MiB free") || done.stdout.contains("allocated"), "{done}");
     kept.job("p2p.latency --sizes 8,1T --iterations 10 --allow-skips --force").run().expect(0);
-}
-
-/// Rows have as many single iterations as the rarest percentile needs, whether their samples are batches or not.
-#[test]
-fn percentiles_of_choice_are_resolved() {
-    let kept = Kept::new();
-    let options = "p2p.latency --sizes 8,1M --precision 50%";
-    kept.job(&format!("{options} --max-time 60s --percentiles 50,99.9")).run().expect(0);
-    let single = |kept: &Kept| -> Vec<usize> {
-        let of = |row: Measurement| row.summary.map_or(0, |summary| summary.tail_n);
-        kept.run().rows.into_iter().map(of).collect()
-    };
-    assert!(single(&kept).iter().all(|n| *n >= 4610), "{:?}", single(&kept));
-    let shown = Job::ombx("show --unit ns --percentiles 50,99.99").arg(kept.out()).run().expect(0).stdout;
-    let titles = shown.lines().find(|line| line.trim_start().starts_with("bytes ")).unwrap();
-    assert!(["  ns  ", "  p50  ", "  p99.99  "].iter().all(|title| titles.contains(title)), "{shown}");
-    assert!(shown.contains("n/a: a p99.99 needs 36887 samples of single iterations"), "{shown}");
-    let usual = Kept::new();
-    // A row takes a part of its longest time, in which no large messages are that many.
-    usual.job(&format!("{options} --max-time 100ms")).run().expect(0);
-    assert!(single(&usual)[1] < 4610, "{:?}", single(&usual));
 }

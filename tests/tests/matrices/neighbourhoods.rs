@@ -3,12 +3,9 @@
 use std::fs;
 
 use ombx_core::result::Outcome;
-use ombx_tests::{Files, Job, mpi};
+use ombx_tests::{Files, Job, kept::Kept, mpi};
 
-use crate::{
-    Kept,
-    collectives::{Mode, run},
-};
+use crate::collectives::{Mode, run};
 
 const NAMES: [&str; 5] = [
     "neighbor_allgather",

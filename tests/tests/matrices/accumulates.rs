@@ -4,11 +4,11 @@ use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Job, mpi, print_note};
-
-use crate::{
-    Kept,
-    collectives::{compares_unsigned, is_old_mpich},
+use ombx_tests::{
+    Job,
+    defects::{compares_unsigned, is_old_mpich},
+    kept::Kept,
+    mpi, print_note,
 };
 
 const COUNTS: &str = "--iterations 6 --warmup 1 -n 2";

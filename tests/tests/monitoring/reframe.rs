@@ -1,6 +1,6 @@
 //! The checks of `packaging/reframe`, run by ReFrame on its local scheduler.
 
-use std::{env, path::Path, time::Duration};
+use std::{env, path::Path};
 
 use ombx_tests::{
     Files, Job, mpi,
@@ -9,8 +9,6 @@ use ombx_tests::{
 };
 use serde_json::Value;
 
-/// Time limit of all checks, one after the other.
-const CHECKS: Duration = Duration::from_secs(240);
 /// Checks of a site: those that must pass, and one for each reason to fail.
 const SITE: &str = r"
 import reframe as rfm
@@ -130,7 +128,6 @@ fn reframe_judges_by_references_exit_codes_and_data() {
             .env("HOME", files.root())
             .env("TMPDIR", files.root())
             .directory(files.root())
-            .limit(CHECKS)
     };
     let listed = job(&library.join("example_site.py")).arg("--list").run().expect(0);
     assert!(listed.stdout.contains("Found 3 check(s)"), "{listed}");

@@ -2,12 +2,9 @@
 
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{benchmark::payload::Check, result::Outcome};
-use ombx_tests::{Job, mpi};
+use ombx_tests::{Job, kept::Kept, mpi};
 
-use crate::{
-    Kept,
-    collectives::{MODES, Mode, run},
-};
+use crate::collectives::{MODES, Mode, run};
 
 /// MPICH gets fewer rows, because its ranks spin while they wait for ranks that have no core.
 #[test]

@@ -3,12 +3,13 @@
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{benchmark::payload::Check, result::Outcome};
 use ombx_mpi::collective::ReductionScope;
-use ombx_tests::{Files, Job, mpi};
-
-use crate::{
-    collectives::{MODES, Mode, run},
-    measured, verified,
+use ombx_tests::{
+    Files, Job,
+    kept::{measured, verified},
+    mpi,
 };
+
+use crate::collectives::{MODES, Mode, run};
 
 const COUNTS: &str = "--iterations 2 --warmup 1 --topology all";
 

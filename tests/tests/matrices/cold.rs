@@ -1,13 +1,12 @@
 //! Tests of buffers that are not in the cache where each copy has requests or partners of its own.
 
 use ombx_core::{benchmark::Figure, result::Outcome};
-use ombx_tests::mpi;
-
-use crate::{
-    Kept,
-    collectives::{Mode, run},
-    measured, verified,
+use ombx_tests::{
+    kept::{Kept, measured, verified},
+    mpi,
 };
+
+use crate::collectives::{Mode, run};
 
 const QUICK: &str = "--cache cold --cache-size 64K --iterations 400 --warmup 3";
 

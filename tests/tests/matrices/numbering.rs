@@ -1,9 +1,7 @@
 //! Tests of `ombx imb -map`: processes that are numbered along the rows of a matrix.
 
 use ombx_core::team::Place;
-use ombx_tests::{Files, Job, mpi, results, skipped};
-
-use crate::imb::read;
+use ombx_tests::{Files, Job, imb::read, mpi, results, skipped};
 
 const OPTIONS: [&str; 6] = ["PingPong", "Bcast", "-iter", "10", "-msglog", "3:4"];
 

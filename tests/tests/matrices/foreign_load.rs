@@ -11,10 +11,8 @@ use std::{
 };
 
 use ombx_core::{result::Measurement, system::host::Host};
-use ombx_tests::{mpi, print_note, skipped};
+use ombx_tests::{kept::Kept, mpi, print_note, skipped};
 use rustix::thread::{CpuSet, sched_setaffinity};
-
-use crate::Kept;
 
 /// Options of `ombx run` over the MPI under test, and over sockets.
 const JOBS: [&str; 2] = [

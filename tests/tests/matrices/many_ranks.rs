@@ -1,12 +1,10 @@
 //! Tests of pairs, fans, threads and forked children with even and odd numbers of ranks.
 
-use std::{collections::BTreeSet, thread::available_parallelism};
-
-use ombx_core::result::Measurement;
-use ombx_results::file::RunWithRows;
-use ombx_tests::{Job, mpi, results};
-
-use crate::{Kept, assert_measured, assert_plausible, measured, verified};
+use ombx_tests::{
+    Job,
+    kept::{Kept, assert_measured, measured, verified},
+    mpi,
+};
 
 const QUICK: &str = "--iterations 20 --warmup 2 --sizes 1,4K";
 
@@ -148,58 +146,6 @@ fn every_thread_has_its_own_samples() {
     }
 }
 
-fn has_mark(row: &Measurement, code: &str) -> bool {
-    row.trust.iter().any(|mark| mark.code == code)
-}
-
-/// Under a launcher of the user, MPI starts once, for all benchmarks.
-#[test]
-fn rows_beside_a_multithreaded_benchmark_have_a_notice() {
-    let kept = Kept::new();
-    let job = Job::mpiexec(2, &format!("run p2p.latency_mt p2p.latency --threads 1:2 {QUICK} -o"));
-    job.arg(kept.out()).run().expect(0);
-    let rows = kept.run().rows;
-    assert_eq!(rows.len(), 4);
-    for row in &rows {
-        assert_eq!(
-            has_mark(row, "thread_multiple"),
-            row.bench == "p2p.latency",
-            "{}: {:?}",
-            row.key,
-            row.trust
-        );
-        assert_plausible(row);
-    }
-}
-
-#[test]
-fn a_multithreaded_benchmark_has_ranks_of_its_own() {
-    let kept = Kept::new();
-    let line = format!("run p2p.latency_mt p2p.latency p2p.bw --threads 1:2 {QUICK}");
-    let done = Job::ombx(&line).arg("-o").arg(kept.out()).run().expect(0);
-    // One result: one title, one sum, and the benchmarks in the order of their starts.
-    for once in ["ombx 0.", "rows can be published", "1 launch:"] {
-        assert_eq!(done.stdout.matches(once).count(), 1, "{once}: {done}");
-    }
-    let at =
-        |bench: &str| done.stdout.find(&format!("\n{bench}\n")).or(done.stdout.find(&format!("\n{bench} ")));
-    assert!(at("p2p.latency_mt") < at("p2p.latency") && at("p2p.latency") < at("p2p.bw"), "{done}");
-    let runs = results::runs_of(&kept.out());
-    let benches = |run: &RunWithRows| run.rows.iter().map(|row| row.bench.clone()).collect::<BTreeSet<_>>();
-    let each: Vec<_> = runs.iter().map(benches).collect();
-    assert_eq!(
-        each,
-        [BTreeSet::from(["p2p.latency_mt".into()]), ["p2p.bw", "p2p.latency"].map(String::from).into()]
-    );
-    for row in runs.iter().flat_map(|run| &run.rows) {
-        assert!(!has_mark(row, "thread_multiple"), "{}: {:?}", row.key, row.trust);
-    }
-    let bound = |run: &RunWithRows| run.run.places.iter().all(|place| place.cpu_numbers().len() == 1);
-    let can_bind = available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
-    assert_eq!((bound(&runs[0]), bound(&runs[1])), (!can_bind, true));
-    assert!(!done.stdout.contains("thread multiple"), "{done}");
-}
-
 /// A launch with two starts is one launch.
 #[test]
 fn starts_of_one_launch_count_as_one() {
@@ -209,12 +155,6 @@ fn starts_of_one_launch_count_as_one() {
     assert!(done.stdout.contains("\n2 launches, cases in random order"), "{done}");
     let shown = Job::ombx("show").arg(kept.out()).run().expect(0);
     assert_eq!(shown.stdout, done.stdout);
-}
-
-#[test]
-fn no_forked_child_outlives_its_rank() {
-    // An explicit launcher, because `ombx run` would kill children that are left.
-    Job::mpiexec(2, &format!("run p2p.latency_mp {QUICK}")).run().expect(0).leaves_nothing();
 }
 
 #[test]

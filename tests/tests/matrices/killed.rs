@@ -3,10 +3,8 @@
 use std::{fs, thread, time::Duration};
 
 use ombx_results::file;
-use ombx_tests::{Job, mpi, print_note, results};
+use ombx_tests::{Job, kept::Kept, mpi, print_note, results};
 use rustix::process::Signal;
-
-use crate::Kept;
 
 /// Options for rows of about 10 ms.
 const ROWS: &str = "p2p.latency p2p.bw --sizes 1..64K --precision 0.0001% --max-time 10ms --format";

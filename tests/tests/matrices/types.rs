@@ -4,9 +4,11 @@ use ombx_core::{
     benchmark::{AxisValue, ElementType, payload::Check},
     result::Outcome,
 };
-use ombx_tests::{Files, Job, interpose, mpi, results};
-
-use crate::{Kept, verified};
+use ombx_tests::{
+    Files, Job,
+    kept::{Kept, verified},
+    mpi, results,
+};
 
 const COUNTS: &str = "--iterations 2 --warmup 1 --launches 1";
 
@@ -89,31 +91,6 @@ fn sizes_of_no_type_are_skipped() {
         let done = kept.job(&format!("{options} {COUNTS}")).run().expect(4);
         assert_eq!(kept.run().end.unwrap().1.skipped, skipped, "{done}");
         assert!(done.stdout.contains("is not a whole number of double elements"), "{done}");
-    }
-}
-
-/// A library that spoils messages of MPI_DOUBLE is noticed in these rows and in no other: the calls have the type.
-#[test]
-fn the_library_gets_the_type() {
-    for bench in [
-        "p2p.latency",
-        "p2p.sendrecv",
-        "p2p.unirandom",
-        "p2p.latency_mt --threads 1",
-        "collective.bcast",
-        "collective.alltoall",
-        "rma.put_latency",
-    ] {
-        let kept = Kept::new();
-        let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
-        let options = format!("{bench} --type double,int64,byte --sizes 1K {COUNTS}");
-        let done = kept.job(&options).args(interpose::arguments(library, "doubles")).run().expect(5);
-        let run = kept.run();
-        assert_eq!(run.rows.len(), 3, "{done}");
-        for row in &run.rows {
-            let is_double = row.axes.get("type").is_some_and(|element| element == "double");
-            assert_eq!(matches!(row.check, Check::Failed(_)), is_double, "{}\n{done}", row.key);
-        }
     }
 }
 

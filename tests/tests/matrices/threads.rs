@@ -2,16 +2,11 @@
 
 use std::{collections::BTreeSet, thread::available_parallelism};
 
-use ombx_core::{
-    benchmark::{
-        Figure,
-        payload::{Check, Mismatch},
-    },
-    result::Measurement,
+use ombx_core::{benchmark::Figure, result::Measurement};
+use ombx_tests::{
+    Job,
+    kept::{Kept, assert_measured},
 };
-use ombx_tests::{Job, interpose};
-
-use crate::{Kept, assert_measured};
 
 /// Ranks with several threads share the CPUs of a small machine, so jobs are short.
 const QUICK: &str = "--iterations 8 --warmup 1 --batch 2 --sizes 4,1K --window 4 --launches 1";
@@ -77,22 +72,6 @@ fn partners_are_near_or_far() {
     assert_eq!(distances, BTreeSet::from([None, Some("half")]));
     let rows = rows_of(&format!("p2p.pingpong_mt --pairing adjacent {options}"));
     assert_eq!(rows[0].samples.iter().map(|samples| samples.rank).collect::<Vec<_>>(), [0, 2]);
-}
-
-#[test]
-fn a_flipped_bit_fails_the_row() {
-    let kept = Kept::new();
-    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
-    let options = "--threads 2 --sizes 8,1000 --launches 1 --iterations 4 --warmup 1";
-    let done = kept
-        .job(&format!("collective.allreduce_mt {options}"))
-        .args(interpose::arguments(library, "allreduce"))
-        .run()
-        .expect(5);
-    let run = kept.run();
-    let [small, large] = &run.rows[..] else { panic!("{done}") };
-    assert_eq!(small.check, Check::Passed, "{done}");
-    assert!(matches!(large.check, Check::Failed(Mismatch { byte: 42, .. })), "{done}");
 }
 
 /// The lines of IMB-MT, as its source prints them: titles and cells of 13 characters, and bytes of all threads.

@@ -6,9 +6,11 @@ use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Job, interpose, mpi, print_note};
-
-use crate::{Kept, assert_plausible, measured};
+use ombx_tests::{
+    Job, interpose,
+    kept::{Kept, assert_plausible, measured},
+    mpi, print_note,
+};
 
 const SYNCS: [&str; 7] = ["pscw", "fence", "lock", "lock_exclusive", "lock_all", "flush", "flush_local"];
 const WINDOWS: [&str; 5] = ["allocate", "create", "alloc_mem", "dynamic", "shared"];

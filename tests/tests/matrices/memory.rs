@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use ombx_tests::{Job, print_note, shim};
-
-use crate::Kept;
+use ombx_tests::{Job, kept::Kept, print_note, shim};
 
 /// Maximum difference in kB, as the documentation promises.
 const MOST: u64 = 10 * 1024;

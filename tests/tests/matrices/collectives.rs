@@ -1,16 +1,14 @@
 //! Tests of collective benchmarks: every operation in every mode is verified on every rank, or unavailable for a known reason.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use ombx_collective::operations::{OPERATIONS, Operation};
 use ombx_core::{
     benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
+    result::Outcome,
 };
 use ombx_results::file::RunWithRows;
-use ombx_tests::{Done, Job, mpi, print_note};
-
-use crate::Kept;
+use ombx_tests::{Done, Job, defects::may_be_wrong, kept::Kept, mpi, print_note};
 
 /// Completion mode of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,23 +34,6 @@ impl Mode {
     pub(crate) fn benches(self) -> Vec<String> {
         OPERATIONS.iter().map(|operation| self.of(operation.name)).collect()
     }
-}
-
-/// Returns whether MPICH 4.0 or 4.1 may deliver wrong data in this row: its restarted persistent requests have defects.
-pub(crate) fn may_be_wrong(row: &Measurement) -> bool {
-    let defective = ["allgather", "gather", "scatter"].map(|operation| Mode::Persistent.of(operation));
-    is_old_mpich() && (defective.contains(&row.bench) || compares_unsigned(row))
-}
-
-/// Returns whether a row compares unsigned integers, which MPICH 4.0 compares as signed ones.
-pub(crate) fn compares_unsigned(row: &Measurement) -> bool {
-    let axis = |name: &str| row.axes.get(name).map(String::as_str).unwrap_or_default();
-    axis("type").starts_with("uint") && ["min", "max"].contains(&axis("op"))
-}
-
-pub(crate) fn is_old_mpich() -> bool {
-    let version = ombx_mpi::library_version();
-    ["MPICH Version: 4.0", "MPICH Version: 4.1"].iter().any(|old| version.starts_with(old))
 }
 
 /// Checks that every row is verified on every rank, or fails because of a known defect of this MPI.
@@ -95,7 +76,7 @@ fn verified(done: &Done, run: &RunWithRows, ranks: u32) {
 pub(crate) fn run(benches: &[String], options: &str, ranks: u32) -> (Done, RunWithRows) {
     let kept = Kept::new();
     let job = kept.job(&benches.join(" ")).args(options.split_whitespace()).args(["-n", &ranks.to_string()]);
-    let done = job.limit(Duration::from_secs(400)).run();
+    let done = job.run();
     assert!([Some(0), Some(4), Some(5)].contains(&done.code), "{done}");
     let run = kept.run();
     verified(&done, &run, ranks);

@@ -68,13 +68,3 @@ fn rank_0_of_a_launcher_draws() {
     }
     assert_eq!(fs::read_dir(files.root()).unwrap().count(), 3);
 }
-
-#[test]
-fn a_file_that_cannot_be_written_is_an_error_before_anything_starts() {
-    let files = Files::default();
-    fs::create_dir(files.path("osu_latency.png")).unwrap();
-    let done = Job::ombx(PROGRAM).args(["-G", "png"]).directory(files.root()).run();
-    assert_ne!(done.code, Some(0), "{done}");
-    assert!(done.stdout.is_empty(), "{done}");
-    done.complains(&["cannot write the figure of -G to osu_latency.png"]);
-}

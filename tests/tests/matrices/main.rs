@@ -1,0 +1,31 @@
+//! Combinations of options on ranks of the MPI under test. `ranks` has one case of each.
+
+mod accumulates;
+mod broadcast;
+mod cold;
+mod collectives;
+mod congestion;
+mod derived;
+mod figures;
+mod files;
+mod foreign_load;
+mod imb;
+mod imb_files;
+mod imb_threads;
+mod imbalance;
+mod killed;
+mod launches;
+mod launching;
+mod links;
+mod many_ranks;
+mod memory;
+mod model;
+mod neighbourhoods;
+mod numbering;
+mod one_sided;
+mod osu;
+mod suites;
+mod threads;
+mod two_sided;
+mod types;
+mod walkthroughs;
