@@ -133,11 +133,14 @@ static void refuse_init(void) {
 
 int MPI_Init(int *argc, char ***argv) {
     refuse_init();
+    if (spoils("level")) fprintf(stderr, "thread support: MPI_Init\n");
     return PMPI_Init(argc, argv);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     refuse_init();
-    if (spoils("level")) fprintf(stderr, "thread support: %s\n", required == MPI_THREAD_MULTIPLE ? "multiple" : "less");
+    const char *level = required == MPI_THREAD_MULTIPLE ? "multiple" : required == MPI_THREAD_SERIALIZED ? "serialized"
+                      : required == MPI_THREAD_FUNNELED ? "funneled" : "single";
+    if (spoils("level")) fprintf(stderr, "thread support: %s\n", level);
     return PMPI_Init_thread(argc, argv, required, provided);
 }

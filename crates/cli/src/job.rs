@@ -102,21 +102,18 @@ impl Work {
         }
     }
 
-    /// Returns the level of thread support that the work needs from MPI.
+    /// Returns the level of thread support for which MPI is initialised: the user's, or what a benchmark needs beyond it.
     #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
-        match self.wants_threads() {
-            true => Threading::Multiple,
-            false => selection::threading(&self.choices()),
-        }
+        self.chosen_threading().max(selection::threading(&self.choices()))
     }
 
-    /// Returns whether the user asks for full thread support, even if no benchmark needs it.
+    /// Returns the level of thread support that the user asks for. [`selection::check_ranks`] has found that it is that of all parts.
     #[cfg(feature = "mpi")]
-    pub(crate) fn wants_threads(&self) -> bool {
+    pub(crate) fn chosen_threading(&self) -> Threading {
         match self {
-            Work::Benchmarks(parts) => parts.iter().any(|part| part.plan.threading == Threading::Multiple),
-            Work::Links(_, plan) => plan.threading == Threading::Multiple,
+            Work::Benchmarks(parts) => parts.first().map(|part| part.plan.threading).unwrap_or_default(),
+            Work::Links(_, plan) => plan.threading,
         }
     }
 

@@ -13,7 +13,6 @@ mod sink;
 #[cfg(feature = "sockets")]
 mod sockets;
 mod state;
-mod watchdog;
 
 use std::time::Duration;
 
@@ -22,6 +21,7 @@ use ombx_core::error::Error;
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::Result,
+    system::watchdog,
 };
 
 use self::state::RankState;
@@ -37,7 +37,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         true => time_limit::of_job(job.extent.time, job.start.timeout).saturating_add(time_limit::AFTER_JOB),
         false => Duration::MAX,
     };
-    watchdog::start(job.work.silence(job.start.timeout), limit);
+    // Without a watchdog, the launching process has a time limit too.
+    let _ = watchdog::start(job.work.silence(job.start.timeout), limit);
     let mut state = RankState::new(job)?;
     let works = match job.role.relay {
         None => of_media(&job.work),

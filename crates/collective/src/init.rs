@@ -11,7 +11,7 @@ use ombx_mpi::Mpi;
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.init", "start of MPI on all ranks: one sample in each launch", Metric::Latency, METHOD, run)
         .layout(Layout::Everyone { least: 1 })
-        .iterates(&["MPI_Init_thread"], "t of the slowest rank")
+        .iterates(&["MPI_Init"], "t of the slowest rank")
         .without_sizes()
         .once()
         .osu("osu_init", "OSU MPI Init Test")
@@ -19,7 +19,7 @@ ombx_core::inventory::submit! {
 }
 
 const METHOD: Method = Method {
-    timed: "MPI_Init_thread, once in each launch, on every rank; with --init session instead MPI_Session_init, MPI_Group_from_session_pset \
+    timed: "MPI_Init, or MPI_Init_thread with --threading, once in each launch, on every rank; with --init session instead MPI_Session_init, MPI_Group_from_session_pset \
             and MPI_Comm_create_from_group",
     untimed: "starting the processes; a rank that starts early waits for the others inside the call",
     like: "osu_init of OMB, which prints the mean, the smallest and the largest time of the ranks",

@@ -9,3 +9,4 @@ pub mod limits;
 pub mod machine;
 pub mod node_set;
 pub mod placement;
+pub mod watchdog;

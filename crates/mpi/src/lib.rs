@@ -64,7 +64,7 @@ pub use self::{
     runtime::{
         forked_child::ForkedChild,
         initialization::{Mpi, sessions_exist},
-        library::{Family, compare_and_swap_works, family, library_version, thread_multiple},
+        library::{Family, compare_and_swap_works, family, grants, library_version},
     },
     sys::buffer::Buffer,
     team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},

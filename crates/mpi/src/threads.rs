@@ -1,7 +1,7 @@
 //! Objects of MPI that threads other than the main thread use.
 
 use ombx_core::{
-    benchmark::{Context, Figures, payload::Slots},
+    benchmark::{Context, Figures, Threading, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };
@@ -49,7 +49,7 @@ unsafe impl<C: Call> Send for OnThread<Operation<C>> {}
 
 impl<T> Holder<T> for OnThread<T> {
     fn hold(object: T) -> Result<OnThread<T>> {
-        library::thread_multiple()?;
+        library::grants(Threading::Multiple)?;
         Ok(OnThread(object))
     }
 

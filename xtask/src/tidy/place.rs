@@ -6,16 +6,19 @@ use crate::source::Source;
 /// Directories of crates with unsafe code. Clippy requires a `SAFETY` comment for every block.
 const UNSAFE_CRATES: &[&str] = &["mpi"];
 
-/// Files of other crates with unsafe code: the fence before a reading of the clock, memory shared by processes, and a queue without
-/// a safe interface.
+/// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, memory shared by processes,
+/// and a queue without a safe interface.
 const UNSAFE_FILES: &[Place] =
-    &[CLOCK, ("sockets", "shared_memory.rs"), ("sockets", "tcp_info.rs"), ("sockets", "zero_copy.rs")];
+    &[CLOCK, WATCHDOG, ("sockets", "shared_memory.rs"), ("sockets", "tcp_info.rs"), ("sockets", "zero_copy.rs")];
 
 /// File of the calls of C loops that are compared with those of ombx.
 const C_LOOPS: &str = "verify/paired/src/reference.rs";
 
 /// File that reads time around the work of a benchmark.
 const CLOCK: Place = ("core", "clock.rs");
+
+/// File of the watchdog, which reads the clock in a signal handler.
+const WATCHDOG: Place = ("core", "watchdog.rs");
 
 /// File of the timed loops, which take raw readings of the clock.
 const TIMED_LOOPS: Place = ("core", "timed_loop.rs");

@@ -66,9 +66,12 @@ pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Cho
 /// Fails if the ranks that the user has chosen are too few for every benchmark. If some can run, the others are rows that say why
 /// they are skipped. Fails also if parts initialise MPI in different ways, which happens once in a launch.
 pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
-    if parts.windows(2).any(|pair| pair[0].plan.init != pair[1].plan.init) {
+    let differ = |of: fn(&Plan) -> (Initialization, Threading)| {
+        parts.windows(2).any(|pair| of(&pair[0].plan) != of(&pair[1].plan))
+    };
+    if differ(|plan| (plan.init, plan.threading)) {
         return Err(Error::usage(
-            "a job initialises MPI once: give --init for the whole suite, not for parts of it",
+            "a job initialises MPI once: give --init and --threading for the whole suite, not for parts of it",
         ));
     }
     let Some(ranks) = ranks else { return Ok(()) };
@@ -116,8 +119,5 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
 
 /// Returns the highest level of thread support that one of the benchmarks needs.
 pub(crate) fn threading(choices: &[Choice]) -> Threading {
-    match choices.iter().any(|choice| choice.bench.threading == Threading::Multiple) {
-        true => Threading::Multiple,
-        false => Threading::Single,
-    }
+    choices.iter().map(|choice| choice.bench.threading).max().unwrap_or_default()
 }

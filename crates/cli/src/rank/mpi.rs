@@ -29,7 +29,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let team = mpi.team();
     // The launching process knows the ranks by the numbers of the launcher.
     let measured = handshake::run(team, state.pipe.as_mut())
-        .and_then(|()| if work.wants_threads() { ombx_mpi::thread_multiple() } else { Ok(()) })
+        .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
         .and_then(|()| measure_numbered(state, team, work));
     measured.unwrap_or_else(|error| failure::abort(team, &error));
     Ok(mpi)

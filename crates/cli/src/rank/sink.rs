@@ -7,13 +7,13 @@ use ombx_core::{
     error::Result,
     measure::{intervals::Interval, sink::Sink},
     result::{Measurement, Run, Tally},
+    system::watchdog,
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},
     units::Units,
 };
 
-use super::watchdog;
 use crate::{
     build,
     output::{
@@ -51,7 +51,7 @@ impl Sink for RankSink {
     }
 
     fn starting(&mut self, bench: &str, case: &Case) {
-        watchdog::progress_in(bench, case);
+        watchdog::enter(&format!("{bench}, {} bytes", case.bytes));
         if let RankSink::Relay(pipe) = self {
             let _ = Message::Progress { bench: bench.into(), bytes: case.bytes.0 }.write(pipe);
         }

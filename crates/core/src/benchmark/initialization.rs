@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// Calls that initialise MPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Initialization {
-    /// `MPI_Init_thread`, and a duplicate of `MPI_COMM_WORLD`.
+    /// `MPI_Init` or `MPI_Init_thread`, and a duplicate of `MPI_COMM_WORLD`.
     #[default]
     World,
     /// `MPI_Session_init` of MPI 4, and a communicator of the ranks in the process set `mpi://WORLD`.

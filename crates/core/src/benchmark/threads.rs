@@ -8,13 +8,51 @@ use crate::{
     unit::digits,
 };
 
-/// Thread support that a benchmark needs from the library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Level of thread support for which MPI is initialised (MPI 4.1, 11.2.1), in increasing order. A library may be slower at a higher level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Threading {
-    /// Only the main thread calls the library.
+    /// `MPI_Init`: a rank has one thread.
+    #[default]
     Single,
-    /// Several threads call the library at the same time. This mode may slow down all benchmarks of the run.
+    /// Only the main thread calls the library.
+    Funneled,
+    /// One thread at a time calls the library.
+    Serialized,
+    /// Several threads call the library at the same time.
     Multiple,
+}
+
+impl Threading {
+    /// Name of the option, and of the label of rows.
+    pub const NAME: &'static str = "threading";
+    /// All levels.
+    pub const ALL: [Threading; 4] =
+        [Threading::Single, Threading::Funneled, Threading::Serialized, Threading::Multiple];
+
+    /// Returns the name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Threading::Single => "single",
+            Threading::Funneled => "funneled",
+            Threading::Serialized => "serialized",
+            Threading::Multiple => "multiple",
+        }
+    }
+
+    /// Returns the label of rows: none for the default.
+    pub fn label(self) -> Option<(&'static str, &'static str)> {
+        (self != Threading::default()).then(|| (Threading::NAME, self.name()))
+    }
+}
+
+impl FromStr for Threading {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Threading> {
+        Threading::ALL.into_iter().find(|level| level.name() == text).ok_or_else(|| {
+            Error::usage("not a level of thread support: give single, funneled, serialized or multiple")
+        })
+    }
 }
 
 /// Which threads a benchmark with several threads per rank has.

@@ -171,7 +171,7 @@ impl Default for Plan {
             threads: None,
             under: Vec::new(),
             init: Initialization::default(),
-            threading: Threading::Single,
+            threading: Threading::default(),
             numbering: None,
             root: Root::default(),
             groups: Groups::ONE,

@@ -62,7 +62,7 @@ impl Ranks<'_> {
         let places = self.places.get(..assignment.ranks as usize).unwrap_or_default();
         match bench.threads_of(plan) {
             Some(threads) => standing.extend(trust::crowded_threads(places, threads)),
-            None if self.threading == Threading::Multiple => standing.push(trust::thread_multiple()),
+            None if self.threading > plan.threading => standing.push(trust::thread_multiple()),
             None => {}
         }
         let part;

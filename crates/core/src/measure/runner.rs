@@ -45,10 +45,8 @@ pub fn run_all(
     let mut run = open(team, clock, sink, describe_all(parts), argv)?;
     let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
     let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
-    let threading = match benchmarks.iter().any(|(choice, _)| choice.bench.threading == Threading::Multiple) {
-        true => Threading::Multiple,
-        false => Threading::Single,
-    };
+    let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.threading.max(plan.threading));
+    let threading = needed.max().unwrap_or_default();
     if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
         benchmarks = launch.arrange(benchmarks);
     }
@@ -74,7 +72,7 @@ pub struct OpenRun<'a> {
 impl OpenRun<'_> {
     /// Runs one benchmark on the ranks that it needs, while other ranks sleep or run its load. Collective.
     ///
-    /// `threading` is the thread support with which the library of this run was started.
+    /// `threading` is the level of thread support for which the library of this run was initialised.
     fn benchmark(
         &mut self,
         team: &dyn Team,
@@ -301,9 +299,7 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     if choices.iter().any(|c| c.bench.medium == Medium::Mpi) {
         set(Initialization::NAME, plan.init.name().into());
-    }
-    if plan.threading == Threading::Multiple {
-        set("thread_level", "multiple".to_owned());
+        set(Threading::NAME, plan.threading.name().into());
     }
     if let Some(matrix) = plan.numbering {
         set(RankMatrix::NAME, matrix.to_string());

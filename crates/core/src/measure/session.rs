@@ -120,8 +120,9 @@ impl<'a> Session<'a> {
     pub fn cases(&self) -> Result<Vec<Case>> {
         let sizes = sizes_of(self.bench, self.plan)?;
         let chosen = self.chosen.iter().filter_map(|(axis, value)| named(axis, value));
-        let init = self.plan.init.label().filter(|_| self.bench.medium == Medium::Mpi);
-        let mut combinations: Vec<Vec<_>> = vec![init.into_iter().chain(chosen).collect()];
+        let start = [self.plan.init.label(), self.plan.threading.label()];
+        let start = start.into_iter().flatten().filter(|_| self.bench.medium == Medium::Mpi);
+        let mut combinations: Vec<Vec<_>> = vec![start.chain(chosen).collect()];
         let open = |axis: &&&Axis| {
             self.chosen.iter().all(|(known, _)| known.name != axis.name)
                 && !self.excluded.contains(&axis.name)

@@ -45,7 +45,7 @@ pub fn idle_ranks(used: u32, started: u32) -> Mark {
     )
 }
 
-/// Returns the mark of a single-threaded benchmark in a run that starts MPI with `MPI_THREAD_MULTIPLE`.
+/// Returns the mark of a single-threaded benchmark in a run that starts MPI with a higher level than was asked for.
 pub fn thread_multiple() -> Mark {
     Mark::note(
         "thread_multiple",

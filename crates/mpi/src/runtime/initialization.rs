@@ -25,7 +25,7 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// Initialises MPI by `MPI_Init_thread` for calls from the main thread alone, or from several threads.
+    /// Initialises MPI as a world.
     ///
     /// # Errors
     /// As [`Mpi::start_as`].
@@ -33,7 +33,8 @@ impl Mpi {
         Mpi::start_as(Initialization::World, threading)
     }
 
-    /// Initialises MPI as a world or as a session, for calls from the main thread alone, or from several threads.
+    /// Initialises MPI as a world or as a session, for a level of thread support: by `MPI_Init` for one thread, as most programs do,
+    /// otherwise by `MPI_Init_thread`. The library may grant another level.
     ///
     /// # Errors
     /// MPI is initialised already, its headers do not match the build, it has no sessions, or a call fails.
@@ -49,23 +50,30 @@ impl Mpi {
         let since = Since::now();
         if initialization == Initialization::Session {
             sessions_exist().map_err(Error::unsupported)?;
-            let comm = Comm::of_session(threading == Threading::Multiple)?;
+            let comm = Comm::of_session(threading)?;
             INITIALIZATION_TIME.get_or_init(|| since.elapsed());
             return Ok(Mpi { team: Some(MpiTeam::of(comm)) });
         }
         let mut provided = 0;
         // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`
-        // outlives the call. The `mpi` crate's own function ignores the return code.
-        let code = unsafe {
+        // outlives the call. The levels are statics of mpi-sys that are never written. The `mpi` crate's own functions ignore the
+        // return code.
+        let (call, code) = unsafe {
             let wish = match threading {
-                Threading::Single => ffi::RSMPI_THREAD_FUNNELED,
-                Threading::Multiple => ffi::RSMPI_THREAD_MULTIPLE,
+                Threading::Single => None,
+                Threading::Funneled => Some(ffi::RSMPI_THREAD_FUNNELED),
+                Threading::Serialized => Some(ffi::RSMPI_THREAD_SERIALIZED),
+                Threading::Multiple => Some(ffi::RSMPI_THREAD_MULTIPLE),
             };
-            ffi::MPI_Init_thread(ptr::null_mut(), ptr::null_mut(), wish, &raw mut provided)
+            let (argc, argv) = (ptr::null_mut(), ptr::null_mut());
+            match wish {
+                None => ("MPI_Init", ffi::MPI_Init(argc, argv)),
+                Some(wish) => ("MPI_Init_thread", ffi::MPI_Init_thread(argc, argv, wish, &raw mut provided)),
+            }
         };
         if code != ffi::MPI_SUCCESS as i32 {
             // MPI_Error_string may not work before initialisation.
-            return Err(Error::fabric(format!("MPI_Init_thread: error {code}")));
+            return Err(Error::fabric(format!("{call}: error {code}")));
         }
         INITIALIZATION_TIME.get_or_init(|| since.elapsed());
         Ok(Mpi { team: Some(MpiTeam::world()?) })

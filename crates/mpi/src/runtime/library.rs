@@ -1,6 +1,9 @@
 //! The MPI library of this build: its family, version, known defects, and the end of a job.
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::Threading,
+    error::{Error, Result},
+};
 
 use crate::sys::{error, session};
 
@@ -110,20 +113,31 @@ pub(crate) fn neighbour_call_works(call: &str, sources: usize, destinations: usi
     }
 }
 
-/// Refuses a library that does not let several threads call it concurrently.
+/// Returns the level of thread support that the initialised library or the session grants; `None` if it does not say so.
+pub(crate) fn threading() -> Option<Threading> {
+    if session::is_open() {
+        return session::threading();
+    }
+    Some(match mpi::environment::threading_support() {
+        mpi::Threading::Single => Threading::Single,
+        mpi::Threading::Funneled => Threading::Funneled,
+        mpi::Threading::Serialized => Threading::Serialized,
+        mpi::Threading::Multiple => Threading::Multiple,
+    })
+}
+
+/// Refuses a library that grants less than a level of thread support.
 ///
 /// # Errors
-/// The level of thread support that the library or the session grants.
-pub fn thread_multiple() -> Result<()> {
-    if session::is_open() {
-        return match session::is_multiple() {
-            true => Ok(()),
-            false => Err(Error::unsupported("needs MPI_THREAD_MULTIPLE, the session grants less")),
-        };
-    }
-    match mpi::environment::threading_support() {
-        mpi::Threading::Multiple => Ok(()),
-        level => Err(Error::unsupported(format!("needs MPI_THREAD_MULTIPLE, the library grants {level:?}"))),
+/// The level that the library or the session grants.
+pub fn grants(level: Threading) -> Result<()> {
+    match threading() {
+        Some(granted) if granted >= level => Ok(()),
+        granted => Err(Error::unsupported(format!(
+            "needs MPI_THREAD_{}, the library grants {}",
+            level.name().to_uppercase(),
+            granted.map_or("an unknown level", Threading::name)
+        ))),
     }
 }
 

@@ -4,6 +4,8 @@ use std::{collections::BTreeSet, fs};
 
 use ombx_core::fact::{Fact, Facts};
 
+use super::library;
+
 /// Lines of `MPI_Get_library_version` of MPICH and its derivatives, and the names of their facts.
 const LINES: [(&str, &str); 3] = [
     ("MPICH Device:", "device"),
@@ -38,6 +40,8 @@ pub(crate) fn facts() -> Facts {
         "library_files".into(),
         Fact::of(files, "MPI is linked statically, or /proc/self/maps cannot be read"),
     );
+    let granted = library::threading().map(|level| level.name().to_owned());
+    facts.insert("thread_level".into(), Fact::of(granted, "the library does not say what it grants"));
     facts
 }
 

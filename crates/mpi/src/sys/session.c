@@ -1,6 +1,5 @@
 /* MPI started as a session (MPI 4.0, 11.3) instead of by MPI_Init_thread. */
 #include <mpi.h>
-#include <string.h>
 
 /* The communicator by which a rank ends the job. MPI_COMM_WORLD does not exist in a session. */
 MPI_Comm ombx_all = MPI_COMM_WORLD;
@@ -9,10 +8,9 @@ MPI_Comm ombx_all = MPI_COMM_WORLD;
 static MPI_Session ombx_session = MPI_SESSION_NULL;
 
 /* Starts a session and creates a communicator of all its ranks. Returns the error of the first call that fails, and its name. */
-int ombx_session_start(int multiple, MPI_Comm *all, const char **call) {
+int ombx_session_start(const char *level, MPI_Comm *all, const char **call) {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Group group = MPI_GROUP_NULL;
-    const char *level = multiple ? "MPI_THREAD_MULTIPLE" : "MPI_THREAD_FUNNELED";
     int rc;
     *call = "MPI_Info_create";
     if ((rc = MPI_Info_create(&info)) != MPI_SUCCESS) return rc;
@@ -30,15 +28,15 @@ int ombx_session_start(int multiple, MPI_Comm *all, const char **call) {
     return rc;
 }
 
-/* Returns whether the session grants MPI_THREAD_MULTIPLE. */
-int ombx_session_is_multiple(void) {
+/* Writes the level of thread support that the session grants, such as MPI_THREAD_MULTIPLE, or an empty text. */
+void ombx_session_level(char *level, int length) {
     MPI_Info info = MPI_INFO_NULL;
-    char level[64] = "";
-    int length = sizeof level, found = 0;
-    if (MPI_Session_get_info(ombx_session, &info) != MPI_SUCCESS) return 0;
+    int found = 0;
+    level[0] = 0;
+    if (MPI_Session_get_info(ombx_session, &info) != MPI_SUCCESS) return;
     MPI_Info_get_string(info, "thread_level", &length, level, &found);
     MPI_Info_free(&info);
-    return found && strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
+    if (!found) level[0] = 0;
 }
 
 void ombx_session_end(void) {
@@ -46,15 +44,16 @@ void ombx_session_end(void) {
     MPI_Session_finalize(&ombx_session);
 }
 #else
-int ombx_session_start(int multiple, MPI_Comm *all, const char **call) {
-    (void)multiple;
+int ombx_session_start(const char *level, MPI_Comm *all, const char **call) {
+    (void)level;
     (void)all;
     *call = "MPI_Session_init";
     return MPI_ERR_OTHER;
 }
 
-int ombx_session_is_multiple(void) {
-    return 0;
+void ombx_session_level(char *level, int length) {
+    (void)length;
+    level[0] = 0;
 }
 
 void ombx_session_end(void) {}

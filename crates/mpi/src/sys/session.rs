@@ -7,11 +7,14 @@ use std::{
 };
 
 use mpi::ffi;
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::Threading,
+    error::{Error, Result},
+};
 
 unsafe extern "C" {
-    fn ombx_session_start(multiple: c_int, all: *mut ffi::MPI_Comm, call: *mut *const c_char) -> c_int;
-    safe fn ombx_session_is_multiple() -> c_int;
+    fn ombx_session_start(level: *const c_char, all: *mut ffi::MPI_Comm, call: *mut *const c_char) -> c_int;
+    fn ombx_session_level(level: *mut c_char, length: c_int);
     safe fn ombx_session_end();
 }
 
@@ -32,20 +35,38 @@ pub(crate) fn was_open() -> bool {
     STATE.load(Ordering::Relaxed) != NEVER
 }
 
-/// Returns whether the open session grants `MPI_THREAD_MULTIPLE`.
-pub(crate) fn is_multiple() -> bool {
-    is_open() && ombx_session_is_multiple() != 0
+/// Names of the levels of thread support in the info of a session (MPI 4.1, 11.3.1).
+const LEVELS: [(Threading, &CStr); 4] = [
+    (Threading::Single, c"MPI_THREAD_SINGLE"),
+    (Threading::Funneled, c"MPI_THREAD_FUNNELED"),
+    (Threading::Serialized, c"MPI_THREAD_SERIALIZED"),
+    (Threading::Multiple, c"MPI_THREAD_MULTIPLE"),
+];
+
+/// Returns the level of thread support that the open session grants, if it says so.
+pub(crate) fn threading() -> Option<Threading> {
+    let mut level = [0; 64];
+    if !is_open() {
+        return None;
+    }
+    // SAFETY: the buffer has the length that the call is given, which ends the text by a zero.
+    let granted = unsafe {
+        ombx_session_level(level.as_mut_ptr(), level.len() as c_int);
+        CStr::from_ptr(level.as_ptr())
+    };
+    LEVELS.into_iter().find(|(_, name)| *name == granted).map(|(level, _)| level)
 }
 
 /// Starts a session and returns a communicator of all its ranks, which the caller owns.
 ///
 /// # Errors
 /// The library has no sessions, or a call fails.
-pub(crate) fn start(multiple: bool) -> Result<ffi::MPI_Comm> {
+pub(crate) fn start(threading: Threading) -> Result<ffi::MPI_Comm> {
     // SAFETY: this static of mpi-sys is never written.
     let (mut all, mut call) = (unsafe { ffi::RSMPI_COMM_NULL }, ptr::null());
-    // SAFETY: both results outlive the call.
-    let code = unsafe { ombx_session_start(multiple.into(), &raw mut all, &raw mut call) };
+    let level = LEVELS.into_iter().find(|(level, _)| *level == threading).map_or(c"", |(_, name)| name);
+    // SAFETY: the text and both results outlive the call.
+    let code = unsafe { ombx_session_start(level.as_ptr(), &raw mut all, &raw mut call) };
     if code != ffi::MPI_SUCCESS as c_int {
         // SAFETY: the shim stores the address of a string constant before it makes any call.
         let call = unsafe { CStr::from_ptr(call) }.to_string_lossy();

@@ -8,6 +8,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
+    benchmark::Threading,
     error::{Error, Result},
     team::{BYTES_OF_TURN, EnteredBarrier, turns},
     unit::Rank,
@@ -47,8 +48,8 @@ impl Comm {
     ///
     /// # Errors
     /// As [`session::start`].
-    pub(crate) fn of_session(multiple: bool) -> Result<Comm> {
-        let raw = session::start(multiple)?;
+    pub(crate) fn of_session(threading: Threading) -> Result<Comm> {
+        let raw = session::start(threading)?;
         // SAFETY: the communicator is valid, and the session has made it for this call.
         unsafe { Comm::own(raw) }
     }

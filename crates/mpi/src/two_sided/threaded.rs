@@ -4,7 +4,7 @@ use std::{ffi::c_int, mem::MaybeUninit};
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, payload::Slots},
+    benchmark::{Context, Threading, payload::Slots},
     error::Result,
     two_sided::threaded::SharedLink,
 };
@@ -51,7 +51,7 @@ impl SharedLink for SharedChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<SharedChannel> {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
-        let parts = library::thread_multiple().and_then(|()| {
+        let parts = library::grants(Threading::Multiple).and_then(|()| {
             let message = MessageType::of(slots)?;
             Ok((message, Buffer::reserved(slots.total())?, Buffer::reserved(slots.total())?))
         });

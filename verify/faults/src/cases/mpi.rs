@@ -39,7 +39,8 @@ const fn gate(call: &'static str, place: Place, bench: &'static str, options: &'
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    gate("Init_thread", Start, "p2p.latency", "", 1),
+    gate("Init", Start, "p2p.latency", "", 1),
+    row("Init_thread", Start, "p2p.latency", "--threading funneled", 1),
     row("Comm_dup", Start, "p2p.latency", "", 1),
     row("Comm_set_errhandler", Start, "p2p.latency", "", 1),
 

@@ -99,21 +99,10 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    notes.extend(thread_level(args));
     if entries.iter().any(|entry| entry.name == "Biband") {
         notes.push("Biband runs with 2 processes".to_owned());
     }
     notes
-}
-
-/// Returns the level with which MPI starts, if the option names another one.
-fn thread_level(args: &ImbArgs) -> Option<String> {
-    let name = match args.thread_level? {
-        ThreadLevel::Serialized => "serialized",
-        ThreadLevel::Nompinit => "nompinit",
-        _ => return None,
-    };
-    Some(format!("-thread_level {name}: MPI starts with MPI_THREAD_FUNNELED, which is enough for one thread"))
 }
 
 /// Returns the message sizes.
@@ -219,7 +208,9 @@ pub(super) fn parts(
         depth: args.window_size.unwrap_or(WINDOW),
         threading: match args.thread_level {
             Some(ThreadLevel::Multiple) => Threading::Multiple,
-            _ => Threading::Single,
+            Some(ThreadLevel::Serialized) => Threading::Serialized,
+            Some(ThreadLevel::Funneled) => Threading::Funneled,
+            Some(ThreadLevel::Single | ThreadLevel::Nompinit) | None => Threading::Single,
         },
         numbering: args.map,
         root: if shifts { Root::Rotating } else { Root::default() },

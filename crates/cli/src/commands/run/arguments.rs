@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser as _},
+};
 use ombx_core::{
-    benchmark::{Groups, Initialization, Root, Threads},
+    benchmark::{Groups, Initialization, Root, Threading, Threads},
     measure::plan::{Under, Verify},
     unit::{self, Bytes},
 };
@@ -52,7 +55,11 @@ pub(crate) struct RunArgs {
     /// Groups of consecutive ranks that run the same collective operation at the same time, with at least 2 ranks each [default: 1]
     #[arg(long, value_name = "G", help_heading = "What is measured")]
     pub(crate) groups: Option<Groups>,
-    /// How MPI starts: by MPI_Init_thread, or as a session of MPI 4 with a communicator of its own
+    /// Thread support for which MPI starts: by MPI_Init as most programs, or by MPI_Init_thread with a level; a library may be slower at
+    /// a higher one. Benchmarks whose names end in _mt have multiple in any case
+    #[arg(long, value_name = "LEVEL", default_value = "single", value_parser = PossibleValuesParser::new(Threading::ALL.map(Threading::name)).try_map(|name| name.parse::<Threading>()), help_heading = "What is measured")]
+    pub(crate) threading: Threading,
+    /// How MPI starts: as the world that every MPI has, or as a session of MPI 4 with a communicator of its own
     #[arg(long, value_name = "world|session", default_value = "world", help_heading = "What is measured")]
     pub(crate) init: Initialization,
     /// Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]

@@ -63,6 +63,9 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
             false => return Err(unsupported(Initialization::NAME, choices)),
         }
     }
+    if args.threading != Threading::default() && !choices.iter().any(|choice| choice.bench.medium == Medium::Mpi) {
+        return Err(unsupported(Threading::NAME, choices));
+    }
     load::check(&args.under, choices)?;
     if let Some(ranks) = args.start.ranks {
         if groups.divide(ranks).is_err() {
@@ -103,6 +106,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         known_batches: args.launches.batches.clone(),
         under: args.under.clone(),
         init: args.init,
+        threading: args.threading,
         root: args.root.unwrap_or_default(),
         groups,
         memory_limit: args.memory_limit.map(|limit| limit.0),
