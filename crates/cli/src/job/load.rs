@@ -40,8 +40,8 @@ pub(crate) fn check(loads: &[Under], choices: &[Choice]) -> Result<()> {
             (_, Threading::Multiple) => {
                 "it has several threads per rank, which the ranks that are measured have not"
             }
-            (Medium::Mpi, Threading::Single) if !choice.bench.repeats => "it happens once in a launch",
-            (Medium::Mpi, Threading::Single) => continue,
+            (Medium::Mpi, _) if !choice.bench.repeats => "it happens once in a launch",
+            (Medium::Mpi, _) => continue,
         };
         return Err(Error::usage(format!("{name} cannot be a load: {reason}")));
     }

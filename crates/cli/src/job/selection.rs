@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Axis, Choice, Medium, Registry, Threading},
+    benchmark::{Axis, Choice, Initialization, Medium, Registry, Threading},
     error::{Error, Result},
     measure::{
         plan::{Plan, Under},
