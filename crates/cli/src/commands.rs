@@ -12,6 +12,8 @@ mod history;
 pub(crate) mod imb;
 pub(crate) mod links;
 mod list;
+#[cfg(test)]
+mod mistakes;
 mod model;
 pub(crate) mod osu;
 mod plot;
