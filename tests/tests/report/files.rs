@@ -51,7 +51,8 @@ fn both_sides_lie_over_each_other_under_the_names_of_the_user() {
 fn an_unwritable_page_is_an_error() {
     let files = Files::default();
     let golden = files.write("golden.jsonl", GOLDEN);
-    for out in ["/nonexistent/page.html", "/dev/full", "/"] {
+    let absent = files.path("absent/page.html").display().to_string();
+    for out in [absent.as_str(), "/dev/full", "/"] {
         let done = Job::ombx("report").arg(&golden).args(["-o", out]).run().expect(7);
         assert!(done.sentence().contains(out), "{done}");
     }
