@@ -48,7 +48,7 @@ pub(super) struct Judge {
 }
 
 /// What the command lines of this process have done so far.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 struct Traces {
     /// Bytes on standard output.
     printed: i64,
@@ -60,6 +60,23 @@ struct Traces {
     starts: String,
     /// Page faults of processes that have ended, which every process has.
     faults: u64,
+}
+
+impl Traces {
+    /// Returns what one command line has done.
+    fn since(&self, before: &Traces) -> String {
+        let starts = self.starts.lines().skip(before.starts.lines().count()).collect::<Vec<_>>().join(", ");
+        let done = [
+            (self.printed > before.printed, "prints to standard output".to_owned()),
+            (self.complained > before.complained, "prints to standard error".to_owned()),
+            (self.files != before.files, "changes the working directory".to_owned()),
+            (!starts.is_empty(), format!("starts {starts}")),
+            (self.faults > before.faults, "waits for a process".to_owned()),
+        ];
+        let done: Vec<String> =
+            done.into_iter().filter(|(is_done, _)| *is_done).map(|(_, what)| what).collect();
+        done.join(", ")
+    }
 }
 
 impl Judge {
@@ -130,7 +147,7 @@ impl Judge {
         let line = stderr::printable(&error.to_string());
         let length = line.chars().count();
         match () {
-            () if before != after => wrong(format!("it does something: {before:?}, then {after:?}")),
+            () if before != after => wrong(format!("it {}", after.since(&before))),
             () if error.kind() != Kind::Usage => wrong(format!("{:?}: {line}", error.kind())),
             () if line.contains(char::is_control) => wrong(format!("{line:?} is not one line")),
             () if !(11..=8000).contains(&length) => wrong(format!("{length} characters: {line}")),
@@ -190,20 +207,20 @@ fn child(directory: &TempDir, test: &str) -> Option<ExitStatus> {
 #[test]
 fn the_judge_sees_what_a_line_does() {
     Judge::alone("commands::mistakes::judge::the_judge_sees_what_a_line_does", |judge| {
-        let refused = |line: &str| {
-            let (before, judged) = (judge.traces(), judge.judge(line.split(' ').collect(), "anything"));
-            (judged.expect_err(line), before, judge.traces())
-        };
-        let (why, before, after) = refused("list");
-        assert!(why.contains("it is accepted, with exit code 0") && after.printed > before.printed, "{why}");
-        let (why, before, after) = refused("show absent.jsonl");
-        assert!(why.contains("Storage: absent.jsonl") && after == before, "{why}");
-        let (why, before, after) = refused("list nothing");
-        assert!(why.contains("does not contain \"anything\"") && after == before, "{why}");
-        let (why, before, after) = refused("run p2p.latency --sizes 8");
-        assert!(why.contains("it does something") && after.starts > before.starts, "{why}");
-        // Ranks over sockets are started by this program.
-        let (why, before, after) = refused("run sockets.latency --sizes 8");
-        assert!(why.contains("it does something") && after.faults > before.faults, "{why}");
+        for (line, seen) in [
+            ("list", "it is accepted, with exit code 0"),
+            ("show absent.jsonl", "Storage: absent.jsonl: "),
+            ("list nothing", "does not contain \"anything\""),
+            ("run p2p.latency --sizes 8", "/mpiexec --version"),
+            // Ranks over sockets are started by this program.
+            ("run sockets.latency --sizes 8", "waits for a process"),
+        ] {
+            let judged = judge.judge(line.split(' ').collect(), "anything");
+            let why = judged.expect_err(line);
+            assert!(why.contains(seen), "{why}");
+        }
+        let before = judge.traces();
+        judge.judge(vec!["list"], "").unwrap_err();
+        assert_eq!(judge.traces().since(&before), "prints to standard output");
     });
 }
