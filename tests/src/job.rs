@@ -424,6 +424,12 @@ impl Files {
         path
     }
 
+    /// Returns the names of what is in the directory.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root()).expect("the directory can be read");
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
     /// Returns the path of the directory.
     pub fn root(&self) -> &Path {
         self.0.path()

@@ -8,6 +8,7 @@ pub mod imb;
 pub mod interpose;
 mod job;
 pub mod kept;
+pub mod links;
 pub mod mpi;
 pub mod osu;
 pub mod prometheus;
