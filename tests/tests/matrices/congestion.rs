@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
-use ombx_tests::{kept::Kept, results};
+use ombx_tests::{Job, kept::Kept, results};
 use serde_json::Value;
 
 fn value(row: &Measurement, name: &str) -> Option<f64> {
