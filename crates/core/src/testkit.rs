@@ -2,6 +2,7 @@
 
 mod batches;
 pub mod coverage;
+mod directory;
 mod hostile;
 pub mod noise;
 pub mod pairs;
@@ -14,6 +15,7 @@ mod thread_team;
 
 pub use self::{
     batches::time_batches,
+    directory::Directory,
     hostile::hostile,
     probe::{Probe, SlowerByRank},
     reduction::combine,
