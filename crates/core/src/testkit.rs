@@ -8,6 +8,7 @@ pub mod noise;
 pub mod pairs;
 mod probe;
 mod reduction;
+mod seed;
 mod sim_link;
 mod sim_mesh;
 mod sim_server;
@@ -19,6 +20,7 @@ pub use self::{
     hostile::hostile,
     probe::{Probe, SlowerByRank},
     reduction::combine,
+    seed::{seed, seeded},
     sim_link::SimLink,
     sim_mesh::SimMesh,
     sim_server::{PAUSE_NS, SimServer},
