@@ -207,6 +207,11 @@ impl Running {
         self.processes().into_iter().filter(|process| process.is_rank_of(mpi::ombx())).collect()
     }
 
+    /// Returns what the job has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        self.output(None).stderr
+    }
+
     /// Sends a signal to the first process of the job only.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("the job is there");
