@@ -207,6 +207,11 @@ impl Running {
         self.processes().into_iter().filter(|process| process.is_rank_of(mpi::ombx())).collect()
     }
 
+    /// Returns what the job has written to standard error so far.
+    pub fn stderr(&self) -> String {
+        self.output(None).stderr
+    }
+
     /// Sends a signal to the first process of the job only.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("the job is there");
@@ -422,6 +427,12 @@ impl Files {
         let path = self.path(name);
         fs::write(&path, text).expect("a file can be written");
         path
+    }
+
+    /// Returns the names of what is in the directory.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.root()).expect("the directory can be read");
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// Returns the path of the directory.

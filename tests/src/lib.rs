@@ -8,12 +8,15 @@ pub mod imb;
 pub mod interpose;
 mod job;
 pub mod kept;
+pub mod links;
 pub mod mpi;
+pub mod namespace;
 pub mod osu;
 pub mod prometheus;
 pub mod reframe;
 pub mod results;
 pub mod shim;
+pub mod sockets;
 pub mod terminal;
 pub mod walkthrough;
 

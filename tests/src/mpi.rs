@@ -5,6 +5,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
@@ -12,6 +13,8 @@ use std::{
 };
 
 use ombx_mpi::Family;
+
+use crate::Files;
 
 /// Returns the binary under test: `OMBX_BIN`, or the one beside the tests.
 pub fn ombx() -> &'static Path {
@@ -82,6 +85,22 @@ pub fn cores() -> usize {
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     (0..threads).map(siblings).collect::<BTreeSet<_>>().len()
+}
+
+/// Returns a launcher that writes a line into the file `starts` of this directory each time it starts ranks.
+///
+/// # Panics
+/// The launcher cannot be written.
+pub fn counting_launcher(files: &Files) -> PathBuf {
+    let (note, real) = (files.path("starts"), mpiexec());
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] || echo start >> '{}'\nexec '{}' \"$@\"\n",
+        note.display(),
+        real.display()
+    );
+    let launcher = files.write("mpiexec", script);
+    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).expect("a script");
+    launcher
 }
 
 /// Returns options of `mpiexec` for ranks on this host. Ranks are bound if there is a core for each.

@@ -23,6 +23,8 @@ const RULES: &str = include_str!("../../packaging/prometheus/ombx.rules.yml");
 const LIMIT: Duration = Duration::from_secs(50);
 /// Interval of polling.
 const POLL: Duration = Duration::from_millis(100);
+/// Maximum number of pairs of ports that are tried.
+const TRIES: u32 = 5;
 
 /// Both servers. Dropping it ends them.
 pub struct Prometheus {
@@ -44,7 +46,13 @@ impl Prometheus {
                 "{names} not installed (Debian: apt-get install --no-install-recommends {names})"
             ));
         }
-        let [port, exporter] = free_ports();
+        // Another program may take a port before a server does, which then ends.
+        let tried = (0..TRIES).map(|_| Self::on(free_ports())).find_map(Self::answering);
+        Ok(tried.expect("servers that do not end at once"))
+    }
+
+    /// Starts Prometheus and the exporter on these ports.
+    fn on([port, exporter]: [u16; 2]) -> Self {
         let mut this = Self { files: Files::default(), port, servers: Vec::new() };
         let metrics = this.files.path("metrics");
         fs::create_dir(&metrics).expect("a directory");
@@ -73,8 +81,20 @@ impl Prometheus {
                 "--log.level=warn",
             ],
         );
-        this.until("the servers answer", |this| this.value("up{job=\"node\"}").as_deref() == Some("1"));
-        Ok(this)
+        this
+    }
+
+    /// Waits until the servers answer. Returns nothing if one of them has ended.
+    fn answering(mut self) -> Option<Self> {
+        let since = Since::now();
+        while self.value("up{job=\"node\"}").as_deref() != Some("1") {
+            if self.servers.iter_mut().any(|server| server.try_wait().is_ok_and(|ended| ended.is_some())) {
+                return None;
+            }
+            assert!(since.elapsed() < LIMIT, "the servers do not answer\n{}", self.logs());
+            thread::sleep(POLL);
+        }
+        Some(self)
     }
 
     /// Returns the path for `--openmetrics` that the node exporter reads.
@@ -103,13 +123,8 @@ impl Prometheus {
         let since = Since::now();
         while !condition(self) {
             if since.elapsed() > LIMIT {
-                let log = |name| fs::read_to_string(self.log(name)).unwrap_or_default();
                 let alerts = self.get("/api/v1/alerts");
-                panic!(
-                    "this did not happen: {what}\nalerts: {alerts:?}\n{}{}",
-                    log(PROGRAMS[0]),
-                    log(PROGRAMS[1])
-                );
+                panic!("this did not happen: {what}\nalerts: {alerts:?}\n{}", self.logs());
             }
             thread::sleep(POLL);
         }
@@ -120,6 +135,10 @@ impl Prometheus {
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.servers.push(command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}")));
+    }
+
+    fn logs(&self) -> String {
+        PROGRAMS.map(|name| fs::read_to_string(self.log(name)).unwrap_or_default()).concat()
     }
 
     fn log(&self, program: &str) -> PathBuf {

@@ -3,7 +3,10 @@
 use std::{fs, io::BufReader, path::Path};
 
 use ombx_results::file::{self, RunWithRows};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// Result file of format version 1.
+pub const GOLDEN: &str = include_str!("../../crates/results/tests/golden/v1.jsonl");
 
 /// Parses the lines of a result file or of JSON Lines on standard output.
 pub fn lines(text: &str) -> Vec<Value> {
@@ -35,6 +38,31 @@ pub fn runs_of(path: &Path) -> Vec<RunWithRows> {
     let file = file::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(!file.cut_off, "{} is cut off", path.display());
     file.runs
+}
+
+/// Returns a result file of `ombx links`: four hosts with one rank each. The link between ranks 1 and 3 takes twice as long as others.
+pub fn links() -> String {
+    let mut run = lines(GOLDEN).swap_remove(0);
+    let place = |rank: u32| json!({"rank": rank, "host": format!("n{rank}"), "cpus": "0", "online": 2});
+    run["ranks"] = (0..4).map(place).collect();
+    let mut lines = vec![run];
+    for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let ns = if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
+        lines.push(json!({
+            "kind": "case", "bench": "links", "key": format!("links/from={from},to={to},bytes=1000000"),
+            "metric": "bandwidth", "bytes": 1_000_000, "ranks": 2, "pairs": 1,
+            "axes": {"pattern": "semidirectional", "from": from.to_string(), "to": to.to_string()},
+            "work": {"bytes": 2_000_000, "ops": 2, "legs": 2}, "across": "origin", "outcome": "ok", "check": "passed",
+            "samples": [{"rank": 0, "batch": 1, "elapsed_ns": vec![2 * ns as u64; 10]}],
+            "summary": {"n": 10, "median_ns": ns, "ci95_ns": [ns, ns], "min_ns": ns, "mean_ns": ns, "max_ns": ns,
+                        "mad_ns": 0.0, "lag1": 0.0},
+            "trust": [],
+        }));
+    }
+    lines.push(
+        json!({"kind": "end", "outcome": "complete", "cases": 12, "skipped": 0, "failed": 0, "corrupt": 0}),
+    );
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Returns the number of complete rows in a file that is being written.

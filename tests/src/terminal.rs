@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -19,14 +20,14 @@ const POLL: Duration = Duration::from_millis(50);
 /// Server of tmux with one screen. Dropping it ends the server and the program.
 pub struct Terminal {
     socket: PathBuf,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Terminal {
     /// Starts a program on a screen with this many columns and 50 lines. `path` is searched for programs first.
     pub fn start(columns: u32, program: &[&str], path: &Path) -> Terminal {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let terminal = Terminal { socket: directory.path().join("tmux"), _directory: directory };
+        let terminal = Terminal { socket: directory.path().join("tmux"), directory };
         let mut searched = vec![path.to_owned()];
         searched.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let searched = std::env::join_paths(searched).expect("a search path");
@@ -36,6 +37,8 @@ impl Terminal {
         }
         tmux.env("PATH", searched).args(program);
         assert!(tmux.status().expect("tmux can be started").success(), "{tmux:?}");
+        let copy = format!("cat >'{}'", terminal.directory.path().join("output").display());
+        terminal.command(&["pipe-pane", &copy]);
         terminal
     }
 
@@ -56,8 +59,18 @@ impl Terminal {
     }
 
     fn keys(&self, words: &[&str]) {
-        let status = self.tmux(&[&["send-keys"], words].concat()).status().expect("tmux can be started");
-        assert!(status.success(), "the terminal takes no keys: {words:?}");
+        self.command(&[&["send-keys"], words].concat());
+    }
+
+    fn command(&self, words: &[&str]) {
+        let status = self.tmux(words).status().expect("tmux can be started");
+        assert!(status.success(), "tmux refuses {words:?}");
+    }
+
+    /// Returns everything that was written to the terminal so far, also what the screen shows no more.
+    pub fn output(&self) -> String {
+        let output = fs::read(self.directory.path().join("output")).unwrap_or_default();
+        String::from_utf8_lossy(&output).into_owned()
     }
 
     /// Returns the lines on the screen without blanks at their ends, up to the last one that is not empty.

@@ -9,13 +9,7 @@ use ombx_toolchain::{
     workspace::cargo,
 };
 
-use crate::{
-    codegen, delegate,
-    package::Need,
-    setup,
-    test::Run,
-    tidy,
-};
+use crate::{codegen, delegate, package::Need, setup, test::Run, tidy};
 
 /// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -84,23 +78,36 @@ pub(crate) const CHECKS: &[Check] = &[
         vec![Step::run("documentation", docs.env("RUSTDOCFLAGS", "-D warnings"))]
     }),
     check("packages", Tier::Change, "cargo package of the published crates", packages),
-    check("dependencies", Tier::Change, "licenses and sources, without advisories, which need a network", |run| {
-        let sources = ["check", "bans", "licenses", "sources"];
-        with_tool(run, "deny", "cargo install --locked cargo-deny", &sources)
-    }),
+    check(
+        "dependencies",
+        Tier::Change,
+        "licenses and sources, without advisories, which need a network",
+        |run| {
+            let sources = ["check", "bans", "licenses", "sources"];
+            with_tool(run, "deny", "cargo install --locked cargo-deny", &sources)
+        },
+    ),
     check("unit", Tier::Test, "unit tests of all crates", |run| {
         run.tests("unit tests", &["--lib", "--bins", "--test", "figures"])
     }),
-    jobs("cli", Tier::Test, "the command line, files and terminals", |run| run.tests("cli", &["--test", "cli"])),
-    jobs("ranks", Tier::Test, "every benchmark once, a flipped byte of each data flow, ends of jobs", |run| {
-        run.tests_with_each("ranks")
+    jobs("cli", Tier::Test, "the command line, files and terminals", |run| {
+        run.tests("cli", &["--test", "cli"])
     }),
+    jobs(
+        "ranks",
+        Tier::Test,
+        "every benchmark once, a flipped byte of each data flow, ends of jobs",
+        |run| run.tests_with_each("ranks"),
+    ),
     jobs("sockets", Tier::Test, "ranks without MPI", |run| run.tests("sockets", &["--test", "sockets"])),
     jobs("report", Tier::Change, "pages and figures", |run| run.tests("report", &["--test", "report"])),
     jobs("rank_harness", Tier::Change, "the library on ranks", |run| run.tests_with_each("rank_harness")),
     jobs("faults", Tier::Change, "the faults that every change must pass", faults),
     check("generated", Tier::Change, "files that ombx generates are those of the repository", |run| {
-        let stale = |mpi| codegen::stale(&run.workspace, mpi).map(|stale| outcome(stale.len(), "stale: run `cargo xtask codegen`"));
+        let stale = |mpi| {
+            codegen::stale(&run.workspace, mpi)
+                .map(|stale| outcome(stale.len(), "stale: run `cargo xtask codegen`"))
+        };
         run.mpis.iter().take(1).map(|mpi| Step::of("generated files", || stale(mpi))).collect()
     }),
     check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
@@ -122,7 +129,9 @@ pub(crate) const CHECKS: &[Check] = &[
     jobs("instructions", Tier::Nightly, "instructions of timed loops beside those of C", |run| {
         delegated(run, "instructions", "ombx-fidelity", &["--instructions", "--sample"])
     }),
-    jobs("fault-table", Tier::Nightly, "every fault", |run| delegated(run, "fault table", "ombx-faults", &[])),
+    jobs("fault-table", Tier::Nightly, "every fault", |run| {
+        delegated(run, "fault table", "ombx-faults", &[])
+    }),
     jobs("soak", Tier::Nightly, "random jobs with faults", |run| {
         delegated(run, "soak", "ombx-faults", &["--soak", SOAK_TIME])
     }),
@@ -161,7 +170,8 @@ fn cargo_with_first(run: &Run, words: &[&str]) -> Command {
 
 /// Packs the published crates. It fails if a dependency has no version, or is not published.
 fn packages(run: &Run) -> Vec<Step> {
-    let mut command = cargo_with_first(run, &["package", "--no-verify", "--allow-dirty", "--offline", "--quiet"]);
+    let mut command =
+        cargo_with_first(run, &["package", "--no-verify", "--allow-dirty", "--offline", "--quiet"]);
     for package in &run.workspace.packages {
         if package.manifest.starts_with(PUBLISHED) {
             command.args(["-p", &package.name]);
@@ -209,9 +219,9 @@ fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> 
 fn oldest_rust(run: &Run) -> Vec<Step> {
     let name = format!("Rust {OLDEST}");
     let install = ["toolchain", "install", "--profile", "minimal", OLDEST];
-    if !succeeds(Command::new("rustup").args(["run", OLDEST, "cargo", "--version"]))
-        && !(run.yes && succeeds(Command::new("rustup").args(install)))
-    {
+    let rustup = |words: &[&str]| succeeds(Command::new("rustup").args(words));
+    let is_there = rustup(&["run", OLDEST, "cargo", "--version"]) || run.yes && rustup(&install);
+    if !is_there {
         return vec![Step::skipped(name, format!("it is not installed (rustup {})", install.join(" ")))];
     }
     let mut check = Command::new("rustup");

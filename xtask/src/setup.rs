@@ -131,10 +131,12 @@ fn tools(need: Need) -> std::result::Result<PathBuf, String> {
         Need::Browser => program("chromium"),
         Need::Packaging => program("promtool"),
         Need::Load => program("stress-ng"),
-        Need::Testbed => match &testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat())[..] {
-            [] => Ok(PathBuf::from("all programs are installed")),
-            programs => Err(format!("no {} on PATH", programs.join(", "))),
-        },
+        Need::Testbed => {
+            match &testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat())[..] {
+                [] => Ok(PathBuf::from("all programs are installed")),
+                programs => Err(format!("no {} on PATH", programs.join(", "))),
+            }
+        }
         Need::Compiler | Need::Libclang | Need::Mpi(_) => Err("this is no program of tests".into()),
     }
 }

@@ -31,7 +31,9 @@ const LOAD: [&str; 3] = ["stress-ng", "--cpu", "4"];
 /// Runs unit tests, the command line, every benchmark once with verification, and sockets, with one MPI. Prints what it left
 /// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- one_sided::\n  cargo xtask test ranks sockets --repeat 20 --under-load")]
+#[command(
+    after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- one_sided::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     common: Common,
@@ -47,7 +49,9 @@ pub(crate) struct CiOptions {
 
 /// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42")]
+#[command(
+    after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
+)]
 pub(crate) struct NightlyOptions {
     #[command(flatten)]
     common: Common,
@@ -103,7 +107,9 @@ fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
         return Err(Failure::Usage(format!("there is no check {wrong}; cargo xtask test --list prints all")));
     }
     if options.list {
-        CHECKS.iter().for_each(|check| println!("{:14} {:8} {}", check.name, check.tier.command(), check.about));
+        CHECKS
+            .iter()
+            .for_each(|check| println!("{:14} {:8} {}", check.name, check.tier.command(), check.about));
         return Ok(ExitCode::SUCCESS);
     }
     let is_nightly = tiers.contains(&Tier::Nightly);
@@ -216,7 +222,8 @@ impl Run {
 
     /// Runs tests on ranks with each MPI.
     pub(crate) fn tests_with_each(&self, test: &str) -> Vec<Step> {
-        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &["--test", test]);
+        let with =
+            |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &["--test", test]);
         self.mpis.iter().flat_map(with).collect()
     }
 
@@ -231,7 +238,11 @@ impl Run {
         }
         let mut steps = vec![build];
         for number in 1..=self.repeat {
-            let name = if self.repeat > 1 { format!("{what}, {number} of {}", self.repeat) } else { what.to_owned() };
+            let name = if self.repeat > 1 {
+                format!("{what}, {number} of {}", self.repeat)
+            } else {
+                what.to_owned()
+            };
             // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
             let mut command = self.command(mpi, &["test", "--no-fail-fast"]);
             command.args(release::TESTED).args(words).args(["--", "--test-threads=1"]).args(&self.filter);
@@ -266,7 +277,13 @@ impl Run {
     }
 
     /// Prints the summary, what was left out, the counts alone on a line, and what failed.
-    fn report(&self, done: &[(&Check, Step)], left_out: &[&Check], facts: &Facts, only_first: bool) -> ExitCode {
+    fn report(
+        &self,
+        done: &[(&Check, Step)],
+        left_out: &[&Check],
+        facts: &Facts,
+        only_first: bool,
+    ) -> ExitCode {
         // A step that failed and counts no tests is one failure.
         let uncounted = done.iter().filter(|(_, step)| step.failed() && step.tally.failed == 0).count();
         let mut tally: Tally = done.iter().map(|(_, step)| step.tally).sum();
@@ -287,10 +304,16 @@ impl Run {
             println!("Left out: {flavour}, which is not installed (cargo xtask setup)");
         }
         if tally.skipped > 0 {
-            println!("{} tests were skipped on this machine; each printed the reason (`skipped: ..`).", tally.skipped);
+            println!(
+                "{} tests were skipped on this machine; each printed the reason (`skipped: ..`).",
+                tally.skipped
+            );
         }
-        let failed: Vec<String> =
-            done.iter().filter(|(_, step)| step.failed()).map(|(check, step)| self.again(check, step)).collect();
+        let failed: Vec<String> = done
+            .iter()
+            .filter(|(_, step)| step.failed())
+            .map(|(check, step)| self.again(check, step))
+            .collect();
         println!("{tally}");
         if !failed.is_empty() {
             println!("failed: {}", failed.join("; "));

@@ -12,6 +12,8 @@ mod history;
 pub(crate) mod imb;
 pub(crate) mod links;
 mod list;
+#[cfg(test)]
+mod mistakes;
 mod model;
 pub(crate) mod osu;
 mod plot;
@@ -23,18 +25,15 @@ mod sockets;
 
 use std::ffi::OsString;
 
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use ombx_core::{
-    benchmark::Registry,
-    error::{Error, Result},
-};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ombx_core::{benchmark::Registry, error::Result};
 
 #[cfg(feature = "sockets")]
 use crate::launch::served;
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
 use crate::{
-    arguments::{axes, mistake},
+    arguments::{argv, axes, mistake},
     output::{stdout, terminal},
     role,
 };
@@ -147,53 +146,68 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
 pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
     let colors = if terminal::stdout_is_coloured() { ColorChoice::Always } else { ColorChoice::Never };
     let parser = parser(registry).color(colors);
-    if let Some(shell) = completions::asking_shell() {
-        return completions::answer(registry, &parser, shell);
+    match completions::asking_shell() {
+        Some(shell) => completions::answer(registry, &parser, shell),
+        None => execute(registry, &parser, words),
     }
-    let matches = match parser.clone().try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) => return mistake::report(&error, &parser),
+}
+
+/// Returns the command of these words, and what clap has read for it.
+pub(crate) fn parse(
+    parser: &clap::Command,
+    words: Vec<OsString>,
+) -> std::result::Result<(Command, ArgMatches), clap::Error> {
+    let mut matches = parser.clone().try_get_matches_from(words)?;
+    let Cli { command } = Cli::from_arg_matches(&matches)?;
+    // clap reports a missing command as an error.
+    let (_, matches) = matches.remove_subcommand().unwrap_or_default();
+    Ok((command, matches))
+}
+
+/// Runs the command that the words name, read by this parser, and returns the exit code.
+fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) -> Result<u8> {
+    argv::check_lengths(&words)?;
+    let (command, matches) = match parse(parser, words) {
+        Ok(parsed) => parsed,
+        Err(error) => return mistake::report(&error, parser),
     };
-    let cli = Cli::from_arg_matches(&matches).map_err(|e| Error::usage(e.to_string()))?;
-    let (_, matches) =
-        matches.subcommand().ok_or_else(|| Error::usage("give a command (see ombx --help)"))?;
-    let chosen = axes::chosen(registry, matches)?;
-    match cli.command {
-        Command::List(args) => list::list(registry, &parser, &args),
-        Command::Run(args) => role::run(&run::prepare(registry, &parser, matches, *args, chosen)?),
+    let chosen = axes::chosen(registry, &matches)?;
+    match command {
+        Command::List(args) => list::list(registry, parser, &args),
+        Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen)?),
         Command::Congestion(args) => {
             let args = congestion::with_defaults(*args)?;
-            role::run(&run::prepare(registry, &parser, matches, args, chosen)?)
+            role::run(&run::prepare(registry, parser, &matches, args, chosen)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
         Command::Doctor(args) => doctor::doctor(&args),
-        Command::Check(args) => check::check(registry, &parser, &args),
-        Command::Osu(args) => osu::osu(registry, &parser, *args),
-        Command::Imb(args) => imb::imb(registry, &parser, *args),
+        Command::Check(args) => check::check(registry, parser, &args),
+        Command::Osu(args) => osu::osu(registry, parser, *args),
+        Command::Imb(args) => imb::imb(registry, parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Ab(args) => ab::ab(registry, &parser, matches, *args, chosen),
+        Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen),
         Command::History(args) => history::history(&args),
         Command::Model(args) => model::model(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Help(args) => match args.page() {
             Some(text) => stdout::print(text),
-            None => dispatch(registry, args.words()),
+            None => execute(registry, parser, args.words()),
         },
         Command::Completions(args) => completions::completions(&args),
         #[cfg(feature = "sockets")]
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
         #[cfg(feature = "sockets")]
-        Command::Worker => dispatch(registry, crate::launch::invitation::accept()?),
+        Command::Worker => execute(registry, parser, crate::launch::invitation::accept()?),
         #[cfg(feature = "sockets")]
         Command::Sockets(args) => sockets::sockets(&args),
         #[cfg(feature = "sockets")]
-        Command::ServedRank => sockets::rank::run(registry, &parser),
+        Command::ServedRank => sockets::rank::run(registry, parser),
         #[cfg(feature = "mpi")]
         Command::TransportProbe => transport::exchange(),
-        Command::Codegen(args) => codegen::codegen(registry, parser, args.file),
+        Command::Codegen(args) => codegen::codegen(registry, parser.clone(), args.file),
     }
 }
 
@@ -201,8 +215,9 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
 pub(crate) mod tests {
     use std::fs;
 
+    use ombx_core::error::Error;
+
     use super::*;
-    use crate::arguments::argv;
 
     /// Returns what stands between backticks on the page of the source texts.
     fn quoted() -> Vec<String> {
@@ -217,14 +232,12 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let matches = parser.clone().try_get_matches_from(argv::normalized(words));
-        let matches = matches.map_err(|e| Error::usage(e.to_string()))?;
-        let cli = Cli::from_arg_matches(&matches).map_err(|e| Error::usage(e.to_string()))?;
-        let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
-        match cli.command {
+        let parsed = parse(&parser, argv::normalized(words));
+        let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
+        match command {
             Command::Run(args) => {
-                let chosen = axes::chosen(registry, matches)?;
-                run::prepare(registry, &parser, matches, *args, chosen).map(drop)
+                let chosen = axes::chosen(registry, &matches)?;
+                run::prepare(registry, &parser, &matches, *args, chosen).map(drop)
             }
             Command::Links(args) => links::prepare(registry, *args).map(drop),
             _ => Ok(()),

@@ -3,7 +3,6 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
-use clap::FromArgMatches;
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Kind, Result},
@@ -18,7 +17,7 @@ use ombx_results::{
 
 use crate::{
     arguments::{argv, axes, mistake},
-    commands::{self, Cli, Command, check, compare::junit, imb, links, osu, run},
+    commands::{self, Command, check, compare::junit, imb, links, osu, run},
     job::Job,
     stderr,
     suite::Suite,
@@ -38,20 +37,18 @@ pub fn command_line(bytes: &[u8]) {
     if let Err(error) = argv::check_lengths(&words) {
         return check_message(&error.to_string());
     }
-    let matches = match parser.clone().try_get_matches_from(argv::normalized(words)) {
-        Ok(matches) => matches,
+    let (command, matches) = match commands::parse(parser, argv::normalized(words)) {
+        Ok(parsed) => parsed,
         Err(error) => return check_message(&mistake::sentence(&error)),
     };
-    let cli = Cli::from_arg_matches(&matches).unwrap();
-    let Some((_, matches)) = matches.subcommand() else { return };
     let prepare = || {
-        let chosen = axes::chosen(registry, matches)?;
-        let job = match cli.command {
+        let chosen = axes::chosen(registry, &matches)?;
+        let job = match command {
             // A suite would be a file.
             Command::Run(args) if args.patterns.iter().any(|p| p.ends_with(".toml") || p.contains('/')) => {
                 return Ok(());
             }
-            Command::Run(args) => run::prepare(registry, parser, matches, *args, chosen)?,
+            Command::Run(args) => run::prepare(registry, parser, &matches, *args, chosen)?,
             Command::Links(args) => links::prepare(registry, *args)?,
             Command::Osu(args) => {
                 let Some(name) = args.name.clone() else { return Ok(()) };

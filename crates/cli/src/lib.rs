@@ -45,11 +45,7 @@ pub fn main() -> ExitCode {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let words = argv::typed();
     let service = monitoring::service(&words);
-    let ended = limits::check_stack().and_then(|()| {
-        let registry = Registry::load()?;
-        argv::check_lengths(&words)?;
-        commands::dispatch(&registry, words)
-    });
+    let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words));
     if let Some(service) = service {
         return ExitCode::from(monitoring::conclude(service, ended));
     }

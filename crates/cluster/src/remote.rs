@@ -187,9 +187,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = ScriptFiles::named(directory.path(), "x");
         let run = |script: &str, limit| Place::Here.run(script, &files, limit, interrupt::ignored).unwrap();
-        assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(30)), Ended::Code(3));
+        assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(600)), Ended::Code(3));
         assert_eq!((files.text().as_str(), files.error().as_str()), ("a\n", "b"));
-        assert_eq!(run("sleep 60 & sleep 60", Duration::from_millis(300)), Ended::TimedOut);
+        assert_eq!(run("sleep 1000 & sleep 1000", Duration::from_millis(300)), Ended::TimedOut);
     }
 
     #[test]

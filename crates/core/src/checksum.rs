@@ -34,6 +34,7 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn a_changed_byte_changes_the_checksum(
             bytes in prop::collection::vec(any::<u8>(), 1..300), at: prop::sample::Index, change in 1u8..,

@@ -2,11 +2,13 @@
 
 mod batches;
 pub mod coverage;
+mod directory;
 mod hostile;
 pub mod noise;
 pub mod pairs;
 mod probe;
 mod reduction;
+mod seed;
 mod sim_link;
 mod sim_mesh;
 mod sim_server;
@@ -14,9 +16,11 @@ mod thread_team;
 
 pub use self::{
     batches::time_batches,
+    directory::Directory,
     hostile::hostile,
     probe::{Probe, SlowerByRank},
     reduction::combine,
+    seed::{seed, seeded},
     sim_link::SimLink,
     sim_mesh::SimMesh,
     sim_server::{PAUSE_NS, SimServer},

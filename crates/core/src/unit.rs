@@ -165,6 +165,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn printed_values_are_parsed_back(bytes in any::<u64>()) {
             prop_assert_eq!(Bytes(bytes).to_string().parse::<Bytes>().unwrap(), Bytes(bytes));

@@ -213,7 +213,9 @@ pub fn serve(
                     Ok(Purpose::Rank) => {
                         let ranks = Arc::clone(&ranks);
                         // Without a thread the client finds its connection closed.
-                        let _ = thread::spawn("rank", move || ranks.run(reader, &writer));
+                        // It calls a function of the caller, which may need more than a small stack.
+                        let rank = std::thread::Builder::new().name("rank".into());
+                        let _ = rank.spawn(move || ranks.run(reader, &writer));
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! Tests of `ombx doctor`: a launcher of another MPI, too many ranks, and ranks that are not bound.
 
-use std::{os::unix::fs::symlink, path::Path};
+use std::os::unix::fs::symlink;
 
 use ombx_tests::{Done, Files, Job, mpi, skipped};
 use serde_json::Value;
@@ -133,14 +133,15 @@ fn monitoring_gets_one_line_with_the_status_as_exit_code() {
     let done = Job::ombx(&format!("doctor --format nagios -n {ranks}")).run();
     assert_eq!(plugin_line(&done, "DOCTOR"), 2, "{done}");
     assert!(done.stdout.contains(" ranks poll on ") && done.stdout.contains(" invalid="), "{done}");
+    let files = Files::default();
     for (line, service, words) in [
         ("doctor --format nagios -n 0", "DOCTOR", "not a number"),
         ("doctor --format=nagios --frobnicate", "DOCTOR", "--frobnicate"),
         ("links --format nagios -n 1", "LINKS", "two ranks"),
-        ("links --format nagios --reference /nonexistent", "LINKS", "/nonexistent"),
+        ("links --format nagios --reference absent", "LINKS", "absent"),
         ("links --format nagios --fail-on nothing", "LINKS", "leave out --fail-on"),
     ] {
-        let done = Job::ombx(line).run();
+        let done = Job::ombx(line).directory(files.root()).run();
         assert_eq!(plugin_line(&done, service), 3, "a mistake says nothing about the system\n{done}");
         assert!(done.stdout.contains(words) && done.stderr.is_empty(), "{done}");
     }
@@ -148,7 +149,7 @@ fn monitoring_gets_one_line_with_the_status_as_exit_code() {
 
 #[test]
 fn no_launcher_at_all() {
-    let done = doctor("").env("OMBX_MPIEXEC", Path::new("/nonexistent/mpiexec")).run();
+    let done = doctor("").env("OMBX_MPIEXEC", Files::default().path("mpiexec")).run();
     let codes = found(&done);
     assert!(has(&codes, "wrong_launcher") || has(&codes, "launcher"), "{done}");
 }

@@ -1,12 +1,9 @@
 //! Tests of hosts: mistakes in them are found first, and each host is reached before anything starts.
 
-use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use ombx_core::system::node_set;
 use ombx_tests::{Files, Job, missing, mpi, print_note, skipped};
-
-/// Time within which a mistyped host must be named.
-const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// Writes a stand-in for ssh. It takes the options of ssh, notes each host in the file `noted`, and knows all hosts but those whose
 /// names begin with `typo`. Commands run on this host.
@@ -51,7 +48,7 @@ fn mistakes_in_a_host_file_are_named_with_their_line() {
 }
 
 #[test]
-fn a_mistyped_host_fails_at_once_with_the_words_of_the_remote_shell() {
+fn a_mistyped_host_is_named_with_the_words_of_the_remote_shell() {
     let files = Files::default();
     let shell = remote_shell(&files);
     let hostfile = files.write("hosts", "n01\ntypo\n");
@@ -73,7 +70,6 @@ fn a_mistyped_host_fails_at_once_with_the_words_of_the_remote_shell() {
             done.sentence().starts_with("cannot reach 1 of 2 hosts: ") && done.sentence().contains(words),
             "{done}"
         );
-        assert!(done.elapsed < AT_ONCE, "{done}");
         assert!(!out.exists(), "a result file was begun: {done}");
         done.leaves_nothing();
     }
@@ -125,7 +121,7 @@ fn ranks_start_on_hosts_that_are_reached() {
     if mpi::is_open_mpi() {
         // Its daemons on hosts that are one machine collide.
         print_note("only the reaching of hosts is tested with Open MPI");
-        drop(job.limit(Duration::from_secs(60)).run());
+        drop(job.run());
     } else {
         job.run().expect(0);
     }
@@ -151,6 +147,5 @@ fn a_host_that_starts_no_rank_is_named_with_the_words_of_the_remote_shell() {
     let job = Job::ombx("run p2p.latency -n 2 --hosts localhost,n07 --timeout 80s --ssh").arg(path);
     let done = job.run().expect(6);
     assert!(done.sentence().starts_with("no rank on n07 after 30 s: this host is frozen"), "{done}");
-    assert!(done.elapsed < Duration::from_secs(60), "{done}");
     done.leaves_nothing();
 }

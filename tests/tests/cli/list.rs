@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use ombx_tests::{Job, interpose, mpi};
+use ombx_tests::{Files, Job, interpose, mpi};
 use serde_json::Value;
-
-use crate::at_once;
 
 fn listed(arguments: &str) -> Vec<Value> {
     let done = Job::ombx("list --json").args(arguments.split_whitespace()).run().expect(0);
@@ -105,15 +103,15 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn list_starts_no_mpi_and_needs_no_launcher() {
     let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    let empty = Files::default();
     let environment = [
-        ("PATH", "/nonexistent".as_ref()),
+        ("PATH", empty.root().as_os_str()),
         ("LD_PRELOAD", library.as_os_str()),
         ("OMBX_INTERPOSE", "init".as_ref()),
     ];
     for arguments in ["list", "list --json", "list --long rma.put_bw", "--version", "run --help"] {
-        let words = arguments.split_whitespace();
-        let done =
-            at_once(|| Job::of(mpi::ombx()).only_env(&environment).args(words.clone()).run().expect(0));
+        let job = Job::of(mpi::ombx()).only_env(&environment).args(arguments.split_whitespace());
+        let done = job.run().expect(0);
         assert!(!done.stdout.is_empty(), "{done}");
     }
     // A command that starts MPI is caught, so the check above is effective.

@@ -8,8 +8,8 @@ use std::{
 
 use ombx_tests::{Files, Job, mpi, results};
 
-/// Time limit of a debug build of the command line on a busy machine.
-const BUILD: Duration = Duration::from_secs(600);
+/// Time limit of a debug build of the command line. It may wait for another build in the same target directory.
+const BUILD: Duration = Duration::from_secs(3600);
 
 /// Builds a copy of `examples/third-party` with the dependency versions of the workspace. Returns the binary.
 fn build() -> PathBuf {

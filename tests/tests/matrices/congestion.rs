@@ -1,10 +1,12 @@
 //! Tests of benchmarks under load: rows, impact factors.
 
+use std::collections::BTreeSet;
+
 use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
-use ombx_tests::{kept::Kept, results};
+use ombx_tests::{Job, kept::Kept, results};
 use serde_json::Value;
 
 fn value(row: &Measurement, name: &str) -> Option<f64> {
@@ -120,5 +122,22 @@ fn an_incast_of_puts_counts_the_bytes_of_every_origin() {
             let timed: Vec<u64> = row.samples.iter().map(|samples| samples.rank.into()).collect();
             assert_eq!(timed, (1..ranks).collect::<Vec<u64>>(), "{}: the origins are timed", row.key);
         }
+    }
+}
+
+#[test]
+fn the_suite_measures_every_victim_under_every_load() {
+    let kept = Kept::new();
+    let out = kept.out();
+    let done = Job::ombx("congestion -n 5 --quick --iterations 20 -o").arg(&out).run().expect(0);
+    let run = kept.run();
+    let benches: BTreeSet<&str> = run.rows.iter().map(|row| row.bench.as_str()).collect();
+    assert_eq!(
+        benches.into_iter().collect::<Vec<_>>(),
+        ["collective.allreduce", "p2p.bw", "p2p.latency", "p2p.sendrecv"]
+    );
+    assert_eq!(run.rows.len(), 5 * 7, "{done}");
+    for row in &run.rows {
+        assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
     }
 }

@@ -1,7 +1,5 @@
 //! Tests of MPI-IO: every call is verified on every rank.
 
-use std::fs;
-
 use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
@@ -15,7 +13,7 @@ fn verified(words: &str, ranks: u32) -> Vec<Measurement> {
     let (kept, files) = (Kept::new(), Files::default());
     let job = kept.job(&format!("{words} {COUNTS} -n {ranks}")).arg("--directory").arg(files.root());
     let done = job.run().expect(0);
-    assert_eq!(names(&files), Vec::<String>::new(), "{done}");
+    assert_eq!(files.names(), Vec::<String>::new(), "{done}");
     let rows = kept.run().rows;
     for row in &rows {
         assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}\n{done}", row.key);
@@ -28,12 +26,6 @@ fn verified(words: &str, ranks: u32) -> Vec<Measurement> {
 /// Returns the numbers of ranks of a test. Three ranks of MPICH spin on two cores: files with them would take minutes.
 fn numbers_of_ranks() -> &'static [u32] {
     if mpi::is_open_mpi() { &[1, 2, 3] } else { &[1, 2] }
-}
-
-/// Returns the names of what is in a directory.
-fn names(files: &Files) -> Vec<String> {
-    let entries = fs::read_dir(files.root()).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// One file with two kinds of access at three kinds of pointers, and a file of each rank with one at two.

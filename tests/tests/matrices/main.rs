@@ -1,4 +1,4 @@
-//! Combinations of options on ranks of the MPI under test. `ranks` has one case of each.
+//! Combinations of options, on ranks of the MPI under test and over sockets. `ranks` and `sockets` have one case of each.
 
 mod accumulates;
 mod broadcast;
@@ -24,6 +24,7 @@ mod neighbourhoods;
 mod numbering;
 mod one_sided;
 mod osu;
+mod sockets;
 mod suites;
 mod threads;
 mod two_sided;

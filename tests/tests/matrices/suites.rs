@@ -1,6 +1,6 @@
 //! Tests of suites on more ranks, and of one that ombx has.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use ombx_tests::{Files, Job, mpi, results};
 
@@ -20,24 +20,12 @@ run = 'p2p.multi_latency'
 pairs = 2
 ";
 
-/// Returns a launcher that writes a line into a file each time it starts ranks.
-fn counting(files: &Files) -> std::path::PathBuf {
-    let (note, real) = (files.path("starts"), mpi::mpiexec());
-    let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] || echo start >> '{}'\nexec '{}' \"$@\"\n",
-        note.display(),
-        real.display()
-    );
-    let launcher = files.write("mpiexec", script);
-    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
-    launcher
-}
-
 #[test]
 fn benchmarks_on_different_numbers_of_ranks_share_one_start() {
     let files = Files::default();
     let (suite, out) = (files.write("mixed.toml", MIXED), files.path("r.jsonl"));
-    let job = Job::ombx("run").arg(&suite).arg("-o").arg(&out).env("OMBX_MPIEXEC", counting(&files));
+    let job =
+        Job::ombx("run").arg(&suite).arg("-o").arg(&out).env("OMBX_MPIEXEC", mpi::counting_launcher(&files));
     job.run().expect(0);
     assert_eq!(fs::read_to_string(files.path("starts")).unwrap(), "start\n");
     let run = results::run_of(&out);

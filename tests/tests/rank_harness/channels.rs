@@ -14,8 +14,8 @@ use ombx_mpi::{Channel, MpiTeam};
 use crate::RankTest;
 
 pub(crate) const TESTS: &[RankTest] = &[
-    RankTest::of("channel::ping_pong", &[2, 3], ping_pong),
-    RankTest::of("channel::windows_of_messages", &[2, 3], windows_of_messages),
+    RankTest::of("channel::ping_pong", &[3], ping_pong),
+    RankTest::of("channel::windows_of_messages", &[3], windows_of_messages),
     RankTest::of("channel::any_source", &[3], any_source),
 ];
 

@@ -12,15 +12,21 @@ const MANY_ROWS: &str = "rma.put_bw p2p.bw p2p.latency --sync all --sizes 1..64K
 /// Options for one row that would take hours: the job ends for another reason.
 const ENDLESS: &str = "p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000";
 
-/// Starts a job, acts on it after two rows, and checks that it ends with this code and keeps its rows.
+/// Starts a job, and returns it with the number of its rows once there are two.
+fn in_the_middle(kept: &Kept) -> (Running, usize) {
+    let mut job = kept.job(MANY_ROWS).start();
+    let (out, mut rows) = (kept.out(), 0);
+    job.until("two rows are in the file", |_| {
+        rows = results::rows_so_far(&out);
+        rows >= 2
+    });
+    (job, rows)
+}
+
+/// Acts on a job after two rows, and checks that it ends with this code and keeps its rows.
 fn ended(act: impl FnOnce(&Running), code: i32, says: &str, outcome: RunOutcome) {
     let kept = Kept::new();
-    let mut job = kept.job(MANY_ROWS).start();
-    let (out, mut before) = (kept.out(), 0);
-    job.until("two rows are in the file", |_| {
-        before = results::rows_so_far(&out);
-        before >= 2
-    });
+    let (job, before) = in_the_middle(&kept);
     act(&job);
     let done = job.wait().expect(code);
     done.complains(&["ombx: ", says, "measured rows are in"]);
@@ -68,16 +74,17 @@ fn a_signal_interrupts_the_run() {
     }
 }
 
-/// A killed ombx cannot end its ranks. They must notice that it is gone.
+/// A killed ombx cannot end its ranks. They notice that it is gone when they send it a row.
 #[test]
 fn ombx_itself_is_killed() {
     let kept = Kept::new();
-    let mut job = kept.job(ENDLESS).start();
-    job.until("both ranks are there", |job| job.ranks().len() == 2);
+    let (job, before) = in_the_middle(&kept);
     job.signal(Signal::KILL);
     let done = job.wait();
     assert_eq!(done.signal, Some(9), "{done}");
     done.leaves_nothing();
+    let shown = Job::ombx("show --format csv").arg(kept.out()).run().expect(0);
+    assert!(shown.stdout.lines().count() > before, "rows are lost: there were {before}\n{shown}");
 }
 
 #[test]

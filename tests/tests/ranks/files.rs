@@ -5,12 +5,6 @@ use std::fs;
 use ombx_tests::{Files, Job, Running, kept::Kept};
 use rustix::process::Signal;
 
-/// Returns the names of what is in a directory.
-fn names(files: &Files) -> Vec<String> {
-    let entries = fs::read_dir(files.root()).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
-}
-
 /// The files have no name while they are measured, so that a killed rank leaves nothing.
 #[test]
 fn nothing_stays_behind_when_a_job_is_killed() {
@@ -37,7 +31,7 @@ fn nothing_stays_behind_when_a_job_is_killed() {
         let done = job.wait();
         done.leaves_nothing();
         assert_ne!(done.code, Some(0), "{done}");
-        assert_eq!(names(&files), Vec::<String>::new(), "{done}");
+        assert_eq!(files.names(), Vec::<String>::new(), "{done}");
     }
 }
 
@@ -48,12 +42,12 @@ fn named_files_are_removed_when_a_job_is_killed() {
     let words = "io.open --files all --sizes 8 --max-time 1h --precision 0.0001% --quick";
     let job = kept.job(&format!("{words} -n 2 -v")).arg("--directory").arg(files.root());
     let mut job = job.start();
-    job.until("the file exists", |_| !names(&files).is_empty());
+    job.until("the file exists", |_| !files.names().is_empty());
     kill(&mut job, Signal::KILL);
     let done = job.wait();
     done.leaves_nothing();
     assert_ne!(done.code, Some(0), "{done}");
-    assert_eq!(names(&files), Vec::<String>::new(), "{done}");
+    assert_eq!(files.names(), Vec::<String>::new(), "{done}");
 }
 
 /// Sends a signal to a job, or kills its ranks.
@@ -77,7 +71,7 @@ fn ranks_of_a_launcher_write_files_too() {
     };
     let done = run(&files.root().display().to_string()).expect(0);
     assert!(done.stdout.contains("verified"), "{done}");
-    assert_eq!(names(&files), Vec::<String>::new());
+    assert_eq!(files.names(), Vec::<String>::new());
     let absent = files.path("absent").display().to_string();
     let done = run(&absent).expect(2);
     assert!(done.stderr.contains(&format!("{absent}: No such file or directory")), "{done}");

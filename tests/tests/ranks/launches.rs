@@ -55,8 +55,23 @@ fn a_single_launch_says_so_once_and_files_of_single_launches_combine() {
     let done = Job::ombx("show").args([&a, &b]).run().expect(0);
     assert!(done.stdout.contains("2 launches, cases in random order"), "{done}");
     assert!(done.stdout.contains("(50%)") && !done.stdout.contains(ONE_LAUNCH), "{done}");
-    let done = Job::mpiexec(2, &format!("run {SMALL}")).run().expect(0);
-    assert_eq!(done.stdout.matches(ONE_LAUNCH).count(), 1, "{done}");
+}
+
+/// A launcher of the user cannot repeat its ranks: the user repeats its command.
+#[test]
+fn launches_of_a_launcher_are_appended_to_a_file() {
+    let files = Files::default();
+    let out = files.path("r.jsonl");
+    for _ in 0..2 {
+        let done = Job::mpiexec(2, &format!("run {SMALL} --append -o")).arg(&out).run().expect(0);
+        assert_eq!(done.stdout.matches(ONE_LAUNCH).count(), 1, "{done}");
+    }
+    assert_eq!(results::runs_of(&out).len(), 2);
+    let done = Job::ombx("show").arg(&out).run().expect(0);
+    assert!(done.stdout.contains("\n2 launches") && !done.stdout.contains(ONE_LAUNCH), "{done}");
+    let done = Job::mpiexec(2, "run p2p.latency --sizes 8 --launches 2").run();
+    assert_ne!(done.code, Some(0), "{done}");
+    done.complains(&["--launches cannot repeat ranks that a launcher has started"]);
 }
 
 #[test]
@@ -82,13 +97,6 @@ fn an_interrupt_leaves_a_result_of_the_launches_that_are_done() {
     );
     assert!(done.stdout.contains("min launch") && done.stderr.contains("interrupted"), "{done}");
     done.leaves_nothing();
-}
-
-#[test]
-fn launches_are_rejected_under_a_launcher() {
-    let done = Job::mpiexec(2, "run p2p.latency --sizes 8 --launches 2").run();
-    assert_ne!(done.code, Some(0), "{done}");
-    done.complains(&["--launches cannot repeat ranks that a launcher has started"]);
 }
 
 #[test]

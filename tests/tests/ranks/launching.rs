@@ -88,7 +88,7 @@ fn rows_that_need_two_ranks_are_skipped_on_one() {
 #[test]
 fn only_a_search_path_is_needed() {
     let path = env::var_os("PATH").unwrap_or_default();
-    let arguments = "run rma.put_bw --sizes 8 --iterations 100";
+    let arguments = "run rma.put_bw --sizes 8 --iterations 100 --quick";
     let job = Job::of(mpi::ombx()).only_env(&[("PATH", &path)]).args(arguments.split_whitespace());
     let done = job.run().expect(0);
     assert!(done.stderr.is_empty(), "{done}");

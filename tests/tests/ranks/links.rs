@@ -2,36 +2,13 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use ombx_core::{benchmark::payload::Check, result::Outcome};
-use ombx_results::file;
-use ombx_tests::{Files, Job, kept::Kept, mpi, results, skipped};
+use ombx_tests::{Files, Job, kept::Kept, links::swept, mpi, results, skipped};
 use serde_json::Value;
-
-const SHORT: &str = "--iterations 3 --batch 1 --retest 0 --fail-on nothing";
-
-/// Runs to success and returns the rows as (from, to, bytes), all of them verified.
-fn swept(options: &str) -> Vec<(u32, u32, u64)> {
-    let kept = Kept::new();
-    let job = Job::ombx("links").args(options.split_whitespace()).arg("-o").arg(kept.out());
-    let done = job.run().expect(0);
-    let run = results::run_of(&kept.out());
-    let (outcome, tally) = run.end.expect("an end record");
-    assert_eq!((outcome, tally.cases as usize), (file::RunOutcome::Complete, run.rows.len()), "{done}");
-    let keys: BTreeSet<&str> = run.rows.iter().map(|row| row.key.as_str()).collect();
-    assert_eq!(keys.len(), run.rows.len(), "keys are unique\n{done}");
-    let of = |row: &ombx_core::result::Measurement| {
-        assert!(row.outcome == Outcome::Ok && row.check == Check::Passed, "{}\n{done}", row.key);
-        assert_eq!((row.bench.as_str(), row.ranks), ("links", 2));
-        let rank = |axis: &str| row.axes[axis].parse().unwrap();
-        assert_eq!(row.samples[0].rank, rank("from"), "{}", row.key);
-        (rank("from"), rank("to"), row.bytes.unwrap())
-    };
-    run.rows.iter().map(of).collect()
-}
 
 #[test]
 fn every_ordered_pair_is_measured_once_at_each_size() {
-    let rows: BTreeSet<(u32, u32, u64)> = swept(&format!("-n 3 --sizes 8 {SHORT}")).into_iter().collect();
+    let rows: BTreeSet<(u32, u32, u64)> =
+        swept("-n 3 --sizes 8 --iterations 3 --batch 1").into_iter().collect();
     let pairs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
     assert_eq!(rows, pairs.map(|(from, to)| (from, to, 8)).into());
 }

@@ -1,6 +1,6 @@
 //! Tests of suites on ranks: several plans in one start, and options that override the file.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use ombx_core::system::clock::Since;
 use ombx_tests::{Files, Job, mpi, results};
@@ -24,24 +24,12 @@ window = 4
 no-verify = true
 ";
 
-/// Returns a launcher that writes a line into a file each time it starts ranks.
-fn counting(files: &Files) -> std::path::PathBuf {
-    let (note, real) = (files.path("starts"), mpi::mpiexec());
-    let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] || echo start >> '{}'\nexec '{}' \"$@\"\n",
-        note.display(),
-        real.display()
-    );
-    let launcher = files.write("mpiexec", script);
-    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
-    launcher
-}
-
 #[test]
 fn several_plans_in_one_start() {
     let files = Files::default();
     let (suite, out) = (files.write("mine.toml", MINE), files.path("r.jsonl"));
-    let job = Job::ombx("run").arg(&suite).arg("-o").arg(&out).env("OMBX_MPIEXEC", counting(&files));
+    let job =
+        Job::ombx("run").arg(&suite).arg("-o").arg(&out).env("OMBX_MPIEXEC", mpi::counting_launcher(&files));
     job.run().expect(0);
     assert_eq!(fs::read_to_string(files.path("starts")).unwrap(), "start\n");
     let run = results::run_of(&out);

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use ombx_tests::{Files, Job};
-
-use crate::{GOLDEN, links};
+use ombx_tests::{
+    Files, Job,
+    results::{GOLDEN, links},
+};
 
 #[test]
 fn several_files_become_one_page() {
@@ -51,7 +52,8 @@ fn both_sides_lie_over_each_other_under_the_names_of_the_user() {
 fn an_unwritable_page_is_an_error() {
     let files = Files::default();
     let golden = files.write("golden.jsonl", GOLDEN);
-    for out in ["/nonexistent/page.html", "/dev/full", "/"] {
+    let absent = files.path("absent/page.html").display().to_string();
+    for out in [absent.as_str(), "/dev/full", "/"] {
         let done = Job::ombx("report").arg(&golden).args(["-o", out]).run().expect(7);
         assert!(done.sentence().contains(out), "{done}");
     }
@@ -94,13 +96,12 @@ fn a_truncated_file_gives_a_page() {
     assert!(fs::read_to_string(&out).unwrap().contains("the file ends inside a record"));
 }
 
-/// The time and size are printed for information. A busy machine must not fail the test.
 #[test]
-fn a_page_of_ten_thousand_rows() {
+fn a_page_of_two_thousand_rows() {
     let files = Files::default();
     let mut lines: Vec<String> = GOLDEN.lines().take(2).map(str::to_owned).collect();
     let row = lines.pop().unwrap();
-    for at in 0..10_000u32 {
+    for at in 0..2000u32 {
         let (series, size) = (at / 20, 1u64 << (at % 20));
         let row = row.replace("p2p.latency/bytes=8", &format!("p2p.latency/v={series},bytes={size}"));
         lines.push(
@@ -109,12 +110,7 @@ fn a_page_of_ten_thousand_rows() {
         );
     }
     let (path, out) = (files.write("large.jsonl", lines.join("\n") + "\n"), files.path("page.html"));
-    let done = Job::ombx("report").arg(&path).arg("-o").arg(&out).run().expect(0);
+    Job::ombx("report").arg(&path).arg("-o").arg(&out).run().expect(0);
     let page = fs::read_to_string(&out).unwrap();
-    assert_eq!(page.matches("<tr id=\"r").count(), 10_000);
-    ombx_tests::print_note(&format!(
-        "10000 rows in {:.2?}, a page of {} KB",
-        done.elapsed,
-        page.len() / 1000
-    ));
+    assert_eq!(page.matches("<tr id=\"r").count(), 2000);
 }

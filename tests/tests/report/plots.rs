@@ -1,8 +1,9 @@
 //! Charts in the terminal.
 
-use ombx_tests::{Files, Job};
-
-use crate::GOLDEN;
+use ombx_tests::{
+    Files, Job,
+    results::{GOLDEN, links},
+};
 
 /// Writes a file with a sweep over sizes.
 fn sweep(files: &Files) -> std::path::PathBuf {
@@ -66,7 +67,7 @@ fn every_kind_of_figure_is_drawn_in_every_format() {
         let png = figure(&files, &format!("{options} --width two-columns"), "figure.png");
         assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{kind}");
     }
-    let links = files.write("links.jsonl", crate::links());
+    let links = files.write("links.jsonl", links());
     let out = files.path("links.svg");
     Job::ombx("plot").arg(&links).arg("-o").arg(&out).run().expect(0);
     let svg = std::fs::read_to_string(&out).unwrap();
@@ -156,7 +157,7 @@ fn the_commands_of_the_document_run() {
     files.write("p2p.jsonl", [1, 2, 3].map(run).concat());
     files.write("mpich.jsonl", run(4));
     files.write("openmpi.jsonl", run(5));
-    let links = files.write("links.jsonl", crate::links());
+    let links = files.write("links.jsonl", links());
     for command in commands {
         let line = format!("\"$OMBX\" {command}");
         Job::of("sh")

@@ -1,51 +1,38 @@
 //! Tests of socket benchmarks: verified rows, recorded settings, and wrong options.
 
-use std::time::Duration;
+use std::fs;
 
-use ombx_tests::{Files, Job, print_note};
-use rustix::process::Signal;
+use ombx_core::benchmark::{Figure, payload::Check};
+use ombx_tests::{
+    Files, Job,
+    kept::{Kept, assert_measured},
+    mpi,
+    sockets::figure,
+};
 
-use crate::{Kept, ombx, workers};
-
+/// Options of short rows.
 const QUICK: &str = "--max-time 10ms --precision 50% --window 4";
 
+/// Returns the transports of this host.
+fn transports() -> Vec<&'static str> {
+    let mptcp = fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|enabled| enabled.trim() == "1");
+    ["tcp", "unix", "udp"].into_iter().chain(mptcp.then_some("mptcp")).collect()
+}
+
 #[test]
-fn every_benchmark_over_every_socket_is_verified() {
+fn every_pattern_over_every_transport_is_verified() {
     let kept = Kept::new();
-    let (ip, versions) = match std::net::TcpListener::bind("[::1]:0") {
-        Ok(_) => ("all", 2),
-        Err(why) => {
-            print_note(&format!("IPv4 alone, this host has no IPv6: {why}"));
-            ("4", 1)
-        }
-    };
-    let listed = Job::ombx("list --json sockets.bw").run().expect(0).stdout;
-    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-    let axis = listed[0]["axes"].as_array().unwrap().iter().find(|axis| axis["name"] == "transport").unwrap();
-    let transports = axis["values"].as_array().unwrap().iter().filter_map(|value| value.as_str());
-    let choices = transports.map(|transport| match transport {
-        "unix" => 1,
-        _ => versions,
-    });
-    let sockets: usize = choices.sum();
-    let arguments = format!(
-        "run sockets.latency sockets.bw sockets.bibw sockets.link --transport all --ip {ip} --buffers all \
-         --pattern all --sizes 1,1000,60000 {QUICK} --format csv"
-    );
-    kept.job(&arguments).run().expect(0).leaves_nothing();
-    // Small messages that wait to be joined take 40 ms each.
-    let delayed = Kept::new();
-    let benches = "sockets.latency sockets.bw sockets.bibw sockets.link";
-    let line = format!("run {benches} --transport tcp,mptcp --nodelay off --sizes 60000 {QUICK}");
-    delayed.job(&line).run().expect(0).leaves_nothing();
-    assert_eq!(delayed.rows().len(), 8);
-    let rows = kept.rows();
-    // Of three sizes; windows have two kinds of buffers, the link three patterns.
-    assert_eq!(rows.len(), 3 * sockets * (1 + 2 + 2 + 3), "{sockets} choices of sockets");
-    for row in rows.iter().chain(&delayed.rows()) {
-        assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
-        let udp = row["axes"]["transport"] == "udp";
-        assert_eq!(row["figures"]["lost_messages"].is_number(), udp, "{row}");
+    let transports = transports();
+    let benches = "sockets.latency sockets.bw sockets.bibw sockets.link --pattern all";
+    let line = format!("{benches} --transport {} --sizes 60000 {QUICK}", transports.join(","));
+    let done = kept.job(&line).run().expect(0);
+    done.leaves_nothing();
+    let rows = kept.run().rows;
+    // The link has three patterns.
+    assert_eq!(rows.len(), transports.len() * 6, "{done}");
+    for row in &rows {
+        assert_measured(row, &done);
+        assert_eq!(row.figures.contains_key("lost_messages"), row.axes["transport"] == "udp", "{}", row.key);
     }
 }
 
@@ -53,18 +40,17 @@ fn every_benchmark_over_every_socket_is_verified() {
 fn settings_are_recorded() {
     let kept = Kept::new();
     let settings = "--socket-buffer 64K --congestion reno";
-    kept.job(&format!("run sockets.bw --sizes 64K -n 3 {settings} {QUICK}")).run().expect(0);
-    let text = std::fs::read_to_string(kept.out()).unwrap();
-    let run: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-    assert_eq!(run["fabric"]["name"], "sockets");
-    assert_eq!(run["plan"]["socket-buffer"], "64K");
-    assert_eq!(run["plan"]["congestion"], "reno");
-    assert_eq!(run["ranks"].as_array().unwrap().len(), 3);
+    kept.job(&format!("sockets.bw --sizes 64K -n 3 {settings} {QUICK}")).run().expect(0);
+    let text = fs::read_to_string(kept.out()).expect("results");
     assert!(!text.contains("token"), "the session's token is in the results");
-    let bare: Vec<&str> = run["argv"].as_array().unwrap().iter().filter_map(|w| w.as_str()).collect();
+    let run = kept.run().run;
+    assert_eq!((&*run.fabric, run.places.len()), ("sockets", 3));
+    assert_eq!([&run.plan["socket-buffer"], &run.plan["congestion"]], ["64K", "reno"]);
+    let is_internal = |word: &String| word.contains("relay") || word == "worker";
     assert!(
-        bare.contains(&"sockets.bw") && !bare.iter().any(|w| w.contains("relay") || *w == "worker"),
-        "{bare:?}"
+        run.argv.contains(&"sockets.bw".to_owned()) && !run.argv.iter().any(is_internal),
+        "{:?}",
+        run.argv
     );
 }
 
@@ -72,90 +58,47 @@ fn settings_are_recorded() {
 #[test]
 fn zero_copy_rows_have_the_share_of_copied_sends() {
     let kept = Kept::new();
-    kept.job(&format!("run sockets.bw sockets.bibw --zero-copy=all --sizes 64K {QUICK}")).run().expect(0);
-    let rows = kept.rows();
+    let done =
+        kept.job(&format!("sockets.bw sockets.bibw --zero-copy=all --sizes 64K {QUICK}")).run().expect(0);
+    let rows = kept.run().rows;
     assert_eq!(rows.len(), 4);
     for row in &rows {
-        let zero_copy = row["axes"]["zero-copy"] == "on";
-        let copied = row["figures"]["copied_percent"].as_f64();
-        assert_eq!(copied.is_some_and(|percent| (0.0..=100.0).contains(&percent)), zero_copy, "{row}");
-        assert_eq!(row["check"], "passed", "{row}");
+        let zero_copy = row.axes.get("zero-copy").is_some_and(|value| value == "on");
+        let copied = row.figures.get("copied_percent");
+        let is_share = matches!(copied, Some(Figure::Value(percent)) if (0.0..=100.0).contains(percent));
+        assert_eq!(is_share, zero_copy, "{}: {copied:?}", row.key);
+        assert_measured(row, &done);
     }
 }
 
-/// A server that stops for 100 ms delays the requests that are due meanwhile, at 1000 per second.
 #[test]
-fn a_pause_of_the_server_shows_in_the_p99_of_requests() {
+fn requests_have_rows_by_rate_and_a_knee() {
     let kept = Kept::new();
-    let mut job = kept
-        .job("run sockets.request --rate 1000 --iterations 3000 --warmup 10 --launches 1 --no-verify --window 256")
-        .start();
-    job.until("two ranks run", |job| workers(job).len() == 2);
-    std::thread::sleep(Duration::from_millis(1200));
-    // Rank 0 sends; the other process is the server.
-    let workers = workers(&job);
-    workers[1].signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(100));
-    workers[1].signal(Signal::CONT);
-    job.wait().expect(0).leaves_nothing();
-    let rows = kept.rows();
-    let samples = rows[0]["samples"][0]["elapsed_ns"].as_array().expect("samples");
-    let mut times: Vec<u64> = samples.iter().filter_map(serde_json::Value::as_u64).collect();
-    times.sort_unstable();
-    let (late, p99) = (times.iter().filter(|ns| **ns > 50_000_000).count(), times[2969]);
-    print_note(&format!("{late} of 3000 requests took more than 50 ms, p99 {} us", p99 / 1000));
-    // A process that continues late pauses for longer. 100 requests are due in the pause, and half of them wait for half of it.
-    assert!(times.len() == 3000 && late >= 30, "{late} are late: {}", rows[0]["key"]);
-    assert!(p99 > 30_000_000, "p99 {p99} ns: {}", rows[0]["summary"]);
-}
-
-#[test]
-fn requests_show_offered_and_achieved_rate() {
-    let kept = Kept::new();
-    let done = kept.job("run sockets.request --rate 500,100000000..,1").run().expect(2);
+    let done = kept.job("sockets.request --rate 500,100000000..,1").run().expect(2);
     assert!(done.sentence().contains("messages per second"), "{done}");
-    let line =
-        "run sockets.request --rate 500,2000 --arrivals all --sizes 1,60000 --max-time 100ms --launches 1";
+    let line = "sockets.request --rate 1000,4000 --arrivals all --sizes 64 --max-time 20ms";
     let done = kept.job(line).run().expect(0);
-    let rows = kept.rows();
-    assert_eq!(rows.len(), 8, "{done}");
+    let rows = kept.run().rows;
+    assert_eq!(rows.len(), 4, "{done}");
     for row in &rows {
-        assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
-        let offered: f64 = row["axes"]["rate"].as_str().and_then(|rate| rate.parse().ok()).expect("a rate");
-        assert_eq!(row["figures"]["offered_rps"].as_f64(), Some(offered));
-        assert!(row["figures"]["achieved_rps"].as_f64().is_some_and(|rate| rate > 0.3 * offered), "{row}");
+        assert_measured(row, &done);
+        assert_eq!(figure(row, "offered_rps"), row.axes["rate"].parse::<f64>().expect("a rate"));
+        assert!(figure(row, "achieved_rps") > 0.0);
     }
-    assert!(done.stdout.contains("knee of sockets.request arrivals=exponential at 60000 bytes: "), "{done}");
+    assert!(done.stdout.contains("knee of sockets.request arrivals=exponential at 64 bytes: "), "{done}");
 }
 
 #[test]
 fn links_over_sockets_need_no_mpi() {
     for fabric in ["tcp", "unix", "udp"] {
         let kept = Kept::new();
-        kept.job(&format!(
-            "links --fabric {fabric} -n 4 --sizes 8 --retest 0 --max-time 5ms --fail-on nothing"
-        ))
-        .run()
-        .expect(0);
-        let rows = kept.rows();
-        assert_eq!(rows.len(), 12, "{fabric}");
-        assert!(rows.iter().all(|row| row["check"] == "passed" && row["axes"]["transport"] == fabric));
+        let line =
+            format!("links --fabric {fabric} -n 3 --sizes 8 --retest 0 --iterations 4 --fail-on nothing -o");
+        Job::ombx(&line).env("OMBX_MPIEXEC", "false").arg(kept.out()).run().expect(0);
+        let rows = kept.run().rows;
+        assert_eq!(rows.len(), 6, "{fabric}");
+        assert!(rows.iter().all(|row| row.check == Check::Passed && row.axes["transport"] == fabric));
     }
-}
-
-/// Ranks of three levels of the tree along which messages of all ranks go.
-#[test]
-fn many_ranks_measure_a_sample_of_the_links() {
-    let kept = Kept::new();
-    kept.job("links --fabric tcp -n 70 --rounds 2 --sizes 8 --iterations 4 --retest 1 --fail-on nothing --timeout 90s")
-        .run()
-        .expect(0)
-        .leaves_nothing();
-    let rows = kept.rows();
-    let sweep: Vec<_> = rows.iter().filter(|row| row["axes"]["retest"].is_null()).collect();
-    assert_eq!((sweep.len(), rows.iter().all(|row| row["check"] == "passed")), (140, true));
-    let partners = |rank: u32| sweep.iter().filter(|row| row["axes"]["from"] == *rank.to_string()).count();
-    assert!((0..70).all(|rank| partners(rank) == 2));
 }
 
 #[test]
@@ -163,6 +106,7 @@ fn wrong_options_give_one_error_line_and_start_nothing() {
     let files = Files::default();
     let empty = files.write("empty", "# nothing\n");
     let odd = files.write("odd", "n01\nn02 $(reboot)\n");
+    let absent = files.path("absent").display().to_string();
     for (arguments, says) in [
         ("run sockets.bw --socket-buffer 7", "4K"),
         ("run sockets.bw --congestion ../x", "congestion"),
@@ -176,10 +120,10 @@ fn wrong_options_give_one_error_line_and_start_nothing() {
         ("run sockets.latency --rendezvous x", "launcher"),
         (&format!("run sockets.latency --hostfile {}", empty.display()), "no host"),
         (&format!("run sockets.latency --hostfile {}", odd.display()), "line 2"),
-        ("run sockets.latency --hostfile /does/not/exist", "/does/not/exist"),
+        (&format!("run sockets.latency --hostfile {absent}"), &absent),
         ("worker", "standard input"),
     ] {
-        let done = ombx(arguments).run().expect(2);
+        let done = Job::ombx(arguments).run().expect(2);
         assert!(done.sentence().contains(says), "{arguments}: {done}");
         done.leaves_nothing();
     }
@@ -187,33 +131,35 @@ fn wrong_options_give_one_error_line_and_start_nothing() {
 
 #[test]
 fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
-    let files = Files::default();
-    let (meet, out) = (files.path("meet"), files.path("out.jsonl"));
+    let kept = Kept::new();
+    let meet = kept.files.path("meet");
     let script = format!(
-        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.bw --sizes 8 {QUICK} --rendezvous '{}' -o '{}' & \
+        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.bw --sizes 8 {QUICK} --quick --rendezvous '{}' -o '{}' & \
          pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit $?; done",
-        ombx_tests::mpi::ombx().display(),
+        mpi::ombx().display(),
         meet.display(),
-        out.display()
+        kept.out().display()
     );
     Job::of("sh").arg("-c").arg(script).run().expect(0).leaves_nothing();
-    assert!(std::fs::read_to_string(&out).unwrap().contains("\"check\":\"passed\""));
+    assert_eq!(kept.run().rows[0].check, Check::Passed);
     assert!(!meet.exists(), "the file with the token is left");
-    let alone = ombx("run sockets.latency").env("PMI_RANK", "0").env("PMI_SIZE", "2").run().expect(2);
+    let alone = Job::ombx("run sockets.latency").env("PMI_RANK", "0").env("PMI_SIZE", "2").run().expect(2);
     assert!(alone.sentence().contains("--rendezvous"));
 }
 
 #[test]
 fn intervals_are_printed_while_a_row_lasts() {
-    let line = "run sockets.latency --sizes 8 --duration 600ms --interval 100ms --unit ns --format csv";
+    let line = "sockets.latency --sizes 8 --duration 200ms --interval 20ms --unit ns --format csv";
     let kept = Kept::new();
     let done = kept.job(line).run().expect(0);
     let lines: Vec<&str> =
         done.stderr.lines().filter(|line| line.starts_with("ombx: sockets.latency 8 ")).collect();
-    assert!(lines.len() >= 3 && lines.iter().all(|line| line.contains(" ns  retransmits ")), "{done}");
-    assert!(lines[0].contains("   0.00 ..") && !done.stdout.contains(" .. "), "{done}");
-    let sampled = kept.rows()[0]["phases_ns"]["sample"].as_f64().expect("the time of sampling");
-    assert!(sampled >= 5e8, "the row took {sampled} ns");
-    ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
-    ombx("run sockets.latency --interval 1s --quiet").run().expect(2);
+    assert!(lines.iter().all(|line| line.contains(" ns  retransmits ")), "{done}");
+    assert!(lines.first().is_some_and(|first| first.contains("   0.00 ..")), "{done}");
+    assert!(!done.stdout.contains(" .. "), "{done}");
+    let sampled = kept.run().rows[0].phases.expect("the time of phases").sample_ns;
+    // Another part of the duration is for the warm-up.
+    assert!(sampled >= 150_000_000, "the row took {sampled} ns");
+    Job::ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
+    Job::ombx("run sockets.latency --interval 1s --quiet").run().expect(2);
 }

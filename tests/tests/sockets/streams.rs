@@ -1,103 +1,71 @@
 //! Tests of several streams between two ranks: their number, their data, wrong numbers, and a stream that dies.
 
-use std::fs;
-
-use ombx_tests::{print_note, process::Process};
+use ombx_tests::{
+    Job,
+    kept::{Kept, assert_measured},
+    print_note,
+    sockets::{in_an_endless_row, sockets_of, workers},
+};
 use rustix::{
     fd::OwnedFd,
     net::{Shutdown, shutdown},
-    process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
+    process::{PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open},
 };
 
-use crate::{Kept, ombx, workers};
-
+/// Options of short rows.
 const QUICK: &str = "--max-time 10ms --precision 50% --window 16";
-/// Arguments of a run that is ended by its test.
-const ENDLESS: &str = "run sockets.bw --sizes 1000 --window 64 --iterations 4294967296 --batch 1000000";
 
 #[test]
 fn rows_name_their_streams_and_are_verified() {
     let kept = Kept::new();
-    let line = format!(
-        "run sockets.bw sockets.bibw --streams 1,3,16 --transport tcp,unix --buffers all --sizes 1,60000,1M {QUICK}"
-    );
-    kept.job(&line).run().expect(0).leaves_nothing();
-    let rows = kept.rows();
-    // Of each number: two benchmarks, two transports, two kinds of buffers, three sizes.
+    let benches = "sockets.bw sockets.bibw --streams 1,3,16 --transport tcp,unix";
+    let done = kept.job(&format!("{benches} --sizes 60000 {QUICK}")).run().expect(0);
+    done.leaves_nothing();
+    let rows = kept.run().rows;
+    // Of each number: two benchmarks over two transports.
     for (streams, key) in [(None, "streams="), (Some("3"), "/streams=3,"), (Some("16"), "/streams=16,")] {
-        let of = rows.iter().filter(|row| row["axes"]["streams"].as_str() == streams);
-        assert_eq!(of.clone().count(), 24, "{streams:?}");
-        assert!(of.clone().all(|row| row["key"].as_str().unwrap().contains(key) == streams.is_some()));
+        let of = rows.iter().filter(|row| row.axes.get("streams").map(String::as_str) == streams);
+        assert_eq!(of.clone().count(), 4, "{streams:?}");
+        assert!(of.clone().all(|row| row.key.contains(key) == streams.is_some()));
     }
-    for row in &rows {
-        assert_eq!((row["outcome"].as_str(), row["check"].as_str()), (Some("ok"), Some("passed")), "{row}");
-    }
+    rows.iter().for_each(|row| assert_measured(row, &done));
 }
 
-/// Returns the numbers of the file descriptors of a process that are sockets.
-fn sockets_of(process: &Process) -> Vec<i32> {
-    let files = format!("/proc/{}/fd", process.pid.as_raw_nonzero());
-    let entries = fs::read_dir(files).into_iter().flatten().flatten();
-    let sockets = entries.filter(|entry| {
-        fs::read_link(entry.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
-    });
-    sockets.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// Runs an endless job of this number of streams until all are connected, and calls `act` with the ranks and the sockets of rank 0.
-fn with_sockets(streams: usize, act: impl FnOnce(&[Process], Vec<i32>)) -> ombx_tests::Done {
-    let mut job = ombx(ENDLESS).args(["--streams", &streams.to_string()]).start();
-    let mut found = Vec::new();
-    job.until("the streams are connected", |job| {
-        let workers = workers(job);
-        found = workers.first().map(sockets_of).unwrap_or_default();
-        workers.len() == 2 && workers.iter().all(|worker| sockets_of(worker).len() > streams)
-    });
-    std::thread::sleep(std::time::Duration::from_millis(300));
+/// Returns the numbers of sockets of two ranks while a row over this number of streams is measured.
+fn sockets_of_ranks(streams: u32) -> [usize; 2] {
+    let job = in_an_endless_row(&format!("sockets.bw --window 16 --streams {streams}"));
     let ranks = workers(&job);
-    found = sockets_of(&ranks[0]);
-    act(&ranks, found);
-    job.signal(rustix::process::Signal::TERM);
-    job.wait()
+    let counts = [0, 1].map(|rank| sockets_of(&ranks[rank]).len());
+    job.signal(Signal::TERM);
+    job.wait().leaves_nothing();
+    counts
 }
 
 #[test]
 fn every_stream_is_a_connection() {
-    let mut counts = Vec::new();
-    for streams in [1, 9, 40] {
-        with_sockets(streams, |ranks, _| counts.push([0, 1].map(|rank| sockets_of(&ranks[rank]).len())))
-            .leaves_nothing();
-    }
-    for rank in [0, 1] {
-        assert_eq!(counts[1][rank] - counts[0][rank], 8, "{counts:?}");
-        assert_eq!(counts[2][rank] - counts[0][rank], 39, "{counts:?}");
-    }
+    let (one, nine) = (sockets_of_ranks(1), sockets_of_ranks(9));
+    assert_eq!([0, 1].map(|rank| nine[rank] - one[rank]), [8, 8], "{one:?} and {nine:?}");
 }
 
 #[test]
 fn a_stream_that_dies_ends_the_job() {
-    let mut allowed = true;
-    let done = with_sockets(4, |ranks, sockets| {
-        let process = pidfd_open(ranks[0].pid, PidfdFlags::empty()).expect("a process");
-        // The streams were opened last.
-        let last = *sockets.iter().max().expect("a socket");
-        let taken: rustix::io::Result<OwnedFd> = pidfd_getfd(&process, last, PidfdGetfdFlags::empty());
-        match taken {
-            Ok(socket) => shutdown(&socket, Shutdown::Both).expect("an open connection"),
-            Err(why) => {
-                print_note(&format!(
-                    "no stream was ended: this host does not share files of processes: {why}"
-                ));
-                allowed = false;
-            }
+    let job = in_an_endless_row("sockets.bw --window 16 --streams 4");
+    let ranks = workers(&job);
+    let process = pidfd_open(ranks[0].pid, PidfdFlags::empty()).expect("a process");
+    // The streams were opened last.
+    let last = sockets_of(&ranks[0]).into_iter().max().expect("a socket");
+    let taken: rustix::io::Result<OwnedFd> = pidfd_getfd(&process, last, PidfdGetfdFlags::empty());
+    match taken {
+        Ok(socket) => shutdown(&socket, Shutdown::Both).expect("an open connection"),
+        Err(why) => {
+            return print_note(&format!(
+                "no stream was ended: this host does not share files of processes: {why}"
+            ));
         }
-        std::thread::sleep(std::time::Duration::from_secs(1));
-    });
-    if allowed {
-        let done = done.expect(6);
-        assert!(done.stderr.contains("stream 4 of 4: the other rank closed the connection"), "{done}");
-        done.leaves_nothing();
     }
+    let done = job.wait().expect(6);
+    assert!(done.stderr.contains("stream 4 of 4: the other rank closed the connection"), "{done}");
+    done.leaves_nothing();
 }
 
 #[test]
@@ -110,7 +78,7 @@ fn wrong_numbers_of_streams_start_nothing() {
         ("run sockets.bibw --streams 3,8 --window 4", "--window 8"),
         ("run sockets.latency --streams 2", "streams"),
     ] {
-        let done = ombx(arguments).run().expect(2);
+        let done = Job::ombx(arguments).run().expect(2);
         assert!(done.sentence().contains(says), "{arguments}: {done}");
         done.leaves_nothing();
     }
@@ -119,9 +87,9 @@ fn wrong_numbers_of_streams_start_nothing() {
 #[test]
 fn links_with_one_stream_say_so() {
     let kept = Kept::new();
-    let line =
-        format!("run sockets.bw --transport udp,tcp --zero-copy --streams 2 --sizes 8 --allow-skips {QUICK}");
-    kept.job(&line).run().expect(0);
-    let whys: Vec<String> = kept.rows().iter().map(|row| row["reason"].to_string()).collect();
-    assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("leave out --streams 2")), "{whys:?}");
+    let line = "sockets.bw --transport udp,tcp --zero-copy --streams 2 --sizes 8 --allow-skips --window 16";
+    kept.job(line).run().expect(0);
+    let outcomes: Vec<String> = kept.run().rows.iter().map(|row| format!("{:?}", row.outcome)).collect();
+    let advised = outcomes.iter().all(|why| why.contains("leave out --streams 2"));
+    assert!(outcomes.len() == 2 && advised, "{outcomes:?}");
 }

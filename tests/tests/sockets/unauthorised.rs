@@ -5,12 +5,15 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpStream,
-    time::Duration,
 };
 
-use ombx_tests::{Running, results};
-
-use crate::{Kept, in_the_middle};
+use ombx_tests::{
+    Running,
+    kept::{Kept, assert_measured},
+    results,
+    sockets::in_the_middle,
+};
+use rustix::process::Signal;
 
 /// Returns the TCP ports on which a process of the job listens.
 fn ports(job: &Running) -> BTreeSet<u16> {
@@ -41,8 +44,7 @@ fn ports(job: &Running) -> BTreeSet<u16> {
 #[test]
 fn connections_without_the_token_are_rejected_and_the_run_goes_on() {
     let kept = Kept::new();
-    let job = in_the_middle(&kept);
-    let before = results::rows_so_far(&kept.out());
+    let mut job = in_the_middle(&kept, "");
     let open = ports(&job);
     assert!(!open.is_empty(), "nothing listens");
     let hello = |token: &[u8]| [&[1 + token.len() as u8, 0, 0, 0, 1], token].concat();
@@ -58,19 +60,18 @@ fn connections_without_the_token_are_rejected_and_the_run_goes_on() {
         }
     }
     assert!(held.len() >= 7, "no connection was accepted");
+    let (before, out) = (results::rows_so_far(&kept.out()), kept.out());
+    job.until("the run goes on", |_| results::rows_so_far(&out) > before + 3);
+    job.signal(Signal::INT);
+    let done = job.wait().expect(130);
+    // The job has closed the silent connections too.
     for (sent, stream) in &mut held {
-        // A silent connection is closed after five seconds.
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut received = Vec::new();
         let _ = stream.take(100).read_to_end(&mut received);
         assert!(received.is_empty(), "a connection that sent {sent} bytes was answered {received:?}");
     }
-    let done = job.wait();
-    let ours = done.stderr.lines().filter(|line| line.starts_with("ombx: ")).count();
-    assert!(ours == 1 && done.stderr.contains("session's token"), "{done}");
-    let done = done.expect(0);
+    let about = done.stderr.lines().filter(|line| line.contains("session's token")).count();
+    assert_eq!(about, 1, "{done}");
     done.leaves_nothing();
-    let rows = kept.rows();
-    assert!(rows.len() > before + 3, "the run did not go on");
-    assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["check"] == "passed"));
+    kept.run().rows.iter().for_each(|row| assert_measured(row, &done));
 }

@@ -82,7 +82,10 @@ fn binary(options: &Options, wanted: Option<Flavour>, workspace: &Workspace) -> 
 /// Installs what a build with an MPI needs, after asking unless `yes` is set.
 fn set_up(flavour: Flavour, yes: bool, root: &Path) -> Result<()> {
     let mut setup = cargo();
-    setup.args(["xtask", "setup", "--mpi", flavour.key()]).current_dir(root).stdin(std::process::Stdio::inherit());
+    setup
+        .args(["xtask", "setup", "--mpi", flavour.key()])
+        .current_dir(root)
+        .stdin(std::process::Stdio::inherit());
     if yes {
         setup.arg("--yes");
     }

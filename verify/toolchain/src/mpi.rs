@@ -321,7 +321,9 @@ mod tests {
 
     #[test]
     fn a_missing_mpicc_is_reported() {
-        let places = Places { mpicc: Some("/nonexistent/mpicc".into()), directories: Vec::new() };
+        let (directory, _) = machine(&[]);
+        let absent = directory.path().join("mpicc");
+        let places = Places { mpicc: Some(absent), directories: Vec::new() };
         assert!(Mpi::find(Flavour::Mpich, &places).unwrap_err().contains("does not run"));
     }
 

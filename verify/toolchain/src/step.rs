@@ -49,7 +49,13 @@ impl Step {
     pub fn skipped(what: impl Into<String>, why: impl Into<String>) -> Self {
         let (what, why) = (what.into(), why.into());
         println!("\n-- {what}: skipped, {why}");
-        Self { what, outcome: Outcome::Skipped(why), took: Duration::ZERO, tally: Tally::default(), failed_tests: Vec::new() }
+        Self {
+            what,
+            outcome: Outcome::Skipped(why),
+            took: Duration::ZERO,
+            tally: Tally::default(),
+            failed_tests: Vec::new(),
+        }
     }
 
     /// Runs and times work of this process.

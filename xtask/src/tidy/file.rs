@@ -1,12 +1,6 @@
-//! Length, name and first line of each file.
+//! Name and first line of each file.
 
 use super::violation::Violation;
-
-/// Maximum number of lines of a file.
-const LONGEST: usize = 400;
-
-/// Most lines of a file of one RMA operation, which has only what differs from other operations.
-const LONGEST_OPERATION: usize = 40;
 
 /// File names that do not say what is inside.
 const NAMELESS: &[&str] =
@@ -14,12 +8,7 @@ const NAMELESS: &[&str] =
 
 pub(super) fn check(path: &str, text: &str) -> Vec<Violation> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let lines = text.lines().count();
-    let longest = if path.starts_with("crates/rma/src/op/") { LONGEST_OPERATION } else { LONGEST };
     let mut violations = Vec::new();
-    if lines > longest {
-        violations.push(Violation::new(path, longest + 1, format!("{lines} lines, more than {longest}")));
-    }
     if NAMELESS.contains(&name) {
         violations.push(Violation::new(path, 1, format!("the file name {name} does not say what is inside")));
     }
@@ -47,21 +36,15 @@ fn is_source(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(path: &str, lines: usize) -> usize {
-        check(path, &"//! A file.\n".repeat(lines)).len()
-    }
-
-    #[test]
-    fn long_files_are_found() {
-        assert_eq!((found("tests/a.rs", 400), found("tests/a.rs", 401)), (0, 1));
-        assert_eq!((found("crates/rma/src/op/put.rs", 40), found("crates/rma/src/op/put.rs", 41)), (0, 1));
+    fn found(path: &str) -> usize {
+        check(path, "//! A file.\n").len()
     }
 
     #[test]
     fn names_without_a_subject_are_found() {
-        assert_eq!(found("crates/core/src/utils.rs", 1), 1);
-        assert_eq!(found("crates/core/src/render/mod.rs", 1), 1);
-        assert_eq!(found("crates/core/src/unit.rs", 1), 0);
+        assert_eq!(found("crates/core/src/utils.rs"), 1);
+        assert_eq!(found("crates/core/src/render/mod.rs"), 1);
+        assert_eq!(found("crates/core/src/unit.rs"), 0);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) fn codegen(registry: &Registry, parser: Command, file: Generated) -> 
 }
 
 /// Returns every option of every command: its names, its value, and the possible values if they can be listed.
-fn options(mut parser: Command) -> Value {
+pub(super) fn options(mut parser: Command) -> Value {
     parser.build();
     let visible = parser.get_subcommands().filter(|command| !command.is_hide_set());
     let all = visible.flat_map(|command| {

@@ -138,6 +138,7 @@ mod tests {
         assert!(late.unwrap_err().to_string().contains("did not end within 0.1 s"));
         let interrupted = texts_of(shell("sleep 90"), long, || true);
         assert!(interrupted.unwrap_err().to_string().contains("interrupted"));
-        assert!(texts_of(Command::new("/nonexistent/x"), long, || false).is_err());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(texts_of(Command::new(directory.path().join("absent")), long, || false).is_err());
     }
 }

@@ -47,7 +47,9 @@ fn identity(process: &str) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::process::Command;
+
+    use super::{super::orphans::end_family, *};
 
     fn missing(expected: Option<u32>, running: &[u32]) -> Vec<bool> {
         let mut ranks = StartingRanks::of(rustix::process::getpid(), expected);
@@ -64,13 +66,14 @@ mod tests {
 
     #[test]
     fn only_processes_of_this_program_are_ranks() {
-        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
-        let mut ranks = StartingRanks::of(rustix::process::getpid(), Some(1));
+        // Other tests start processes of this program, but not as descendants of the shell.
+        let mut child = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let mut ranks = StartingRanks::of(Pid::from_child(&child), Some(1));
         assert!(!ranks.is_one_missing());
         assert_eq!(ranks.most, 0);
         assert_eq!(identity("self"), identity(&std::process::id().to_string()));
         assert!(identity(&child.id().to_string()).is_none_or(|program| Some(program) != identity("self")));
-        child.kill().unwrap();
+        end_family(Pid::from_child(&child));
         child.wait().unwrap();
         let none = identity(&u32::MAX.to_string());
         assert_eq!(none, None);

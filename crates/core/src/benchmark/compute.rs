@@ -24,16 +24,24 @@ const PASS: u64 = 200_000;
 impl Compute {
     /// Returns a computation that lasts `time`. Calibration takes a few milliseconds.
     pub fn lasting(time: Duration) -> Compute {
-        let steps = |steps| Compute { steps, state: Cell::new(1) };
-        let pass = steps(PASS);
-        let fastest = (0..5).map(|_| {
+        let pass = Compute::new(PASS);
+        let passes = (0..5).map(|_| {
             let since = Since::now();
             pass.run();
             since.elapsed()
         });
-        let fastest = fastest.min().unwrap_or_default().as_secs_f64().max(1e-9);
-        steps((time.as_secs_f64() / fastest * PASS as f64).max(1.0) as u64)
+        Compute::new(steps_lasting(time, passes))
     }
+
+    fn new(steps: u64) -> Compute {
+        Compute { steps, state: Cell::new(1) }
+    }
+}
+
+/// Returns the number of steps that last `time`, from the times of passes of [`PASS`] steps.
+fn steps_lasting(time: Duration, passes: impl Iterator<Item = Duration>) -> u64 {
+    let fastest = passes.min().unwrap_or_default().as_secs_f64().max(1e-9);
+    (time.as_secs_f64() / fastest * PASS as f64).max(1.0) as u64
 }
 
 impl Busy for Compute {
@@ -52,22 +60,24 @@ impl Busy for Compute {
 mod tests {
     use super::*;
 
-    /// Returns the CPU time of this thread.
-    fn cpu_time() -> Duration {
-        rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().unwrap()
+    #[test]
+    fn the_fastest_pass_gives_the_number_of_steps() {
+        let ms = Duration::from_millis;
+        let steps = |time, passes: &[u64]| steps_lasting(time, passes.iter().copied().map(ms));
+        assert_eq!([steps(ms(5), &[3, 1, 2]), steps(ms(1), &[2])], [5 * PASS, PASS / 2]);
+        assert_eq!(steps(Duration::ZERO, &[1]), 1);
     }
 
     #[test]
-    fn the_computation_takes_about_the_stated_time() {
-        let wanted = Duration::from_millis(5);
-        // CPU time leaves out other programs. They may still spoil one calibration, but not all.
-        let ratio = || {
-            let compute = Compute::lasting(wanted);
-            let before = cpu_time();
-            compute.run();
-            (cpu_time() - before).as_secs_f64() / wanted.as_secs_f64()
+    fn every_step_follows_from_the_one_before() {
+        let state = |steps, runs| {
+            let compute = Compute::new(steps);
+            (0..runs).for_each(|_| compute.run());
+            compute.state.get()
         };
-        let ratios: Vec<f64> = (0..20).map(|_| ratio()).collect();
-        assert!(ratios.iter().any(|r| (0.8..1.25).contains(r)), "{ratios:?}");
+        assert_eq!(state(1, 1), 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407);
+        assert_eq!(state(6, 1), state(2, 3));
+        assert_ne!(state(6, 1), state(5, 1));
+        assert!(Compute::lasting(Duration::from_millis(1)).steps > 1);
     }
 }

@@ -279,6 +279,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn one_flipped_bit_is_detected(
             bytes in 1u64..300, count in 1u32..9, pick in any::<prop::sample::Index>(), bit in 0u8..8,

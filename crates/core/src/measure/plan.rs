@@ -360,6 +360,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9KMGx:.,]{0,20}") {
             let _ = parse_sizes(&text);

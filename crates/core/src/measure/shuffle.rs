@@ -74,6 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn a_shuffle_is_a_permutation_with_an_inverse(n in 1u32..3000, seed in any::<u64>()) {
             let shuffle = Shuffle::new(n, seed);

@@ -291,6 +291,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn rounds_end_at_the_limit(sample_ns in 1.0f64..1e9, reached in prop::option::of(0.0f64..1.0)) {
             let mut n = first_round(sample_ns, SECOND);

@@ -145,6 +145,7 @@ fn one_outlier_moves_the_mean_and_not_the_median() {
 }
 
 proptest! {
+    #![proptest_config(crate::testkit::seeded())]
     #[test]
     fn a_summary_is_ordered_for_any_samples(samples in prop::collection::vec(0.0f64..1e12, 1..400)) {
         let s = Summary::of(&samples).unwrap();

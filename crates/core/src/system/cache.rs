@@ -49,8 +49,9 @@ mod tests {
 
     #[test]
     fn the_largest_cache_of_the_highest_level_counts() {
-        let root = std::env::temp_dir().join(format!("ombx-cache-{}", std::process::id()));
-        assert_eq!(last_level_in(&root), None);
+        let directory = crate::testkit::Directory::new("cache");
+        let root = directory.path();
+        assert_eq!(last_level_in(root), None);
         let caches = [
             ("cpu0", 0, "1", "Data", "48K"),
             ("cpu0", 1, "1", "Instruction", "32K"),
@@ -67,8 +68,7 @@ mod tests {
                 fs::write(cache.join(name), format!("{text}\n")).unwrap();
             }
         }
-        assert_eq!(last_level_in(&root), Some(32 << 20));
-        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(last_level_in(root), Some(32 << 20));
     }
 
     #[test]

@@ -306,23 +306,30 @@ mod tests {
         assert_eq!(clock.nanos(10, 5), 0);
     }
 
+    /// Returns two readings, and the nanoseconds between them by the system: at least and at most.
+    fn between_readings(read: impl Fn() -> u64) -> ([u64; 2], [f64; 2]) {
+        let (outer, first, inner) = (Since::now(), read(), Since::now());
+        std::thread::sleep(Duration::from_millis(20));
+        let (least, second, most) = (inner.elapsed(), read(), outer.elapsed());
+        ([first, second], [least, most].map(|time| time.as_nanos() as f64))
+    }
+
     #[test]
     fn the_host_clock_counts_nanoseconds() {
-        let (since, before) = (Since::now(), host_ns());
-        std::thread::sleep(Duration::from_millis(20));
-        let (ours, theirs) = ((host_ns() - before) as f64, since.elapsed().as_nanos() as f64);
-        assert!((ours / theirs - 1.0).abs() < 0.02, "{ours} against {theirs}");
+        let ([first, second], [least, most]) = between_readings(host_ns);
+        let ours = (second - first) as f64;
+        assert!(least <= ours && ours <= most, "{ours}, not {least} to {most}");
     }
 
     #[test]
     fn the_real_clock_agrees_with_the_system() {
         let clock = Clock::measured();
         let facts = clock.facts();
-        assert!(facts.overhead_ns >= 1 && facts.overhead_ns < 10_000, "{facts:?}");
+        assert!(facts.overhead_ns >= 1 && facts.resolution_ns >= 1, "{facts:?}");
         assert!(["tsc", "monotonic"].contains(&facts.source));
-        let (since, raw) = (Since::now(), clock.raw());
-        std::thread::sleep(Duration::from_millis(50));
-        let (ours, theirs) = (clock.nanos(raw, clock.raw()) as f64, since.elapsed().as_nanos() as f64);
-        assert!((ours / theirs - 1.0).abs() < 0.02, "{ours} against {theirs}");
+        let ([first, second], [least, most]) = between_readings(|| clock.raw());
+        let ours = clock.nanos(first, second) as f64;
+        // The length of a tick is calibrated against the system.
+        assert!(0.7 * least <= ours && ours <= 1.4 * most, "{ours}, not {least} to {most}");
     }
 }

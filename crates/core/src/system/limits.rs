@@ -192,17 +192,17 @@ mod tests {
 
     #[test]
     fn the_tightest_group_counts() {
-        let top = std::env::temp_dir().join(format!("ombx-limits-{}", std::process::id()));
+        let directory = crate::testkit::Directory::new("limits");
+        let top = directory.path();
         let group = top.join("a/b");
         fs::create_dir_all(&group).unwrap();
         let write = |at: &str, name: &str, text: &str| fs::write(top.join(at).join(name), text).unwrap();
-        assert_eq!(left_in(&top, &group), None);
+        assert_eq!(left_in(top, &group), None);
         for (at, most, current) in [("", "20\n", "3\n"), ("a", "9\n", "3\n"), ("a/b", "max\n", "2\n")] {
             write(at, "pids.max", most);
             write(at, "pids.current", current);
         }
-        assert_eq!(left_in(&top, &group), Some(6));
-        fs::remove_dir_all(&top).unwrap();
+        assert_eq!(left_in(top, &group), Some(6));
         let line = directory_of_group("8:pids:/a").unwrap();
         assert_eq!(line.1, Path::new("/sys/fs/cgroup/pids/a"));
         assert_eq!(directory_of_group("0::/").unwrap().1, Path::new("/sys/fs/cgroup/"));

@@ -14,7 +14,7 @@ const EXTREME_NUMBERS: [&str; 6] =
 
 /// Calls `reads` with each seed of a fuzz target, which are the files in `fuzz/seeds/TARGET`, and with `tries` mutated seeds.
 ///
-/// Mutations are the same in every run. Panics with the input for which `reads` panicked.
+/// Mutations follow from [`seed`](super::seed). Panics with the input for which `reads` panicked.
 pub fn hostile(target: &str, tries: u32, reads: impl Fn(&[u8])) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let entries = fs::read_dir(&directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
@@ -22,7 +22,7 @@ pub fn hostile(target: &str, tries: u32, reads: impl Fn(&[u8])) {
     paths.sort();
     let seeds: Vec<Vec<u8>> = paths.iter().filter_map(|path| fs::read(path).ok()).collect();
     assert!(!seeds.is_empty(), "{} has no seeds", directory.display());
-    let mut random = Random(1);
+    let mut random = Random(super::seed());
     let mutated = (0..tries).map(|_| mutated(&seeds, &mut random));
     for input in seeds.iter().cloned().chain(mutated) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| reads(&input))) {

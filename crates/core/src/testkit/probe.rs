@@ -172,6 +172,16 @@ mod tests {
     }
 
     #[test]
+    fn percentiles_get_their_single_iterations_within_the_time_of_the_row() {
+        // In batches, one by one, and too long for the time.
+        let single = [&FAST, &ALL, &SLOW].map(|bench| {
+            let plan = Plan { least_tail: 6000, ..Plan::default() };
+            measure(2, bench, &plan).unwrap().rows.remove(0).summary.unwrap().tail_n
+        });
+        assert!(single[0] >= 6000 && single[1] >= 6000 && single[2] < 30, "{single:?}");
+    }
+
+    #[test]
     fn cold_iterations_are_not_measured() {
         let plan = Plan { sizes: Some(parse_sizes("1000").unwrap()), ..Plan::default() };
         let row = measure(2, &FAST, &plan).unwrap().rows.remove(0);

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Condvar, Mutex, MutexGuard},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock},
     time::Duration,
 };
 
@@ -14,13 +14,17 @@ use crate::{
         runner::{self, Part},
         sink::Memory,
     },
-    system::clock::{Clock, Skew, VirtualTime},
+    system::clock::{Clock, Since, Skew, VirtualTime},
     team::{EnteredBarrier, Fabric, Place, Team},
     unit::Rank,
 };
 
-/// A thread that waits longer than this for another is deadlocked.
-const DEADLOCK_TIME: Duration = Duration::from_secs(20);
+/// A team in which nothing happens for this time is deadlocked.
+const DEADLOCK_TIME: Duration = Duration::from_secs(120);
+/// Error of a rank that waits for one that has failed.
+const OTHER_FAILED: &str = "another rank failed";
+/// Interval at which a waiting rank looks whether another has failed.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// One rank of a team of threads.
 #[derive(Clone)]
@@ -46,6 +50,8 @@ struct Shared {
     size: u32,
     state: Mutex<State>,
     changed: Condvar,
+    /// Why no rank of the outermost team may wait any longer.
+    failure: Arc<OnceLock<String>>,
 }
 
 #[derive(Default)]
@@ -59,7 +65,6 @@ struct State {
     /// Teams of two that one rank has created and the other has not joined: by first rank, second rank and creator.
     pairs: HashMap<[u32; 3], VecDeque<Arc<Shared>>>,
     messages: HashMap<(u32, u32), VecDeque<SimMessage>>,
-    aborted: Option<u8>,
 }
 
 /// A message in transit, in virtual time.
@@ -71,25 +76,36 @@ pub struct SimMessage {
 }
 
 impl Shared {
-    fn new(size: u32) -> Arc<Shared> {
+    fn new(size: u32, failure: Arc<OnceLock<String>>) -> Arc<Shared> {
         let state =
             State { waiting: vec![None; size as usize], entered: vec![0; size as usize], ..State::default() };
-        Arc::new(Shared { size, state: Mutex::new(state), changed: Condvar::new() })
+        Arc::new(Shared { size, state: Mutex::new(state), changed: Condvar::new(), failure })
+    }
+
+    /// Returns what a part of this team shares.
+    fn part(&self, size: u32) -> Arc<Shared> {
+        Shared::new(size, Arc::clone(&self.failure))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
-        let (state, timeout) = self
-            .changed
-            .wait_timeout(state, DEADLOCK_TIME)
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        match (state.aborted, timeout.timed_out()) {
-            (Some(code), _) => Err(Error::fabric(format!("another rank aborted the team with code {code}"))),
-            (None, true) => Err(Error::fabric("deadlock: a rank waited for another for 20 s")),
-            (None, false) => Ok(state),
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
+        let since = Since::now();
+        loop {
+            let woken = self.changed.wait_timeout(state, LOOK);
+            let (next, timeout) = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = next;
+            if let Some(why) = self.failure.get() {
+                return Err(Error::fabric(why.clone()));
+            }
+            if !timeout.timed_out() {
+                return Ok(state);
+            }
+            if since.elapsed() > DEADLOCK_TIME {
+                return Err(Error::fabric("deadlock: the ranks wait for each other"));
+            }
         }
     }
 }
@@ -124,6 +140,11 @@ impl ThreadTeam {
         state.entered[self.rank as usize] += 1;
         self.shared.changed.notify_all();
         Entered { shared: &self.shared, number: state.entered[self.rank as usize] }
+    }
+
+    /// Ends the waiting of all ranks of the outermost team.
+    fn fail(&self, why: String) {
+        let _ = self.shared.failure.set(why);
     }
 
     /// Returns the extra delay of a message to a rank, in nanoseconds.
@@ -211,7 +232,7 @@ impl Team for ThreadTeam {
 
     fn subset(&self, ranks: &[Rank]) -> Result<Option<Box<dyn Team>>> {
         if self.rank == 0 {
-            self.shared.lock().child = Some(Shared::new(ranks.len() as u32));
+            self.shared.lock().child = Some(self.shared.part(ranks.len() as u32));
         }
         self.barrier()?;
         let child = self.shared.lock().child.clone();
@@ -232,7 +253,7 @@ impl Team for ThreadTeam {
         let mut state = self.shared.lock();
         let joined = state.pairs.get_mut(&[ends[0], ends[1], other]).and_then(VecDeque::pop_front);
         let shared = joined.unwrap_or_else(|| {
-            let made = Shared::new(2);
+            let made = self.shared.part(2);
             state.pairs.entry([ends[0], ends[1], me]).or_default().push_back(Arc::clone(&made));
             made
         });
@@ -252,8 +273,7 @@ impl Team for ThreadTeam {
     fn name_task(&self, _: &str) {}
 
     fn abort(&self, code: u8) -> ! {
-        self.shared.lock().aborted = Some(code);
-        self.shared.changed.notify_all();
+        self.fail(format!("another rank aborted the team with code {code}"));
         panic!("rank {} aborted with code {code}", self.rank)
     }
 }
@@ -275,7 +295,7 @@ pub fn on_skewed_ranks<R: Send>(
     skew: fn(u32) -> Skew,
     body: impl Fn(&ThreadTeam) -> R + Sync,
 ) -> Vec<R> {
-    let shared = Shared::new(ranks);
+    let shared = Shared::new(ranks, Arc::default());
     let names: Arc<[u32]> = (0..ranks).collect();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks)
@@ -307,8 +327,12 @@ fn run(ranks: u32, hosts: &Arc<[String]>, bench: &'static Benchmark, plan: &Plan
         let team = ThreadTeam { hosts: Arc::clone(hosts), ..team.clone() };
         let mut sink = Memory::default();
         let part = Part { choices: vec![Choice { bench, preset: &[] }], plan: plan.clone() };
-        runner::run_all(&team, &[part], &team.clock, &mut sink, vec!["test".into()]).map(|_| sink)
+        let done = runner::run_all(&team, &[part], &team.clock, &mut sink, vec!["test".into()]);
+        // The others would wait for this rank.
+        done.inspect_err(|_| team.fail(OTHER_FAILED.into())).map(|_| sink)
     });
-    let first = all.swap_remove(0);
-    all.into_iter().try_for_each(|other| other.map(|_| ())).and(first)
+    let is_cause =
+        |done: &Result<Memory>| done.as_ref().is_err_and(|why| !why.to_string().contains(OTHER_FAILED));
+    let at = all.iter().position(is_cause).unwrap_or(0);
+    all.swap_remove(at)
 }

@@ -233,6 +233,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_not_there_is_an_error() {
-        assert!(Store::open(Path::new("/nonexistent/results")).is_err());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Store::open(&directory.path().join("absent")).is_err());
     }
 }

@@ -140,6 +140,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ombx_core::testkit::seeded())]
         #[test]
         fn frames_are_decoded_as_encoded(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
             let frame = Frame::new(kind, body);

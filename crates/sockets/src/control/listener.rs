@@ -48,6 +48,8 @@ pub struct Listener {
     token: Token,
     pending: Vec<Pending>,
     most_pending: usize,
+    /// Time within which a peer must show its token.
+    hello_timeout: Duration,
     rejected: u64,
 }
 
@@ -131,7 +133,15 @@ impl Listener {
     }
 
     fn new(socket: OwnedFd, address: Address, token: Token) -> Listener {
-        Listener { socket, address, token, pending: Vec::new(), most_pending: MAX_PENDING, rejected: 0 }
+        Listener {
+            socket,
+            address,
+            token,
+            pending: Vec::new(),
+            most_pending: MAX_PENDING,
+            hello_timeout: HELLO_TIMEOUT,
+            rejected: 0,
+        }
     }
 
     /// Expects this many peers, which may connect at the same time.
@@ -189,9 +199,9 @@ impl Listener {
         }
     }
 
-    /// Waits until a connection arrives, sends bytes, or exceeds [`HELLO_TIMEOUT`].
+    /// Waits until a connection arrives, sends bytes, or exceeds its time.
     fn poll(&self, deadline: Deadline) -> io::Result<()> {
-        let silent = self.pending.iter().map(|p| HELLO_TIMEOUT.saturating_sub(p.since.elapsed())).min();
+        let silent = self.pending.iter().map(|p| self.hello_timeout.saturating_sub(p.since.elapsed())).min();
         let limit = deadline.left().unwrap_or_default();
         let mut fds = vec![PollFd::new(&self.socket, PollFlags::IN)];
         fds.extend(self.pending.iter().map(|p| PollFd::new(&p.stream, PollFlags::IN)));
@@ -222,7 +232,7 @@ impl Listener {
     fn read_pending(&mut self) -> Option<Peer> {
         let mut at = 0;
         while at < self.pending.len() {
-            match self.pending[at].read(&self.token) {
+            match self.pending[at].read(&self.token, self.hello_timeout) {
                 Progress::Incomplete => at += 1,
                 Progress::Wrong => {
                     self.pending.remove(at);
@@ -248,7 +258,7 @@ enum Progress {
 }
 
 impl Pending {
-    fn read(&mut self, token: &Token) -> Progress {
+    fn read(&mut self, token: &Token, timeout: Duration) -> Progress {
         loop {
             match Frame::parse(&self.received, MAX_HELLO) {
                 Err(_) => return Progress::Wrong,
@@ -268,7 +278,7 @@ impl Pending {
                 Ok(read) => self.received.extend(&some[..read]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let late = self.since.elapsed() >= HELLO_TIMEOUT;
+                    let late = self.since.elapsed() >= timeout;
                     return if late { Progress::Wrong } else { Progress::Incomplete };
                 }
                 Err(_) => return Progress::Wrong,

@@ -154,6 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ombx_core::testkit::seeded())]
         #[test]
         fn messages_are_decoded_as_encoded(
             kind in 0..KINDS.len(),

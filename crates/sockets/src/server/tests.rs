@@ -11,6 +11,9 @@ use crate::{
     socket::{Address, Deadline, SocketOptions},
 };
 
+/// A test that waits for this time hangs.
+const HANGS: Duration = Duration::from_secs(600);
+
 /// A server on a thread.
 struct Running {
     address: SocketAddr,
@@ -97,7 +100,7 @@ fn the_token_and_the_build_are_checked_first() {
     assert_eq!(server.events.recv().unwrap(), ServerEvent::Rejected(1));
     let other = Hello { version: "ombx 0.0.0 sockets 0".into(), ..Hello::of_this_process(0) };
     let to = Address::Tcp(server.address);
-    let deadline = Deadline::after(Duration::from_secs(20));
+    let deadline = Deadline::after(HANGS);
     let stream =
         listener::connect(&to, &server.token, other.encode().as_bytes(), &SocketOptions::default(), deadline);
     let mut answer = Channel::over(stream.unwrap(), MAX_BODY).unwrap().reader.read().unwrap();
@@ -115,7 +118,7 @@ fn a_rank_ends_when_its_client_is_gone() {
     let server = server(Limits::default());
     let reserved = server.reserve().unwrap();
     let hello = Hello::of_this_process(reserved.client).encode();
-    let deadline = || Deadline::after(Duration::from_secs(20));
+    let deadline = || Deadline::after(HANGS);
     let to = Address::Tcp(server.address);
     let ask = || {
         let stream =

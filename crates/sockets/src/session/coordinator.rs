@@ -262,7 +262,8 @@ mod tests {
             Coordinator::start(listener, 4, Box::new(move |event| drop(sender.send(event)))).unwrap();
             let join = |rank| {
                 let hello = Hello::of_this_process(rank, 0).encode();
-                let limit = Deadline::after(Duration::from_secs(10));
+                // Longer than the test takes on a busy machine.
+                let limit = Deadline::after(Duration::from_secs(600));
                 let joined =
                     listener::connect(&address, &token, hello.as_bytes(), &Default::default(), limit);
                 Channel::over(joined.unwrap(), MAX_BODY).unwrap()

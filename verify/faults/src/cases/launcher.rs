@@ -57,8 +57,8 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 Ok(())
             }),
         Case::of("the launcher is none", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, _, _| set(command, "OMBX_MPIEXEC", Path::new("/nonexistent/mpiexec")))
-            .says(&["/nonexistent/mpiexec"]),
+            .prepared(|command, _, directory| set(command, "OMBX_MPIEXEC", &directory.join("absent")))
+            .says(&["/absent"]),
         Case::of("the launcher fails", Place::Start, "p2p.latency", MANY, 6)
             .prepared(|command, stage, directory| launcher(command, stage, directory, "echo 'no licence left' >&2; exit 9"))
             .says(&["no licence left", "exit code 9"]),

@@ -65,8 +65,8 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .prepared(|c, _, directory| {
                 shell(c, directory, "echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --out \"$DIRECTORY/r.jsonl\"")
             }),
-        of("the output directory is none", FEW, 7).without_out().prepared(|command, _, _| {
-            command.args(["--out", "/nonexistent/directory/out.jsonl"]);
+        of("the output directory is none", FEW, 7).without_out().prepared(|command, _, directory| {
+            command.arg("--out").arg(directory.join("absent/out.jsonl"));
             Ok(())
         }),
         of("the output directory vanishes", MANY, 7)

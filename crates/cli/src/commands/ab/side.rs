@@ -233,11 +233,12 @@ mod tests {
         assert!(of(&name).unwrap_err().to_string().contains("not an executable file"));
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(of(&name).unwrap(), (program, Vec::new()));
+        let absent = directory.path().join("absent").display().to_string();
         for (wrong, part) in [
             ("", "it is empty"),
             ("sh 'x", "quote"),
             ("no-such-program-1", "PATH has no"),
-            ("/nonexistent/x", "No such"),
+            (&absent, "No such"),
         ] {
             let error = of(wrong).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

@@ -143,6 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         /// A sum of words is what adding their elements one by one gives, for every width and position.
         #[test]
         fn sums_are_those_of_the_elements(

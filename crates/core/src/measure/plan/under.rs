@@ -108,6 +108,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn any_text_is_read_and_printed_or_refused(text in "[a-z.:0-9KM]{0,12}") {
             if let Ok(load) = text.parse::<Under>() {

@@ -1,33 +1,30 @@
 //! Machines whose files a test writes, and this machine.
 
-use std::{env, fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink};
 
 use super::*;
+use crate::testkit::Directory;
 
 /// A machine of a test. Dropping it removes its files.
-struct Machine(Files);
+struct Machine {
+    files: Files,
+    _directory: Directory,
+}
 
 impl Machine {
     fn new(test: &str, texts: &[(&str, &str)]) -> Machine {
-        let root = env::temp_dir().join(format!("ombx-machine-{}-{test}", std::process::id()));
-        let files = Files { root };
-        fs::create_dir_all(&files.root).unwrap();
+        let directory = Directory::new(&format!("machine-{test}"));
+        let files = Files { root: directory.path().to_owned() };
         for (path, text) in texts {
             let path = files.path(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        Machine(files)
+        Machine { files, _directory: directory }
     }
 
     fn fact(&self, name: &str) -> Fact {
-        facts_in(&self.0)[name].clone()
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0.root);
+        facts_in(&self.files)[name].clone()
     }
 }
 
@@ -87,7 +84,7 @@ fn a_server_is_described() {
 #[test]
 fn what_the_kernel_does_not_say_is_unknown_with_a_reason() {
     let machine = Machine::new("empty", &[]);
-    for (name, fact) in facts_in(&machine.0) {
+    for (name, fact) in facts_in(&machine.files) {
         match fact {
             Fact::Unknown(reason) => assert!(!reason.is_empty(), "{name}"),
             Fact::Known(value) => assert_eq!((name.as_str(), value.as_str()), ("container", "none")),
@@ -123,7 +120,7 @@ fn interfaces_without_hardware_are_left_out() {
             ("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n"),
         ],
     );
-    let device = machine.0.path("/sys/class/net/eth0/device");
+    let device = machine.files.path("/sys/class/net/eth0/device");
     symlink("/sys/bus/pci", device.join("subsystem")).unwrap();
     symlink("/sys/bus/pci/drivers/mlx5_core", device.join("driver")).unwrap();
     let fact = machine.fact("network");

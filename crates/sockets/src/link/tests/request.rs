@@ -96,7 +96,7 @@ fn a_pause_of_the_server_delays_the_requests_that_are_due() {
     let row = measure::<Faulty<Pause>>("1000", plan(&[64], 1000, 256)).remove(0);
     let late = row.samples[0].elapsed_ns.iter().filter(|ns| **ns > 50_000_000).count();
     // 100 requests are due in the pause, and half of them wait for at least half of it.
-    assert!((40..900).contains(&late), "{late} requests took more than 50 ms");
+    assert!(late >= 40, "{late} requests took more than 50 ms");
     assert_eq!(row.check, Check::Passed);
 }
 

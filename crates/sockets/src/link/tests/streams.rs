@@ -18,7 +18,7 @@ struct EveryWindowArrives;
 impl StreamKindTest for EveryWindowArrives {
     fn run<K: SocketKind>(&self) {
         // The largest exceeds the socket buffers. Eight messages are not divided evenly by three.
-        let plan = plan(&[1, 1000, 3 << 20], 10, 8);
+        let plan = plan(&[1, 1000, 3 << 20], 4, 8);
         for streams in [1, 3, 8] {
             for memory in [
                 divided::<Stream, Streams<K>>(streams, &plan),

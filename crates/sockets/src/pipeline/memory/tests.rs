@@ -19,32 +19,44 @@ fn two(wait_mode: WaitMode) -> [Memory; 2] {
 fn a_wait_ends_when_the_counter_is_reached() {
     for wait_mode in [WaitMode::Sleep, WaitMode::Spin] {
         let [a, b] = two(wait_mode);
-        let (here, there) = std::sync::mpsc::channel();
-        let waiter = std::thread::spawn(move || {
-            let mut waited = 0;
-            here.send(()).unwrap();
+        let waiter = thread::spawn(move || {
+            let (began, mut waited) = (host_ns(), 0);
             for turn in 1..=2000 {
                 waited += a.wait(Counter::Filled(1), turn);
                 a.advance(Counter::Drained(1), 1);
             }
-            waited
+            (waited, host_ns() - began)
         });
-        there.recv().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(50));
         for turn in 1..=2000 {
             b.advance(Counter::Filled(1), 1);
             b.wait(Counter::Drained(1), turn);
         }
-        assert!(waiter.join().unwrap() >= 15_000_000, "{wait_mode:?}");
+        let (waited, all) = waiter.join().unwrap();
+        assert!(waited <= all, "{wait_mode:?}: {waited} of {all} ns");
     }
+}
+
+#[test]
+fn the_time_asleep_is_counted() {
+    let [a, b] = two(WaitMode::Sleep);
+    let waiter = thread::spawn(move || a.wait(Counter::Filled(1), 1));
+    let sleepers = b.shared.word(Counter::Filled(1).place() + SLEEPERS);
+    while sleepers.load(SeqCst) == 0 {
+        thread::yield_now();
+    }
+    let asleep = host_ns();
+    thread::sleep(Duration::from_millis(1));
+    let least = host_ns() - asleep;
+    b.advance(Counter::Filled(1), 1);
+    let waited = waiter.join().unwrap();
+    assert!(waited >= least, "{waited} of {least} ns");
 }
 
 #[test]
 fn a_wait_with_a_limit_ends_without_the_counter() {
     let [a, b] = two(WaitMode::Sleep);
-    let limit = std::time::Duration::from_millis(20);
-    assert!(!a.sleep_at_most(Counter::Done, 1, limit));
-    let waiter = std::thread::spawn(move || a.sleep_at_most(Counter::Done, 2, 1000 * limit));
+    assert!(!a.sleep_at_most(Counter::Done, 1, Duration::from_millis(20)));
+    let waiter = thread::spawn(move || a.sleep_at_most(Counter::Done, 2, Duration::from_secs(600)));
     (0..2).for_each(|_| b.advance(Counter::Done, 1));
     assert!(waiter.join().unwrap());
 }

@@ -1,5 +1,7 @@
 //! Files at the ends: of all nodes together, and of each node.
 
+use std::{fs, path::PathBuf};
+
 use super::*;
 
 fn noise(length: usize) -> Vec<u8> {
@@ -36,8 +38,8 @@ fn a_file_arrives_transposed_as_documented() {
         [(1, 2, 3, 10), (2, 2, 4, 33), (3, 3, 2, 64), (3, 4, 5, 100), (4, 2, 1, 1)]
     {
         let bytes = noise((nodes * nodes * buffers * block) as usize);
-        let source = directory.file("source", &bytes);
-        let sink = directory.file("sink", b"");
+        let source = directory.write("source", &bytes);
+        let sink = directory.write("sink", b"");
         let shape = Shape { nodes, phases, buffers, block: block.into() };
         let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
         let mut pipeline = started(&plan).unwrap();
@@ -52,7 +54,7 @@ fn a_file_arrives_transposed_as_documented() {
 
 /// Returns the storage of a file for each node and the files of two nodes.
 fn of_nodes(directory: &Directory, name: &str) -> (Storage, [PathBuf; 2]) {
-    let storage = Storage::NodeFiles(format!("{}/{name}-{{node}}", directory.0.display()));
+    let storage = Storage::NodeFiles(format!("{}/{name}-{{node}}", directory.path().display()));
     let paths = [0, 1].map(|node| storage.path_of(node).unwrap());
     (storage, paths)
 }
@@ -151,8 +153,8 @@ fn files_of_nodes_are_checked() {
 fn a_changed_byte_in_the_sink_is_found() {
     let directory = Directory::new("changed");
     let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
-    let source = directory.file("source", &noise(120));
-    let sink = directory.file("sink", b"");
+    let source = directory.write("source", noise(120));
+    let sink = directory.write("sink", b"");
     let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
     let mut pipeline = started(&plan).unwrap();
     pipeline.run(Data::Repeated, |_, _| {}).unwrap();

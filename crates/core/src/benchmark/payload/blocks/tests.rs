@@ -17,6 +17,7 @@ fn blocks(datatype: Datatype, length: u64, stride: u64) -> Blocks {
 }
 
 proptest! {
+    #![proptest_config(crate::testkit::seeded())]
     #[test]
     fn places_are_apart_and_hold_the_payload(length in 13u64..200, more in 0u64..100, count in 0u64..40) {
         for datatype in [Datatype::Vector, Datatype::Indexed, Datatype::Struct] {

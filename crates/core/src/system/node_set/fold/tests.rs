@@ -25,6 +25,7 @@ fn clustershell_expands_and_folds_the_same() {
 }
 
 proptest! {
+    #![proptest_config(crate::testkit::seeded())]
     #[test]
     fn what_is_folded_expands_to_the_same_names(
         names in prop::collection::btree_set("[a-c]{1,2}[0-9]{0,3}(-[0-2]{1,2})?[x.]?", 1..40)

@@ -1,7 +1,7 @@
-//! Mistakes in the options of `ombx imb`.
+//! Wrong command lines of `ombx imb`.
 
-/// Command lines, each with a word that the error must contain.
-pub(super) const MISTAKES: &[(&str, &str)] = &[
+/// Command lines and a word of each error, as those of the other commands.
+pub(super) const KNOWN_OF_IMB: &[(&str, &str)] = &[
     ("imb IMB-MPI2", "IMB-MPI1, IMB-NBC"),
     ("imb IMB-MT -npmin 2", "-npmin is not an option of IMB-MT"),
     ("imb IMB-MT PingPongMT -stride 3", "half of all ranks"),
@@ -9,7 +9,7 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("imb IMB-MT -malloc_align 3", "aligned to 4096"),
     ("imb IMB-MT -datatype double", "int, char"),
     ("imb IMB-MPI1 PingPong -count 4", "-count is an option of IMB-MT"),
-    ("imb IMB-IO -directory /nonexistent", "No such file"),
+    ("imb IMB-IO -directory ./absent", "No such file"),
     ("imb IMB-IO S_Write_Indv P_Write_Priv -npmin 1", "name one of them"),
     ("imb IMB-MPI1 -directory /tmp", "which IMB-IO has"),
     ("imb IMB-MPI1 PingPang", "-list"),
@@ -20,7 +20,7 @@ pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("imb IMB-MPI1 Bcast -exclude bcast", "no benchmark is left"),
     ("imb IMB-MPI1 -msglog 4:3", "exponents"),
     ("imb IMB-MPI1 -msglog 31", "exponents"),
-    ("imb IMB-MPI1 -msglen /nonexistent", "/nonexistent"),
+    ("imb IMB-MPI1 -msglen ./absent", "./absent"),
     ("imb IMB-MPI1 -msglen /dev/null", "no message size"),
     ("imb IMB-MPI1 -iter 0", "iterations"),
     ("imb IMB-MPI1 PingPong -off_cache 16,256", "cache lines of more than 128 bytes"),
