@@ -30,8 +30,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 const TICKS: u64 = 100;
 /// Interval of looking for progress.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time within which the processes of an ended job disappear, also on a busy machine.
-const GONE: Duration = Duration::from_secs(60);
+/// Time without progress within which the processes of an ended job disappear, also on a busy machine.
+const GONE: Duration = Duration::from_secs(30);
 /// Interval of polling.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -375,7 +375,7 @@ impl Done {
     /// Panics if a process of the job is still running.
     #[track_caller]
     pub fn leaves_nothing(&self) {
-        let since = Since::now();
+        let mut progress = Progress::new(Vec::new());
         let mut empty = 0;
         loop {
             let left = self.mark.processes();
@@ -384,7 +384,8 @@ impl Done {
             if empty == 3 {
                 return;
             }
-            if since.elapsed() > GONE.min(self.limit) {
+            progress.look(&self.mark);
+            if progress.start.elapsed() > self.limit || progress.last.elapsed() > GONE.min(self.limit) {
                 self.mark.kill();
                 let left: Vec<String> = left.iter().map(ToString::to_string).collect();
                 panic!("still running after the job has ended: {left:#?}\n{self}");

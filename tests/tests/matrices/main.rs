@@ -9,6 +9,7 @@ mod derived;
 mod figures;
 mod files;
 mod foreign_load;
+mod groups;
 mod imb;
 mod imb_files;
 mod imb_threads;

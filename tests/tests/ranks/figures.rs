@@ -7,13 +7,13 @@ use ombx_tests::{Files, Job};
 #[test]
 fn rank_0_of_a_launcher_draws() {
     let files = Files::default();
-    let job = Job::mpiexec(2, "osu osu_latency -m 8:16 -i 50 -x 5 -G tty,png,pdf").env("COLUMNS", "80");
+    let job = Job::mpiexec(2, "osu osu_latency -m 8:16 -i 20 -x 2 -G tty,png,pdf").env("COLUMNS", "80");
     let done = job.directory(files.root()).run().expect(0);
     let charts: Vec<&str> = done.stdout.split("\nosu_").skip(1).collect();
     assert_eq!(charts.len(), 2, "{done}");
     for (chart, title) in charts.iter().zip(["latency, 8 bytes\n", "latency, 16 bytes\n"]) {
         assert!(
-            chart.starts_with(title) && chart.contains("  50 samples in the order measured, us"),
+            chart.starts_with(title) && chart.contains("  20 samples in the order measured, us"),
             "{done}"
         );
         assert!(chart.lines().all(|line| line.chars().count() <= 80), "{done}");

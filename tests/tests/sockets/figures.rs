@@ -108,7 +108,7 @@ fn the_second_rank_may_send() {
     let kept = Kept::new();
     let benches = "sockets.bw sockets.connect sockets.datagrams sockets.request";
     let line =
-        format!("{benches} --direction all --streams 1,2 --sizes 64 --window 4 --rate 1000 --max-time 20ms");
+        format!("{benches} --direction all --streams 1,2 --sizes 64 --window 4 --rate 1000 --iterations 30");
     kept.job(&line).run().expect(0).leaves_nothing();
     let rows = kept.run().rows;
     for (direction, rank) in [(None, 0), (Some("reverse"), 1)] {

@@ -11,7 +11,7 @@ use ombx_tests::{
 };
 
 /// Options of short rows.
-const QUICK: &str = "--max-time 10ms --precision 50% --window 4";
+const QUICK: &str = "--iterations 8 --warmup 1 --window 4";
 
 /// Returns the transports of this host.
 fn transports() -> Vec<&'static str> {
@@ -76,7 +76,7 @@ fn requests_have_rows_by_rate_and_a_knee() {
     let kept = Kept::new();
     let done = kept.job("sockets.request --rate 500,100000000..,1").run().expect(2);
     assert!(done.sentence().contains("messages per second"), "{done}");
-    let line = "sockets.request --rate 1000,4000 --arrivals all --sizes 64 --max-time 20ms";
+    let line = "sockets.request --rate 1000,4000 --arrivals all --sizes 64 --iterations 40";
     let done = kept.job(line).run().expect(0);
     let rows = kept.run().rows;
     assert_eq!(rows.len(), 4, "{done}");

@@ -6,7 +6,7 @@ use ombx_tests::{Done, Files, Job, results};
 use serde_json::{Value, json};
 
 /// Options of a short measurement of several sizes.
-const SHORT: &str = "--sizes 0,1,64,1K,4K,16K,64K --launches 2 --iterations 20 --window 8";
+const SHORT: &str = "--sizes 0,1,64,1K,4K,16K,64K --launches 2 --iterations 6 --window 8";
 
 fn parsed(done: &Done) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"))

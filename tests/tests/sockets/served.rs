@@ -96,7 +96,7 @@ impl Drop for Server {
 }
 
 /// Options of short rows.
-const SHORT: &str = "sockets.latency sockets.bw --sizes 8,4K --iterations 20 --window 4 --format csv";
+const SHORT: &str = "sockets.latency sockets.bw --sizes 8,4K --iterations 6 --window 4 --format csv";
 
 #[test]
 fn both_ends_measure_as_one_job_does() {
@@ -126,7 +126,7 @@ fn both_ends_measure_as_one_job_does() {
 #[test]
 fn a_glob_leaves_out_what_needs_ssh_and_clients_come_one_after_another() {
     let server = Server::start("--token-file TOKEN");
-    let of_all = format!("run sockets.* --sizes 64 --max-time 5ms --rate 1000 {}", server.options());
+    let of_all = format!("run sockets.* --sizes 64 --iterations 30 --rate 4000 {}", server.options());
     let done = Job::ombx(&of_all).run().expect(0);
     done.complains(&["sockets.pipeline is left out"]);
     assert!(done.stdout.contains("sockets.request"), "{done}");

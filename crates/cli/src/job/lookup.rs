@@ -119,6 +119,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ombx_core::testkit::seeded())]
         #[test]
         fn any_pattern_finds_or_is_refused(pattern in "[a-z0-9_.*?\\[\\]!-]{0,20}") {
             match find(&registry(), &pattern) {
