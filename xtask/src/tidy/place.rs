@@ -8,8 +8,13 @@ const UNSAFE_CRATES: &[&str] = &["mpi"];
 
 /// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, memory shared by processes,
 /// and a queue without a safe interface.
-const UNSAFE_FILES: &[Place] =
-    &[CLOCK, WATCHDOG, ("sockets", "shared_memory.rs"), ("sockets", "tcp_info.rs"), ("sockets", "zero_copy.rs")];
+const UNSAFE_FILES: &[Place] = &[
+    CLOCK,
+    WATCHDOG,
+    ("sockets", "shared_memory.rs"),
+    ("sockets", "tcp_info.rs"),
+    ("sockets", "zero_copy.rs"),
+];
 
 /// File of the calls of C loops that are compared with those of ombx.
 const C_LOOPS: &str = "verify/paired/src/reference.rs";

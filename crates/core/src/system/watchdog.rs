@@ -161,7 +161,8 @@ extern "C" fn on_expiry(_: c_int) {
 /// the launcher is on this host too, it needs the proxy for ending the other ranks.
 fn end_proxy() {
     let Some(proxy) = getppid() else { return };
-    if is_called(proxy, &PROXIES) && !parent_of(proxy).is_some_and(|launcher| is_called(launcher, &LAUNCHERS)) {
+    if is_called(proxy, &PROXIES) && !parent_of(proxy).is_some_and(|launcher| is_called(launcher, &LAUNCHERS))
+    {
         let _ = kill_process(proxy, Signal::KILL);
     }
 }

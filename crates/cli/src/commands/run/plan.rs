@@ -63,7 +63,9 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
             false => return Err(unsupported(Initialization::NAME, choices)),
         }
     }
-    if args.threading != Threading::default() && !choices.iter().any(|choice| choice.bench.medium == Medium::Mpi) {
+    if args.threading != Threading::default()
+        && !choices.iter().any(|choice| choice.bench.medium == Medium::Mpi)
+    {
         return Err(unsupported(Threading::NAME, choices));
     }
     load::check(&args.under, choices)?;
