@@ -18,12 +18,11 @@ use rustix::{
     path::DecInt,
     process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal},
     stdio::stderr,
-    time::{ClockId, clock_gettime},
 };
 
 use crate::{
     error::{Error, Result},
-    system::environment,
+    system::{clock::Since, environment},
 };
 
 /// Name of the process of Hydra that starts ranks on each host.
@@ -50,8 +49,9 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 /// What the handler needs, prepared before the timer starts: a handler may not allocate memory.
 struct Settings {
     silence: Duration,
-    /// Time of the monotonic clock at which the process must have ended.
-    end: Duration,
+    since: Since,
+    /// Time after which the process must have ended.
+    limit: Duration,
     /// Sentences up to the work, for silence and for the end.
     silent: Vec<u8>,
     late: Vec<u8>,
@@ -86,7 +86,8 @@ pub fn start(silence: Duration, limit: Duration) -> Result<()> {
     let process = format!("ombx: process {} on {}: ", getpid().as_raw_nonzero(), environment::hostname());
     let settings = Settings {
         silence,
-        end: now().saturating_add(limit),
+        since: Since::now(),
+        limit,
         silent: format!("{process}no progress for {} s in ", silence.as_secs()).into_bytes(),
         late: format!("{process}not ended after {} s in ", limit.as_secs()).into_bytes(),
     };
@@ -115,16 +116,13 @@ pub fn start(silence: Duration, limit: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Returns the time of the monotonic clock.
-fn now() -> Duration {
-    let time = clock_gettime(ClockId::Monotonic);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-}
-
 /// Lets the timer expire once: after the silence, or at the end if that is earlier.
 fn arm() {
     let Some(settings) = SETTINGS.get() else { return };
-    let wait = settings.silence.min(settings.end.saturating_sub(now())).max(Duration::from_millis(1));
+    let wait = settings
+        .silence
+        .min(settings.limit.saturating_sub(settings.since.elapsed()))
+        .max(Duration::from_millis(1));
     let seconds = wait.as_secs().min(i32::MAX as u64) as libc::time_t;
     // SAFETY: an all-zero `itimerspec` is valid and outlives the call; the timer was created by `start`. timer_settime is safe in a
     // signal handler (POSIX.1-2017, 2.4.3).
@@ -139,7 +137,7 @@ fn arm() {
 /// Ends the process if it has made no progress since the last expiry, or is late. Otherwise sets the timer again.
 extern "C" fn on_expiry(_: c_int) {
     let Some(settings) = SETTINGS.get() else { return };
-    let is_late = now() >= settings.end;
+    let is_late = settings.since.elapsed() >= settings.limit;
     let progress = PROGRESS.load(Ordering::Relaxed);
     if !is_late && SEEN.swap(progress, Ordering::Relaxed) != progress {
         return arm();
