@@ -251,25 +251,59 @@ mod tests {
         socket::{deadline::Deadline, stream::Address},
     };
 
+    /// A session whose ranks have only their connections to the coordinator.
+    fn session(ranks: u32) -> (Vec<Channel>, mpsc::Receiver<SessionEvent>) {
+        let token = Token::random().unwrap();
+        let listener = listen(token, Reach::ThisHost).unwrap();
+        let address = Address::Tcp(([127, 0, 0, 1], listener.port()).into());
+        let (sender, events) = mpsc::channel();
+        Coordinator::start(listener, ranks, Box::new(move |event| drop(sender.send(event)))).unwrap();
+        let join = |rank| {
+            let hello = Hello::of_this_process(rank, 0).encode();
+            // Longer than the test takes on a busy machine.
+            let limit = Deadline::after(Duration::from_secs(600));
+            let joined = listener::connect(&address, &token, hello.as_bytes(), &Default::default(), limit);
+            Channel::over(joined.unwrap(), MAX_BODY).unwrap()
+        };
+        let ranks = (0..ranks).map(join).collect();
+        assert!(matches!(events.recv().unwrap(), SessionEvent::Complete));
+        (ranks, events)
+    }
+
+    #[test]
+    fn messages_are_relayed_in_their_order() {
+        for (from, to) in [(0, 1), (2, 0)] {
+            let (mut ranks, _events) = session(3);
+            let part = |number| Part { other: to, more: number % 2 == 0, number };
+            for number in 0..20 {
+                ranks[from as usize].writer.write(&data(part(number), &[number as u8; 9])).unwrap();
+            }
+            // The sender is lost, which ends the session after its messages.
+            ranks[from as usize].writer.close();
+            let reader = &mut ranks[to as usize].reader;
+            let mut relayed = 0;
+            loop {
+                let message = reader.read().unwrap();
+                match (message.kind, read_data(&message)) {
+                    (_, Some(found)) => {
+                        assert_eq!(found, Part { other: from, ..part(relayed) });
+                        assert_eq!(message.data, [relayed as u8; 9]);
+                        relayed += 1;
+                    }
+                    (Kind::End, _) => break,
+                    // The table of ranks.
+                    _ => {}
+                }
+            }
+            assert_eq!(relayed, 20, "messages of rank {from}");
+        }
+    }
+
     /// Checks that the lost rank is reported first, although the other ranks end at once.
     #[test]
     fn the_lost_rank_is_reported_first() {
         for _ in 0..100 {
-            let token = Token::random().unwrap();
-            let listener = listen(token, Reach::ThisHost).unwrap();
-            let address = Address::Tcp(([127, 0, 0, 1], listener.port()).into());
-            let (sender, events) = mpsc::channel();
-            Coordinator::start(listener, 4, Box::new(move |event| drop(sender.send(event)))).unwrap();
-            let join = |rank| {
-                let hello = Hello::of_this_process(rank, 0).encode();
-                // Longer than the test takes on a busy machine.
-                let limit = Deadline::after(Duration::from_secs(600));
-                let joined =
-                    listener::connect(&address, &token, hello.as_bytes(), &Default::default(), limit);
-                Channel::over(joined.unwrap(), MAX_BODY).unwrap()
-            };
-            let mut ranks: Vec<Channel> = (0..4).map(join).collect();
-            assert!(matches!(events.recv().unwrap(), SessionEvent::Complete));
+            let (mut ranks, events) = session(4);
             let lost = ranks.pop();
             let until_end = |mut rank: Channel| {
                 std::thread::spawn(move || while rank.reader.read().unwrap().kind != Kind::End {})
