@@ -88,7 +88,7 @@ pub(crate) const CHECKS: &[Check] = &[
         },
     ),
     check("unit", Tier::Test, "unit tests of all crates", |run| {
-        run.tests("unit tests", &["--lib", "--bins", "--test", "figures"])
+        run.unit_tests("unit tests", &["--lib", "--bins", "--test", "figures"])
     }),
     jobs("cli", Tier::Test, "the command line, files and terminals", |run| {
         run.tests("cli", &["--test", "cli"])
@@ -111,7 +111,7 @@ pub(crate) const CHECKS: &[Check] = &[
         run.mpis.iter().take(1).map(|mpi| Step::of("generated files", || stale(mpi))).collect()
     }),
     check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
-        run.tests("examples", &["--doc"])
+        run.unit_tests("examples", &["--doc"])
     }),
     check("oldest-rust", Tier::Nightly, "compiles with the oldest supported Rust", oldest_rust),
     jobs("matrices", Tier::Nightly, "combinations of options on ranks and sockets", |run| {

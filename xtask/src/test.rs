@@ -215,15 +215,25 @@ impl Run {
         Step::of(name, || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed))
     }
 
-    /// Runs tests of the packages that are tested, chosen by `words`, with the first MPI.
+    /// Runs tests that start jobs, one at a time, with the first MPI: ranks spin while they wait, so that two jobs on the same cores
+    /// starve each other. `words` choose the tests.
     pub(crate) fn tests(&self, what: &str, words: &[&str]) -> Vec<Step> {
+        self.with_first(what, &[words, &["--", "--test-threads=1"]].concat())
+    }
+
+    /// Runs tests that start no jobs, as many at a time as there are cores.
+    pub(crate) fn unit_tests(&self, what: &str, words: &[&str]) -> Vec<Step> {
+        self.with_first(what, &[words, &["--"]].concat())
+    }
+
+    fn with_first(&self, what: &str, words: &[&str]) -> Vec<Step> {
         self.mpis.first().map_or_else(Vec::new, |mpi| self.tests_with(mpi, what, words))
     }
 
     /// Runs tests on ranks with each MPI.
     pub(crate) fn tests_with_each(&self, test: &str) -> Vec<Step> {
-        let with =
-            |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &["--test", test]);
+        let words = ["--test", test, "--", "--test-threads=1"];
+        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &words);
         self.mpis.iter().flat_map(with).collect()
     }
 
@@ -243,9 +253,8 @@ impl Run {
             } else {
                 what.to_owned()
             };
-            // One at a time: ranks spin while they wait, so that two jobs on the same cores starve each other.
             let mut command = self.command(mpi, &["test", "--no-fail-fast"]);
-            command.args(release::TESTED).args(words).args(["--", "--test-threads=1"]).args(&self.filter);
+            command.args(release::TESTED).args(words).args(&self.filter);
             steps.push(Step::count(name, &mut command));
         }
         steps
