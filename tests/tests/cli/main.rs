@@ -17,7 +17,6 @@ mod shells;
 mod suites;
 mod terminals;
 mod test_kit;
-mod third_party;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 

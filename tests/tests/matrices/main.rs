@@ -27,6 +27,7 @@ mod one_sided;
 mod osu;
 mod sockets;
 mod suites;
+mod third_party;
 mod threads;
 mod two_sided;
 mod types;
