@@ -91,22 +91,24 @@ impl Shared {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
+    /// Waits until a condition holds.
+    fn wait_until<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        is_met: impl Fn(&State) -> bool,
+    ) -> Result<MutexGuard<'a, State>> {
         let since = Since::now();
-        loop {
-            let woken = self.changed.wait_timeout(state, LOOK);
-            let (next, timeout) = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
-            state = next;
+        while !is_met(&state) {
             if let Some(why) = self.failure.get() {
                 return Err(Error::fabric(why.clone()));
-            }
-            if !timeout.timed_out() {
-                return Ok(state);
             }
             if since.elapsed() > DEADLOCK_TIME {
                 return Err(Error::fabric("deadlock: the ranks wait for each other"));
             }
+            let woken = self.changed.wait_timeout(state, LOOK);
+            (state, _) = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
         }
+        Ok(state)
     }
 }
 
@@ -120,9 +122,7 @@ impl ThreadTeam {
             state.generation += 1;
             self.shared.changed.notify_all();
         }
-        while state.generation == generation {
-            state = self.shared.wait(state)?;
-        }
+        let state = self.shared.wait_until(state, |state| state.generation != generation)?;
         Ok(state.delivered.clone())
     }
 
@@ -160,12 +160,14 @@ impl ThreadTeam {
 
     /// Receives the next message of a rank. Does not advance virtual time.
     pub fn receive_message(&self, from: Rank) -> Result<SimMessage> {
+        let place = (from.0, self.rank);
         let mut state = self.shared.lock();
         loop {
-            if let Some(message) = state.messages.entry((from.0, self.rank)).or_default().pop_front() {
+            if let Some(message) = state.messages.get_mut(&place).and_then(VecDeque::pop_front) {
                 return Ok(message);
             }
-            state = self.shared.wait(state)?;
+            let has_arrived = |state: &State| state.messages.get(&place).is_some_and(|all| !all.is_empty());
+            state = self.shared.wait_until(state, has_arrived)?;
         }
     }
 }
@@ -263,11 +265,7 @@ impl Team for ThreadTeam {
 
     fn sleeping_barrier(&self) -> Result<()> {
         let entered = self.enter();
-        let mut state = self.shared.lock();
-        while !entered.is_met(&state) {
-            state = self.shared.wait(state)?;
-        }
-        Ok(())
+        self.shared.wait_until(self.shared.lock(), |state| entered.is_met(state)).map(drop)
     }
 
     fn name_task(&self, _: &str) {}
