@@ -181,7 +181,8 @@ fn a_stopped_rank_of_an_explicit_mpiexec_is_ended_with_the_others() {
 }
 
 fn stopped(job: Job, number: u32) -> Done {
-    let mut job = job.args(["--timeout", "2s"]).start();
+    // Long beside the start of ranks on a busy machine.
+    let mut job = job.args(["--timeout", "6s"]).start();
     job.until("both ranks are there", |job| job.ranks().len() == 2);
     rank(&job, number, Signal::STOP);
     let done = job.wait();
