@@ -182,13 +182,14 @@ fn packages(run: &Run) -> Vec<Step> {
 
 fn faults(run: &Run) -> Vec<Step> {
     let with = |mpi: &Mpi| {
-        let build = run.build(mpi);
-        if build.failed() {
-            return vec![build];
+        let mut steps = run.build(mpi);
+        if steps.iter().any(Step::failed) {
+            return steps;
         }
         let mut faults = run.program(&run.mpis[0], "ombx-faults");
         faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
-        vec![build, Step::run(format!("faults with {} {}", mpi.flavour, mpi.version), &mut faults)]
+        steps.push(Step::run(format!("faults with {} {}", mpi.flavour, mpi.version), &mut faults));
+        steps
     };
     run.mpis.iter().flat_map(with).collect()
 }

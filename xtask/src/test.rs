@@ -1,6 +1,7 @@
 //! `cargo xtask test`, `ci` and `nightly`: the checks of a tier, or named ones.
 
 use std::{
+    cell::RefCell,
     env,
     process::{Child, Command, ExitCode, Stdio},
 };
@@ -126,6 +127,7 @@ fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
         seed: options.seed.or_else(|| is_nightly.then(new_seed)),
         repeat: options.repeat,
         filter: options.filter.clone(),
+        built: RefCell::default(),
     };
     if let Some(seed) = run.seed {
         println!("{SEED}={seed}");
@@ -136,7 +138,7 @@ fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
     let mut load = None;
     for check in &chosen {
         if options.under_load && load.is_none() && check.starts_jobs {
-            run.mpis.iter().try_for_each(|mpi| run.build(mpi).built())?;
+            run.mpis.iter().flat_map(|mpi| run.build(mpi)).try_for_each(|step| step.built())?;
             load = Some(Load::start(options.yes)?);
         }
         done.extend((check.run)(&run).into_iter().map(|step| (*check, step)));
@@ -205,14 +207,25 @@ pub(crate) struct Run {
     pub(crate) seed: Option<u64>,
     repeat: u32,
     filter: Vec<String>,
+    /// MPIs with which everything is built.
+    built: RefCell<Vec<Flavour>>,
 }
 
 impl Run {
-    /// Builds ombx and the tests with an MPI. A second build has nothing to do.
-    pub(crate) fn build(&self, mpi: &Mpi) -> Step {
+    /// Builds ombx and the tests with an MPI: everything with the first, otherwise what links the MPI. Returns the step, or none if this
+    /// command has built it before.
+    pub(crate) fn build(&self, mpi: &Mpi) -> Vec<Step> {
+        if self.built.borrow().contains(&mpi.flavour) {
+            return Vec::new();
+        }
         let targets = if self.mpis.first() == Some(mpi) { release::ALL } else { release::OF_EACH_MPI };
         let name = format!("build with {} {}", mpi.flavour, mpi.version);
-        Step::of(name, || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed))
+        let build = || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed);
+        let step = Step::of(name, build);
+        if !step.failed() {
+            self.built.borrow_mut().push(mpi.flavour);
+        }
+        vec![step]
     }
 
     /// Runs tests that start jobs, one at a time, with the first MPI: ranks spin while they wait, so that two jobs on the same cores
@@ -242,11 +255,10 @@ impl Run {
     }
 
     fn tests_with(&self, mpi: &Mpi, what: &str, words: &[&str]) -> Vec<Step> {
-        let build = self.build(mpi);
-        if build.failed() {
-            return vec![Step { tally: Tally { failed: 1, ..Tally::default() }, ..build }];
+        let mut steps = self.build(mpi);
+        if steps.iter().any(Step::failed) {
+            return steps;
         }
-        let mut steps = vec![build];
         for number in 1..=self.repeat {
             let name = if self.repeat > 1 {
                 format!("{what}, {number} of {}", self.repeat)
@@ -360,7 +372,15 @@ mod tests {
 
     fn a_run() -> Run {
         let workspace = Workspace { root: "/w".into(), target: "/w/target".into(), packages: Vec::new() };
-        Run { workspace, mpis: vec![mpi()], yes: false, seed: Some(7), repeat: 1, filter: Vec::new() }
+        Run {
+            workspace,
+            mpis: vec![mpi()],
+            yes: false,
+            seed: Some(7),
+            repeat: 1,
+            filter: Vec::new(),
+            built: RefCell::default(),
+        }
     }
 
     #[test]
