@@ -16,7 +16,7 @@ static SIM: Benchmark =
 
 /// Benchmark of all ranks. Size 404 is not supported.
 static ALL: Benchmark =
-    Benchmark::of::<Probe<50>>("sim.all", "a probe on all ranks").layout(Layout::Everyone { least: 2 });
+    Benchmark::of::<Probe<5000>>("sim.all", "a probe on all ranks").layout(Layout::Everyone { least: 2 });
 
 fn task(mode: Mode) -> Task {
     let choice = Choice { bench: &SIM, preset: &[] };
