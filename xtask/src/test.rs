@@ -33,7 +33,7 @@ const LOAD: [&str; 3] = ["stress-ng", "--cpu", "4"];
 /// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- one_sided::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
+    after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
 )]
 pub(crate) struct Options {
     #[command(flatten)]
