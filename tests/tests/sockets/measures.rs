@@ -158,7 +158,6 @@ fn intervals_are_printed_while_a_row_lasts() {
     assert!(lines.first().is_some_and(|first| first.contains("   0.00 ..")), "{done}");
     assert!(!done.stdout.contains(" .. "), "{done}");
     let sampled = kept.run().rows[0].phases.expect("the time of phases").sample_ns;
-    // Another part of the duration is for the warm-up.
     assert!(sampled >= 150_000_000, "the row took {sampled} ns");
     Job::ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
     Job::ombx("run sockets.latency --interval 1s --quiet").run().expect(2);
