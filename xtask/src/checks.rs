@@ -15,6 +15,8 @@ use crate::{codegen, delegate, package::Need, setup, test::Run, tidy};
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 /// Directory of the published crates. The other packages of the workspace are tools of developers.
 const PUBLISHED: &str = "crates/";
+/// Test programs of the crates, which start no jobs.
+const TESTS_OF_CRATES: [&str; 6] = ["claims", "figures", "legs", "page", "rendering", "result_format"];
 /// Time of each fuzz target in a night.
 const FUZZ_TIME: &str = "3m";
 /// Time of random jobs with faults in a night.
@@ -88,7 +90,9 @@ pub(crate) const CHECKS: &[Check] = &[
         },
     ),
     check("unit", Tier::Test, "unit tests of all crates", |run| {
-        run.unit_tests("unit tests", &["--lib", "--bins", "--test", "figures"])
+        let of_crates = TESTS_OF_CRATES.iter().flat_map(|test| ["--test", test]);
+        let words: Vec<&str> = ["--lib", "--bins"].into_iter().chain(of_crates).collect();
+        run.unit_tests("unit tests", &words)
     }),
     jobs("cli", Tier::Test, "the command line, files and terminals", |run| {
         run.tests("cli", &["--test", "cli"])
@@ -240,7 +244,7 @@ fn outcome(count: usize, of_what: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, fs};
 
     use super::*;
 
@@ -251,6 +255,21 @@ mod tests {
         let names: Vec<&str> = names.collect();
         let known = |name: &&str| CHECKS.iter().any(|check| check.name == *name);
         assert!(!names.is_empty() && names.iter().all(known), "{names:?}");
+    }
+
+    /// Data of tests has no program.
+    #[test]
+    fn every_test_program_of_a_crate_runs() {
+        let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates");
+        let folders = fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("tests"));
+        let entries = folders.filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let programs = paths
+            .filter(|path| path.join("main.rs").exists() || path.extension().is_some_and(|end| end == "rs"));
+        let mut names: Vec<String> =
+            programs.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+        names.sort();
+        assert_eq!(names, TESTS_OF_CRATES);
     }
 
     #[test]
