@@ -100,9 +100,12 @@ pub(crate) fn nightly(options: &NightlyOptions) -> Result<ExitCode> {
 
 /// Runs the named checks, or all checks of these tiers, also after a failure.
 fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
-    let is_chosen = |check: &Check| match options.checks.is_empty() {
-        true => tiers.contains(&check.tier),
-        false => options.checks.iter().any(|name| name == check.name),
+    let is_chosen = |check: &Check| {
+        if options.checks.is_empty() {
+            tiers.contains(&check.tier)
+        } else {
+            options.checks.iter().any(|name| name == check.name)
+        }
     };
     if let Some(wrong) = options.checks.iter().find(|name| CHECKS.iter().all(|check| check.name != **name)) {
         return Err(Failure::Usage(format!("there is no check {wrong}; cargo xtask test --list prints all")));
@@ -152,10 +155,7 @@ fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
 fn facts(mpi: Option<Which>, yes: bool, only_first: bool) -> Result<Facts> {
     let flavours = mpi.unwrap_or(Which::All).flavours();
     let installed = Flavour::ALL.into_iter().find(|&flavour| Mpi::find(flavour, &Places::here()).is_ok());
-    let needed = match only_first {
-        true => vec![installed.unwrap_or(Flavour::Mpich)],
-        false => flavours.to_vec(),
-    };
+    let needed = if only_first { vec![installed.unwrap_or(Flavour::Mpich)] } else { flavours.to_vec() };
     match setup::ensure(&needed, yes) {
         // No MPI was named and one is installed: test it, and report the missing one.
         Err(Failure::NotInstalled(why)) if mpi.is_none() && !yes => {

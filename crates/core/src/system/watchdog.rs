@@ -38,8 +38,8 @@ const LONGEST: usize = 160;
 
 /// Counts calls of [`progress`].
 static PROGRESS: AtomicU64 = AtomicU64::new(0);
-/// Value of `PROGRESS` at the last expiry of the timer.
-static SEEN: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Value of `PROGRESS` at the start or the last expiry of the timer.
+static SEEN: AtomicU64 = AtomicU64::new(0);
 /// What the process does. Written by the thread that measures, read by the handler, which may interrupt it.
 static WORK: [AtomicU8; LONGEST] = [const { AtomicU8::new(0) }; LONGEST];
 static WORK_LENGTH: AtomicUsize = AtomicUsize::new(0);
