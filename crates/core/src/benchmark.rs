@@ -33,7 +33,7 @@ pub use self::{
     context::Context,
     entry::{Benchmark, Choice, LETTERS, Medium},
     fan::{Fan, FanDirection},
-    figure::{ConnectionCounters, Figure, Figures, interval_names},
+    figure::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     groups::Groups,
     imbalance::{IMBALANCE, Imbalance},
     initialization::Initialization,

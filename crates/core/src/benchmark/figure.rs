@@ -64,6 +64,12 @@ pub(crate) fn decode_figures(bytes: &[u8]) -> Option<Figures> {
     figures.iter().map(figure).collect::<Option<_>>().filter(|_| rest.is_empty())
 }
 
+/// Figure of a row whose operation was overlapped with computation: time of one leg of the operation alone, in microseconds.
+pub const ALONE: &str = "pure_us";
+
+/// Figure of the same row: time of the computation alone, in microseconds.
+pub const OVERLAPPING: &str = "compute_us";
+
 /// Returns the names of the figures with the ends of a figure's 95 % interval: `overlap_low_percent` and `overlap_high_percent`
 /// for `overlap_percent`. `None` for a name without unit.
 pub fn interval_names(name: &str) -> Option<[String; 2]> {

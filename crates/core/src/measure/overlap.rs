@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::{
     benchmark::{
-        Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method,
+        ALONE, Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method, OVERLAPPING,
         cold::{Cold, Movable},
+        interval_names,
         payload::{Check, Fill},
     },
     error::{Error, Result},
@@ -313,8 +314,10 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         let mut next = || summaries.next().unwrap_or(Ok(None));
         if let [Some(pure), Some(compute), Some(overall)] = [next()?, next()?, next()?] {
             let us = |summary: &Summary| Figure::Value(summary.median / 1e3);
-            figures.insert("pure_us".into(), us(&pure));
-            figures.insert("compute_us".into(), us(&compute));
+            figures.insert(ALONE.into(), us(&pure));
+            figures.insert(OVERLAPPING.into(), us(&compute));
+            let ends = interval_names(ALONE).zip(pure.ci95).map(|(names, ends)| names.into_iter().zip(ends));
+            figures.extend(ends.into_iter().flatten().map(|(name, ns)| (name, Figure::Value(ns / 1e3))));
             figures.extend(overlap(&pure, &compute, &overall, self.facts));
         }
         Ok(figures)

@@ -1,7 +1,7 @@
 //! Headlines and rates of a row, derived from its median time and its work.
 
 use super::{Measurement, Outcome};
-use crate::benchmark::Metric;
+use crate::benchmark::{ALONE, Figure, Metric, OVERLAPPING, interval_names};
 
 /// A rate with its interval, derived from the time of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,19 +61,36 @@ impl Measurement {
         rate.median.is_finite().then_some(Headline { value: rate.median, ci95: rate.ci95 })
     }
 
-    /// Returns the algorithm bandwidth of a collective operation in MB/s: the bytes of its largest buffer over its time.
+    /// Returns the algorithm bandwidth of a collective operation in MB/s: the bytes of its largest buffer over its time. An operation
+    /// that computation overlaps has that of the operation alone.
     pub fn algorithm_mb_per_s(&self) -> Option<Rate> {
-        self.amount_per_s(self.bus?.bytes as f64 / 1e6)
+        self.operation_per_s(self.bus?.bytes as f64 / 1e6)
     }
 
-    /// Returns the bus bandwidth of a collective operation in MB/s: what passes the busiest link of a rank over its time.
+    /// Returns the bus bandwidth of a collective operation in MB/s: what passes the busiest link of a rank over its time. An operation
+    /// that computation overlaps has that of the operation alone.
     pub fn bus_mb_per_s(&self) -> Option<Rate> {
         let bus = self.bus?;
-        self.amount_per_s(bus.bytes as f64 * bus.factor / 1e6)
+        self.operation_per_s(bus.bytes as f64 * bus.factor / 1e6)
     }
 
     fn rate(&self, per_iteration: f64) -> Option<Rate> {
         if self.metric == Metric::Bandwidth { self.amount_per_s(per_iteration) } else { None }
+    }
+
+    /// Returns an amount per iteration divided by the time of the operation without the computation that overlaps it.
+    fn operation_per_s(&self, per_iteration: f64) -> Option<Rate> {
+        if !self.figures.contains_key(OVERLAPPING) {
+            return self.amount_per_s(per_iteration);
+        }
+        let us = |name: &str| match self.figures.get(name)? {
+            Figure::Value(us) => Some(*us).filter(|us| *us > 0.0),
+            Figure::Unresolved(_) => None,
+        };
+        let legs = self.work?.legs as f64;
+        let of = |leg_us: f64| per_iteration / (leg_us * legs * 1e-6);
+        let ends = interval_names(ALONE).and_then(|[low, high]| Some([of(us(&high)?), of(us(&low)?)]));
+        Some(Rate { median: of(us(ALONE)?), ci95: ends })
     }
 
     /// Returns an amount per iteration divided by the time of an iteration.

@@ -1,6 +1,7 @@
 //! Figures that are derived from samples.
 
 use super::*;
+use crate::benchmark::Figure;
 
 const CLOCK: Facts = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
 
@@ -200,4 +201,20 @@ fn messages_of_0_bytes_have_a_rate() {
     let empty = row(Metric::Bandwidth, Work { bytes: 0, ops: 64, legs: 1 }, 1e6);
     assert_eq!((empty.headline(), empty.message_rate().map(|rate| rate.value)), (None, Some(64.0)));
     assert_eq!(row(Metric::Latency, Work { bytes: 0, ops: 2, legs: 2 }, 1e3).message_rate(), None);
+}
+
+#[test]
+fn bandwidth_of_an_overlapped_operation_is_that_of_the_operation_alone() {
+    let bus = Some(BusTraffic { bytes: 1000, factor: 1.5 });
+    let mut row = Measurement { bus, ..row(Metric::Latency, Work { bytes: 8, ops: 1, legs: 1 }, 2e3) };
+    let rounded = |rate: Option<Rate>| {
+        rate.map(|rate| (rate.median.round(), rate.ci95.map(|ends| ends.map(f64::round))))
+    };
+    assert_eq!(rounded(row.algorithm_mb_per_s()).unwrap().0, 500.0);
+    let figures = [("compute_us", 1.0), ("pure_us", 1.0), ("pure_low_us", 0.8), ("pure_high_us", 1.25)];
+    row.figures = figures.map(|(name, us)| (name.to_owned(), Figure::Value(us))).into();
+    assert_eq!(rounded(row.algorithm_mb_per_s()), Some((1000.0, Some([800.0, 1250.0]))));
+    assert_eq!(rounded(row.bus_mb_per_s()), Some((1500.0, Some([1200.0, 1875.0]))));
+    row.figures.remove("pure_us");
+    assert_eq!(row.bus_mb_per_s(), None, "without the time of the operation alone there is no bandwidth");
 }

@@ -231,23 +231,52 @@ pub(crate) fn without_samples(row: &Measurement) -> Measurement {
         batch: row.batch().unwrap_or(1),
         across: row.across_ranks(),
     };
-    // A clone of the whole row would copy the samples first.
+    // A clone of the whole row would copy the samples first. Without `..`, a field that is forgotten here does not compile.
+    let Measurement {
+        bench,
+        key,
+        metric,
+        bytes,
+        depth,
+        pairs,
+        ranks,
+        axes,
+        work,
+        bus,
+        aggregation,
+        outcome,
+        check,
+        checked,
+        samples: _,
+        tail: _,
+        summary,
+        figures,
+        trust,
+        phases,
+        launches: _,
+    } = row;
     Measurement {
-        bytes: row.bytes,
-        depth: row.depth,
-        pairs: row.pairs,
-        axes: row.axes.clone(),
-        work: row.work,
-        aggregation: row.aggregation,
-        outcome: row.outcome.clone(),
-        check: row.check.clone(),
-        checked: row.checked,
-        summary: row.summary.clone(),
-        figures: row.figures.clone(),
-        trust: row.trust.clone(),
-        phases: row.phases,
+        bench: bench.clone(),
+        key: key.clone(),
+        metric: *metric,
+        bytes: *bytes,
+        depth: *depth,
+        pairs: *pairs,
+        ranks: *ranks,
+        axes: axes.clone(),
+        work: *work,
+        bus: *bus,
+        aggregation: *aggregation,
+        outcome: outcome.clone(),
+        check: check.clone(),
+        checked: *checked,
+        samples: Vec::new(),
+        tail: Vec::new(),
+        summary: summary.clone(),
+        figures: figures.clone(),
+        trust: trust.clone(),
+        phases: *phases,
         launches: Some(launches),
-        ..Measurement::new(&row.bench, &row.key, row.metric, row.ranks)
     }
 }
 
@@ -267,6 +296,8 @@ pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::benchmark::BusTraffic;
+
     use super::*;
     use crate::golden;
 
@@ -298,5 +329,14 @@ mod tests {
         let names: Vec<String> = group.estimates().into_iter().map(|row| row.bench).collect();
         assert_eq!(names, ["p2p.latency", "p2p.bw", "p2p.latency_mt"]);
         assert!(group.estimates().iter().all(|row| row.launch_count() == 3));
+    }
+
+    #[test]
+    fn a_row_over_launches_keeps_what_defines_its_bus_bandwidth() {
+        let mut run = start(1, &["collective.allreduce"], "core");
+        run.rows[0].bus = Some(BusTraffic { bytes: 8, factor: 1.5 });
+        let mut cases = Cases::default();
+        (0..3).for_each(|_| cases.launch(&run));
+        assert_eq!(cases.groups()[0].estimates()[0].bus, run.rows[0].bus);
     }
 }

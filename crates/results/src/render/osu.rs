@@ -67,6 +67,9 @@ impl Default for OsuColumns {
     }
 }
 
+/// Line that says how the figures differ from those of other formats.
+const MEANS: &str = "# Means over samples, as OMB prints them; tables of ombx have medians\n";
+
 /// Writes each benchmark like the OSU program. The figure is the mean.
 pub struct OsuTable {
     titles: fn(&str) -> Option<Osu>,
@@ -74,24 +77,38 @@ pub struct OsuTable {
     version: String,
     /// Heading of the rows before, without and with the data type.
     heading: [String; 2],
+    /// The choices that the rows before have; `None` in a drop-in program, which prints what OMB prints and nothing else.
+    choices: Option<String>,
     windows: Windows,
 }
 
 impl OsuTable {
-    /// Creates a table without additional columns. `titles` maps benchmarks to OSU programs.
+    /// Creates a table for rows of any benchmarks. `titles` maps benchmarks to OSU programs. Comments name the choices that rows
+    /// have, such as `sync=fence`, and say that figures are means.
     pub fn new(titles: fn(&str) -> Option<Osu>) -> OsuTable {
-        OsuTable::with(titles, OsuColumns::default())
+        OsuTable { choices: Some(String::new()), ..OsuTable::with(titles, OsuColumns::default()) }
     }
 
-    /// Creates a table with additional columns.
+    /// Creates the table of a drop-in program, with the columns that its options add.
     pub fn with(titles: fn(&str) -> Option<Osu>, columns: OsuColumns) -> OsuTable {
         let (version, heading, windows) = (String::new(), Default::default(), Windows::default());
-        OsuTable { titles, columns, version, heading, windows }
+        OsuTable { titles, columns, version, heading, choices: None, windows }
     }
 
     /// Returns the first line of an OSU program: its title, the emulated version, and the version of ombx.
     pub fn title(osu: &Osu, version: &str) -> String {
         format!("# {} {LIKE} (ombx {})\n", osu.title, plain(version))
+    }
+
+    /// Returns the comment with the choices of a row if they differ from those of the rows before.
+    fn new_choices(&mut self, row: &Measurement) -> Option<String> {
+        let before = self.choices.as_mut()?;
+        let of_row = row.axes.iter().map(|(name, value)| format!("{}={}", plain(name), plain(value)));
+        let window = row.depth.map(|depth| format!("window={depth}"));
+        let pairs = (row.pairs > 1).then(|| format!("pairs={}", row.pairs));
+        let choices = of_row.chain(window).chain(pairs).collect::<Vec<_>>().join(" ");
+        let key = format!("{} {choices}", row.bench);
+        (std::mem::replace(before, key.clone()) != key && !choices.is_empty()).then(|| format!("# {choices}\n"))
     }
 
     fn program(&self, row: &Measurement) -> Option<Osu> {
@@ -225,6 +242,9 @@ impl Renderer for OsuTable {
         let size = row.bytes.map_or_else(|| plain(&row.bench), |b| with_gaps(b).unwrap_or(b).to_string());
         // Headers belong to rows with a size.
         if row.bytes.is_some() {
+            if self.choices.as_ref().is_some_and(String::is_empty) {
+                write!(out, "{MEANS}")?;
+            }
             let heading = self.heading(row, &columns);
             if heading != self.heading {
                 write!(out, "{}", std::mem::take(&mut self.windows).tables(self.columns.rate))?;
@@ -237,6 +257,9 @@ impl Renderer for OsuTable {
                     _ => write!(out, "\n{above}{of_type}")?,
                 }
                 self.heading = heading;
+            }
+            if let Some(choices) = self.new_choices(row) {
+                write!(out, "{choices}")?;
             }
         }
         // OMB prints figures of wrong data. The drop-in programs do so too, after a line with the failure.

@@ -33,8 +33,9 @@ fn titles(bench: &str) -> Option<Osu> {
     Some(Osu { name, title, axes: &[] })
 }
 
+/// Returns what a drop-in program prints.
 fn osu(rows: &[Measurement]) -> String {
-    complete(&mut OsuTable::new(titles), rows)
+    complete(&mut OsuTable::with(titles, OsuColumns::default()), rows)
 }
 
 /// Returns what a parser with the multi-line expression `^SIZE\s+(\S+)` finds.
@@ -141,6 +142,31 @@ fn other_benchmarks_print_no_osu_version() {
     let mut row = latency(8, &[320; 10]);
     row.bench = "acme.ping".into();
     assert!(osu(&[row]).starts_with("# acme.ping (ombx 0.1.0)\n# Datatype"));
+}
+
+#[test]
+fn comments_name_choices_and_means() {
+    let [fence, pscw] = ["fence", "pscw"].map(|sync| {
+        [1, 8].map(|bytes| {
+            let mut row = bandwidth(bytes, &[4942, 4943].repeat(10));
+            row.axes.insert("sync".into(), sync.into());
+            row
+        })
+    });
+    let latency = latency(8, &[320; 10]);
+    let rows = [fence.to_vec(), pscw.to_vec(), vec![latency]].concat();
+    let text = complete(&mut OsuTable::new(titles), &rows);
+    let comments: Vec<&str> = text.lines().filter(|line| !line.starts_with(char::is_numeric)).collect();
+    assert_eq!(comments[0], "# Means over samples, as OMB prints them; tables of ombx have medians");
+    let choices = |sync: &str| format!("# sync={sync} win=allocate window=64");
+    for sync in ["fence", "pscw"] {
+        let found: Vec<&str> = text.split(&choices(sync)).collect();
+        let [_, rows] = found[..] else { panic!("{sync} is named once: {text}") };
+        let rows: Vec<&str> = rows.lines().skip(1).map(|line| line.split(' ').next().unwrap_or("")).collect();
+        assert_eq!(rows[..2], ["1", "8"], "directly above its rows: {text}");
+    }
+    assert!(text.ends_with("# Size       Avg Latency(us)\n8                       0.16\n"), "{text}");
+    assert!(!osu(&rows).contains("Means") && !osu(&rows).contains("win=allocate"), "drop-in programs have no such lines");
 }
 
 #[test]
