@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, fs};
 
 use crate::{
-    paired::{Line, Paired, finished},
+    paired::{Line, Paired, finished, launcher},
     profile::{Call, Profile},
 };
 use ombx_toolchain::{
@@ -108,7 +108,7 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
         }
         Rows::Slowed => words.extend(["--slowed", "--bytes", BYTES]),
     }
-    let mut command = paired.mpiexec();
+    let mut command = launcher(&paired.mpi);
     command.args([
         "-n",
         "1",

@@ -18,7 +18,7 @@ use crate::{
 const DOCUMENT: &str = "docs/FIDELITY.md";
 
 /// Headings of the parts that separate runs write.
-const PARTS: [&str; 3] = ["## MPI\n", "## Instructions\n", "## Sockets\n"];
+const PARTS: [&str; 4] = ["## From outside\n", "## MPI\n", "## Instructions\n", "## Sockets\n"];
 
 /// Circumstances of a measurement.
 #[derive(Debug, Default)]
@@ -58,19 +58,24 @@ fn with(page: &str, part: usize, text: &str) -> String {
     format!("{}\n{}", include_str!("method.md"), parts.collect::<Vec<_>>().join("\n"))
 }
 
+/// Returns the page with new times of separate programs.
+pub(crate) fn with_outside(page: &str, text: &str) -> String {
+    with(page, 0, text)
+}
+
 /// Returns the page with new times over MPI.
 pub(crate) fn with_times(page: &str, text: &str) -> String {
-    with(page, 0, text)
+    with(page, 1, text)
 }
 
 /// Returns the page with new instructions.
 pub(crate) fn with_instructions(page: &str, text: &str) -> String {
-    with(page, 1, text)
+    with(page, 2, text)
 }
 
 /// Returns the page with new results over sockets.
 pub(crate) fn with_sockets(page: &str, text: &str) -> String {
-    with(page, 2, text)
+    with(page, 3, text)
 }
 
 /// Returns a summary, and a table for each MPI with a line for each case.

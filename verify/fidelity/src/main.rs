@@ -5,6 +5,7 @@ mod callgrind;
 mod comparison;
 mod document;
 mod options;
+mod outside;
 mod paired;
 mod profile;
 mod ratio;
@@ -35,6 +36,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     if options.sockets {
         return sockets::main(options, &workspace);
+    }
+    if options.outside {
+        return outside::main(options, &workspace);
     }
     let build = |mpi| Paired::build(mpi, &workspace, !options.no_build);
     let programs = installed(options.mpi)?.iter().map(build).collect::<Result<Vec<_>>>()?;

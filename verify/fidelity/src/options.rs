@@ -1,6 +1,6 @@
 //! Options of `cargo xtask fidelity`.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use ombx_toolchain::mpi::Which;
 
@@ -43,6 +43,12 @@ pub(crate) struct Options {
     /// Compare the benchmarks over sockets, also with iperf3 and sockperf if they are installed
     #[arg(long, conflicts_with_all = ["mpi", "row"])]
     pub(crate) sockets: bool,
+    /// Compare `ombx run` and `ombx osu` with plain C programs, each in processes of its own, in turns
+    #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "row_time", "minutes"])]
+    pub(crate) outside: bool,
+    /// With --outside: directory with the sources of OMB, whose programs are built and take their turns
+    #[arg(long, requires = "outside", value_name = "DIR")]
+    pub(crate) omb: Option<PathBuf>,
     /// Write the results to docs/FIDELITY.md
     #[arg(long, conflicts_with_all = ["row", "mpi"])]
     pub(crate) write: bool,

@@ -88,23 +88,23 @@ impl Paired {
 
     /// Runs the program on two ranks with these arguments.
     pub(crate) fn launch(&self, words: &[String]) -> Result<Launched> {
-        let mut command = self.mpiexec();
+        let mut command = launcher(&self.mpi);
         command.args(["-n", "2"]).arg(&self.program).args(words);
         finished(&mut command)
     }
+}
 
-    /// Returns the launcher: each rank is bound to its own core.
-    pub(crate) fn mpiexec(&self) -> Command {
-        let mut command = Command::new(&self.mpi.mpiexec);
-        command.args(match self.mpi.flavour {
-            Flavour::Mpich => ["-bind-to", "core"],
-            Flavour::OpenMpi => ["--bind-to", "core"],
-        });
-        self.mpi.launch_with(&mut command);
-        // Open MPI looks for a remote shell even if it needs none.
-        command.env("OMPI_MCA_plm_rsh_agent", "sh").env("MPIEXEC_TIMEOUT", DEADLINE);
-        command
-    }
+/// Returns the launcher of an MPI: each rank is bound to its own core.
+pub(crate) fn launcher(mpi: &Mpi) -> Command {
+    let mut command = Command::new(&mpi.mpiexec);
+    command.args(match mpi.flavour {
+        Flavour::Mpich => ["-bind-to", "core"],
+        Flavour::OpenMpi => ["--bind-to", "core"],
+    });
+    mpi.launch_with(&mut command);
+    // Open MPI looks for a remote shell even if it needs none.
+    command.env("OMPI_MCA_plm_rsh_agent", "sh").env("MPIEXEC_TIMEOUT", DEADLINE);
+    command
 }
 
 /// Runs a launcher and reads what rank 0 prints.

@@ -108,7 +108,8 @@ impl OsuTable {
         let pairs = (row.pairs > 1).then(|| format!("pairs={}", row.pairs));
         let choices = of_row.chain(window).chain(pairs).collect::<Vec<_>>().join(" ");
         let key = format!("{} {choices}", row.bench);
-        (std::mem::replace(before, key.clone()) != key && !choices.is_empty()).then(|| format!("# {choices}\n"))
+        (std::mem::replace(before, key.clone()) != key && !choices.is_empty())
+            .then(|| format!("# {choices}\n"))
     }
 
     fn program(&self, row: &Measurement) -> Option<Osu> {

@@ -166,7 +166,10 @@ fn comments_name_choices_and_means() {
         assert_eq!(rows[..2], ["1", "8"], "directly above its rows: {text}");
     }
     assert!(text.ends_with("# Size       Avg Latency(us)\n8                       0.16\n"), "{text}");
-    assert!(!osu(&rows).contains("Means") && !osu(&rows).contains("win=allocate"), "drop-in programs have no such lines");
+    assert!(
+        !osu(&rows).contains("Means") && !osu(&rows).contains("win=allocate"),
+        "drop-in programs have no such lines"
+    );
 }
 
 #[test]
