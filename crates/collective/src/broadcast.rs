@@ -9,9 +9,12 @@ mod tests;
 pub mod tree;
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Kernel, Layout, Method, Metric, Root},
+    benchmark::{
+        AxisValue, Benchmark, Case, Kernel, Layout, Method, Metric, Root, derived::block_bytes,
+        reduction::MESSAGE_TYPE,
+    },
     error::Result,
-    measure::session::Session,
+    measure::{plan::Plan, session::Session},
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
 };
 use ombx_mpi::{Mesh, collective::Bcast};
@@ -23,7 +26,7 @@ use crate::{
         kernel::{Broadcast, SingleBroadcast},
         tree::{Algorithm, Binomial, Linear, Tree},
     },
-    entry::{FORMULA, SIZES, run_cached},
+    entry::{FORMULA, SIZES, check_broadcast, run_cached},
     kernel::Collective,
     mode::Blocking,
 };
@@ -122,16 +125,26 @@ ombx_core::inventory::submit! {
         .iterates(BCAST, FORMULA).layout(EVERYONE).axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]).usually(&[("pace", "window")])
         .above_one_way().sizes(SIZES)
 }
+/// Returns an error with the reason if the root of an acknowledged broadcast rotates, or if a broadcast by ombx is to have a type.
+fn check_acknowledged(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    if plan.root == Root::Rotating {
+        return Err("an acknowledged broadcast has one root: give its rank, such as --root 1".to_owned());
+    }
+    check_broadcast(case, plan)
+}
+
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges, without the acknowledgement's time",
         Metric::Latency, LAST_ACK, every_algorithm::<LastAck>)
         .iterates(ACKNOWLEDGED, "t - round trip / 2")
-        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
+        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS, MESSAGE_TYPE]).sizes(SIZES)
+        .with_root().made_of(block_bytes, check_acknowledged)
         .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_acked", "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
         Metric::Latency, EACH_ACK, every_algorithm::<EachAck>)
         .iterates(ACKNOWLEDGED, "the largest t - round trip / 2 of all ranks")
-        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS]).sizes(SIZES)
+        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS, MESSAGE_TYPE]).sizes(SIZES)
+        .with_root().made_of(block_bytes, check_acknowledged)
 }

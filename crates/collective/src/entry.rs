@@ -64,7 +64,7 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
 }
 
 /// Returns an error with the reason if a broadcast by ombx is to have groups, or a datatype other than bytes.
-fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+pub(crate) fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     check_datatype(case, plan)?;
     let option = match case.choice() {
         Datatype::Contiguous if !plan.groups.is_one() => Some("groups"),

@@ -71,6 +71,18 @@ fn an_acked_broadcast_of_0_bytes_has_a_time_or_a_reason() {
 }
 
 #[test]
+fn a_root_and_a_type_of_choice() {
+    let rows = rows_of("collective.bcast_acked -n 3 --root 1 --type int32 --sizes 0,64 --iterations 20");
+    let ackers: Vec<&str> = rows.iter().map(|row| row.axes["acker"].as_str()).collect();
+    assert_eq!(ackers, ["0", "0", "2", "2", "slowest", "slowest"]);
+    for row in &rows {
+        assert_eq!((row.axes["root"].as_str(), row.axes["type"].as_str()), ("1", "int32"), "{}", row.key);
+        assert_eq!((row.samples[0].rank, &row.check), (1, &Check::Passed), "{}", row.key);
+        assert!(row.samples[0].round_trips.is_some(), "{}", row.key);
+    }
+}
+
+#[test]
 fn every_acker_has_a_row_and_the_slowest_counts() {
     let rows = rows_of("collective.bcast_acked -n 3 --sizes 64K --iterations 20 --batch 1 --warmup 2");
     let ackers: Vec<&str> = rows.iter().map(|row| row.axes["acker"].as_str()).collect();

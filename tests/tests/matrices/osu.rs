@@ -61,6 +61,29 @@ fn the_broadcast_of_omb_3_subtracts_the_acknowledgement() {
     assert_eq!(results::run_of(&out).rows[0].bench, "collective.bcast");
 }
 
+#[test]
+fn the_broadcast_of_omb_3_has_as_many_iterations_at_all_sizes() {
+    let (links, files) = (Links::install(), Files::default());
+    let out = files.path("r.jsonl");
+    links.alone("osu_bcast_ack").args(["-m", "8K:16K", "-k", "1", "-T", "mpi_int", "-o"]).arg(&out).run().expect(0);
+    let rows = results::run_of(&out).rows;
+    let iterations = |row: &Measurement| row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64;
+    assert_eq!(rows.iter().map(iterations).collect::<Vec<_>>(), [1000, 1000]);
+    assert!(rows.iter().all(|row| row.axes["type"] == "int32" && row.axes["root"] == "1"), "{rows:?}");
+}
+
+#[test]
+fn passive_programs_lock_exclusively_on_demand() {
+    let (links, files) = (Links::install(), Files::default());
+    let out = files.path("r.jsonl");
+    for name in ["osu_passive_put_latency", "osu_passive_get_bw", "osu_passive_acc_latency"] {
+        let options = ["-s", "lock_exclusive", "--force", "-o"];
+        links.alone(name).args(QUICK).args(options).arg(&out).run().expect(0);
+        let axes = results::run_of(&out).rows.remove(0).axes;
+        assert_eq!((axes["sync"].as_str(), axes["win"].as_str()), ("lock_exclusive", "alloc_mem"), "{name}");
+    }
+}
+
 /// The header, blanks and widths are those of osu_mbw_mr.c of OMB 7.
 #[test]
 fn several_windows_are_columns() {

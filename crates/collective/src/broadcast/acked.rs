@@ -15,6 +15,7 @@ use ombx_core::{
     benchmark::{
         Case, Context, Figures, Metric, Role,
         payload::{Check, Fill},
+        reduction::message_type,
     },
     error::Result,
     measure::{
@@ -42,6 +43,11 @@ ombx_core::axis! {
     }
 }
 
+/// Returns the rank that broadcasts. Entries refuse a root that rotates.
+fn root_of(case: &Case) -> Rank {
+    case.root.unwrap_or_default().first()
+}
+
 /// Role of one rank. It is a type, so that the timed loop has no branch.
 trait AckRole<B, M> {
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()>;
@@ -60,7 +66,7 @@ enum NonAcker {}
 impl<B: Broadcast, M: Mesh> AckRole<B, M> for Root {
     #[inline(always)]
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.endpoint.operation.broadcast(Rank(0))?;
+        rank.endpoint.operation.broadcast(rank.root)?;
         rank.mesh.receive(rank.acker, &mut [])
     }
 
@@ -74,21 +80,21 @@ impl<B: Broadcast, M: Mesh> AckRole<B, M> for Root {
 impl<B: Broadcast, M: Mesh> AckRole<B, M> for Acker {
     #[inline(always)]
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.endpoint.operation.broadcast(Rank(0))?;
-        rank.mesh.send(Rank(0), &[])
+        rank.endpoint.operation.broadcast(rank.root)?;
+        rank.mesh.send(rank.root, &[])
     }
 
     #[inline(always)]
     fn echo(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.mesh.receive(Rank(0), &mut [])?;
-        rank.mesh.send(Rank(0), &[])
+        rank.mesh.receive(rank.root, &mut [])?;
+        rank.mesh.send(rank.root, &[])
     }
 }
 
 impl<B: Broadcast, M: Mesh> AckRole<B, M> for NonAcker {
     #[inline(always)]
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.endpoint.operation.broadcast(Rank(0))
+        rank.endpoint.operation.broadcast(rank.root)
     }
 
     #[inline(always)]
@@ -101,6 +107,7 @@ impl<B: Broadcast, M: Mesh> AckRole<B, M> for NonAcker {
 struct Acked<P: ?Sized, B, M> {
     endpoint: Endpoint<B>,
     mesh: M,
+    root: Rank,
     acker: Rank,
     /// Half round trips to subtract.
     halves: u64,
@@ -135,11 +142,13 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
             AckCorrection::Half => 1,
         };
         // MPI_Bcast of 0 bytes may return at once, so that the acknowledgement would not wait for the root.
-        let bytes = case.bytes.0.max(B::MIN_BYTES);
-        let (endpoint, mesh) = (Endpoint::open(cx, bytes, Rank(0))?, M::open(cx)?);
+        let bytes = case.bytes.0.max(B::MIN_BYTES).next_multiple_of(message_type(case).width());
+        let root = root_of(case);
+        let (endpoint, mesh) = (Endpoint::open(cx, case, bytes, root)?, M::open(cx)?);
         Ok(Box::new(Acked::<P, B, M> {
             endpoint,
             mesh,
+            root,
             acker,
             halves,
             batch: 1,
@@ -210,8 +219,9 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
 /// Measures a row for each rank but the root as acker. The last row of each case is the slowest of them.
 pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let ackers = session.team.size() - 1;
+    let root = session.plan.root.first();
     let (clock, mut slowest) = (session.clock.facts(), Vec::<Slowest>::new());
-    for acker in (1..=ackers).map(Rank) {
+    for acker in (0..=ackers).map(Rank).filter(|acker| *acker != root) {
         let rows = acknowledged::<B, M>(session, acker, ackers, Some(acker.to_string()))?;
         for (at, row) in rows.into_iter().enumerate() {
             match slowest.get_mut(at) {
@@ -230,9 +240,10 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
     Ok(())
 }
 
-/// Measures a row with the last rank as acker.
+/// Measures a row with the last rank as acker, or the one before it if the last is the root.
 pub fn run_last_ack<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
-    let last = Rank(session.team.size() - 1);
+    let last = session.team.size() - 1;
+    let last = Rank(if session.plan.root.first() == Rank(last) { last - 1 } else { last });
     acknowledged::<B, M>(session, last, 1, None).map(|_| ())
 }
 

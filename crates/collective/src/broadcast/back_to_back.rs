@@ -41,7 +41,7 @@ impl<B: Broadcast> Kernel for BackToBack<B> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Ok(BackToBack {
-            endpoint: Endpoint::open(cx, case.bytes.0, Rank(0))?,
+            endpoint: Endpoint::open(cx, case, case.bytes.0, Rank(0))?,
             root: 0,
             ranks: cx.team.size(),
         })

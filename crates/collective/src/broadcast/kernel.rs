@@ -4,6 +4,7 @@ use ombx_core::{
     benchmark::{
         BusTraffic, Case, Context, Kernel, Method, Metric, Work, cold,
         payload::{Check, Fill, Slots},
+        reduction::message_type,
     },
     error::Result,
     unit::Rank,
@@ -54,10 +55,11 @@ pub(crate) fn work(case: &Case) -> Work {
 }
 
 impl<B: Broadcast> Endpoint<B> {
-    /// Opens a broadcast of `bytes` bytes that `source` has at first.
-    pub(crate) fn open(cx: &Context<'_>, bytes: u64, source: Rank) -> Result<Endpoint<B>> {
+    /// Opens a broadcast of `bytes` bytes, in elements of the case's type, that `source` has at first.
+    pub(crate) fn open(cx: &Context<'_>, case: &Case, bytes: u64, source: Rank) -> Result<Endpoint<B>> {
         cold::only_warm(cx, "broadcasts that ombx makes of messages: choose --by library")?;
-        let slots = Slots::new(bytes, 1);
+        let element = message_type(case).of_size(bytes);
+        let slots = Slots { element, ..Slots::new(bytes, 1) };
         cx.afford(slots.total())?;
         Ok(Endpoint { operation: B::open(cx, slots)?, slots, rank: cx.rank(), source })
     }
@@ -105,7 +107,7 @@ impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
         let (choice, ranks) = (case.root.unwrap_or_default(), cx.team.size());
         cx.agree(choice.is_among(ranks))?;
         let root = choice.first();
-        Ok(SingleBroadcast { endpoint: Endpoint::open(cx, case.bytes.0, root)?, ranks, root })
+        Ok(SingleBroadcast { endpoint: Endpoint::open(cx, case, case.bytes.0, root)?, ranks, root })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {

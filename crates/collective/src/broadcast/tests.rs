@@ -30,6 +30,7 @@ const fn acked<B: Broadcast>() -> Benchmark {
     Benchmark::custom("sim.bcast_acked", "acked", Metric::Latency, METHOD, run_acked::<B, Net>)
         .layout(Layout::Star)
         .axes(&[AckCorrection::AXIS])
+        .with_root()
 }
 
 const fn round<B: Broadcast>() -> Benchmark {
@@ -55,7 +56,8 @@ static LAST: Benchmark = Benchmark::custom(
     run_last_ack::<Binomials, Net>,
 )
 .layout(Layout::Star)
-.axes(&[AckCorrection::AXIS]);
+.axes(&[AckCorrection::AXIS])
+.with_root();
 static WINDOW: Benchmark = Benchmark::paced::<SingleBroadcast<Binomials>, Net>("sim.bcast_window", "window")
     .usually(&[("pace", "window")])
     .above_one_way();
@@ -93,6 +95,26 @@ fn figure(row: &Measurement, name: &str) -> f64 {
 /// Returns when the last of 2, 4 or 8 ranks has a message of 1000 bytes: after log2 n messages in sequence.
 fn completion(ranks: u32) -> f64 {
     f64::from(ranks.ilog2()) * (LATENCY as f64 + 2000.0)
+}
+
+#[test]
+fn the_acked_broadcast_of_any_root_measures_the_same_time() {
+    for root in 0..4 {
+        let rooted = Plan { root: Root::Fixed(Rank(root)), ..plan("1000") };
+        let rows = measure(4, &ACKED, &rooted).unwrap().rows;
+        let ackers: Vec<&str> = rows.iter().map(|row| row.axes["acker"].as_str()).collect();
+        let others: Vec<String> = (0..4).filter(|acker| *acker != root).map(|acker| acker.to_string()).collect();
+        assert_eq!(ackers[..3], others, "every rank but the root");
+        let slowest = rows.last().unwrap();
+        let (found, programmed) = (median(slowest), completion(4));
+        assert!((found / programmed - 1.0).abs() < 0.02, "root {root}: {found} instead of {programmed}");
+        assert_eq!(figure(slowest, "round_trip_us"), 2.0 * LATENCY as f64 / 1e3, "of rank {root}");
+        assert!(rows.iter().all(|row| row.samples[0].rank == root), "the root is timed");
+        let named = slowest.axes.get("root").map(String::as_str);
+        assert_eq!(named, Some(root.to_string()).as_deref().filter(|_| root > 0));
+        let last = measure(4, &LAST, &rooted).unwrap().rows.remove(0);
+        assert!(last.samples[0].round_trips.is_some(), "{}", last.key);
+    }
 }
 
 #[test]

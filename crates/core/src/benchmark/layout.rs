@@ -15,7 +15,7 @@ pub enum Layout {
     Pair,
     /// Pairs of ranks by [`Pairing`]; the first rank of each is timed. `--pairs` overrides their number. An odd last rank is idle.
     Pairs(Pairs),
-    /// Rank 0 is timed and all other ranks answer it.
+    /// The root is timed and all other ranks answer it: rank 0, or the one of `--root`.
     Star,
     /// Ranks of the first node and of all other nodes; see [`Fan`]. The ranks that send are timed.
     Fan(FanDirection),
@@ -42,7 +42,7 @@ pub enum Pairs {
 pub enum Aggregation {
     /// Time of rank 0.
     Origin,
-    /// Time of the slowest pair; of several pairs, of fans, and of a pair whose rank 1 is timed.
+    /// Time of the slowest pair; of several pairs, of fans, and where one rank other than rank 0 is timed.
     Pairs,
     /// Time of the slowest rank.
     Slowest,
@@ -102,6 +102,8 @@ pub struct Assignment {
     layout: Layout,
     pairing: Pairing,
     direction: Direction,
+    /// The rank that is timed in a star.
+    root: Rank,
     fan: Option<Arc<Fan>>,
 }
 
@@ -130,7 +132,7 @@ impl Layout {
     pub fn assign(self, available: u32, pairs: Option<u32>) -> Result<Assignment> {
         let assigned = |ranks, pairs| {
             let (pairing, direction) = (Pairing::Block, Direction::Forward);
-            Ok(Assignment { ranks, pairs, layout: self, pairing, direction, fan: None })
+            Ok(Assignment { ranks, pairs, layout: self, pairing, direction, root: Rank(0), fan: None })
         };
         let short = |need: u32| {
             Err(Error::unsupported(format!("needs {need} ranks, has {available}; start it with -n {need}")))
@@ -197,9 +199,19 @@ impl Assignment {
         Assignment { direction, ..self }
     }
 
-    /// Returns whether rank 1 is timed and rank 0 answers.
-    pub const fn is_reverse(&self) -> bool {
-        matches!((self.layout, self.direction), (Layout::Pair, Direction::Reverse))
+    /// Returns the assignment with another root, which [`Layout::Star`] has.
+    #[must_use]
+    pub fn rooted(self, root: Rank) -> Assignment {
+        Assignment { root, ..self }
+    }
+
+    /// Returns the timed rank of a pair or a star, the lowest one of other layouts.
+    pub const fn timed(&self) -> Rank {
+        match (self.layout, self.direction) {
+            (Layout::Pair, Direction::Reverse) => Rank(1),
+            (Layout::Star, _) => self.root,
+            _ => Rank(0),
+        }
     }
 
     /// Returns the assignment of a fan on nodes, and any other unchanged. `node_of` is the lowest rank on the node of each rank.
@@ -219,19 +231,19 @@ impl Assignment {
 
     /// Returns the aggregation. Several pairs have several timed ranks.
     pub const fn aggregation(&self) -> Aggregation {
-        if self.pairs > 1 || self.is_reverse() { Aggregation::Pairs } else { self.layout.aggregation() }
+        if self.pairs > 1 || self.timed().0 != 0 { Aggregation::Pairs } else { self.layout.aggregation() }
     }
 
     /// Returns the role of a rank and its peer.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match (self.layout, self.pairing) {
-            (Layout::Pair, _) if self.is_reverse() => match rank {
+            (Layout::Pair, _) if self.timed() == Rank(1) => match rank {
                 Rank(0) => (Role::Passive, Rank(1)),
                 _ => (Role::Active, Rank(0)),
             },
             (Layout::Alone | Layout::Everyone { .. }, _) => (Role::Active, rank),
-            (Layout::Star, _) if rank == Rank(0) => (Role::Active, rank),
-            (Layout::Star, _) => (Role::Passive, Rank(0)),
+            (Layout::Star, _) if rank == self.root => (Role::Active, rank),
+            (Layout::Star, _) => (Role::Passive, self.root),
             (Layout::Fan(direction), _) => {
                 let parent = self.fan.as_ref().and_then(|fan| fan.parent_of(rank));
                 let sends = parent.is_some() == (direction == FanDirection::In);
@@ -286,6 +298,10 @@ mod tests {
         assert_eq!(assignment.role(Rank(0)), (Role::Active, Rank(0)));
         assert!((1..5).all(|rank| assignment.role(Rank(rank)) == (Role::Passive, Rank(0))));
         assert!(Layout::Star.assign(1, None).is_err());
+        let rooted = assignment.rooted(Rank(2));
+        assert_eq!(rooted.role(Rank(2)), (Role::Active, Rank(2)));
+        assert!([0, 1, 3, 4].iter().all(|rank| rooted.role(Rank(*rank)) == (Role::Passive, Rank(2))));
+        assert_eq!((rooted.timed(), rooted.aggregation()), (Rank(2), Aggregation::Pairs));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct RoundSamples {
     pub late: Vec<u64>,
     /// Time of the round on this rank, of which every sample is a part; 0 if it is unknown.
     pub wall_ns: u64,
-    /// Round trips that alternate with the samples. Only rank 0 has them, so they are never sent.
+    /// Round trips that alternate with the samples.
     pub round_trips: Option<RoundTrips>,
 }
 
@@ -63,7 +63,11 @@ impl RoundSamples {
     fn to_bytes(&self) -> Vec<u8> {
         let owner: Vec<u64> = self.starts.iter().map(|starts| starts.clock_owner.into()).collect();
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
-        let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks, &[self.wall_ns]];
+        let trips = self.round_trips.iter().flat_map(|trips| {
+            [trips.halves, trips.batch].into_iter().chain(trips.elapsed_ns.iter().copied())
+        });
+        let trips: Vec<u64> = trips.collect();
+        let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks, &[self.wall_ns], &trips];
         let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
         sealed(&words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
     }
@@ -84,6 +88,13 @@ impl RoundSamples {
         };
         let [elapsed_ns, started_ns, late, owner, ticks] = [part()?, part()?, part()?, part()?, part()?];
         let wall_ns = *part()?.first()?;
+        let round_trips = match *part()? {
+            [] => None,
+            [halves, batch, ref elapsed_ns @ ..] => {
+                Some(RoundTrips { halves, batch, elapsed_ns: elapsed_ns.to_vec() })
+            }
+            [_] => return None,
+        };
         let samples = elapsed_ns.len();
         let starts = match (owner.as_slice(), ticks.len()) {
             ([], 0) => None,
@@ -96,7 +107,7 @@ impl RoundSamples {
             && words.is_empty()
             && (started_ns.is_empty() || started_ns.len() == samples)
             && late.iter().all(|at| *at < samples as u64);
-        let round = RoundSamples { elapsed_ns, started_ns, starts, late, wall_ns, round_trips: None };
+        let round = RoundSamples { elapsed_ns, started_ns, starts, late, wall_ns, round_trips };
         (fits && round.is_possible()).then_some(round)
     }
 

@@ -113,6 +113,13 @@ pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &C
 pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let team = session.team;
     let assignment = session.assignment.clone().paired(case.choice()).directed(case.choice());
+    let root = case.root.unwrap_or_default();
+    if let Err(error) = team.agree(root.is_among(team.size())) {
+        let mut row = empty_row(session, factory, case, assignment.aggregation());
+        row.outcome = Outcome::Skipped(error.to_string());
+        return Ok(row);
+    }
+    let assignment = assignment.rooted(root.first());
     let (role, peer) = assignment.role(team.rank());
     let children = assignment.children(team.rank());
     let mut row = empty_row(session, factory, case, assignment.aggregation());
@@ -189,8 +196,8 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
 
     open.kernel.end()?;
     row.figures = open.kernel.figures()?;
-    if assignment.is_reverse() {
-        row.figures = figures_of(Rank(1), team, &row.figures)?;
+    if assignment.timed() != Rank(0) {
+        row.figures = figures_of(assignment.timed(), team, &row.figures)?;
     }
     let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
     (row.check, row.checked) = open.verify(last, &sampling)?;

@@ -11,14 +11,15 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{constants::BYTE, datatype, error::check},
+    sys::{datatype, error::check},
 };
 
 /// `MPI_Bcast` on the team's communicator, with one buffer.
 #[derive(Debug)]
 pub struct Broadcast {
     comm: ffi::MPI_Comm,
-    bytes: c_int,
+    count: c_int,
+    datatype: ffi::MPI_Datatype,
     buffer: Buffer,
 }
 
@@ -30,19 +31,20 @@ impl Broadcast {
     pub fn open(cx: &Context<'_>, slots: Slots) -> Result<Broadcast> {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
-        let parts =
-            datatype::byte_count(slots.bytes).and_then(|bytes| Ok((bytes, Buffer::zeroed(slots.total())?)));
-        let (bytes, buffer) = cx.agree(parts)?;
+        let parts = datatype::elements(slots.bytes, slots.element)
+            .and_then(datatype::count)
+            .and_then(|count| Ok((count, Buffer::zeroed(slots.total())?)));
+        let (count, buffer) = cx.agree(parts)?;
         team.lend(|handles| handles.describe_messages(cx, slots, &buffer, &buffer));
-        Ok(Broadcast { comm, bytes, buffer })
+        Ok(Broadcast { comm, count, datatype: datatype::handle(slots.element), buffer })
     }
 
     /// Broadcasts the buffer of `root` to all ranks. Collective.
     #[inline(always)]
     pub fn broadcast(&mut self, root: Rank) -> Result<()> {
-        // SAFETY: the buffer has at least `bytes` bytes, and the communicator is valid: its team outlives the case.
+        // SAFETY: the buffer has `count` elements of the datatype, and the communicator is valid: its team outlives the case.
         check("MPI_Bcast", unsafe {
-            ffi::MPI_Bcast(self.buffer.start().cast(), self.bytes, BYTE, root.0 as c_int, self.comm)
+            ffi::MPI_Bcast(self.buffer.start().cast(), self.count, self.datatype, root.0 as c_int, self.comm)
         })
     }
 

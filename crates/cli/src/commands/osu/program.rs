@@ -10,6 +10,8 @@ use ombx_core::{
 
 use super::names;
 
+/// Program of the broadcast of OMB 3.x.
+const ACKNOWLEDGED: &str = "osu_bcast_ack";
 /// Larger messages get fewer iterations.
 const LARGE: Bytes = Bytes(8192);
 /// OMB's largest message by default.
@@ -97,6 +99,8 @@ impl Program {
             warmup: warmup.unwrap_or(untimed),
         };
         let (small, large) = match (self.family, self.choice.bench.metric) {
+            // osu_bcast of OMB 3.x has as many at all sizes.
+            _ if self.osu.name == ACKNOWLEDGED => ((1000, 100), (1000, 100)),
             (Family::Collective, _) => ((1000, 100), (100, 10)),
             (_, Metric::Bandwidth) => ((100, 10), (20, 2)),
             (_, Metric::Latency) => ((10_000, 100), (1000, 10)),

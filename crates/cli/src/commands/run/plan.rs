@@ -7,6 +7,7 @@ use ombx_core::{
         plan::{Effort, Plan, Under, Verify},
         session::streams,
     },
+    system::host_name::is_here,
 };
 use ombx_results::percentiles::Percentiles;
 
@@ -69,6 +70,12 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         return Err(unsupported(Threading::NAME, choices));
     }
     load::check(&args.under, choices)?;
+    let others = args.start.hostfile.is_some() || !args.start.hosts().iter().all(|host| is_here(host));
+    if settings.contains_key("remote-shell") && !others {
+        return Err(Error::usage(
+            "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts with --hosts, or leave out --remote-shell",
+        ));
+    }
     if let Some(ranks) = args.start.ranks {
         if groups.divide(ranks).is_err() {
             let least = groups.ranks_wanted(1);
