@@ -1,7 +1,8 @@
 /* What the plain MPI programs share: their arguments, a clock, and what they print.
  *
- * Usage: PROGRAM OPERATION BYTES:BATCH:SAMPLES... . Prints, for each size, the median and the mean time of an iteration in
- * nanoseconds. A batch is the number of iterations between two readings of the clock. */
+ * Usage: PROGRAM OPERATION EARLIER BYTES:BATCH:SAMPLES... . Prints, for each size, the median and the mean time of an iteration in
+ * nanoseconds. A batch is the number of iterations between two readings of the clock. EARLIER small broadcasts, each with a barrier,
+ * precede each size: the time of some operations depends on how many messages a library has carried before. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,13 +113,13 @@ static int plain_main(int argc, char **argv, const struct operation *operations,
     double begin = now(), begin_ns = wall_ns();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     peer = 1 - rank;
-    while (operations->name && (argc < 3 || strcmp(operations->name, argv[1])))
+    while (operations->name && (argc < 4 || strcmp(operations->name, argv[1])))
         operations++;
     if (!operations->name) {
-        fprintf(stderr, "usage: %s OPERATION BYTES:BATCH:SAMPLES...\n", argv[0]);
+        fprintf(stderr, "usage: %s OPERATION EARLIER BYTES:BATCH:SAMPLES...\n", argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    for (int at = 2; at < argc; at++) {
+    for (int at = 3; at < argc; at++) {
         if (sscanf(argv[at], "%d:%ld:%ld", &bytes, &batch, &samples) != 3)
             MPI_Abort(MPI_COMM_WORLD, 2);
         size_t size = (size_t)WINDOW * (bytes > 64 ? bytes : 64);
@@ -128,6 +129,10 @@ static int plain_main(int argc, char **argv, const struct operation *operations,
         memset(in, 'b', size);
         times = calloc(samples, sizeof *times);
         memset(times, 1, samples * sizeof *times);
+        for (long k = atol(argv[2]); k > 0; k--) {
+            MPI_Bcast(out, 8, MPI_CHAR, 0, MPI_COMM_WORLD);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
         MPI_Barrier(MPI_COMM_WORLD);
         operations->run();
         /* Ticks are converted after the measurement, when enough of them have passed. */
