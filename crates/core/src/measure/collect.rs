@@ -60,6 +60,17 @@ impl RoundSamples {
         self.wall_ns += later.wall_ns;
     }
 
+    /// Drops the first samples.
+    pub(crate) fn skip(&mut self, samples: usize) {
+        let first = |times: &mut Vec<u64>| drop(times.drain(..samples.min(times.len())));
+        first(&mut self.elapsed_ns);
+        first(&mut self.started_ns);
+        self.starts.iter_mut().for_each(|starts| first(&mut starts.ticks));
+        self.round_trips.iter_mut().for_each(|trips| first(&mut trips.elapsed_ns));
+        let dropped = samples as u64;
+        self.late = self.late.iter().filter_map(|sample| sample.checked_sub(dropped)).collect();
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let owner: Vec<u64> = self.starts.iter().map(|starts| starts.clock_owner.into()).collect();
         let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
@@ -247,8 +258,9 @@ mod tests {
 
     #[test]
     fn an_encoded_round_decodes() {
-        let taken =
-            RoundSamples { elapsed_ns: vec![5, 6], late: vec![1], wall_ns: 20, ..RoundSamples::default() };
+        let round_trips = Some(RoundTrips { halves: 2, batch: 3, elapsed_ns: vec![7, 8] });
+        let (elapsed_ns, late) = (vec![5, 6], vec![1]);
+        let taken = RoundSamples { elapsed_ns, late, wall_ns: 20, round_trips, ..RoundSamples::default() };
         let bytes = taken.to_bytes();
         assert_eq!(RoundSamples::from_bytes(&bytes), Some(taken));
         assert!((0..bytes.len()).all(|cut| RoundSamples::from_bytes(&bytes[..cut]).is_none()));
@@ -257,6 +269,18 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(RoundSamples::from_bytes(&damaged), None, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn leading_samples_are_dropped_with_all_that_belongs_to_them() {
+        let starts = Some(Starts { clock_owner: 0, ticks: vec![1, 2, 3] });
+        let round_trips = Some(RoundTrips { halves: 1, batch: 1, elapsed_ns: vec![7, 8, 9] });
+        let (elapsed_ns, late) = (vec![90, 5, 6], vec![0, 2]);
+        let mut round = RoundSamples { elapsed_ns, starts, late, round_trips, ..RoundSamples::default() };
+        round.skip(1);
+        assert_eq!((round.elapsed_ns, round.late), (vec![5, 6], vec![1]));
+        assert_eq!(round.starts.map(|starts| starts.ticks), Some(vec![2, 3]));
+        assert_eq!(round.round_trips.map(|trips| trips.elapsed_ns), Some(vec![8, 9]));
     }
 
     #[test]

@@ -162,8 +162,11 @@ impl OpenCase<'_, '_> {
         let mut chosen = first;
         let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.sample_ns))?;
         let mut total = 0;
+        let leading = self.leading(batch);
         while more > 0 {
-            let (round, wall) = self.round(batch, more)?;
+            let before = if total == 0 { leading } else { 0 };
+            let (mut round, wall) = self.round(batch, before + more)?;
+            round.iter_mut().for_each(|thread| thread.skip(before as usize));
             total += more;
             sampling.spent += Duration::from_nanos(wall);
             let mut round = collect(team, self.aggregation, round)?;
@@ -192,7 +195,7 @@ impl OpenCase<'_, '_> {
             self.session.sink.alive();
             more = team.broadcast_value(more)?;
         }
-        sampling.iterations = total * batch;
+        sampling.iterations = (leading + total) * batch;
         // A fixed number of iterations stays what it is. A kernel that fixes its batch has its own order of samples.
         if batch > 1 && self.effort.time().is_some() && self.kernel.batch().is_none() {
             self.sample_tail(&mut sampling)?;
@@ -202,6 +205,15 @@ impl OpenCase<'_, '_> {
             Measurement::take_percentiles(summary, single, self.legs, self.session.clock.facts());
         }
         Ok(sampling)
+    }
+
+    /// Returns the number of samples that are dropped at the start of the first round. A fixed warm-up is repeated there: the messages
+    /// with which ranks agree lie between it and the samples, and would otherwise be part of what an average contains.
+    fn leading(&self, batch: u64) -> u64 {
+        match self.effort {
+            Effort::Fixed { warmup, .. } if self.kernel.interval_ns().is_none() => warmup.div_ceil(batch),
+            _ => 0,
+        }
     }
 
     /// Returns how many of the chosen samples the next round has: all, or those that fit into an interval whose figure the user wants.
