@@ -17,6 +17,7 @@
 //! | [`publishable`] | says which rows can be published |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
 //! | [`samples`] | raw samples of each case, launch by launch |
+//! | [`state`] | says which launches ran in the same state of the machine |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
 //! # Read a result file
@@ -71,6 +72,7 @@ pub mod publishable;
 pub mod render;
 pub mod run_info;
 pub mod samples;
+pub mod state;
 pub mod units;
 pub mod verdict;
 
