@@ -98,6 +98,21 @@ impl States {
     }
 }
 
+/// Returns the median distance in each state that the launches of a run met, such as `35 or 178 ns`, and their number; `None` if none is
+/// known. The plan of several launches has the distances of all.
+pub fn in_words(run: &Run) -> Option<(usize, String)> {
+    let all = run.plan.get(BEFORE)?.split(',').filter_map(|ns| ns.trim().parse().ok());
+    let launches: Vec<Distances> =
+        all.map(|ns: f64| Distances { before_ns: Some(ns), after_ns: None }).collect();
+    let states = States::new(&launches);
+    let words: Vec<String> = states.distances_ns().iter().map(|ns| format!("{ns:.0}")).collect();
+    let text = match words.split_last()? {
+        (only, []) => format!("{only} ns"),
+        (last, others) => format!("{} or {last} ns", others.join(", ")),
+    };
+    Some((words.len(), text))
+}
+
 /// Launches of one row in one state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launches {
@@ -191,6 +206,19 @@ mod tests {
         assert_eq!(States::new(&[launch(55.0, 55.0), launch(95.0, 95.0)]).distances_ns().len(), 2);
         assert!(is_same(60.0, 41.0) && !is_same(55.0, 95.0));
         assert!(States::new(&[Distances::default()]).distances_ns().is_empty());
+    }
+
+    #[test]
+    fn each_state_has_its_median_in_words() {
+        let of = |distances: &str| {
+            let mut run = crate::golden().run;
+            run.plan.insert(BEFORE.into(), distances.into());
+            in_words(&run)
+        };
+        assert_eq!((in_words(&crate::golden().run), of("unknown")), (None, None));
+        assert_eq!(of("35.344").unwrap(), (1, "35 ns".into()));
+        assert_eq!(of("170, 34, 36, 180, 35").unwrap(), (2, "35 or 175 ns".into()));
+        assert_eq!(of("170,34,400").unwrap(), (3, "34, 170 or 400 ns".into()));
     }
 
     #[test]
