@@ -267,7 +267,6 @@ fn launched_of(line: LaunchedLine) -> Result<Launched, String> {
     }
     let why = |why| match why {
         EndingLine::Precise => Ending::Precise,
-        EndingLine::OutOfReach => Ending::OutOfReach,
         EndingLine::Most => Ending::Most,
         EndingLine::Enough => Ending::Enough,
         EndingLine::Budget => Ending::Budget,

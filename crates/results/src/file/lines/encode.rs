@@ -51,7 +51,6 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
 fn launched_line(Launched { core_to_core_ns, elapsed_s, ended }: Launched) -> LaunchedLine {
     let why = |why| match why {
         Ending::Precise => EndingLine::Precise,
-        Ending::OutOfReach => EndingLine::OutOfReach,
         Ending::Most => EndingLine::Most,
         Ending::Enough => EndingLine::Enough,
         Ending::Budget => EndingLine::Budget,
