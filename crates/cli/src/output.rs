@@ -1,5 +1,6 @@
 //! The output of a job: the screen and the result file.
 
+mod earlier;
 pub(crate) mod gauges;
 mod graphs;
 pub(crate) mod intervals;
@@ -27,8 +28,10 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{self, Cases},
-    file::{self, Record, RunOutcome},
+    file::{self, Launched, Record, RunOutcome},
+    reached::Reached,
     render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status, map_so_far},
+    runs::EarlierRuns,
     verdict::LinkSweep,
 };
 
@@ -72,6 +75,10 @@ pub(crate) struct Output {
     links: Option<LinkJudge>,
     /// Transports between MPI ranks, which the launching process has asked for.
     transport: Fact,
+    /// The user asked for a precision that some row does not have.
+    misses_precision: bool,
+    /// Earlier runs, which tell where the next run lies.
+    earlier: Option<EarlierRuns>,
 }
 
 impl Output {
@@ -89,6 +96,8 @@ impl Output {
         let gauges =
             gauges.map(|path| Gauges::open(path, OpenMetrics::default().against(reference))).transpose()?;
         let path = args.file.out.as_ref();
+        // Before a file is replaced.
+        let earlier = earlier::read(job)?;
         let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
         let file = path.cloned().zip(opened);
         let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
@@ -137,6 +146,8 @@ impl Output {
                 }),
                 Work::Benchmarks(_) => None,
             },
+            misses_precision: false,
+            earlier,
             transport: Fact::Unknown(
                 "ombx asks the library only in jobs whose ranks it starts itself".into(),
             ),
@@ -182,6 +193,20 @@ impl Output {
     /// Returns the rows of all launches until now.
     pub(crate) fn cases(&self) -> &Cases {
         &self.cases
+    }
+
+    /// Takes note of the end of a launch, on which the estimates depend. [`Output::launched`] writes it.
+    pub(crate) fn after_launch(&mut self, launched: Launched) {
+        self.cases.record(&Record::Launched(launched));
+    }
+
+    /// Writes what is known of the end of a launch whose rows are no links.
+    pub(crate) fn launched(&mut self, launched: Launched) -> Result<()> {
+        self.cases.ended(launched.ended);
+        match self.links {
+            Some(_) => Ok(()),
+            None => self.write(|out, _| file::write(out, &Record::Launched(launched))),
+        }
     }
 
     /// Begins the run of another start of ranks. `continues` tells whether a later start of this launch has the same setup.
@@ -235,7 +260,7 @@ impl Output {
         match record {
             Record::Run(_) => self.next_run(),
             Record::Launch(row) => self.tally.add(row),
-            Record::End(..) | Record::Case(_) | Record::Verdict(_) => {}
+            Record::End(..) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
         if self.one_launch || self.links.is_some() {
             if let Some(gauges) = &mut self.gauges {
@@ -254,7 +279,7 @@ impl Output {
         match record {
             Record::Run(_) if self.open_table.is_some() => Ok(()),
             Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
-            Record::Verdict(_) => Ok(()),
+            Record::Verdict(_) | Record::Launched(_) => Ok(()),
             Record::Launch(row) | Record::Case(row) => {
                 self.print(|renderer, screen| renderer.case(screen, row))
             }
@@ -314,10 +339,24 @@ impl Output {
         }
     }
 
+    /// Returns whether the user asked for a precision that some row over all launches does not have.
+    pub(crate) fn misses_precision(&self) -> bool {
+        self.misses_precision
+    }
+
     /// Writes and prints one row per case.
     fn estimates(&mut self) -> Result<()> {
         for group in std::mem::take(&mut self.cases).groups() {
-            let rows = group.estimates();
+            let mut rows = group.estimates();
+            if let Some(earlier) = &self.earlier {
+                for row in &mut rows {
+                    let between = earlier.between(&group.run, row);
+                    row.launches.iter_mut().for_each(|over| over.between = Some(between));
+                }
+            }
+            let mut reached = Reached::new(&group.described());
+            rows.iter().for_each(|row| reached.add(row));
+            self.misses_precision |= reached.is_missed();
             if let Some(gauges) = &mut self.gauges {
                 gauges.estimates(group).map_err(|e| unwritable(&gauges.path, &e))?;
             }

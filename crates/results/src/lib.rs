@@ -14,9 +14,12 @@
 //! | [`model`] | parameters of LogGP, and sizes at which the protocol switches |
 //! | [`citation`] | how to cite ombx |
 //! | [`provenance`] | lists where, when and how rows were measured |
-//! | [`publishable`] | says which rows can be published |
+//! | [`publishable`] | says which rows are fit to publish |
+//! | [`reached`] | says why launches ended, and what precision they reached |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
+//! | [`runs`] | where the next run lies, from earlier ones |
 //! | [`samples`] | raw samples of each case, launch by launch |
+//! | [`state`] | says which launches ran in the same state of the machine |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
 //! # Read a result file
@@ -43,7 +46,7 @@
 //! }
 //! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
 //! let answer = render::compare::sentence(&comparison);
-//! assert_eq!(answer, "undecided in both cases: 6 launches a side would decide them");
+//! assert_eq!(answer, "undecided in both cases: 4 runs a side would decide them");
 //! # Ok(())
 //! # }
 //! ```
@@ -52,7 +55,6 @@ pub mod baseline;
 pub mod citation;
 pub mod compare;
 mod conclusion;
-mod core_to_core;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
@@ -68,9 +70,12 @@ pub mod percentiles;
 pub mod plot;
 pub mod provenance;
 pub mod publishable;
+pub mod reached;
 pub mod render;
 pub mod run_info;
+pub mod runs;
 pub mod samples;
+pub mod state;
 pub mod units;
 pub mod verdict;
 

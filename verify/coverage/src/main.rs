@@ -8,6 +8,7 @@ mod invocations;
 mod launch_models;
 mod line;
 mod pairs;
+mod rules;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ struct Options {
 enum Task {
     Comparisons(comparisons::Options),
     Invocations(invocations::Options),
+    Rules(rules::Options),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +75,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     match &options.task {
         Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
         Some(Task::Invocations(options)) => return invocations::main(options, &workspace),
+        Some(Task::Rules(options)) => return rules::main(options, &workspace),
         None => {}
     }
     let chosen =
@@ -93,9 +96,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     println!("{simulated}");
     if options.write {
         workspace.write("docs/coverage.svg", &drawing::draw(&lines))?;
-        let invocations = invocations::written(&workspace);
-        let page = document::page(&lines, &simulated, &invocations, options.rows)
-            + &comparisons::written(&workspace);
+        let parts = [rules::written(&workspace), invocations::written(&workspace)];
+        let page =
+            document::page(&lines, &simulated, &parts, options.rows) + &comparisons::written(&workspace);
         workspace.write(document::PAGE, &page)?;
         document::replace(&workspace, "METHODOLOGY.md", document::BEGINNING, &document::families(&lines))?;
     }

@@ -26,7 +26,7 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 use crate::{
     arguments::{
         effort::{EffortArgs, Sizes},
-        launches::{self, LaunchCount, Launches},
+        launches::{self, Goal, LaunchCount, Launches},
         output::{Format, OutputArgs},
         role::RoleArgs,
         start::StartArgs,
@@ -279,6 +279,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let criteria = Criteria { expectations: args.expect, reference, fail_on, groups };
     let launches = Launches {
         count: LaunchCount::Fixed(if args.launch.is_some() { 1 } else { args.launches }),
+        goal: Goal::USUAL,
         seed: args.randomize.unwrap_or_else(launches::random_seed),
     };
     // Several launches are several random partitions of the pairs into rounds.
@@ -289,7 +290,16 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
     let output = OutputArgs { follow: args.follow, ..output.settled()? };
-    Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches, read_from })
+    Ok(Job {
+        start,
+        output,
+        role,
+        work: Work::Links(task, Box::new(plan)),
+        extent,
+        launches,
+        read_from,
+        against: None,
+    })
 }
 
 /// Returns the benchmark that `--all-to-all` runs before the sweep.
