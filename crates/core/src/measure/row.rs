@@ -193,8 +193,9 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         row.figures = figures_of(Rank(1), team, &row.figures)?;
     }
     let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
-    (row.check, row.checked) = open.verify(last, &sampling)?;
-    row.checked /= (factory.iterations_per_check)(case);
+    let whole = (factory.iterations_per_check)(case);
+    (row.check, row.checked) = open.verify(last, whole, &sampling)?;
+    row.checked /= whole;
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();
 
@@ -300,6 +301,7 @@ fn conclude(
             ending: sampling.ending,
             precision: sampling.precision,
             check: &row.check,
+            checked: row.checked,
         }));
     }
     row.samples = sampling.samples;

@@ -96,6 +96,7 @@ pub(super) fn measure(
             ending,
             precision: session.plan.effort.precision(),
             check: &row.check,
+            checked: row.checked,
         }));
     }
     session.sink.case(&row)?;
