@@ -142,7 +142,7 @@ pub fn run(
                 Mode::Serial => partner_in(schedule.pair(round, turn), team.rank()),
             };
             let label = (task.mode != Mode::Serial).then(|| (ROUND, round.to_string()));
-            sweep.measure_both_directions(partner, &sizes, label.as_ref())?;
+            sweep.measure_both_directions(partner, &sizes, label.as_slice())?;
         }
     }
     sweep.retest_slowest()?;
@@ -185,8 +185,8 @@ fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
     }
 }
 
-/// Extra axis of a row.
-pub type Label<'a> = Option<&'a (&'static str, String)>;
+/// Extra axes of a row.
+pub type Labels<'a> = &'a [(&'static str, String)];
 
 /// State of a sweep.
 struct Sweep<'a> {
@@ -209,7 +209,7 @@ impl Sweep<'_> {
         &mut self,
         partner: Option<Rank>,
         sizes: &[Bytes],
-        label: Label<'_>,
+        labels: Labels<'_>,
     ) -> Result<()> {
         let me = self.team.rank();
         for lower_is_timed in [true, false] {
@@ -220,7 +220,7 @@ impl Sweep<'_> {
                 _ => None,
             };
             for bytes in sizes {
-                self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, label)?;
+                self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, labels)?;
             }
         }
         Ok(())
@@ -231,10 +231,10 @@ impl Sweep<'_> {
         &mut self,
         pair: Option<(Rank, &dyn Team)>,
         bytes: Bytes,
-        label: Label<'_>,
+        labels: Labels<'_>,
     ) -> Result<()> {
         let row = match pair {
-            Some((partner, pair)) => self.measure(partner, pair, bytes, label)?,
+            Some((partner, pair)) => self.measure(partner, pair, bytes, labels)?,
             None => None,
         };
         self.opening.sink.alive();
@@ -263,7 +263,7 @@ impl Sweep<'_> {
         partner: Rank,
         pair: &dyn Team,
         bytes: Bytes,
-        label: Label<'_>,
+        labels: Labels<'_>,
     ) -> Result<Option<Measurement>> {
         let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
@@ -274,18 +274,16 @@ impl Sweep<'_> {
         (self.task.choice.bench.run)(&mut session)
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
-        Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, label)))
+        Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, labels)))
     }
 }
 
 /// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
-pub fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
+pub fn renumbered(mut row: Measurement, ends: [Rank; 2], labels: Labels<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
-    if let Some((name, value)) = label {
-        row.axes.insert((*name).into(), value.clone());
-    }
+    row.axes.extend(labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     // A link keeps its name in another order of rounds.
     let named = row.axes.iter().filter(|(name, _)| *name != ROUND);
     let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();

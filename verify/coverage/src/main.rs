@@ -7,7 +7,9 @@ mod drawing;
 mod invocations;
 mod launch_models;
 mod line;
+mod links;
 mod pairs;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,7 @@ struct Options {
 enum Task {
     Comparisons(comparisons::Options),
     Invocations(invocations::Options),
+    Verdicts(verdicts::Options),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     match &options.task {
         Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
         Some(Task::Invocations(options)) => return invocations::main(options, &workspace),
+        Some(Task::Verdicts(options)) => return verdicts::main(options, &workspace),
         None => {}
     }
     let chosen =

@@ -6,7 +6,7 @@ use ombx_core::{
     measure::plan::Plan,
     unit::{Bytes, Rank},
 };
-use ombx_results::verdict::{self, LOOKS, Retest};
+use ombx_results::verdict::{self, LOOKS, Retest, TIMES_AGAIN};
 
 /// Minimum number of rounds before a look, and between two: hosts are compared by at least three links of each.
 const ROUNDS_PER_LOOK: usize = 4;
@@ -40,7 +40,8 @@ impl Sweep<'_> {
         self.measure_again(links)
     }
 
-    /// Measures the links of rank 0's list again, each alone, except those that were. Collective over all ranks.
+    /// Measures the links of rank 0's list again, each alone and several times, except those that were. The times of a link are apart, so
+    /// that no short disturbance reaches all of them. Collective over all ranks.
     fn measure_again(&mut self, links: Vec<Retest>) -> Result<()> {
         let (team, me) = (self.team, self.team.rank());
         let mut list: Vec<u8> = Vec::new();
@@ -52,7 +53,8 @@ impl Sweep<'_> {
         }
         list.resize(team.broadcast_value(list.len() as u64)? as usize, 0);
         team.broadcast(&mut list)?;
-        for link in list.chunks_exact(32) {
+        let attempts = (1..=TIMES_AGAIN).flat_map(|attempt| list.chunks_exact(32).map(move |link| (attempt, link)));
+        for (attempt, link) in attempts {
             let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
             let (from, to) = (Rank(number(0) as u32), Rank(number(1) as u32));
             let value = if number(3) == 1 { verdict::ALONE } else { verdict::REFERENCE };
@@ -61,7 +63,8 @@ impl Sweep<'_> {
                 None => None,
             };
             let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-            self.measure_step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
+            let labels = [(verdict::RETEST, value.into()), (verdict::ATTEMPT, attempt.to_string())];
+            self.measure_step(pair, Bytes(number(2)), &labels)?;
         }
         Ok(())
     }

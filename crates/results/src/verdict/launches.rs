@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use ombx_core::{result::Run, stats};
 
-use super::{Hosts, Link, LinkTimes, TimesBySize, sample::Outliers};
+use super::{Hosts, Link, LinkTimes, TimesBySize, sample::Outliers, times::least_rows};
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];
@@ -74,9 +74,10 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
         LinkTimes {
             bytes: *bytes,
             directed,
+            attempts: all.iter().map(|times| least_rows(&times.alone)).filter(|rows| *rows > 0).min().unwrap_or(0),
             sweep: medians(all.iter().flat_map(|times| &times.sweep)),
-            alone: medians(all.iter().flat_map(|times| &times.alone)),
-            reference: medians(all.iter().flat_map(|times| &times.reference)),
+            alone: medians(all.iter().flat_map(|times| shortest(&times.alone)).collect::<Vec<_>>().iter()),
+            reference: medians(all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter()),
             disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
             measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
             level,
@@ -85,6 +86,16 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
         }
     };
     TimesBySize(sizes.iter().map(of_size).collect())
+}
+
+/// Returns the shortest time of the rows of a launch between the same ends.
+fn shortest(rows: &[Link]) -> Vec<Link> {
+    let mut of_ends: BTreeMap<(u32, u32), f32> = BTreeMap::new();
+    for row in rows {
+        let shortest = of_ends.entry((row.from, row.to)).or_insert(f32::MAX);
+        *shortest = shortest.min(row.ns);
+    }
+    of_ends.into_iter().map(|((from, to), ns)| Link { from, to, ns }).collect()
 }
 
 /// Returns the median time of the rows between the same ends, sorted by ends.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Hosts, LOOKS, Link, LinkTimes,
+    Component, Hosts, LOOKS, Link, LinkTimes, SlowComponent,
     detection::at_one_size,
+    evidence,
     relative::{RelativeLink, median, relative_times},
     search,
 };
@@ -100,13 +101,28 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     all
 }
 
-/// Returns the slowest links relative to their kind, and their ratios to its median. `times` are averaged.
-pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
-    let mut links = relative_times(times, hosts);
-    links.sort_by(|a, b| b.log.total_cmp(&a.log));
-    let ns = |l: &RelativeLink| {
-        let mut kept = times.sweep.iter().chain(&times.outliers);
-        kept.find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns)
+/// Link among the slowest of its kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowLink {
+    /// The link with its time.
+    pub link: Link,
+    /// Ratio of the time to the median of the ordinary links of its kind.
+    pub factor: f64,
+}
+
+/// Returns the slowest links relative to the ordinary ones of their kind, which belong to no slow component. `times` are averaged.
+pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[SlowComponent]) -> Vec<SlowLink> {
+    let parts: Vec<Component> = slow.iter().map(|slow| slow.component.clone()).collect();
+    let [usual, all] = [&parts[..], &[]].map(|parts| evidence::ordinary(times, hosts, parts));
+    let links = times.sweep.iter().chain(&times.outliers).filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    let ratio = |l: &Link| {
+        let kind = hosts.distance(l.from, l.to);
+        // All links of a kind may be slow.
+        let ns = if usual[kind].ns > 0.0 { usual[kind].ns } else { all[kind].ns };
+        SlowLink { link: *l, factor: f64::from(l.ns) / ns }
     };
-    links.iter().take(count).map(|l| (Link { from: l.from, to: l.to, ns: ns(l) }, l.log.exp())).collect()
+    let mut links: Vec<SlowLink> = links.map(ratio).collect();
+    links.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    links.truncate(count);
+    links
 }

@@ -1,7 +1,7 @@
 //! Detection on simulated machines with and without slow components.
 
 use super::*;
-use crate::verdict::{Groups, Link};
+use crate::verdict::{Groups, Link, TIMES_AGAIN};
 
 mod groups;
 mod looks;
@@ -69,12 +69,15 @@ fn grouped(
         };
         times.sweep.push(Link { from, to, ns: once(0.02) });
     }
-    // Retested links are slow again, with new noise.
+    // Links that are measured again are slow again, with new noise and as many disturbances.
     for again in super::super::retest_candidates(&[times.clone()], &hosts_of, 4) {
         let base = if hosts_of.same_host(again.from, again.to) { 2000.0 } else { 5000.0 };
-        let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp()) as f32;
-        let link = Link { from: again.from, to: again.to, ns };
-        if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
+        for _ in 0..TIMES_AGAIN {
+            let burst = if dice.uniform() < 0.02 { 1.0 + dice.uniform() } else { 1.0 };
+            let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp() * burst) as f32;
+            let link = Link { from: again.from, to: again.to, ns };
+            if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
+        }
     }
     (vec![times], hosts_of)
 }
