@@ -126,8 +126,8 @@ pub fn run(
     let opening = runner::open(team, clock, sink, options, argv)?;
     let hosts = Hosts::of(opening.places.iter().map(|place| place.host.as_str()));
     let hosts = hosts.grouped(&task.criteria.groups);
-    let (times, again) = (TimesBySize::default(), BTreeSet::new());
-    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, again };
+    let (times, alone, again) = (TimesBySize::default(), TimesBySize::default(), BTreeSet::new());
+    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, alone, again };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     let rounds = rounds_of(&schedule, task.rounds);
@@ -199,6 +199,8 @@ struct Sweep<'a> {
     hosts: Hosts,
     /// Times of the links, without those measured again. Only rank 0 has them.
     times: TimesBySize,
+    /// Times of the links that were measured again. Only rank 0 has them.
+    alone: TimesBySize,
     /// Links that were measured again, on rank 0: timed rank, other rank, bytes, and whether they stood out.
     again: BTreeSet<(u32, u32, u64, bool)>,
 }
@@ -250,9 +252,9 @@ impl Sweep<'_> {
                     "cannot read the row of a rank: check that all ranks run the same ombx",
                 ));
             };
-            if !row.axes.contains_key(verdict::RETEST) {
-                self.times.add(&row, &self.hosts, MOST_ROWS);
-            }
+            let is_again = row.axes.contains_key(verdict::RETEST);
+            let times = if is_again { &mut self.alone } else { &mut self.times };
+            times.add(&row, &self.hosts, MOST_ROWS);
             self.opening.sink.case(&row)
         })
     }

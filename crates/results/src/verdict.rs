@@ -31,7 +31,7 @@ pub use self::{
     evidence::Evidence,
     groups::{Group, Groups},
     hosts::Hosts,
-    retest::{Retest, SlowLink, interim_candidates, retest_candidates, slowest},
+    retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
     sample::MOST_ROWS,
     steps::{Step, join_steps},
     sweep::{LinkSweep, Verdict},

@@ -1,7 +1,7 @@
 //! Simulated sweeps over links: how often a healthy machine is accused, and how often a slow link is named.
 
 use ombx_results::verdict::{
-    Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, retest_candidates,
+    Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
 };
 
 use crate::{document::with_interval, line::wilson};
@@ -125,9 +125,13 @@ impl Machine {
         times.bytes = 8;
         let pairs = (0..self.hosts).flat_map(|a| (0..self.hosts).map(move |b| (a, b)));
         times.sweep = pairs.filter(|(a, b)| a != b).map(|(a, b)| row(a, b, u64::from(a > b))).collect();
-        for again in retest_candidates(std::slice::from_ref(&times), hosts, AGAIN) {
-            let rows = (0..TIMES_AGAIN as u64).map(|attempt| row(again.from, again.to, 2 + attempt));
-            if again.is_slow { times.alone.extend(rows) } else { times.reference.extend(rows) }
+        let mut again = retest_candidates(std::slice::from_ref(&times), hosts, AGAIN);
+        for attempt in 0..TIMES_AGAIN as u64 {
+            for link in &again {
+                let row = row(link.from, link.to, 2 + attempt);
+                if link.is_slow { times.alone.push(row) } else { times.reference.push(row) }
+            }
+            again = once_more(again, std::slice::from_ref(&times), hosts);
         }
         vec![times]
     }

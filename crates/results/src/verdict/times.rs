@@ -56,8 +56,10 @@ pub struct LinkTimes {
     /// Whether every link was measured again, once they are averaged. The time of a link is then the shortest of all its rows, which few
     /// disturbances reach. Otherwise it is that of the sweep, in which all links are measured under the same conditions.
     pub is_repeated: bool,
-    /// Smallest number of rows that measure a link again, once they are combined. It is 1 in older results.
+    /// Number of rows that measure a slow link again, once they are combined. It is 1 in older results.
     pub(super) attempts: usize,
+    /// Links that were measured again fewer times, because they were not slow each time.
+    pub(super) given_up: BTreeSet<(u32, u32)>,
     /// Shortest time of all rows of a link, once they are averaged. What disturbs a measurement makes it longer.
     pub shortest: Vec<Link>,
     /// Standard error of the logarithm of a link's time by which its rows disagree, once they are averaged.
@@ -80,6 +82,7 @@ impl LinkTimes {
         rows.extend(&outside);
         let shortest = |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
         let (alone, reference) = (shortest(&self.alone), shortest(&self.reference));
+        let (attempts, given_up) = self.attempts();
         let mut sweep = average(&self.sweep);
         let again: BTreeSet<(u32, u32)> = alone.iter().chain(&reference).map(|l| (l.from, l.to)).collect();
         let is_repeated = self.level == 0 && !sweep.is_empty() && again.len() == sweep.len();
@@ -103,11 +106,23 @@ impl LinkTimes {
             alone,
             reference,
             is_repeated,
-            attempts: self.attempts.max(least_rows(&self.alone)),
+            attempts,
+            given_up,
             shortest,
             row_error,
             disturbed: Vec::new(),
         }
+    }
+
+    /// Returns how often slow links were measured again, and those that were measured less often.
+    pub(super) fn attempts(&self) -> (usize, BTreeSet<(u32, u32)>) {
+        if self.attempts > 0 {
+            return (self.attempts, self.given_up.clone());
+        }
+        let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+        by_link(&self.alone, self.directed).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
+        let most = counts.values().copied().max().unwrap_or(0);
+        (most, counts.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
     }
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
@@ -205,13 +220,6 @@ fn row_error(rows: &[Link], directed: bool) -> f64 {
     let rows = by_link(rows, directed);
     let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(of_link);
     stats::median(&of_links.collect::<Vec<_>>()).unwrap_or(0.0)
-}
-
-/// Returns the smallest number of rows of a link; 0 without rows.
-pub(super) fn least_rows(rows: &[Link]) -> usize {
-    let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-    rows.iter().for_each(|l| *counts.entry((l.from.min(l.to), l.from.max(l.to))).or_default() += 1);
-    counts.into_values().min().unwrap_or(0)
 }
 
 /// Returns the ends and the time of each row, sorted by link.
