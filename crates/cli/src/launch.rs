@@ -52,6 +52,7 @@ use ombx_core::{
     error::{Error, Result},
     system::clock::Since,
 };
+use ombx_results::file::Launched;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
@@ -72,6 +73,8 @@ use crate::{
     output::{Output, progress::Progress},
 };
 
+/// Exit code if a row does not have the precision that the user asked for.
+const PRECISION_MISSED: u8 = 12;
 /// Time within which each host must have started a rank, and what each rank adds to it.
 const START: Duration = Duration::from_secs(30);
 const START_PER_RANK: Duration = Duration::from_millis(10);
@@ -178,10 +181,17 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 }
             }
         }
+        timeline.enter(Phase::Cores);
+        let core_to_core_ns = if is_here { core_to_core::latency_ns() } else { None };
         timeline.enter(Phase::Statistics);
-        if !repetition.launched(output.cases(), &progress, &timeline) {
+        let launched = Launched { core_to_core_ns, elapsed_s: repetition.elapsed_s(), ended: None };
+        output.after_launch(launched);
+        let ended = repetition.launched(output.cases(), &progress);
+        output.launched(Launched { ended, ..launched })?;
+        if ended.is_some() {
             break;
         }
+        repetition.pause(&timeline);
     }
     progress.done();
     timeline.enter(Phase::Output);
@@ -189,7 +199,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     if job.output.verbose {
         stderr_line!("ombx: {}", timeline.line());
     }
-    worst
+    // A row that failed says more than a precision that was missed.
+    worst.map(|worst| if worst == 0 && output.misses_precision() { PRECISION_MISSED } else { worst })
 }
 
 /// Returns the time within which each host must have started a rank. A user with slow hosts gives a long limit for the whole job.

@@ -27,7 +27,8 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{self, Cases},
-    file::{self, Record, RunOutcome},
+    file::{self, Launched, Record, RunOutcome},
+    reached::Reached,
     render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status, map_so_far},
     verdict::LinkSweep,
 };
@@ -72,6 +73,8 @@ pub(crate) struct Output {
     links: Option<LinkJudge>,
     /// Transports between MPI ranks, which the launching process has asked for.
     transport: Fact,
+    /// The user asked for a precision that some row does not have.
+    misses_precision: bool,
 }
 
 impl Output {
@@ -137,6 +140,7 @@ impl Output {
                 }),
                 Work::Benchmarks(_) => None,
             },
+            misses_precision: false,
             transport: Fact::Unknown(
                 "ombx asks the library only in jobs whose ranks it starts itself".into(),
             ),
@@ -182,6 +186,20 @@ impl Output {
     /// Returns the rows of all launches until now.
     pub(crate) fn cases(&self) -> &Cases {
         &self.cases
+    }
+
+    /// Takes note of the end of a launch, on which the estimates depend. [`Output::launched`] writes it.
+    pub(crate) fn after_launch(&mut self, launched: Launched) {
+        self.cases.record(&Record::Launched(launched));
+    }
+
+    /// Writes what is known of the end of a launch whose rows are no links.
+    pub(crate) fn launched(&mut self, launched: Launched) -> Result<()> {
+        self.cases.ended(launched.ended);
+        match self.links {
+            Some(_) => Ok(()),
+            None => self.write(|out, _| file::write(out, &Record::Launched(launched))),
+        }
     }
 
     /// Begins the run of another start of ranks. `continues` tells whether a later start of this launch has the same setup.
@@ -235,7 +253,7 @@ impl Output {
         match record {
             Record::Run(_) => self.next_run(),
             Record::Launch(row) => self.tally.add(row),
-            Record::End(..) | Record::Case(_) | Record::Verdict(_) => {}
+            Record::End(..) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
         if self.one_launch || self.links.is_some() {
             if let Some(gauges) = &mut self.gauges {
@@ -254,7 +272,7 @@ impl Output {
         match record {
             Record::Run(_) if self.open_table.is_some() => Ok(()),
             Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
-            Record::Verdict(_) => Ok(()),
+            Record::Verdict(_) | Record::Launched(_) => Ok(()),
             Record::Launch(row) | Record::Case(row) => {
                 self.print(|renderer, screen| renderer.case(screen, row))
             }
@@ -314,10 +332,18 @@ impl Output {
         }
     }
 
+    /// Returns whether the user asked for a precision that some row over all launches does not have.
+    pub(crate) fn misses_precision(&self) -> bool {
+        self.misses_precision
+    }
+
     /// Writes and prints one row per case.
     fn estimates(&mut self) -> Result<()> {
         for group in std::mem::take(&mut self.cases).groups() {
             let rows = group.estimates();
+            let mut reached = Reached::new(&group.described());
+            rows.iter().for_each(|row| reached.add(row));
+            self.misses_precision |= reached.is_missed();
             if let Some(gauges) = &mut self.gauges {
                 gauges.estimates(group).map_err(|e| unwritable(&gauges.path, &e))?;
             }

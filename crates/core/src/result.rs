@@ -9,7 +9,7 @@ mod tally;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    launches::{LaunchMode, OverLaunches},
+    launches::{OverLaunches, StateFigure},
     mark::{Level, Mark},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate},
     run::{ClockFacts, Run},
@@ -210,9 +210,14 @@ impl Measurement {
         self.launches.as_ref().map_or(1, |over| over.medians_ns.len())
     }
 
-    /// Returns the smallest and the largest median of several launches, in the unit of the headline; `None` for a single launch.
+    /// Returns the number of launches behind the headline: those in the most frequent state of the machine.
+    pub fn launches_in_state(&self) -> usize {
+        self.launches.as_ref().map_or(1, OverLaunches::in_state)
+    }
+
+    /// Returns the smallest and the largest median of the launches behind the headline, in its unit; `None` for a single launch.
     pub fn launch_range(&self) -> Option<[f64; 2]> {
-        let medians = &self.over_launches()?.medians_ns;
+        let medians = self.over_launches()?.medians_in_state();
         let ends = [f64::min, f64::max]
             .map(|pick: fn(f64, f64) -> f64| medians.iter().copied().fold(medians[0], pick));
         let [low, high] = ends.map(|ns| self.in_unit(ns));

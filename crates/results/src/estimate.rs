@@ -7,15 +7,17 @@ mod allocation;
 mod case;
 mod cases;
 mod interval;
-mod modes;
 mod schedule;
 
 pub use self::{
     allocation::{FIRST_ROW_TIME, row_time},
-    case::estimate,
+    case::{estimate, estimate_in},
     cases::{Cases, Group, reached, tally},
     interval::{Interval, interval},
-    schedule::{Ending, LEAST_LAUNCHES, LOOKS, Schedule},
+    schedule::{
+        Ending, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, LOOKS, MOST_LAUNCHES, Progress, Schedule, USUAL_BUDGET,
+        is_long,
+    },
 };
 pub(crate) use self::{
     case::is_within_a_launch,

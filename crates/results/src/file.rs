@@ -12,7 +12,7 @@ use std::{
 
 use self::{lines::RowKind, seal::Seal};
 pub use self::{
-    record::{ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
+    record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
     records::Records,
 };
 use ombx_core::result::Measurement;
@@ -56,12 +56,18 @@ pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
     read(BufReader::new(std::fs::File::open(path)?))
 }
 
-/// Reads the contents of a result file. An incomplete last line is ignored. Any other malformed line is an error.
+/// Reads the contents of a result file. The plans of runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.
 pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
     let mut file = ResultFile::default();
     let mut records = Records::of(input);
+    // The first run of the launch that is read.
+    let mut first = 0;
     for record in &mut records {
         match (record?, file.runs.last_mut()) {
+            (Record::Launched(launched), _) => {
+                file.runs[first..].iter_mut().for_each(|run| launched.add_to(&mut run.run.plan));
+                first = file.runs.len();
+            }
             (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None }),
             (Record::Launch(row), Some(last)) => last.rows.push(*row),
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),

@@ -14,9 +14,11 @@
 //! | [`model`] | parameters of LogGP, and sizes at which the protocol switches |
 //! | [`citation`] | how to cite ombx |
 //! | [`provenance`] | lists where, when and how rows were measured |
-//! | [`publishable`] | says which rows can be published |
+//! | [`publishable`] | says which rows are fit to publish |
+//! | [`reached`] | says why launches ended, and what precision they reached |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
 //! | [`samples`] | raw samples of each case, launch by launch |
+//! | [`state`] | says which launches ran in the same state of the machine |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
 //! # Read a result file
@@ -52,7 +54,6 @@ pub mod baseline;
 pub mod citation;
 pub mod compare;
 mod conclusion;
-mod core_to_core;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
@@ -68,9 +69,11 @@ pub mod percentiles;
 pub mod plot;
 pub mod provenance;
 pub mod publishable;
+pub mod reached;
 pub mod render;
 pub mod run_info;
 pub mod samples;
+pub mod state;
 pub mod units;
 pub mod verdict;
 

@@ -11,13 +11,12 @@ use ombx_core::{
 };
 
 use crate::{
-    core_to_core,
-    estimate::LEAST_LAUNCHES,
+    estimate::LEAST_LONG_LAUNCHES,
     file::RunWithRows,
     provenance::{counted, host_list},
     publishable::Publishable,
     run_info::{hosts, library},
-    verdict,
+    state, verdict,
 };
 
 /// Maximum number of benchmarks that the paragraph names.
@@ -203,7 +202,7 @@ fn repetition(rows: &[&Measurement]) -> Option<String> {
         ));
     }
     let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let few = match least < LEAST_LAUNCHES as usize {
+    let few = match least < LEAST_LONG_LAUNCHES as usize {
         true => " With fewer than 6 launches an interval covers less than 95 %.",
         false => "",
     };
@@ -257,8 +256,11 @@ fn publishable(rows: &[Measurement]) -> Option<String> {
 
 /// Says in which states the launches found the machine.
 fn cores(run: &Run) -> Option<String> {
-    let latencies = core_to_core::in_states(run)?;
-    Some(format!("Before each launch, a cache line took {latencies} from one core to another."))
+    let (states, distances) = state::in_words(run)?;
+    let changed = if states > 1 { "; the machine changed its state between launches" } else { "" };
+    Some(format!(
+        "Before and after each launch, a cache line took {distances} from one core to another{changed}."
+    ))
 }
 
 fn clock(run: &Run) -> String {
@@ -346,9 +348,14 @@ mod tests {
         }
         assert!(!text.contains("container") && !text.contains("cache line"), "{text}");
         let mut run = golden();
-        run.run.plan.insert(core_to_core::OPTION.into(), "34.6, 178, 35.4".into());
+        run.run.plan.insert(state::BEFORE.into(), "34.6, 178, 35.4".into());
         let text = paragraph(&run);
-        assert!(text.contains("a cache line took 35 or 178 ns from one core to another."), "{text}");
+        assert!(
+            text.contains(
+                "a cache line took 35 or 178 ns from one core to another; the machine changed its state"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -380,13 +387,7 @@ mod tests {
     #[test]
     fn numbers_of_launches_are_given() {
         let mut row = golden().rows.remove(0);
-        row.launches = Some(ombx_core::result::OverLaunches {
-            medians_ns: vec![1.0; 9],
-            coverage: 0.96,
-            modes: None,
-            batch: 1,
-            across: None,
-        });
+        row.launches = Some(ombx_core::result::OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
         assert!(
             repetition(&[&row])
                 .unwrap()

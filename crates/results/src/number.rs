@@ -78,13 +78,15 @@ pub fn rate(mb_per_s: f64) -> String {
 pub struct Decimals(Option<usize>);
 
 impl Decimals {
-    /// Returns the decimals that show two significant digits of half the interval of a value, or of the value if that is less.
-    /// Without an interval, a number has the decimals of [`figure`].
+    /// Returns the decimals that show two significant digits of the shorter side of the interval of a value, and three of the value.
+    /// Without an interval, or where it has no width, a number has the decimals of [`figure`].
     pub fn of(value: f64, interval: Option<[f64; 2]>) -> Decimals {
-        let size = if value == 0.0 { f64::INFINITY } else { value.abs() };
-        let uncertainty = interval.map(|[low, high]| ((high - low) / 2.0).min(size));
-        let uncertainty = uncertainty.filter(|x| x.is_finite() && *x > 0.0);
-        Decimals(uncertainty.map(|x| (1.0 - x.log10().floor()).clamp(0.0, 9.0) as usize))
+        let is_width = |x: &f64| x.is_finite() && *x > 0.0;
+        let sides = interval.map(|[low, high]| [value - low, high - value]);
+        let shorter = sides.into_iter().flatten().filter(is_width).reduce(f64::min);
+        let decimals = |x: f64, digits: f64| (digits - 1.0 - x.log10().floor()).clamp(0.0, 9.0) as usize;
+        let least = Some(value.abs()).filter(is_width).map_or(0, |size| decimals(size, 3.0));
+        Decimals(shorter.map(|side| decimals(side, 2.0).max(least)))
     }
 
     /// Formats a number.
@@ -102,6 +104,13 @@ impl Decimals {
     }
 }
 
+/// Formats a fraction as a percentage of two digits, such as `6.1 %`, and of whole percentages from 10 % on.
+pub fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let text = if percent >= 10.0 { format!("{percent:.0}") } else { format!("{percent:.1}") };
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
 /// Formats the label of a tick: a [`figure`] without trailing zeros.
 pub fn tick_label(value: f64) -> String {
     let text = figure(value);
@@ -116,16 +125,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_has_two_digits_of_its_uncertainty() {
+    fn a_figure_has_two_digits_of_the_shorter_side_and_at_least_three() {
         let shown = |value, half: f64| Decimals::of(value, Some([value - half, value + half])).format(value);
         assert_eq!(shown(0.41234, 0.055), "0.412");
         assert_eq!(shown(0.41234, 0.0012), "0.4123");
         assert_eq!(shown(10123.4, 350.0), "10123");
         assert_eq!(shown(10123.4, 3.5), "10123.4");
-        assert_eq!(shown(0.314, 2.5), "0.31");
+        assert_eq!(shown(0.314, 2.5), "0.314");
+        let sides = |low, high| Decimals::of(0.7412, Some([low, high])).format(0.7412);
+        assert_eq!(
+            [sides(0.45, 16724.88), sides(0.7409, 3.0), sides(0.7412, 0.7412)],
+            ["0.741", "0.74120", "0.7412"]
+        );
+        assert_eq!(shown(7.0, 1.2), "7.00");
         assert_eq!(Decimals::of(6.0129, None).format(6.0129), figure(6.0129));
         assert_eq!(shown(6.0129, 0.0), figure(6.0129));
-        assert_eq!(Decimals::of(0.0, Some([0.0, 1.056])).format(0.0), "0.00");
+        assert_eq!(Decimals::of(0.0, Some([0.0, 1.056])).format(0.0), "0.0");
     }
 
     #[test]

@@ -3,20 +3,31 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    time::Duration,
 };
 
 use ombx_core::{
     benchmark::payload::Check,
     result::{Measurement, Outcome},
+    stats::Summary,
     trust,
 };
 
-use crate::{estimate::LEAST_LAUNCHES, verdict};
+use crate::{
+    estimate::{LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, is_long},
+    verdict,
+};
 
-/// Returns what keeps a row from being published; nothing for a row that can be.
+/// Largest half width of the interval of a row that is fit to publish, as a fraction of its median.
+pub const WIDEST: f64 = 0.1;
+/// Minimum number of checked iterations of a row that is fit to publish: they find data that is wrong in 5 % of iterations with 95 %
+/// probability.
+pub const LEAST_CHECKED: u64 = 59;
+
+/// Returns what keeps a row from being published; nothing for a row that is fit.
 ///
 /// An obstacle is the code of a caution or an invalid mark, or one of `skipped`, `failed`, `wrong_data`, `unverified`,
-/// `few_launches` (fewer than 6) and `no_interval`.
+/// `few_launches` (fewer than 9 in one state of the machine, or than 6 long ones), `few_checks`, `no_interval` and `wide_interval`.
 pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     match (&row.check, &row.outcome) {
         (Check::Failed(_), _) => return BTreeSet::from(["wrong_data"]),
@@ -26,17 +37,36 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     }
     let marks = row.doubts().map(|mark| mark.code.as_str());
     let unverified = (row.check == Check::Off).then_some("unverified");
+    let is_link = row.bench == verdict::BENCH;
     // The next launch may differ by more than the interval of one launch says.
-    let few = (row.launch_count() < LEAST_LAUNCHES as usize && row.bench != verdict::BENCH)
-        .then_some("few_launches");
-    let no_interval = row.summary.as_ref().is_none_or(|s| s.ci95.is_none()).then_some("no_interval");
-    marks.chain(unverified).chain(few).chain(no_interval).collect()
+    let few = (row.launches_in_state() < least_launches(row) && !is_link).then_some("few_launches");
+    let is_checked = row.check != Check::Passed || row.checked >= LEAST_CHECKED;
+    let few_checks = (!is_checked && !is_link).then_some("few_checks");
+    let half = row.summary.as_ref().and_then(Summary::precision);
+    let interval = match half {
+        None => Some("no_interval"),
+        Some(half) => (half > WIDEST).then_some("wide_interval"),
+    };
+    marks.chain(unverified).chain(few).chain(few_checks).chain(interval).collect()
+}
+
+/// Returns the number of launches that a row needs to be fit to publish: fewer where a launch is long.
+fn least_launches(row: &Measurement) -> usize {
+    let each = row.over_launches().and_then(|over| {
+        Some(Duration::try_from_secs_f64(over.elapsed_s?).ok()? / over.medians_ns.len() as u32)
+    });
+    let least = if each.is_some_and(is_long) { LEAST_LONG_LAUNCHES } else { LEAST_LAUNCHES };
+    least as usize
 }
 
 /// Returns the smallest part of iterations with wrong data that the checks of a row would have found with 95 % probability; `None` if
 /// nothing was checked, or something was found.
 pub fn found_from(row: &Measurement) -> Option<f64> {
-    (row.check == Check::Passed && row.checked > 0).then(|| 1.0 - 0.05f64.powf(1.0 / row.checked as f64))
+    (row.check == Check::Passed && row.checked > 0).then(|| excluded_from(row.checked))
+}
+
+fn excluded_from(checked: u64) -> f64 {
+    1.0 - 0.05f64.powf(1.0 / checked as f64)
 }
 
 /// Numbers of rows that can and cannot be published. Skipped rows do not count.
@@ -46,8 +76,10 @@ pub struct Publishable {
     publishable: usize,
     /// Number of rows by obstacle, in words.
     obstacles: BTreeMap<String, usize>,
-    /// Smallest and largest part of iterations with wrong data that would have been found in a row.
-    found_from: Option<[f64; 2]>,
+    /// Number of checked iterations of all rows whose check has passed.
+    checked: u64,
+    /// Number of the least checked row; `None` if nothing was checked.
+    least_checked: Option<u64>,
 }
 
 impl Publishable {
@@ -57,9 +89,9 @@ impl Publishable {
             return;
         }
         let obstacles = obstacles(row);
-        if let Some(part) = found_from(row) {
-            let [low, high] = self.found_from.unwrap_or([part; 2]);
-            self.found_from = Some([low.min(part), high.max(part)]);
+        if row.check == Check::Passed && row.checked > 0 {
+            self.checked = self.checked.saturating_add(row.checked);
+            self.least_checked = Some(self.least_checked.map_or(row.checked, |least| least.min(row.checked)));
         }
         self.rows += 1;
         self.publishable += usize::from(obstacles.is_empty());
@@ -73,15 +105,24 @@ impl Publishable {
         self.publishable == self.rows
     }
 
-    /// Returns which wrong data the checks of the rows would have found with 95 % probability; `None` if nothing was checked.
+    /// Returns how many iterations were checked; `None` if nothing was.
     pub fn verified(&self) -> Option<String> {
-        let [low, high] = self.found_from?.map(|part| {
-            let percent = part * 100.0;
-            let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
-            format!("{percent:.decimals$}")
-        });
-        let range = if low == high { low } else { format!("{low} to {high}") };
-        Some(format!("verified: wrong data in {range} % of a row's iterations would have been found"))
+        let (checked, least) = (self.checked, self.least_checked?);
+        Some(match self.rows {
+            1 => format!("verified: all {checked} checked iterations were right"),
+            _ => format!(
+                "verified: all {checked} checked iterations were right ({least} in the least checked row)"
+            ),
+        })
+    }
+
+    /// Returns which wrong data the checks exclude in every row; `None` if nothing was checked.
+    pub fn excluded(&self) -> Option<String> {
+        let percent = excluded_from(self.least_checked?) * 100.0;
+        let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
+        Some(format!(
+            "errors in more than {percent:.decimals$} % of the iterations of any row are excluded with 95 % probability"
+        ))
     }
 
     /// Returns whether no row was counted.
@@ -91,11 +132,12 @@ impl Publishable {
 }
 
 impl fmt::Display for Publishable {
-    /// Writes `22 of 24 rows can be published; 2 not: samples in two groups (1), preempted ranks (1)`, the most frequent obstacle first.
+    /// Writes `22 of 24 rows are fit to publish; 2 not: samples in two groups (1), preempted ranks (1)`, the most frequent obstacle first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Publishable { rows, publishable, obstacles, .. } = self;
         let noun = if *rows == 1 { "row" } else { "rows" };
-        write!(f, "{publishable} of {rows} {noun} can be published")?;
+        let are = if *publishable == 1 || *rows == 1 { "is" } else { "are" };
+        write!(f, "{publishable} of {rows} {noun} {are} fit to publish")?;
         if publishable < rows {
             let mut found: Vec<_> = obstacles.iter().collect();
             found.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -118,10 +160,10 @@ mod tests {
     };
 
     fn good() -> Measurement {
-        let launches =
-            OverLaunches { medians_ns: vec![10.0; 6], coverage: 0.97, modes: None, batch: 1, across: None };
+        let launches = OverLaunches::of_one_state(vec![10.0; 9], 10.0, Some([10.0; 2]), 0.96);
         Measurement {
             check: Check::Passed,
+            checked: 576,
             launches: Some(launches),
             summary: Summary::of(&[10.0; 50]),
             ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
@@ -140,10 +182,15 @@ mod tests {
         // About three in n.
         assert!((found_from(&checked(1000)).unwrap() - 0.003).abs() < 1e-5);
         let mut both = Publishable::default();
-        [checked(576), checked(9)].iter().for_each(|row| both.add(row));
-        assert!(both.verified().unwrap().contains(" 0.52 to 28 % "), "{both:?}");
-        both.add(&checked(100_000));
-        assert!(both.verified().unwrap().contains(" 0.0030 to 28 % "), "{both:?}");
+        both.add(&checked(738));
+        assert_eq!(both.verified().unwrap(), "verified: all 738 checked iterations were right");
+        both.add(&checked(9));
+        assert_eq!(
+            both.verified().unwrap(),
+            "verified: all 747 checked iterations were right (9 in the least checked row)"
+        );
+        assert!(both.excluded().unwrap().starts_with("errors in more than 28 % of"), "{both:?}");
+        assert!(excluded_from(LEAST_CHECKED) < 0.05 && excluded_from(LEAST_CHECKED - 1) > 0.05);
     }
 
     #[test]
@@ -167,6 +214,20 @@ mod tests {
         assert_eq!(codes(Measurement { summary: Summary::of(&[1.0]), ..good() }), ["no_interval"]);
         assert_eq!(codes(Measurement { summary: None, ..good() }), ["no_interval"]);
         assert_eq!(codes(Measurement { launches: None, ..good() }), ["few_launches"]);
+        assert_eq!(codes(Measurement { checked: 58, ..good() }), ["few_checks"]);
+        let wide = |half: f64| Summary { ci95: Some([10.0 - half, 10.0 + half]), ..good().summary.unwrap() };
+        assert_eq!(codes(Measurement { summary: Some(wide(1.01)), ..good() }), ["wide_interval"]);
+        assert!(codes(Measurement { summary: Some(wide(0.99)), ..good() }).is_empty());
+    }
+
+    #[test]
+    fn six_launches_are_enough_where_they_are_long() {
+        let of = |launches: usize, seconds: f64| {
+            let over = OverLaunches::of_one_state(vec![10.0; launches], 10.0, Some([10.0; 2]), 0.97);
+            let over = OverLaunches { elapsed_s: Some(seconds), ..over };
+            obstacles(&Measurement { launches: Some(over), ..good() }).is_empty()
+        };
+        assert_eq!([of(6, 6.0), of(6, 60.0), of(5, 60.0), of(9, 3.0)], [false, true, false, true]);
     }
 
     #[test]
@@ -176,12 +237,12 @@ mod tests {
         sum.add(&Measurement { outcome: Outcome::Skipped("needs 4 ranks".into()), ..good() });
         assert!(sum.is_empty(), "skipped rows do not count");
         sum.add(&good());
-        assert_eq!(sum.to_string(), "1 of 1 row can be published");
+        assert_eq!(sum.to_string(), "1 of 1 row is fit to publish");
         sum.add(&marked(&[Mark::caution("clock_cost", "c", "a"), Mark::caution("preempted", "p", "a")]));
         sum.add(&marked(&[Mark::invalid("preempted", "p", "a")]));
         assert_eq!(
             sum.to_string(),
-            "1 of 3 rows can be published; 2 not: preempted ranks (2), a costly reading of the clock (1)"
+            "1 of 3 rows is fit to publish; 2 not: preempted ranks (2), a costly reading of the clock (1)"
         );
     }
 }

@@ -16,9 +16,39 @@ pub fn hosts(run: &Run) -> Vec<&str> {
     run.places.iter().map(|place| place.host.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
+/// Returns whether a run is that of ranks of another kind in the same launch.
+pub(crate) fn is_same_launch(one: &Run, other: &Run) -> bool {
+    let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
+    let differ = one.fabric != other.fabric || one.plan.get("benchmarks") != other.plan.get("benchmarks");
+    differ && number(one).is_some() && number(one) == number(other)
+}
+
+/// Returns whether a run is of the next launch of the same command.
+pub(crate) fn is_next_launch(one: &Run, other: &Run) -> bool {
+    let number = |run: &Run| {
+        Some((run.plan.get("launch")?.parse::<u64>().ok()?, run.plan.get("order")?.parse::<u64>().ok()?))
+    };
+    let next = number(one).map(|(launch, order)| (launch.wrapping_add(1), order.wrapping_add(1)));
+    next.is_some() && next == number(other)
+}
+
 /// Returns version, build profile, library and placement of a run: the first line of every table.
 pub(crate) fn banner(run: &Run) -> String {
     format!("ombx {} ({}) · {} · {}", run.version, run.profile, library(run), places(run))
+}
+
+/// Returns the number of launches and their time: `9 launches in 2.9 s`; `None` for a single launch.
+pub(crate) fn launches(run: &Run) -> Option<String> {
+    let number = |option: &str| run.plan.get(option)?.parse::<u32>().ok();
+    let count = number("launches").filter(|count| *count > 1)?;
+    let text = match (number("runs"), run.plan.get("elapsed_s").and_then(|s| s.parse::<f64>().ok())) {
+        (Some(runs), _) => format!("{count} launches of {runs} runs"),
+        (None, Some(s)) if s >= 120.0 => format!("{count} launches in {:.0} min", s / 60.0),
+        (None, Some(s)) if s >= 10.0 => format!("{count} launches in {s:.0} s"),
+        (None, Some(s)) => format!("{count} launches in {s:.1} s"),
+        (None, None) => format!("{count} launches"),
+    };
+    Some(text)
 }
 
 /// Lists host and CPUs of each rank. More than four ranks are shortened to the number of hosts.

@@ -11,25 +11,25 @@ use ombx_core::{
     unit,
 };
 
+use ombx_results::estimate::USUAL_BUDGET;
+
 use super::values;
 
 /// Requested precision, as a fraction of the median, if the user gives none.
 pub(crate) const PRECISION: f64 = 0.02;
-/// Time for all launches together, if the user gives none.
-const BUDGET: Duration = Duration::from_secs(30);
 /// Time for a case, if the user asks for nothing particular: a first number should not take longer.
 const CASE_TIME: Duration = Duration::from_secs(3);
 
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
-    /// Start the ranks this many times [default: at least 6 times, until --precision is reached or --budget is spent]
+    /// Start the ranks this many times [default: at least 9 times, until --precision is reached or --budget is spent]
     #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
     pub(crate) launches: Option<u32>,
     /// Start the ranks once: a first look that says nothing about the next launch
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
     pub(crate) quick: bool,
-    /// Time for all launches together [default: 30s, but without --precision 3s a case once there are 9 launches]
+    /// Time for all launches together. More than 30s, without --precision, spreads 30 launches over it: --budget 10m [default: 30s, but without --precision 3s a case once there are 9 launches]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]
@@ -53,17 +53,19 @@ impl LaunchesArgs {
             _ if self.quick || self.launch.is_some() => LaunchCount::Fixed(1),
             Some(count) => LaunchCount::Fixed(count),
             None => {
-                let budget = self.budget.unwrap_or(BUDGET);
+                let budget = self.budget.unwrap_or(USUAL_BUDGET);
                 let cases = u32::try_from(cases).unwrap_or(u32::MAX);
                 let enough = if precision.is_some() || self.budget.is_some() {
                     budget
                 } else {
                     CASE_TIME.saturating_mul(cases).min(budget)
                 };
-                LaunchCount::Until { precision: precision.unwrap_or(PRECISION), budget, enough }
+                let is_spread = budget > USUAL_BUDGET && precision.is_none();
+                LaunchCount::Until { budget, enough, is_spread }
             }
         };
-        Launches { count, seed: self.seed() }
+        let goal = Goal { precision: precision.unwrap_or(PRECISION), is_asked: precision.is_some() };
+        Launches { count, seed: self.seed(), goal }
     }
 
     /// Returns the user's seed, or a random one.
@@ -91,23 +93,37 @@ pub(crate) fn batches(known: &KnownBatches) -> Option<String> {
 pub(crate) struct Launches {
     pub(crate) count: LaunchCount,
     pub(crate) seed: u64,
+    pub(crate) goal: Goal,
+}
+
+/// Half width at which intervals are narrow enough.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Goal {
+    /// As a fraction of the median.
+    pub(crate) precision: f64,
+    /// Whether the user asked for it.
+    pub(crate) is_asked: bool,
+}
+
+impl Goal {
+    pub(crate) const USUAL: Goal = Goal { precision: PRECISION, is_asked: false };
 }
 
 /// How many launches a job has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum LaunchCount {
     Fixed(u32),
-    /// At least 6, until half the interval of every row is at most `precision` times the median, or `budget` is spent, or `enough`
-    /// by at least 9.
+    /// Until half the interval of every row reaches the goal, or `budget` is spent, or `enough` by at least 9. If the launches are
+    /// spread over the budget, until it is spent.
     Until {
-        precision: f64,
         budget: Duration,
         enough: Duration,
+        is_spread: bool,
     },
 }
 
 impl Launches {
-    pub(crate) const ONE: Launches = Launches { count: LaunchCount::Fixed(1), seed: 0 };
+    pub(crate) const ONE: Launches = Launches { count: LaunchCount::Fixed(1), seed: 0, goal: Goal::USUAL };
 
     /// Returns whether the job has a single launch.
     pub(crate) fn is_one(self) -> bool {

@@ -26,7 +26,7 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 use crate::{
     arguments::{
         effort::{EffortArgs, Sizes},
-        launches::{self, LaunchCount, Launches},
+        launches::{self, Goal, LaunchCount, Launches},
         output::{Format, OutputArgs},
         role::RoleArgs,
         start::StartArgs,
@@ -282,6 +282,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let criteria = Criteria { expectations: args.expect, reference, fail_on, groups };
     let launches = Launches {
         count: LaunchCount::Fixed(if args.launch.is_some() { 1 } else { args.launches }),
+        goal: Goal::USUAL,
         seed: args.randomize.unwrap_or_else(launches::random_seed),
     };
     // Several launches are several random partitions of the pairs into rounds.

@@ -192,7 +192,7 @@ impl JobState<'_> {
         match record {
             Record::Run(_) => self.timeline.enter(Phase::Rows),
             Record::End(..) => self.timeline.enter(Phase::End),
-            Record::Launch(_) | Record::Case(_) | Record::Verdict(_) => {}
+            Record::Launch(_) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
         if let Record::End(RunOutcome::Complete, sent) = record {
             let arrived = self.output.tally().cases;

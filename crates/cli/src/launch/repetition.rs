@@ -4,19 +4,24 @@ use std::{ffi::OsString, thread, time::Duration};
 
 use ombx_core::{
     measure::plan::{KnownBatches, Launch},
-    result::Outcome,
+    result::{Measurement, Outcome},
     system::clock::Since,
 };
-use ombx_results::estimate::{self, Cases, Ending, FIRST_ROW_TIME, LOOKS, Schedule};
+use ombx_results::{
+    estimate::{
+        self, Cases, Ending, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, Schedule,
+    },
+    file::Ended,
+};
 
 use super::timeline::{Phase, Timeline};
 use crate::{
-    arguments::launches::{self, LaunchCount, Launches},
+    arguments::launches::{self, Goal, LaunchCount, Launches},
     job::{Job, Work},
     output::progress::Progress,
 };
 
-/// Least and largest time from the start of a launch to the next one, up to the second look and where the number of launches is open:
+/// Least and largest time from the start of a launch to the next one, up to the ninth and where the number of launches is open:
 /// twice the time of a launch without its samples, within these bounds. Machines change their speed for seconds at a time: launches that
 /// are spread over more time see more of it, and so do long samples.
 const SPACING: [Duration; 2] = [Duration::from_millis(270), Duration::from_millis(600)];
@@ -33,6 +38,8 @@ pub(super) struct Repetition {
     paused: Duration,
     /// Time of all samples.
     sampled: Duration,
+    /// The same before the current launch.
+    sampled_before: Duration,
     /// Maximum time of a row in a launch; `None` if the user fixed the number of iterations.
     most: Option<Duration>,
     /// The launches are sweeps over links, whose rows are no cases.
@@ -47,8 +54,9 @@ impl Repetition {
     /// Returns the launches of a job, which has spent some of its time already.
     pub(super) fn of(job: &Job, spent: Duration) -> Repetition {
         let schedule = match job.launches.count {
-            LaunchCount::Until { precision, budget, enough } => {
-                Some(Schedule::new(precision, budget, enough))
+            LaunchCount::Until { budget, is_spread: true, .. } => Some(Schedule::spread(budget)),
+            LaunchCount::Until { budget, enough, .. } => {
+                Some(Schedule::new(job.launches.goal.precision, budget, enough))
             }
             LaunchCount::Fixed(_) => None,
         };
@@ -61,6 +69,7 @@ impl Repetition {
             started: Since::now(),
             paused: Duration::ZERO,
             sampled: Duration::ZERO,
+            sampled_before: Duration::ZERO,
             most,
             are_sweeps: matches!(job.work, Work::Links(..)),
             timeout: job.start.timeout.map(|timeout| timeout.saturating_sub(spent)),
@@ -76,7 +85,7 @@ impl Repetition {
             (Some(schedule), _) if self.done > 0 => {
                 schedule.expected(self.done, self.since.elapsed() / self.done)
             }
-            _ => LOOKS[1],
+            _ => LEAST_LAUNCHES,
         };
         (self.done + 1, expected.max(self.done + 1))
     }
@@ -90,7 +99,7 @@ impl Repetition {
         let number = self.done + 1;
         let of = match self.launches.count {
             LaunchCount::Fixed(count) => count,
-            LaunchCount::Until { .. } => LOOKS[LOOKS.len() - 1],
+            LaunchCount::Until { .. } => MOST_LAUNCHES,
         };
         let launch = Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) };
         let mut words = vec![format!("--launch={launch}")];
@@ -106,54 +115,73 @@ impl Repetition {
         self.timeout.map_or(limit, |timeout| timeout.saturating_sub(self.since.elapsed()))
     }
 
-    /// Records a complete launch. Returns whether another one follows.
-    pub(super) fn launched(&mut self, cases: &Cases, progress: &Progress, timeline: &Timeline) -> bool {
+    /// Returns the time since the first launch began, in seconds.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        self.since.elapsed().as_secs_f64()
+    }
+
+    /// Records a complete launch. Returns why no other one follows, or `None` if one does.
+    pub(super) fn launched(&mut self, cases: &Cases, progress: &Progress) -> Option<Ended> {
         self.done += 1;
+        let Goal { precision, is_asked } = self.launches.goal;
+        let ended = |why| Some(Ended { why, precision, is_asked });
         if self.are_sweeps {
-            return matches!(self.launches.count, LaunchCount::Fixed(count) if self.done < count);
+            return ended(Ending::Fixed).filter(|_| !self.is_below_fixed());
         }
         if self.done == 1 {
             self.batches = cases.batches();
         }
         let spent = self.since.elapsed();
         let sampled = cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
-        let sampled_before = std::mem::replace(&mut self.sampled, Duration::from_nanos(sampled));
+        self.sampled_before = std::mem::replace(&mut self.sampled, Duration::from_nanos(sampled));
         if let Some(most) = self.most {
             let fixed = spent.saturating_sub(self.paused + self.sampled) / self.done;
             self.row_time = estimate::row_time(cases, fixed, most);
         }
         let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
-        if !rows.iter().any(|row| row.outcome == Outcome::Ok) {
+        let measured = || rows.iter().filter(|row| row.outcome == Outcome::Ok);
+        if measured().next().is_none() {
             // Another launch would skip the same cases, or fail in the same way.
-            return false;
+            return ended(Ending::Fixed);
         }
-        match (&mut self.schedule, self.launches.count) {
-            (_, LaunchCount::Fixed(count)) => self.done < count,
-            (None, _) => false,
-            (Some(schedule), _) => {
-                let ending = schedule.ending(self.done, estimate::reached(&rows), spent);
-                let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
-                let ending = ending.or(late.then_some(Ending::Budget));
-                if ending == Some(Ending::Budget) && self.done < LOOKS[0] {
-                    let each = (spent / self.done).as_secs_f64();
-                    let option = if late { "--timeout" } else { "--budget" };
-                    progress.suspend(|| {
-                        stderr_line!(
-                            "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a \
-                             longer {option}, or fewer cases",
-                            self.done
-                        );
-                    });
-                }
-                if ending.is_none() && self.done < LOOKS[1] {
-                    timeline.enter(Phase::Pauses);
-                    let pause = pause(self.started.elapsed(), self.sampled.saturating_sub(sampled_before));
-                    thread::sleep(pause);
-                    self.paused += pause;
-                }
-                ending.is_none()
-            }
+        let Some(schedule) = &mut self.schedule else {
+            return ended(Ending::Fixed).filter(|_| !self.is_below_fixed());
+        };
+        let in_state = measured().map(Measurement::launches_in_state).min().unwrap_or(0) as u32;
+        let reached = estimate::reached(&rows);
+        let ending = schedule.ending(estimate::Progress { done: self.done, in_state, reached, spent });
+        let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
+        let ending = ending.or(late.then_some(Ending::Budget))?;
+        if ending == Ending::Budget && self.done < LEAST_LONG_LAUNCHES {
+            let each = (spent / self.done).as_secs_f64();
+            let option = if late { "--timeout" } else { "--budget" };
+            progress.suspend(|| {
+                stderr_line!(
+                    "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a \
+                     longer {option}, or fewer cases",
+                    self.done
+                );
+            });
         }
+        ended(ending)
+    }
+
+    fn is_below_fixed(&self) -> bool {
+        matches!(self.launches.count, LaunchCount::Fixed(count) if self.done < count)
+    }
+
+    /// Waits for the time of the next launch.
+    pub(super) fn pause(&mut self, timeline: &Timeline) {
+        let LaunchCount::Until { budget, is_spread, .. } = self.launches.count else { return };
+        timeline.enter(Phase::Pauses);
+        let sampled = self.sampled.saturating_sub(self.sampled_before);
+        let took = self.started.elapsed();
+        let short = if self.done < LEAST_LAUNCHES { pause(took, sampled) } else { Duration::ZERO };
+        // Intervals of a run of minutes are about these minutes.
+        let even = if is_spread { (budget / MOST_LAUNCHES).saturating_sub(took) } else { Duration::ZERO };
+        let pause = short.max(even);
+        thread::sleep(pause);
+        self.paused += pause;
     }
 }
 

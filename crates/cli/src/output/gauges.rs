@@ -49,7 +49,7 @@ impl Gauges {
             }
             Record::Launch(row) | Record::Case(row) => self.gauges.case(out, row),
             Record::End(outcome, tally) => self.gauges.end(out, *outcome, tally),
-            Record::Verdict(_) => Ok(()),
+            Record::Verdict(_) | Record::Launched(_) => Ok(()),
         }
     }
 

@@ -2,26 +2,70 @@
 
 use super::AcrossRanks;
 
-/// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians.
-#[derive(Debug, Clone, PartialEq)]
+/// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians in the most
+/// frequent state of the machine; launches of other states are never pooled with them.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct OverLaunches {
     /// Median time of one leg in each launch that measured the row, in nanoseconds, in the order of launches.
     pub medians_ns: Vec<f64>,
-    /// Probability that the order statistics behind the interval of the summary contain the median of independent launches.
-    pub coverage: f64,
-    /// Two groups of launches, the faster first; `None` if there is one group or fewer than 9 launches.
-    pub modes: Option<[LaunchMode; 2]>,
+    /// Figure of each state of the machine that the launches met, the most frequent first. Empty for a single launch.
+    pub states: Vec<StateFigure>,
     /// Iterations per sample.
     pub batch: u64,
     /// OMB's mean, minimum and maximum over ranks: medians over launches.
     pub across: Option<AcrossRanks>,
+    /// Time from the start of the first launch to the end of the last one, in seconds; `None` if it is unknown.
+    pub elapsed_s: Option<f64>,
 }
 
-/// A group of launches.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LaunchMode {
-    /// Median of the group, in nanoseconds per leg.
+/// Figure of the launches in one state of the machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StateFigure {
+    /// Places of its launches in [`OverLaunches::medians_ns`], ascending.
+    pub launches: Vec<usize>,
+    /// Median of their medians, in nanoseconds per leg.
     pub median_ns: f64,
-    /// Part of the launches, from 0 to 1.
-    pub share: f64,
+    /// Low and high end of the interval within the run, in nanoseconds per leg; `None` for a single launch.
+    pub ends_ns: Option<[f64; 2]>,
+    /// Probability that the order statistics behind the interval contain the median of independent launches.
+    pub coverage: f64,
+    /// Time that a cache line takes between two cores in this state, in nanoseconds; `None` if it is unknown.
+    pub core_to_core_ns: Option<f64>,
+}
+
+impl OverLaunches {
+    /// Returns the launches of one state, of which the median and its interval are known.
+    pub fn of_one_state(
+        medians_ns: Vec<f64>,
+        median_ns: f64,
+        ends_ns: Option<[f64; 2]>,
+        coverage: f64,
+    ) -> Self {
+        let launches = (0..medians_ns.len()).collect();
+        let state = StateFigure { launches, median_ns, ends_ns, coverage, core_to_core_ns: None };
+        OverLaunches { medians_ns, states: vec![state], batch: 1, ..OverLaunches::default() }
+    }
+
+    /// Returns the number of launches behind the headline: those of the most frequent state.
+    pub fn in_state(&self) -> usize {
+        self.states.first().map_or(self.medians_ns.len(), |state| state.launches.len())
+    }
+
+    /// Returns the coverage of the interval of the headline; 0 for a single launch.
+    pub fn coverage(&self) -> f64 {
+        self.states.first().map_or(0.0, |state| state.coverage)
+    }
+
+    /// Returns whether the interval of the headline is the range of its launches, whose number is below 9.
+    pub fn is_range(&self) -> bool {
+        self.in_state() < 9
+    }
+
+    /// Returns the medians of the launches behind the headline, in nanoseconds.
+    pub fn medians_in_state(&self) -> Vec<f64> {
+        match self.states.first() {
+            Some(state) => state.launches.iter().filter_map(|at| self.medians_ns.get(*at).copied()).collect(),
+            None => self.medians_ns.clone(),
+        }
+    }
 }

@@ -25,6 +25,17 @@ impl Level {
         }
     }
 
+    /// Returns the level of an effect on a median, if this much is tolerated: an interval contains it, or the user asked for no more.
+    pub fn of_effect(effect: f64, tolerated: f64) -> Level {
+        if effect > INVALID * tolerated {
+            Level::Invalid
+        } else if effect > tolerated {
+            Level::Caution
+        } else {
+            Level::Note
+        }
+    }
+
     /// Returns the level of this name.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
@@ -32,7 +43,7 @@ impl Level {
 }
 
 /// A mark: what could have disturbed a row, and how much that matters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     /// How much it matters.
     pub level: Level,
@@ -42,12 +53,17 @@ pub struct Mark {
     pub short: String,
     /// Text that says what happened, then what to do.
     pub advice: String,
+    /// Largest possible effect on the median, as a fraction of it; `None` if it has no bound.
+    pub effect: Option<f64>,
 }
+
+/// Number of times that an effect must exceed what is tolerated before no verdict may rest on the row.
+const INVALID: f64 = 5.0;
 
 impl Mark {
     /// Returns a mark of this level from its code, its text in the column, and the advice.
     pub fn of(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark { level, code: code.into(), short: short.into(), advice: advice.into() }
+        Mark { level, code: code.into(), short: short.into(), advice: advice.into(), effect: None }
     }
 
     /// Returns a note.

@@ -7,8 +7,6 @@ use crate::{
 
 /// Precision that stands for "as precise as possible".
 const DEFAULT_PRECISION: f64 = 0.02;
-/// Number of times that an effect must exceed what is tolerated before no verdict may rest on the row.
-const INVALID: f64 = 5.0;
 
 /// Samples of a row, and how much a disturbance may change their median.
 pub(super) struct Effect {
@@ -58,11 +56,7 @@ impl Effect {
 
     /// Returns the level of an effect.
     pub(super) fn level(&self, effect: f64) -> Level {
-        match effect / self.tolerated {
-            times if times > INVALID => Level::Invalid,
-            times if times > 1.0 => Level::Caution,
-            _ => Level::Note,
-        }
+        Level::of_effect(effect, self.tolerated)
     }
 
     /// Returns how far the median is above this value, as a fraction of the median.

@@ -208,7 +208,9 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut add = |code: &str, what: String, most: f64, least: Level, advice: &str| {
         let short = format!("{what} (up to {})", percent(most));
-        marks.push(Mark::of(effect.level(most).max(least), code, short, advice));
+        // A mark that is a caution in any case has no effect that bounds its level.
+        let bound = (least == Level::Note).then_some(most);
+        marks.push(Mark { effect: bound, ..Mark::of(effect.level(most).max(least), code, short, advice) });
     };
     if counters.preemptions > 0 {
         add(

@@ -14,7 +14,12 @@ pub(crate) fn describe(point: &Point, quantity: Quantity) -> String {
     let percent = point.coverage.map_or(95.0, |coverage| (coverage * 100.0).min(95.0));
     text += &match ci95 {
         Some([low, high]) => {
-            format!(", {percent:.0} % interval {} to {}", decimals.format(low), decimals.format(high))
+            let within = if point.coverage.is_some() { "run" } else { "launch" };
+            format!(
+                ", {percent:.0} % interval within this {within} {} to {}",
+                decimals.format(low),
+                decimals.format(high)
+            )
         }
         None => ", no interval".into(),
     };

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use ombx_core::{
-    result::{Headline, Measurement},
+    result::{Headline, Measurement, OverLaunches},
     unit::Bytes,
 };
 use ombx_results::{
@@ -59,7 +59,7 @@ impl Point {
             bytes: row.bytes.unwrap_or(0),
             figure,
             launches: medians.iter().filter_map(at).filter(|value| value.is_finite()).collect(),
-            coverage: over.map(|over| over.coverage),
+            coverage: over.map(OverLaunches::coverage),
             marked: row.doubts().next().is_some(),
         })
     }

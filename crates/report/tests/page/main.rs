@@ -235,7 +235,7 @@ fn over_launches(count: usize) -> ResultFile {
         let medians_ns = (0..count).map(|i| median * (1.0 + 0.1 * i as f64 / count as f64)).collect();
         let coverage = if count < 6 { 0.75 } else { 0.961 };
         row.samples.clear();
-        row.launches = Some(OverLaunches { medians_ns, coverage, modes: None, batch: 1, across: None });
+        row.launches = Some(OverLaunches::of_one_state(medians_ns, 1.0, None, coverage));
     }
     let mut run = run(&["a", "b"]);
     run.plan.insert("launches".into(), count.to_string());

@@ -3,7 +3,7 @@
 use ombx_core::result::Run;
 
 use super::comparison::{MIN_LAUNCHES, Note};
-use crate::core_to_core::{self, OTHER_STATE};
+use crate::state::{Distances, OTHER_STATE};
 
 /// Largest difference, as a fraction, that is attributed to the machine. A machine that changes its state changes in other ways too: runs
 /// of one build then differ by tens of percent also within a state.
@@ -15,7 +15,7 @@ const ALIKE: f64 = 1.0 / 3.0;
 
 /// Returns the latency between two cores that a run found, in nanoseconds.
 pub(super) fn of_run(run: &Run) -> Option<f64> {
-    core_to_core::of_run(run).first().copied()
+    Distances::of_run(run).before_ns
 }
 
 /// One launch of a side.
@@ -47,7 +47,7 @@ impl MachineStates {
             sides.map(|side| side.iter().filter_map(|launch| launch.core_to_core_ns).collect::<Vec<_>>());
         let mut all = known.concat();
         all.sort_by(f64::total_cmp);
-        let states = core_to_core::states(&all);
+        let states = all.chunk_by(|low, high| high / low <= OTHER_STATE).collect::<Vec<_>>();
         let variation = match &all[..] {
             [low, .., high] if known.iter().all(|side| !side.is_empty()) => high / low,
             _ => 1.0,

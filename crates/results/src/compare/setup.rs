@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{comparison::Note, side::SideResults};
 use crate::{
-    core_to_core,
     run_info::{hosts, library},
+    state,
 };
 use ombx_core::{
     fact::Fact,
@@ -15,7 +15,7 @@ use ombx_core::{
 
 /// Options that may differ between the sides without a note.
 pub(crate) const EXPECTED_OPTIONS: [&str; 8] =
-    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", core_to_core::OPTION];
+    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", state::BEFORE];
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 

@@ -76,7 +76,7 @@ impl SideResults {
             Record::Launch(row) => self.add(&row),
             Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
             // Derived from the rows of the launches.
-            Record::Case(_) | Record::Verdict(_) => {}
+            Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
     }
 

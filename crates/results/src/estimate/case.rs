@@ -5,58 +5,90 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::phases::Phases,
-    result::{AcrossRanks, LaunchMode, Mark, Measurement, Outcome, OverLaunches},
+    result::{AcrossRanks, Level, Mark, Measurement, Outcome, OverLaunches, StateFigure},
     stats::{Percentile, Summary, median},
     two_sided::datagrams::received::{SHARES, Share},
 };
 
-use super::{interval::interval, modes::modes};
+use super::interval::interval;
+use crate::state::{self, States};
 
 /// Codes of marks about the interval within a launch, which the interval over launches replaces.
 const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
 
+/// Returns the row over all launches of a case whose states are unknown, as [`estimate_in`] does.
+pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
+    let launches: Vec<usize> = (0..rows.len()).collect();
+    estimate_in(rows, &launches, &States::default(), None)
+}
+
 /// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
 ///
-/// `rows` are in the order of launches, at most one per launch. A failure in any launch is a failure of the row.
-pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
+/// `rows` are in the order of launches, at most one per launch, and `launches` has the number of each one's launch in `states`. A failure
+/// in any launch is a failure of the row. The summary is that of the most frequent state; `elapsed_s` is the time of all launches.
+pub fn estimate_in(
+    rows: &[Measurement],
+    launches: &[usize],
+    states: &States,
+    elapsed_s: Option<f64>,
+) -> Option<Measurement> {
     let (first, rest) = rows.split_first()?;
     if rest.is_empty() {
         return Some(first.clone());
     }
     let failed = rows.iter().find(|row| matches!(row.outcome, Outcome::Failed(_)));
-    let measured: Vec<&Measurement> =
-        rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()).collect();
+    let is_measured = |row: &&Measurement| row.outcome == Outcome::Ok && row.summary.is_some();
+    let measured: Vec<&Measurement> = rows.iter().filter(is_measured).collect();
+    let numbers: Vec<usize> =
+        rows.iter().zip(launches).filter(|(row, _)| is_measured(row)).map(|(_, launch)| *launch).collect();
     // Identity, and the reason of a failure or of a skipped row, come from one of the launches.
     let typical = failed.or(measured.last().copied()).unwrap_or(first);
-    let none = OverLaunches { medians_ns: Vec::new(), coverage: 0.0, modes: None, batch: 1, across: None };
     let mut row = Measurement {
         samples: Vec::new(),
         tail: Vec::new(),
         summary: None,
-        launches: Some(none),
+        launches: Some(OverLaunches { batch: 1, ..OverLaunches::default() }),
         ..typical.clone()
     };
     row.check = check(rows, &typical.check);
     row.checked = rows.iter().map(|row| row.checked).fold(0, u64::saturating_add);
     row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
     row.figures = figures(rows);
-    row.trust = marks(rows);
-    if let Some((summary, over, drift)) = over_launches(&measured).filter(|_| failed.is_none()) {
+    let found = over_launches(&measured, &numbers, states).filter(|_| failed.is_none());
+    row.trust = match &found {
+        Some((summary, over, _)) => {
+            let in_state = over.states.first().map_or(&[][..], |state| &state.launches);
+            marks(in_state.iter().map(|at| measured[*at]), summary.precision())
+        }
+        None => marks(rows.iter(), None),
+    };
+    if let Some((summary, over, drift)) = found {
         row.trust.extend(drift);
-        row.trust.extend(over.modes.map(|modes| two_modes(typical, modes)));
-        (row.summary, row.launches) = (Some(summary), Some(over));
+        row.trust.extend(several_states(typical, &over.states));
+        row.launches = Some(OverLaunches { elapsed_s, ..over });
+        row.summary = Some(summary);
     }
     Some(row)
 }
 
-/// Returns the mark of a row whose launches form two groups.
-fn two_modes(row: &Measurement, modes: [LaunchMode; 2]) -> Mark {
-    let [fast, slow] = modes.map(|mode| {
-        let value = row.in_unit(mode.median_ns).map_or("n/a".into(), crate::number::figure);
-        format!("{value} {} ({:.0} %)", row.metric.unit(), mode.share * 100.0)
-    });
-    let advice = format!("launches have {fast} or {slow}: the median hides two states");
-    Mark::caution("launch_modes", "two modes of launches", advice)
+/// Returns the mark of a row whose launches were in several states.
+fn several_states(row: &Measurement, states: &[StateFigure]) -> Option<Mark> {
+    let [first, others @ ..] = states else { return None };
+    let figure = |state: &StateFigure| {
+        let value = row.in_unit(state.median_ns).map_or("n/a".into(), crate::number::figure);
+        let apart = state.core_to_core_ns.map_or(String::new(), |ns| format!(", cores {ns:.0} ns apart"));
+        let launches = if state.launches.len() == 1 { "launch" } else { "launches" };
+        format!("{value} {} in {} {launches}{apart}", row.metric.unit(), state.launches.len())
+    };
+    let others: Vec<String> = others.iter().map(figure).collect();
+    (!others.is_empty()).then(|| {
+        let advice = format!(
+            "the machine changed its state between launches: {}, but {}; compare figures of one state only",
+            figure(first),
+            others.join("; ")
+        );
+        Mark::caution("launch_states", format!("{} states", states.len()), advice)
+    })
 }
 
 /// Returns the worst check of the launches.
@@ -65,12 +97,30 @@ fn check(rows: &[Measurement], typical: &Check) -> Check {
     worst.unwrap_or(typical).clone()
 }
 
-/// Returns the summary over launches, what it comes from, and a mark if the launches drift.
-fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option<Mark>)> {
+/// Returns the summary of the most frequent state, what it comes from, and a mark if its launches drift.
+fn over_launches(
+    all: &[&Measurement],
+    launches: &[usize],
+    states: &States,
+) -> Option<(Summary, OverLaunches, Option<Mark>)> {
+    let medians: Vec<f64> = all.iter().filter_map(|row| Some(row.summary.as_ref()?.median)).collect();
+    let divided = state::divide(&medians, launches, states);
+    let figure = |one: &state::Launches| {
+        let values: Vec<f64> = one.at.iter().map(|at| medians[*at]).collect();
+        let found = interval(&values);
+        Some(StateFigure {
+            launches: one.at.clone(),
+            median_ns: median(&values)?,
+            ends_ns: found.map(|found| [found.low, found.high]),
+            coverage: found.map_or(0.0, |found| found.coverage),
+            core_to_core_ns: one.core_to_core_ns,
+        })
+    };
+    let figures: Vec<StateFigure> = divided.iter().filter_map(figure).collect();
+    let rows: Vec<&Measurement> = divided.first()?.at.iter().map(|at| all[*at]).collect();
     let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
     let all = |pick: fn(&Summary) -> f64| summaries.iter().map(|s| pick(s)).collect::<Vec<f64>>();
-    let medians = all(|s| s.median);
-    let found = interval(&medians);
+    let found = interval(&all(|s| s.median));
     // A percentile that fewer than half of the launches resolve is not resolved.
     let percentile = |pick: &dyn Fn(&Summary) -> Option<Percentile>| {
         let values: Vec<f64> = summaries.iter().filter_map(|s| pick(s)).map(|p| p.value).collect();
@@ -80,7 +130,7 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
     };
     let summary = Summary {
         n: summaries.iter().map(|s| s.n).sum(),
-        median: median(&medians)?,
+        median: median(&all(|s| s.median))?,
         ci95: found.map(|found| [found.low, found.high]),
         min: all(|s| s.min).into_iter().reduce(f64::min)?,
         mean: median(&all(|s| s.mean))?,
@@ -103,11 +153,11 @@ fn over_launches(rows: &[&Measurement]) -> Option<(Summary, OverLaunches, Option
     let of_ranks = |pick: fn(&AcrossRanks) -> f64| median(&across.iter().map(pick).collect::<Vec<_>>());
     let across = of_ranks(|a| a.mean).zip(of_ranks(|a| a.min)).zip(of_ranks(|a| a.max));
     let over = OverLaunches {
-        coverage: found.map_or(0.0, |found| found.coverage),
-        modes: modes(&medians),
+        states: figures,
         batch: rows.iter().find_map(|row| row.batch()).unwrap_or(1),
         across: across.map(|((mean, min), max)| AcrossRanks { mean, min, max }),
         medians_ns: medians,
+        elapsed_s: None,
     };
     let drift = found.filter(|found| found.drift).map(|_| {
         Mark::caution(
@@ -182,9 +232,13 @@ fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
     );
 }
 
+/// Effect on a median that is none: with one decimal of a percentage it is 0.0 %.
+const NO_EFFECT: f64 = 0.0005;
+
 /// Returns the marks that more than half of the launches have, at the level that more than half reach. A minority moves neither the
-/// median nor much of the interval.
-fn marks(rows: &[Measurement]) -> Vec<Mark> {
+/// median nor much of the interval. The level of a known effect follows from half the interval that is printed, as a fraction.
+fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Option<f64>) -> Vec<Mark> {
+    let count = rows.len();
     let mut by_code: Vec<(&str, Vec<&Mark>)> = Vec::new();
     for row in rows {
         let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
@@ -200,8 +254,18 @@ fn marks(rows: &[Measurement]) -> Vec<Mark> {
         }
     }
     let of_most = |(_, mut marks): (&str, Vec<&Mark>)| {
-        marks.sort_by_key(|mark| std::cmp::Reverse(mark.level));
-        marks.get(rows.len() / 2).map(|mark| (*mark).clone())
+        let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
+        let is_bound = marks.iter().all(|mark| mark.effect.is_some());
+        if is_bound {
+            marks.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
+        } else {
+            marks.sort_by_key(|mark| std::cmp::Reverse(mark.level));
+        }
+        let mark = (*marks.get(count / 2)?).clone();
+        Some(match printed.filter(|_| is_bound) {
+            Some(half) => Mark { level: Level::of_effect(effect(&mark), half.max(NO_EFFECT)), ..mark },
+            None => mark,
+        })
     };
     by_code.into_iter().filter_map(of_most).collect()
 }
@@ -219,6 +283,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::state::Distances;
 
     fn launch(ns: u64) -> Measurement {
         let samples = vec![Samples { batch: 2, elapsed_ns: vec![2 * ns; 40], ..Samples::default() }];
@@ -236,16 +301,36 @@ mod tests {
         let times = [300, 310, 290, 305, 500, 295, 302];
         let row = estimate(&times.map(launch)).unwrap();
         let headline = row.headline().unwrap();
-        // Seven launches: the range, and both ends further by the square of the factor 302 / 290.
-        let [low, high] = headline.ci95.unwrap();
-        assert!((low - 0.26741).abs() < 1e-5 && (high - 0.54224).abs() < 1e-5, "{low} {high}");
+        // Seven launches: the range.
+        assert_eq!(headline.ci95, Some([0.29, 0.5]));
         assert_eq!(headline.value, 0.302);
         assert_eq!((row.launch_range(), row.batch()), (Some([0.29, 0.5]), Some(2)));
         let over = row.launches.unwrap();
         assert_eq!(over.medians_ns, times.map(|ns| ns as f64));
-        assert!((over.coverage - 0.984).abs() < 0.001 && over.modes.is_none());
+        assert!((over.coverage() - 0.984).abs() < 0.001 && over.states.len() == 1);
         assert!(row.samples.is_empty() && row.trust.is_empty());
         assert_eq!(row.summary.unwrap().n, 280);
+    }
+
+    #[test]
+    fn each_state_of_the_machine_has_a_figure_and_none_is_pooled() {
+        let rows = [304, 301, 308, 900, 300, 307, 905, 302, 306, 303, 305].map(launch);
+        let distance = |ns: u64| Some(if ns > 800 { 252.0 } else { 51.0 });
+        let distances = rows.each_ref().map(|row| {
+            let ns = distance(row.summary.as_ref().unwrap().median as u64);
+            Distances { before_ns: ns, after_ns: ns }
+        });
+        let numbers: Vec<usize> = (0..rows.len()).collect();
+        let row = estimate_in(&rows, &numbers, &States::new(&distances), Some(2.9)).unwrap();
+        let over = row.launches.as_ref().unwrap();
+        assert_eq!((row.launch_count(), row.launches_in_state(), over.elapsed_s), (11, 9, Some(2.9)));
+        assert_eq!((row.headline().unwrap().value, row.launch_range()), (0.304, Some([0.3, 0.308])));
+        assert_eq!((over.states[1].median_ns, over.states[1].core_to_core_ns), (902.5, Some(252.0)));
+        let mark = &row.trust[0];
+        assert_eq!((mark.code.as_str(), mark.short.as_str()), ("launch_states", "2 states"));
+        assert!(mark.advice.contains(
+            "0.3040 us in 9 launches, cores 51 ns apart, but 0.9025 us in 2 launches, cores 252 ns apart"
+        ));
     }
 
     #[test]
@@ -279,10 +364,25 @@ mod tests {
             estimate(&rows).unwrap().trust[0].level
         };
         let of = |level| Mark::of(level, "preempted", "preempted", "");
-        use ombx_core::result::Level::{Caution, Invalid, Note};
+        use Level::{Caution, Invalid, Note};
         assert_eq!(levels([of(Note), of(Invalid), of(Invalid)]), Invalid);
         assert_eq!(levels([of(Invalid), of(Note), of(Note)]), Note);
         assert_eq!(levels([of(Invalid), of(Caution), of(Note)]), Caution);
+    }
+
+    #[test]
+    fn the_level_of_an_effect_follows_from_the_interval_that_is_printed() {
+        // Half the interval of nine launches is 1 % of the median.
+        let of = |effect: f64| {
+            let mut rows = [300, 297, 303, 299, 301, 296, 304, 298, 302].map(launch);
+            let mark = Mark { effect: Some(effect), ..Mark::caution("waited", "waited 3%", "") };
+            rows.iter_mut().for_each(|row| row.trust.push(mark.clone()));
+            estimate(&rows).unwrap().trust[0].level
+        };
+        assert_eq!(
+            [0.0, 0.009, 0.011, 0.06].map(of),
+            [Level::Note, Level::Note, Level::Caution, Level::Invalid]
+        );
     }
 
     #[test]
@@ -336,9 +436,7 @@ mod tests {
         };
         let figures = estimate(&rows).unwrap().figures;
         assert_eq!(figures["overlap_percent"], Figure::Value(31.0));
-        // The range, and both ends further by the square of the factor 45 / 31.
-        let factor = (45.0_f64 / 31.0).powi(2);
-        assert_eq!(ends(&figures), [20.0 / factor, 45.0 * factor].map(|end| Some(Figure::Value(end))));
+        assert_eq!(ends(&figures), [20.0, 45.0].map(|end| Some(Figure::Value(end))));
         for row in &mut rows[..5] {
             row.figures = Figures::from([("overlap_percent".into(), Figure::Unresolved("noise".into()))]);
         }

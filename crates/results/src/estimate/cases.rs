@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use ombx_core::{
     measure::plan::KnownBatches,
-    result::{Measurement, OverLaunches, Run, Tally},
+    result::{Mark, Measurement, OverLaunches, Run, Tally},
     stats::Summary,
 };
 
-use super::case::estimate;
+use super::case::estimate_in;
 use crate::{
-    core_to_core,
-    file::{Record, RunOutcome, RunWithRows},
+    file::{Ended, Launched, Record, RunOutcome, RunWithRows},
+    number::percent,
     percentiles::Percentiles,
-    run_info::library,
+    run_info::{is_next_launch, is_same_launch, library},
+    state::{self, Distances, States},
 };
 
 /// Collects the rows of launches without their raw samples.
@@ -36,13 +37,26 @@ pub struct Group {
     /// The worst end of a launch; `Broken` until the last one has ended.
     pub outcome: RunOutcome,
     open: bool,
-    /// Latencies between two cores before the launches, as text.
-    core_to_core: Vec<String>,
+    /// Number of commands that the launches are from.
+    pub runs: usize,
+    /// What is known of each launch.
+    started: Vec<Started>,
+    /// The last run.
+    last: Run,
     rows: Vec<Vec<Measurement>>,
+    /// Number of the launch of each row.
+    row_launches: Vec<Vec<usize>>,
     /// Index of a case by its key, and by how often the same launch had measured the key before.
     places: HashMap<(String, usize), usize>,
     /// How often the current launch has measured each key.
     repeats: HashMap<String, usize>,
+}
+
+/// What is known of a launch.
+#[derive(Debug, Clone, Copy, Default)]
+struct Started {
+    distances: Distances,
+    launched: Option<Launched>,
 }
 
 impl Cases {
@@ -57,6 +71,7 @@ impl Cases {
             Record::Run(run) => self.run(run),
             Record::Launch(row) => self.row(row),
             Record::End(outcome, _) => self.end(Some(*outcome)),
+            Record::Launched(launched) => self.launched(*launched),
             Record::Case(_) | Record::Verdict(_) => {}
         }
     }
@@ -66,6 +81,24 @@ impl Cases {
         self.run(&launch.run);
         launch.rows.iter().for_each(|row| self.row(row));
         self.end(launch.end.map(|(outcome, _)| outcome));
+        if let Some(launched) = Launched::of_plan(&launch.run.plan) {
+            self.launched(launched);
+        }
+    }
+
+    /// Notes why no launch follows the last one.
+    pub fn ended(&mut self, ended: Option<Ended>) {
+        let last = self.groups.iter_mut().filter_map(|group| group.started.last_mut());
+        last.filter_map(|started| started.launched.as_mut()).for_each(|launched| launched.ended = ended);
+    }
+
+    /// Notes the end of a launch in all setups that have a run of it.
+    fn launched(&mut self, launched: Launched) {
+        let open = self.groups.iter_mut().filter_map(|group| group.started.last_mut());
+        for started in open.filter(|started| started.launched.is_none()) {
+            started.launched = Some(launched);
+            started.distances.after_ns = launched.core_to_core_ns;
+        }
     }
 
     /// Returns the groups in the order of their first launches.
@@ -97,8 +130,11 @@ impl Cases {
                 launches: 1,
                 outcome: RunOutcome::Complete,
                 open: false,
-                core_to_core: Vec::new(),
+                runs: 0,
+                started: Vec::new(),
+                last: run.clone(),
                 rows: Vec::new(),
+                row_launches: Vec::new(),
                 places: HashMap::new(),
                 repeats: HashMap::new(),
             });
@@ -109,29 +145,31 @@ impl Cases {
             group.outcome = RunOutcome::Broken;
         }
         group.repeats.clear();
-        group.core_to_core.extend(run.plan.get(core_to_core::OPTION).cloned());
+        group.begin(run);
         add_options(&mut group.run.plan, &run.plan);
     }
 
     fn row(&mut self, row: &Measurement) {
         let Some(group) = self.groups.get_mut(self.current) else { return };
-        let Group { run, rows, places, repeats, launches, .. } = group;
+        let Group { run, rows, row_launches, places, repeats, launches, started, .. } = group;
         let repeat = repeats.entry(row.key.clone()).or_default();
         let at = *places.entry((row.key.clone(), *repeat)).or_insert_with(|| {
             rows.push(Vec::new());
+            row_launches.push(Vec::new());
             rows.len() - 1
         });
         *repeat += 1;
         let mut kept = without_samples(row);
         self.percentiles.take(&mut kept, row, &run.clock);
         rows[at].push(kept);
+        row_launches[at].push(started.len().saturating_sub(1));
         *launches = rows[at].len().max(*launches);
     }
 
     /// Returns the estimate of the case with this key from the launches of the current setup.
     pub fn so_far(&self, key: &str) -> Option<Measurement> {
         let group = self.groups.get(self.current)?;
-        estimate(&group.rows[*group.places.get(&(key.to_owned(), 0))?])
+        group.estimate(*group.places.get(&(key.to_owned(), 0))?, &group.states())
     }
 
     fn end(&mut self, outcome: Option<RunOutcome>) {
@@ -145,6 +183,38 @@ impl Cases {
 }
 
 impl Group {
+    /// Begins a run: of a new launch, or of other ranks of the same launch.
+    fn begin(&mut self, run: &Run) {
+        let last = std::mem::replace(&mut self.last, run.clone());
+        if !self.started.is_empty() && is_same_launch(&last, run) {
+            return;
+        }
+        self.runs += usize::from(self.started.is_empty() || !is_next_launch(&last, run));
+        self.started.push(Started { distances: Distances::of_run(run), launched: None });
+    }
+
+    /// Returns the states of the machine in the launches.
+    pub fn states(&self) -> States {
+        States::new(&self.started.iter().map(|launch| launch.distances).collect::<Vec<_>>())
+    }
+
+    /// Returns the time of all launches of a single command, in seconds; `None` if it is unknown.
+    pub fn elapsed_s(&self) -> Option<f64> {
+        self.started.last()?.launched.filter(|_| self.runs == 1).map(|launched| launched.elapsed_s)
+    }
+
+    fn estimate(&self, at: usize, states: &States) -> Option<Measurement> {
+        let mut row = estimate_in(&self.rows[at], &self.row_launches[at], states, self.elapsed_s())?;
+        row.trust.extend(self.asked().and_then(|asked| precision_missed(&row, asked)));
+        Some(row)
+    }
+
+    /// Returns the precision that the user asked for, as a fraction; `None` without, and until the launches have ended.
+    fn asked(&self) -> Option<f64> {
+        let ended = self.started.last()?.launched?.ended.filter(|ended| ended.is_asked)?;
+        Some(ended.precision)
+    }
+
     /// Returns one row per case, sorted by benchmark, axes, depth, pairs and size. Benchmarks keep the order of the command line.
     pub fn estimates(&self) -> Vec<Measurement> {
         let named: Vec<&str> = self
@@ -155,7 +225,9 @@ impl Group {
             .flat_map(|(_, names)| names.split(','))
             .collect();
         let position = |bench: &str| named.iter().position(|name| *name == bench).unwrap_or(named.len());
-        let mut rows: Vec<Measurement> = self.rows.iter().filter_map(|rows| estimate(rows)).collect();
+        let states = self.states();
+        let mut rows: Vec<Measurement> =
+            (0..self.rows.len()).filter_map(|at| self.estimate(at, &states)).collect();
         if self.launches > 1 {
             rows.sort_by_cached_key(|row| {
                 // Numbers, such as rates, have the order of numbers.
@@ -168,14 +240,26 @@ impl Group {
         rows
     }
 
-    /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one, and the latencies between
-    /// two cores of all launches.
+    /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one, the distances between two
+    /// cores of all launches, and why the last command ended.
     pub fn described(&self) -> Run {
         let mut run = self.run.clone();
-        ["launch", "order", "row_time_s"].iter().for_each(|option| drop(run.plan.remove(*option)));
+        let of_one = ["launch", "order", "row_time_s", state::BEFORE].into_iter().chain(Launched::OPTIONS);
+        of_one.for_each(|option| drop(run.plan.remove(option)));
         run.plan.insert("launches".into(), self.launches.to_string());
-        if !self.core_to_core.is_empty() {
-            run.plan.insert(core_to_core::OPTION.into(), self.core_to_core.join(", "));
+        let distances = self.started.iter().map(|launch| launch.distances);
+        let known: Vec<String> = distances
+            .flat_map(|launch| [launch.before_ns, launch.after_ns].into_iter().flatten())
+            .map(|ns| ns.to_string())
+            .collect();
+        if !known.is_empty() {
+            run.plan.insert(state::BEFORE.into(), known.join(", "));
+        }
+        if let Some(launched) = self.started.last().and_then(|launch| launch.launched) {
+            Launched { core_to_core_ns: None, ..launched }.add_to(&mut run.plan);
+        }
+        if self.runs > 1 {
+            run.plan.insert("runs".into(), self.runs.to_string());
         }
         run
     }
@@ -193,6 +277,21 @@ impl From<&Group> for RunWithRows {
         let end = (!group.open).then(|| (group.outcome, tally(&rows)));
         RunWithRows { run: group.described(), rows, end }
     }
+}
+
+/// Marks a row over launches that does not have the precision that the user asked for.
+fn precision_missed(row: &Measurement, asked: f64) -> Option<Mark> {
+    row.over_launches()?;
+    let reached = row.summary.as_ref()?.precision();
+    let is_missed = reached.is_none_or(|reached| reached > asked);
+    let text = reached.map_or("no interval".into(), |reached| format!("±{}", percent(reached)));
+    is_missed.then(|| {
+        Mark::caution(
+            "precision_missed",
+            format!("{text}, not ±{}", percent(asked)),
+            "the launches scatter too much for the precision that was asked for: give a longer --budget, or quiet the machine",
+        )
+    })
 }
 
 /// Counts rows by outcome.
@@ -226,10 +325,9 @@ fn add_options(plan: &mut BTreeMap<String, String>, other: &BTreeMap<String, Str
 pub(crate) fn without_samples(row: &Measurement) -> Measurement {
     let launches = OverLaunches {
         medians_ns: row.summary.iter().map(|summary| summary.median).collect(),
-        coverage: 0.0,
-        modes: None,
         batch: row.batch().unwrap_or(1),
         across: row.across_ranks(),
+        ..OverLaunches::default()
     };
     // A clone of the whole row would copy the samples first.
     Measurement {

@@ -2,30 +2,75 @@
 
 use std::time::Duration;
 
-/// Numbers of launches after which the interval is looked at.
+/// Numbers of launches in one state of the machine after which the interval is looked at.
 pub const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
-/// A launch that takes more than this part of the budget extends it to [`LEAST_LAUNCHES`] launches.
-const LONG_LAUNCH: u32 = 6;
-/// Launches that a 95 % interval needs.
-pub const LEAST_LAUNCHES: u32 = LOOKS[0];
-/// Time over which launches are spread enough that a single look shows that the precision is out of reach. Six launches of few rows take
-/// less, so that those runs have nine.
-const SPREAD: Duration = Duration::from_secs(4);
+/// Maximum number of launches of a run whose number is open.
+pub const MOST_LAUNCHES: u32 = LOOKS[LOOKS.len() - 1];
+/// Launches in one state that a run needs: the fewest whose interval of 95 % leaves out their extremes.
+pub const LEAST_LAUNCHES: u32 = 9;
+/// Launches that suffice where [`LEAST_LAUNCHES`] exceed the usual budget: the fewest whose range covers 95 %.
+pub const LEAST_LONG_LAUNCHES: u32 = LOOKS[0];
+/// Usual time for all launches.
+pub const USUAL_BUDGET: Duration = Duration::from_secs(30);
 /// Maximum time of a run whose launches are long.
 const LONGEST_EXTENSION: Duration = Duration::from_secs(180);
+
+/// Returns whether launches of `each` are long: [`LEAST_LAUNCHES`] of them take more than the usual budget.
+pub fn is_long(each: Duration) -> bool {
+    each * LEAST_LAUNCHES > USUAL_BUDGET
+}
 
 /// Why no more launches are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The interval of every row had the requested precision at two looks in a row.
     Precise,
-    /// The scatter of some row was too large to reach the precision within the maximum number of launches: at two looks in a row, or
-    /// at one after launches of at least 4 s.
+    /// At two looks in a row, the scatter of some row was too large to reach the precision within the maximum number of launches.
     OutOfReach,
     /// The maximum number of launches.
     Most,
+    /// Another launch would exceed the time that is enough for a first answer.
+    Enough,
     /// Another launch would exceed the budget.
     Budget,
+    /// The user chose the number of launches.
+    Fixed,
+}
+
+impl Ending {
+    /// All endings.
+    pub const ALL: [Ending; 6] =
+        [Ending::Precise, Ending::OutOfReach, Ending::Most, Ending::Enough, Ending::Budget, Ending::Fixed];
+
+    /// Returns the name in result files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ending::Precise => "precise",
+            Ending::OutOfReach => "out_of_reach",
+            Ending::Most => "most",
+            Ending::Enough => "enough",
+            Ending::Budget => "budget",
+            Ending::Fixed => "fixed",
+        }
+    }
+
+    /// Returns the ending with a name.
+    pub fn from_name(name: &str) -> Option<Ending> {
+        Ending::ALL.into_iter().find(|ending| ending.name() == name)
+    }
+}
+
+/// What the launches of a run have reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Number of launches.
+    pub done: u32,
+    /// Launches in the most frequent state of the machine, in the row that has the fewest.
+    pub in_state: u32,
+    /// Largest half width of all rows' intervals, as a fraction of the median; `None` if some row has no interval.
+    pub reached: Option<f64>,
+    /// Time of all launches.
+    pub spent: Duration,
 }
 
 /// Decides after each launch whether another one is worth its time.
@@ -34,60 +79,67 @@ pub struct Schedule {
     precision: f64,
     budget: Duration,
     enough: Duration,
+    /// Whether the run may end before its time is spent.
+    ends_early: bool,
+    /// Launches in one state at the last look.
+    looked: u32,
     precise: u32,
     out_of_reach: u32,
 }
 
 impl Schedule {
-    /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches. From the second look on, the
-    /// run has only the time `enough`.
+    /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches. With [`LEAST_LAUNCHES`] in one
+    /// state, the run has only the time `enough`.
     pub fn new(precision: f64, budget: Duration, enough: Duration) -> Schedule {
-        Schedule { precision, budget, enough, precise: 0, out_of_reach: 0 }
+        Schedule { precision, budget, enough, ends_early: true, looked: 0, precise: 0, out_of_reach: 0 }
     }
 
-    /// Returns why the run ends after `done` launches, or `None` if another launch follows. Call it once after each launch.
-    ///
-    /// `reached` is the largest half width of all rows' intervals, as a fraction of the median. `spent` is the time of all launches.
-    pub fn ending(&mut self, done: u32, reached: Option<f64>, spent: Duration) -> Option<Ending> {
-        let most = LOOKS[LOOKS.len() - 1];
-        if LOOKS.contains(&done) {
+    /// Creates a schedule for launches that are spread over a time, whatever they reach before its end.
+    pub fn spread(over: Duration) -> Schedule {
+        Schedule { ends_early: false, ..Schedule::new(0.0, over, over) }
+    }
+
+    /// Returns why the run ends, or `None` if another launch follows. Call it once after each launch.
+    pub fn ending(&mut self, progress: Progress) -> Option<Ending> {
+        let Progress { done, in_state, reached, spent } = progress;
+        let each = spent / done.max(1);
+        if self.ends_early && LOOKS.iter().any(|look| self.looked < *look && *look <= in_state) {
+            self.looked = in_state;
             let reached = reached.unwrap_or(f64::INFINITY);
-            let at_most = reached * (f64::from(done) / f64::from(most)).sqrt();
+            let at_most = reached * (f64::from(in_state) / f64::from(MOST_LAUNCHES)).sqrt();
             let next = |count: u32, condition: bool| if condition { count + 1 } else { 0 };
             self.precise = next(self.precise, reached <= self.precision);
             self.out_of_reach = next(self.out_of_reach, at_most > self.precision);
             if self.precise >= 2 {
                 return Some(Ending::Precise);
             }
-            if self.out_of_reach >= if spent >= SPREAD { 1 } else { 2 } {
+            if self.out_of_reach >= 2 {
                 return Some(Ending::OutOfReach);
             }
         }
-        if done >= most {
+        if done >= MOST_LAUNCHES {
             return Some(Ending::Most);
         }
-        let each = spent / done.max(1);
         let soon = spent + each;
-        (soon > self.limit(each) || done >= LOOKS[1] && soon > self.enough).then_some(Ending::Budget)
+        match () {
+            () if soon > self.limit(each) => Some(Ending::Budget),
+            () if in_state >= LEAST_LAUNCHES && soon > self.enough => Some(Ending::Enough),
+            () => None,
+        }
     }
 
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
     pub fn expected(&self, done: u32, each: Duration) -> u32 {
         let affordable = (self.limit(each).as_secs_f64() / each.as_secs_f64().max(1e-3)) as u32;
-        // A short run does not end before its second look.
-        let least = if each * LOOKS[0] < SPREAD { LOOKS[1] } else { LOOKS[0] };
-        let look = LOOKS.into_iter().find(|look| *look > done && *look >= least).unwrap_or(done);
+        let look = LOOKS.into_iter().find(|look| *look > done && *look >= LEAST_LAUNCHES).unwrap_or(done);
         look.min(affordable.max(done))
     }
 
     /// Returns the time for all launches, if each takes `each`.
     fn limit(&self, each: Duration) -> Duration {
         // `each` is rounded down to nanoseconds.
-        let six = (each + Duration::from_nanos(1)) * LEAST_LAUNCHES;
-        match each > self.budget / LONG_LAUNCH && six <= LONGEST_EXTENSION {
-            true => self.budget.max(six),
-            false => self.budget,
-        }
+        let six = (each + Duration::from_nanos(1)) * LEAST_LONG_LAUNCHES;
+        if six > self.budget && six <= LONGEST_EXTENSION { six } else { self.budget }
     }
 }
 
@@ -99,9 +151,19 @@ mod tests {
 
     /// Returns the number of launches of a run whose precision after n launches is `reached(n)`, and why it ended.
     fn run(reached: impl Fn(u32) -> f64, each: Duration) -> (u32, Ending) {
+        run_in_states(reached, |done| done, each)
+    }
+
+    fn run_in_states(
+        reached: impl Fn(u32) -> f64,
+        in_state: impl Fn(u32) -> u32,
+        each: Duration,
+    ) -> (u32, Ending) {
         let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
         for done in 1.. {
-            if let Some(ending) = schedule.ending(done, Some(reached(done)), each * done) {
+            let in_state = in_state(done);
+            let progress = Progress { done, in_state, reached: Some(reached(in_state)), spent: each * done };
+            if let Some(ending) = schedule.ending(progress) {
                 return (done, ending);
             }
         }
@@ -117,9 +179,15 @@ mod tests {
     }
 
     #[test]
+    fn a_run_goes_on_until_one_state_has_nine_launches() {
+        assert_eq!(run_in_states(|_| 0.01, |done| done.div_ceil(2), SECOND / 10), (17, Ending::Precise));
+        assert_eq!(run_in_states(|_| 0.01, |done| done / 4, SECOND / 10), (30, Ending::Most));
+    }
+
+    #[test]
     fn a_run_ends_when_the_precision_is_out_of_reach() {
         assert_eq!(run(|_| 0.1, SECOND / 10), (9, Ending::OutOfReach));
-        assert_eq!(run(|_| 0.1, SECOND), (6, Ending::OutOfReach));
+        assert_eq!(run(|_| 0.1, SECOND), (9, Ending::OutOfReach));
         // At a single look only.
         assert_eq!(run(|done| if done == 6 { 0.1 } else { 0.021 }, SECOND / 10), (30, Ending::Most));
         // 0.07 / sqrt(n) reaches 0.02 before 30 launches.
@@ -131,14 +199,16 @@ mod tests {
         assert_eq!(run(|_| 0.021, 2 * SECOND), (15, Ending::Budget));
         // Long launches: six, within three minutes.
         assert_eq!(run(|_| 0.03, 10 * SECOND), (6, Ending::Budget));
+        let progress = |done: u32, spent| Progress { done, in_state: done, reached: Some(0.021), spent };
         let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
-        assert_eq!(schedule.ending(5, None, 50 * SECOND + Duration::from_nanos(3)), None);
+        assert_eq!(schedule.ending(progress(5, 50 * SECOND + Duration::from_nanos(3))), None);
         // Nine launches, although each takes more than a ninth of what is enough.
         let mut schedule = Schedule::new(0.02, 30 * SECOND, 3 * SECOND);
-        let end = (1..).find(|done| schedule.ending(*done, Some(0.021), SECOND * *done).is_some());
+        let end = (1..).find(|done| schedule.ending(progress(*done, SECOND * *done)).is_some());
         assert_eq!(end, Some(9));
         // Six would take more than three minutes: as many as fit into the budget.
         assert_eq!(run(|_| 0.1, 50 * SECOND), (1, Ending::Budget));
         assert_eq!(run(|_| 0.1, 400 * SECOND), (1, Ending::Budget));
+        assert!(is_long(4 * SECOND) && !is_long(3 * SECOND));
     }
 }

@@ -1,11 +1,13 @@
 //! Records of a result file, and errors of reading one.
 
-use crate::conclusion::VerdictRecord;
+use std::collections::BTreeMap;
+
+use crate::{conclusion::VerdictRecord, estimate::Ending, state};
 use ombx_core::result::{Measurement, Run, Tally};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major
 /// version and of earlier ones.
-pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 1);
+pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 2);
 
 /// One record of a file. A run is one launch.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,10 +18,74 @@ pub enum Record {
     Launch(Box<Measurement>),
     /// Last record of a run.
     End(RunOutcome, Tally),
+    /// What is known when all ranks of a launch have ended. It follows the last run of the launch.
+    Launched(Launched),
     /// Row over all launches. It follows the last run and is derived from the rows of the launches.
     Case(Box<Measurement>),
     /// Verdict on a sweep over links. It follows the last launch and is derived from its rows.
     Verdict(Box<VerdictRecord>),
+}
+
+/// What the launching process knows when all ranks of a launch have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Launched {
+    /// Time of a cache line between two cores just after the launch, in nanoseconds; `None` if it is unknown.
+    pub core_to_core_ns: Option<f64>,
+    /// Time since the first launch of the command began, in seconds.
+    pub elapsed_s: f64,
+    /// Why no launch follows; `None` if one does.
+    pub ended: Option<Ended>,
+}
+
+/// Why the launches of a command ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ended {
+    /// The reason.
+    pub why: Ending,
+    /// Half width of intervals at which the command would end, as a fraction of the median.
+    pub precision: f64,
+    /// Whether the user asked for this precision.
+    pub is_asked: bool,
+}
+
+/// Names of the parts of [`Launched`] in the plan of a run, into which readers of whole files put them.
+const ELAPSED: &str = "elapsed_s";
+const ENDED: &str = "ended";
+const GOAL: &str = "goal";
+const ASKED: &str = "asked";
+
+impl Launched {
+    /// Names in the plan of a run.
+    pub(crate) const OPTIONS: [&str; 5] = [state::AFTER, ELAPSED, ENDED, GOAL, ASKED];
+
+    /// Adds what is known to the plan of a run of the launch.
+    pub(crate) fn add_to(&self, plan: &mut BTreeMap<String, String>) {
+        let mut set = |option: &str, value: String| drop(plan.insert(option.to_owned(), value));
+        if let Some(ns) = self.core_to_core_ns {
+            set(state::AFTER, ns.to_string());
+        }
+        set(ELAPSED, self.elapsed_s.to_string());
+        if let Some(Ended { why, precision, is_asked }) = self.ended {
+            set(ENDED, why.name().to_owned());
+            set(GOAL, precision.to_string());
+            set(ASKED, is_asked.to_string());
+        }
+    }
+
+    /// Returns what the plan of a run has; `None` if it has nothing.
+    pub(crate) fn of_plan(plan: &BTreeMap<String, String>) -> Option<Launched> {
+        let number =
+            |option: &str| plan.get(option)?.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);
+        let ended = || {
+            let why = Ending::from_name(plan.get(ENDED)?)?;
+            Some(Ended { why, precision: number(GOAL)?, is_asked: plan.get(ASKED)? == "true" })
+        };
+        Some(Launched {
+            core_to_core_ns: number(state::AFTER).filter(|ns| *ns > 0.0),
+            elapsed_s: number(ELAPSED)?,
+            ended: ended(),
+        })
+    }
 }
 
 /// How a run ended.

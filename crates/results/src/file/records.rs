@@ -102,7 +102,7 @@ impl<R: BufRead> Records<R> {
         match record {
             Record::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
             _ if self.runs == 0 => return Err("a run record must come first".into()),
-            Record::Case(_) | Record::Verdict(_) => {}
+            Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
             _ if self.ended => return Err("it follows the end record of its run".into()),
             Record::End(_, tally) if tally.cases != self.rows => {
                 return Err(format!(

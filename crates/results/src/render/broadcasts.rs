@@ -9,7 +9,7 @@ use super::{
     grid::{NO_VALUE, grid, interval},
     plain,
 };
-use crate::{estimate::LEAST_LAUNCHES, number::Decimals, units::TimeUnit};
+use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
 use ombx_core::{
     result::{Level, Measurement, Outcome},
     stats::Summary,
@@ -164,9 +164,10 @@ impl Verdict {
 /// Returns the algorithm whose 95 % interval lies below those of all others.
 fn verdict(times: &[Timed]) -> Verdict {
     let undecided = |why: String| Verdict::Undecided(plain(&why));
-    if let Some(few) = times.iter().map(|timed| timed.launches).min().filter(|n| *n < LEAST_LAUNCHES as usize)
+    if let Some(few) =
+        times.iter().map(|timed| timed.launches).min().filter(|n| *n < LEAST_LONG_LAUNCHES as usize)
     {
-        return undecided(format!("a verdict needs {LEAST_LAUNCHES} launches, not {few}"));
+        return undecided(format!("a verdict needs {LEAST_LONG_LAUNCHES} launches, not {few}"));
     }
     if let Some((timed, mark)) = times.iter().find_map(|timed| Some((timed, timed.invalid.as_ref()?))) {
         return undecided(format!("{} is marked {mark}", timed.algorithm));
@@ -245,13 +246,7 @@ mod tests {
         let ns = us * 1e3;
         row.bytes = Some(bytes);
         row.summary = Some(Summary { ci95: Some([0.9 * ns, 1.1 * ns]), ..Summary::of(&[ns; 9]).unwrap() });
-        row.launches = Some(OverLaunches {
-            medians_ns: vec![ns; 9],
-            coverage: 0.96,
-            modes: None,
-            batch: 1,
-            across: None,
-        });
+        row.launches = Some(OverLaunches::of_one_state(vec![ns; 9], ns, None, 0.96));
         if by != LIBRARY {
             row.axes.insert(BY.into(), by.into());
         }

@@ -9,7 +9,7 @@ use super::{Renderer, Shown, plain};
 use crate::publishable::obstacles;
 use ombx_core::{
     benchmark::Figure,
-    result::{ClockFacts, Measurement, Outcome, Rate, Run},
+    result::{ClockFacts, Measurement, Outcome, OverLaunches, Rate, Run, StateFigure},
 };
 
 /// Columns in order. New columns are added at the end only.
@@ -20,7 +20,8 @@ const COLUMNS: &str = "\
     launches,coverage,launch_min_ns,launch_max_ns,tail_n,p95_low_ns,p95_high_ns,\
     p99_low_ns,p99_high_ns,p999_low_ns,p999_high_ns,\
     messages_per_s_low,messages_per_s_high,checked,\
-    algorithm_mb_per_s,algorithm_mb_per_s_low,algorithm_mb_per_s_high,bus_mb_per_s,bus_mb_per_s_low,bus_mb_per_s_high";
+    algorithm_mb_per_s,algorithm_mb_per_s_low,algorithm_mb_per_s_high,bus_mb_per_s,bus_mb_per_s_low,bus_mb_per_s_high,\
+    interval,elapsed_s,launches_in_state,core_to_core_ns,other_states";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -146,7 +147,7 @@ impl Csv {
             mark_levels(row),
             obstacles(row).is_empty().to_string(),
             row.launch_count().to_string(),
-            text(row.over_launches().map(|over| over.coverage)),
+            text(row.over_launches().map(OverLaunches::coverage)),
             over(f64::min),
             over(f64::max),
             text(s.map(|s| s.tail_n)),
@@ -165,6 +166,11 @@ impl Csv {
             text(bus.map(|r| r.median)),
             bound_of(bus, 0),
             bound_of(bus, 1),
+            interval_kind(row).into(),
+            text(row.over_launches().and_then(|over| over.elapsed_s)),
+            row.launches_in_state().to_string(),
+            text(row.over_launches().and_then(|over| over.states.first()?.core_to_core_ns)),
+            other_states(row),
         ]
     }
 }
@@ -204,6 +210,28 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Skipped(_) => "skipped",
         Outcome::Failed(_) => "failed",
     }
+}
+
+/// Returns what the interval is about: `within_launch`, `within_run`, or `range` of fewer launches than 95 % needs.
+fn interval_kind(row: &Measurement) -> &'static str {
+    match row.over_launches() {
+        _ if row.summary.as_ref().is_none_or(|summary| summary.ci95.is_none()) => "",
+        None => "within_launch",
+        Some(over) if over.coverage() < 0.95 => "range",
+        Some(_) => "within_run",
+    }
+}
+
+/// Returns the figures of less frequent states: launches, median, low and high end in nanoseconds, and the distance of cores, separated
+/// by colons; states are separated by semicolons.
+fn other_states(row: &Measurement) -> String {
+    let state = |state: &StateFigure| {
+        let [low, high] = [0, 1].map(|side| text(state.ends_ns.map(|ends| ends[side])));
+        let cores = text(state.core_to_core_ns);
+        format!("{}:{}:{low}:{high}:{cores}", state.launches.len(), state.median_ns)
+    };
+    let states = row.over_launches().map_or(&[][..], |over| over.states.as_slice());
+    states.iter().skip(1).map(state).collect::<Vec<_>>().join(";")
 }
 
 fn mark_codes(row: &Measurement) -> String {

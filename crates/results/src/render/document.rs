@@ -7,11 +7,11 @@ use std::{
 
 use super::{
     FormattedRow, Renderer, Scope, Shown, plain,
-    table::{failed, format, title, titles},
+    table::{failed, format, other_states, title, titles},
 };
 use crate::{
     file::RunOutcome,
-    run_info::banner,
+    run_info::{banner, launches},
     verdict::{self, RETEST},
 };
 use ombx_core::{
@@ -76,7 +76,8 @@ impl Document {
 impl Renderer for Document {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.flush(out)?;
-        (self.banner, self.scope) = (plain(&banner(run)), Scope::of(run));
+        let launches = launches(run).map_or(String::new(), |launches| format!(" · {launches}"));
+        (self.banner, self.scope) = (plain(&(banner(run) + &launches)), Scope::of(run));
         self.clock = Some(run.clock.clone());
         Ok(())
     }
@@ -102,7 +103,11 @@ impl Renderer for Document {
         match &row.outcome {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
             Outcome::Failed(_) => self.rows.push((ends, failed(&self.shown, row))),
-            Outcome::Ok => self.rows.push((ends, format(&self.shown, row, self.scope, Level::Caution).0)),
+            Outcome::Ok => {
+                self.rows.push((ends.clone(), format(&self.shown, row, self.scope, Level::Caution).0));
+                let others = other_states(&self.shown, row, self.scope).into_iter();
+                self.rows.extend(others.map(|cells| (ends.clone(), cells)));
+            }
         }
         Ok(())
     }

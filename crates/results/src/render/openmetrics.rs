@@ -24,15 +24,19 @@ use crate::{
 };
 use ombx_core::{
     benchmark::Figure,
-    result::{Level, Measurement, Outcome, Run, Tally},
+    result::{Level, Measurement, Outcome, OverLaunches, Run, Tally},
     system::node_set,
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 38] = [
-    ("ombx_latency_seconds", "seconds", "Median time of one leg: the median of the launches' medians."),
-    ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time."),
-    ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time."),
+const FAMILIES: [(&str, &str, &str); 42] = [
+    (
+        "ombx_latency_seconds",
+        "seconds",
+        "Median time of one leg: the median of the launches' medians in the most frequent state of the machine.",
+    ),
+    ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time within the run."),
+    ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time within the run."),
     ("ombx_latency_lowest_launch_seconds", "seconds", "Median time of the fastest launch."),
     ("ombx_latency_highest_launch_seconds", "seconds", "Median time of the slowest launch."),
     (
@@ -92,9 +96,21 @@ const FAMILIES: [(&str, &str, &str); 38] = [
     ),
     ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch."),
     (
+        "ombx_launches_in_state",
+        "",
+        "Launches of a case in the most frequent state of the machine, behind its figures.",
+    ),
+    ("ombx_other_states", "", "Less frequent states of the machine that the launches of a case met."),
+    (
+        "ombx_core_to_core_seconds",
+        "seconds",
+        "Time of a cache line from one core to another in the most frequent state of the machine.",
+    ),
+    ("ombx_elapsed_seconds", "seconds", "Time of all launches, which the intervals are about."),
+    (
         "ombx_interval_coverage_ratio",
         "ratio",
-        "Probability that the interval contains the median of all launches; below 0.95 with fewer than 6 launches.",
+        "Probability that the interval contains the median of all launches of the run; below 0.95 with fewer than 6 launches.",
     ),
     ("ombx_samples", "", "Samples of a case, in all launches."),
     ("ombx_batch", "", "Iterations per sample, except for percentiles, whose samples are single iterations."),
@@ -220,7 +236,14 @@ impl Renderer for OpenMetrics {
         self.add("ombx_latency_lowest_launch_seconds", &case, of_launches(f64::min).map(seconds));
         self.add("ombx_latency_highest_launch_seconds", &case, of_launches(f64::max).map(seconds));
         self.add("ombx_launches", &case, Some(row.launch_count() as f64));
-        self.add("ombx_interval_coverage_ratio", &case, row.over_launches().map(|over| over.coverage));
+        if let Some(over) = row.over_launches() {
+            self.add("ombx_launches_in_state", &case, Some(over.in_state() as f64));
+            self.add("ombx_other_states", &case, Some(over.states.len().saturating_sub(1) as f64));
+            let ns = over.states.first().and_then(|state| state.core_to_core_ns);
+            self.add("ombx_core_to_core_seconds", &case, ns.map(seconds));
+            self.add("ombx_elapsed_seconds", &case, over.elapsed_s);
+        }
+        self.add("ombx_interval_coverage_ratio", &case, row.over_launches().map(OverLaunches::coverage));
         let rate = row.mb_per_s();
         self.add("ombx_bandwidth_bytes_per_second", &case, rate.map(|r| r.median * 1e6));
         let ends = rate.and_then(|r| r.ci95);

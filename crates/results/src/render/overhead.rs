@@ -201,13 +201,8 @@ mod tests {
             let mut row = Measurement::new(bench, bench, Metric::Latency, 2);
             let ci95 = Some([0.9 * median, 1.1 * median]);
             row.bytes = Some(8);
-            row.launches = (launches > 1).then(|| OverLaunches {
-                medians_ns: vec![median; launches],
-                coverage: 0.96,
-                modes: None,
-                batch: 1,
-                across: None,
-            });
+            row.launches = (launches > 1)
+                .then(|| OverLaunches::of_one_state(vec![median; launches], median, None, 0.96));
             row.summary = Some(Summary { ci95, ..Summary::of(&[median; 9]).unwrap() });
             row
         };

@@ -9,7 +9,7 @@ use std::{
 };
 
 pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
-pub(super) use self::cells::{failed, format, titles};
+pub(super) use self::cells::{failed, format, other_states, titles};
 use self::fit::{Fitted, fitted};
 use super::{
     Paint, Renderer, Shown,
@@ -18,12 +18,13 @@ use super::{
     plain, wrapped,
 };
 use crate::{
-    core_to_core,
     file::RunOutcome,
     knee::{self, Knees, RATE},
     plot::curve,
     publishable::Publishable,
-    run_info::banner,
+    reached::Reached,
+    run_info::{banner, launches},
+    state,
 };
 use ombx_core::{
     benchmark::Metric,
@@ -60,6 +61,7 @@ pub struct Table {
     tables: usize,
     runs: usize,
     publishable: Publishable,
+    reached: Reached,
     paint: Paint,
     shown: Shown,
     /// Clock of the run.
@@ -88,14 +90,17 @@ impl Renderer for Table {
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
         self.scope = Scope::of(run);
         self.publishable = Publishable::default();
+        self.reached = Reached::new(run);
         writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
         let clock = &run.clock;
         self.clock = Some(clock.clone());
-        let launches = match (self.scope, run.plan.get("launches")) {
-            (Scope::Launches, Some(count)) => format!("{count} launches, cases in random order"),
-            _ => "1 launch".into(),
+        let launches =
+            launches(run).map_or("1 launch".into(), |launches| format!("{launches}, cases in random order"));
+        let cores = match state::in_words(run) {
+            None => String::new(),
+            Some((1, ns)) => format!("cores {ns} apart · "),
+            Some((_, ns)) => format!("the machine changed its state between launches: cores {ns} apart · "),
         };
-        let cores = core_to_core::in_states(run).map_or(String::new(), |ns| format!("cores {ns} apart · "));
         let line = format!(
             "{launches} · {cores}clock {}, {} ns per reading · started {}",
             clock.source, clock.overhead_ns, run.started
@@ -111,6 +116,7 @@ impl Renderer for Table {
             self.metric = Some(row.metric);
         }
         self.publishable.add(row);
+        self.reached.add(row);
         let complete = self.shown.complete(row, self.clock.as_ref());
         let row = &*complete;
         match &row.outcome {
@@ -125,6 +131,7 @@ impl Renderer for Table {
                 let (mut cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
                 cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
                 self.rows.push(cells);
+                self.rows.extend(cells::other_states(&self.shown, row, self.scope));
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
                 self.knees.add(row);
@@ -152,8 +159,10 @@ impl Renderer for Table {
         }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
-            if let Some(verified) = self.publishable.verified() {
-                writeln!(out, "{}", self.sentence(&verified))?;
+            let ended = Some(self.reached.to_string()).filter(|ended| !ended.is_empty());
+            let excluded = self.publishable.excluded().filter(|_| self.least == Level::Note);
+            for text in [ended, self.publishable.verified(), excluded].into_iter().flatten() {
+                writeln!(out, "{}", self.sentence(&plain(&text)))?;
             }
         }
         if std::mem::take(&mut self.of_one_launch) > 0 {

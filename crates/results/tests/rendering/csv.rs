@@ -9,7 +9,7 @@ use ombx_results::{
     units::{RateUnit, TimeUnit},
 };
 
-use crate::{allreduce, around, bandwidth, complete, golden, latency, rendered, shown, six_launches};
+use crate::{allreduce, around, bandwidth, complete, golden, latency, nine_launches, rendered, shown};
 
 fn records(text: &str) -> Vec<HashMap<String, String>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
@@ -80,7 +80,7 @@ fn every_column_is_documented() {
 #[test]
 fn each_mark_has_its_level_and_notes_do_not_prevent_publishing() {
     let file::RunWithRows { run, mut rows, .. } = golden();
-    rows.iter_mut().for_each(|row| row.launches = six_launches(357.0));
+    rows.iter_mut().for_each(|row| (row.launches, row.checked) = (nine_launches(357.0), 576));
     rows[0].trust = vec![Mark::note("governor", "g", "a"), Mark::note("unbound", "u", "a")];
     rows[1].trust = vec![Mark::note("governor", "g", "a"), Mark::invalid("shared_cpu", "s", "a")];
     let records = records(&rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete));

@@ -46,7 +46,7 @@ fn columns_of_launches_and_failures_are_those_of_the_text_table() {
     let run = of_launches();
     let (outcome, _) = run.end.unwrap();
     let text = rendered(&mut Document::new(Markup::Markdown), &run.run, &run.rows, outcome);
-    assert!(text.contains("95% interval | p99 | min launch | max launch | launches |"), "{text}");
+    assert!(text.contains("95% within this run | p99 | min launch | max launch | launches |"), "{text}");
     let mut failed = latency(8, &around(2000, 400));
     failed.outcome = Outcome::Failed("wrong".into());
     let mut skipped = latency(64, &around(2000, 400));

@@ -12,7 +12,7 @@ use ombx_results::{
 };
 
 use crate::{
-    allreduce, around, bandwidth, complete, golden, latency, of_launches, rendered, shown, six_launches,
+    allreduce, around, bandwidth, complete, golden, latency, nine_launches, of_launches, rendered, shown,
 };
 
 fn table(rows: &[Measurement]) -> String {
@@ -53,9 +53,13 @@ fn of_every_size_with_marks() {
 fn missing_figures_are_explained() {
     let few = table(&[latency(8, &[2000, 2010, 2020])]);
     assert!(few.contains("n/a: a 95% interval needs 6 independent samples\n"), "{few}");
-    assert!(few.contains("n/a: a p99 needs 368 samples of single iterations\n"), "{few}");
     assert_eq!(few.matches("n/a ").count(), 2, "{few}");
-    let rate = table(&[bandwidth(8, &around(2000, 100))]);
+    // Nobody asked for a percentile.
+    assert!(!few.contains("p99 needs"), "{few}");
+    let asked = |percentiles: &str| Table::default().showing(shown((None, None), percentiles));
+    let few = complete(&mut asked("99"), &[latency(8, &[2000, 2010, 2020])]);
+    assert!(few.contains("n/a: a p99 needs 368 samples of single iterations\n"), "{few}");
+    let rate = complete(&mut asked("99"), &[bandwidth(8, &around(2000, 100))]);
     assert!(rate.contains("n/a: a p1 of the rate needs 368 samples of single iterations\n"), "{rate}");
     let enough = table(&[latency(8, &around(2000, 400))]);
     assert!(!enough.contains("n/a"), "{enough}");
@@ -182,7 +186,7 @@ fn repeated_advice_is_printed_once() {
 #[test]
 fn notes_are_shown_on_request_only() {
     let mut rows = [8, 16, 32].map(|bytes| latency(bytes, &around(2000, 400)));
-    rows.iter_mut().for_each(|row| row.launches = six_launches(1000.0));
+    rows.iter_mut().for_each(|row| (row.launches, row.checked) = (nine_launches(1000.0), 600));
     rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor to performance")];
     rows[1].trust = vec![rows[0].trust[0].clone(), notice("bimodal", "bimodal", "look at the samples")];
     rows[2].trust = vec![Mark::invalid("shared_cpu", "shared CPU", "bind each rank to its own CPU")];
@@ -194,11 +198,12 @@ fn notes_are_shown_on_request_only() {
     assert!(grid(&all)[1].ends_with(" governor powersave"), "{all}");
     assert!(grid(&all)[2].ends_with(" governor powersave, bimodal"), "{all}");
     assert!(all.contains("  governor: set the governor"), "{all}");
-    for text in [usual, all] {
-        let sum =
-            "\n1 of 3 rows can be published; 2 not: ranks on the same CPU (1), samples in two groups (1)\n";
-        assert!(text.ends_with(sum), "{text}");
-    }
+    let sum = "\n1 of 3 rows is fit to publish; 2 not: ranks on the same CPU (1), samples in two groups (1)\n\
+               verified: all 1800 checked iterations were right (600 in the least checked row)\n";
+    assert!(usual.ends_with(sum), "{usual}");
+    let excluded =
+        "errors in more than 0.50 % of the iterations of any row are excluded with 95 % probability\n";
+    assert!(all.contains(sum) && all.ends_with(excluded), "{all}");
 }
 
 #[test]

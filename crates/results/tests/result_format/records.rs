@@ -14,7 +14,10 @@ use ombx_core::{
     team::Place,
     unit::Rank,
 };
-use ombx_results::file::{self, Record};
+use ombx_results::{
+    estimate::Ending,
+    file::{self, Record},
+};
 use proptest::{
     collection::{btree_map, vec},
     option,
@@ -26,7 +29,20 @@ pub(crate) fn any_record() -> impl Strategy<Value = Record> {
         any_run().prop_map(|run| Record::Run(Box::new(run))),
         any_row().prop_map(|row| Record::Launch(Box::new(row))),
         any_end(),
+        any_launched(),
     ]
+}
+
+fn any_launched() -> impl Strategy<Value = Record> {
+    let ended = option::of((0..Ending::ALL.len(), 0.0..1.0f64, any::<bool>()));
+    (option::of(1e-3..1e9f64), 0.0..1e9f64, ended).prop_map(|(core_to_core_ns, elapsed_s, ended)| {
+        let ended = ended.map(|(why, precision, is_asked)| file::Ended {
+            why: Ending::ALL[why],
+            precision,
+            is_asked,
+        });
+        Record::Launched(file::Launched { core_to_core_ns, elapsed_s, ended })
+    })
 }
 
 pub(crate) fn any_end() -> impl Strategy<Value = Record> {
@@ -148,6 +164,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
         code,
         short,
         advice,
+        effect: None,
     });
     let times = option::of(vec(0.0..1e15f64, 1..40));
     let figure = prop_oneof![(-1e15..1e15f64).prop_map(Figure::Value), text().prop_map(Figure::Unresolved)];

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use ombx_results::estimate::{LEAST_LAUNCHES, LOOKS};
+use ombx_results::estimate::{LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS};
 
 /// Maximum number of launches per side.
 pub(super) const MOST_LAUNCHES: u32 = LOOKS[LOOKS.len() - 1];
@@ -34,10 +34,10 @@ impl Schedule {
             }
         }
         let each = spent / turns;
-        let least = each * LEAST_LAUNCHES;
+        let least = each * LEAST_TURNS;
         let budget = if least <= LEAST_TIME { self.budget.max(least) } else { self.budget };
         let spent_soon = spent + each > budget;
-        if spent_soon && turns < LEAST_LAUNCHES {
+        if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
                 "ombx: {turns} launches a side took {:.0} s and no more fit into the budget: give a longer --budget",
                 spent.as_secs_f64()
@@ -53,7 +53,7 @@ impl fmt::Display for Schedule {
             Some(fixed) => write!(f, "{fixed} launches of each side in turns"),
             None => write!(
                 f,
-                "{LEAST_LAUNCHES} to {MOST_LAUNCHES} launches of each side in turns, until every case is decided or {} s have passed",
+                "{LEAST_TURNS} to {MOST_LAUNCHES} launches of each side in turns, until every case is decided or {} s have passed",
                 self.budget.as_secs_f64()
             ),
         }

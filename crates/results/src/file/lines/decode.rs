@@ -5,10 +5,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    super::record::{ReadError, Record, RunOutcome, SCHEMA},
+    super::record::{Ended, Launched, ReadError, Record, RunOutcome, SCHEMA},
     line::*,
 };
-use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
+use crate::{
+    conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord},
+    estimate::Ending,
+};
 use ombx_core::{
     benchmark::{
         Aggregation, AxisValue, BusTraffic, Figure, Metric, Work,
@@ -17,8 +20,8 @@ use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{
-        self, AcrossRanks, ClockFacts, LaunchMode, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
-        Samples, Tally,
+        self, AcrossRanks, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run, Samples,
+        StateFigure, Tally,
     },
     stats::{Percentile, Summary},
     team::Place,
@@ -64,6 +67,7 @@ pub(in crate::file) fn from_json(text: &str, line: usize) -> Result<Option<Recor
             None => Record::Launch(Box::new(row)),
         }),
         "end" => body(text).map(end_of),
+        "launched" => body(text).and_then(launched_of).map(Record::Launched),
         "verdict" => body(text).map(|line| Record::Verdict(Box::new(verdict_of(line)))),
         _ => return Ok(None),
     };
@@ -196,15 +200,16 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
         trust: line
             .trust
             .into_iter()
-            .map(|MarkLine { level, code, short, advice }| Mark {
+            .map(|MarkLine { level, code, short, advice, effect }| Mark {
                 level: level_of(level),
                 code,
                 short,
                 advice,
+                effect: effect.filter(|effect| effect.is_finite()),
             })
             .collect(),
         phases: line.phases_ns.map(phases_of),
-        launches: line.launches.map(launches_of).transpose()?,
+        launches: line.launches.map(launches_of),
         ..Measurement::new(line.bench, line.key, metric, line.ranks)
     })
 }
@@ -229,21 +234,44 @@ fn current_key(line: &mut CaseLine<'_>) -> String {
     key
 }
 
-fn launches_of(line: LaunchesLine) -> Result<OverLaunches, String> {
-    let LaunchesLine { medians_ns, coverage, modes, batch, across_ranks } = line;
-    let mode = |ModeLine { median_ns, share }: ModeLine| LaunchMode { median_ns, share };
-    let modes: Vec<LaunchMode> = modes.into_iter().map(mode).collect();
-    let modes = match <[LaunchMode; 2]>::try_from(modes) {
-        Ok(two) => Some(two),
-        Err(none) if none.is_empty() => None,
-        Err(other) => return Err(format!("launches has {} modes, not 0 or 2", other.len())),
+fn launches_of(line: LaunchesLine) -> OverLaunches {
+    let LaunchesLine { medians_ns, states, batch, across_ranks, elapsed_s } = line;
+    let state = |line: StateLine| StateFigure {
+        launches: line.launches,
+        median_ns: line.median_ns,
+        ends_ns: line.within_run_ns,
+        coverage: line.coverage,
+        core_to_core_ns: line.core_to_core_ns,
     };
     let across = across_ranks.map(|AcrossRanksLine { mean_ns, min_ns, max_ns }| AcrossRanks {
         mean: mean_ns,
         min: min_ns,
         max: max_ns,
     });
-    Ok(OverLaunches { medians_ns, coverage, modes, batch, across })
+    OverLaunches { medians_ns, states: states.into_iter().map(state).collect(), batch, across, elapsed_s }
+}
+
+fn launched_of(line: LaunchedLine) -> Result<Launched, String> {
+    let LaunchedLine { core_to_core_ns, elapsed_s, ended } = line;
+    let is_time = |x: f64| x.is_finite() && x >= 0.0;
+    let numbers = [Some(elapsed_s), core_to_core_ns, ended.as_ref().map(|ended| ended.precision)];
+    if !numbers.into_iter().flatten().all(is_time) {
+        return Err("it has a number that is not a time or a precision".into());
+    }
+    let why = |why| match why {
+        EndingLine::Precise => Ending::Precise,
+        EndingLine::OutOfReach => Ending::OutOfReach,
+        EndingLine::Most => Ending::Most,
+        EndingLine::Enough => Ending::Enough,
+        EndingLine::Budget => Ending::Budget,
+        EndingLine::Fixed => Ending::Fixed,
+    };
+    let ended = ended.map(|ended| Ended {
+        why: why(ended.why),
+        precision: ended.precision,
+        is_asked: ended.is_asked,
+    });
+    Ok(Launched { core_to_core_ns, elapsed_s, ended })
 }
 
 fn samples_of(line: SamplesLine<'_>) -> Samples {

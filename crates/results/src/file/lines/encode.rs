@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    super::record::{Record, RunOutcome, SCHEMA},
+    super::record::{Launched, Record, RunOutcome, SCHEMA},
     line::*,
 };
-use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
+use crate::{
+    conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord},
+    estimate::Ending,
+};
 use ombx_core::{
     benchmark::{
         Aggregation, BusTraffic, Figure, Metric, Work,
@@ -14,7 +17,10 @@ use ombx_core::{
     },
     fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
-    result::{self, AcrossRanks, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples},
+    result::{
+        self, AcrossRanks, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples,
+        StateFigure,
+    },
     stats::Summary,
     team::Place,
 };
@@ -26,6 +32,7 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         Record::Launch(row) => return row_to_json(row, RowKind::Launch),
         Record::Case(row) => return row_to_json(row, RowKind::Case),
         Record::Verdict(verdict) => Line::Verdict(verdict_line(verdict)),
+        Record::Launched(launched) => Line::Launched(launched_line(*launched)),
         Record::End(outcome, tally) => Line::End(EndLine {
             outcome: match outcome {
                 RunOutcome::Complete => EndOutcome::Complete,
@@ -39,6 +46,23 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         }),
     };
     serde_json::to_vec(&line).map_err(|e| e.to_string())
+}
+
+fn launched_line(Launched { core_to_core_ns, elapsed_s, ended }: Launched) -> LaunchedLine {
+    let why = |why| match why {
+        Ending::Precise => EndingLine::Precise,
+        Ending::OutOfReach => EndingLine::OutOfReach,
+        Ending::Most => EndingLine::Most,
+        Ending::Enough => EndingLine::Enough,
+        Ending::Budget => EndingLine::Budget,
+        Ending::Fixed => EndingLine::Fixed,
+    };
+    let ended = ended.map(|ended| EndedLine {
+        why: why(ended.why),
+        precision: ended.precision,
+        is_asked: ended.is_asked,
+    });
+    LaunchedLine { core_to_core_ns, elapsed_s, ended }
 }
 
 fn verdict_line(verdict: &VerdictRecord) -> VerdictLine {
@@ -176,11 +200,12 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
             .trust
             .iter()
             .cloned()
-            .map(|Mark { level, code, short, advice }| MarkLine {
+            .map(|Mark { level, code, short, advice, effect }| MarkLine {
                 level: level_line(level),
                 code,
                 short,
                 advice,
+                effect: effect.filter(|effect| effect.is_finite()),
             })
             .collect(),
         phases_ns: row.phases.map(phases_line),
@@ -189,21 +214,24 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
 }
 
 fn launches_line(over: &OverLaunches) -> LaunchesLine {
-    let OverLaunches { medians_ns, coverage, modes, batch, across } = over;
+    let OverLaunches { medians_ns, states, batch, across, elapsed_s } = over;
+    let state = |state: &StateFigure| StateLine {
+        launches: state.launches.clone(),
+        median_ns: state.median_ns,
+        within_run_ns: state.ends_ns,
+        coverage: state.coverage,
+        core_to_core_ns: state.core_to_core_ns,
+    };
     LaunchesLine {
         medians_ns: medians_ns.clone(),
-        coverage: *coverage,
-        modes: modes
-            .iter()
-            .flatten()
-            .map(|mode| ModeLine { median_ns: mode.median_ns, share: mode.share })
-            .collect(),
+        states: states.iter().map(state).collect(),
         batch: *batch,
         across_ranks: across.map(|AcrossRanks { mean, min, max }| AcrossRanksLine {
             mean_ns: mean,
             min_ns: min,
             max_ns: max,
         }),
+        elapsed_s: *elapsed_s,
     }
 }
 

@@ -11,15 +11,16 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::{
-    end::{EndLine, EndOutcome},
+    end::{EndLine, EndOutcome, EndedLine, EndingLine, LaunchedLine},
     fact::{FactLine, HostsLine},
-    launches::{AcrossRanksLine, LaunchesLine, ModeLine},
+    launches::{AcrossRanksLine, LaunchesLine, StateLine},
     mark::{LevelLine, MarkLine},
     summary::{RateLine, SummaryLine},
     verdict::{ConclusionLine, NameableLine, SentenceLine, SlowLine, VerdictLine},
 };
 
-/// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch) and an `end`; a `case` per row or a `verdict` follows.
+/// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
+/// ended; a `case` per row or a `verdict` follows.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -28,6 +29,7 @@ pub(super) enum Line<'a> {
     Launch(Box<CaseLine<'a>>),
     Case(Box<CaseLine<'a>>),
     End(EndLine),
+    Launched(LaunchedLine),
     Verdict(VerdictLine),
 }
 

@@ -31,9 +31,20 @@ impl CaseLine<'_> {
 impl LaunchesLine {
     fn validate(&self) -> Result<(), String> {
         let is_time = |ns: &f64| ns.is_finite() && *ns >= 0.0;
-        match self.batch > 0 && self.medians_ns.iter().all(is_time) {
-            true => Ok(()),
-            false => Err("launches has a median that is not a time, or batch 0".into()),
+        if self.batch == 0 || !self.medians_ns.iter().all(is_time) {
+            return Err("launches has a median that is not a time, or batch 0".into());
+        }
+        let is_state = |state: &StateLine| {
+            let ends = state.within_run_ns.iter().flatten().chain(&state.core_to_core_ns);
+            is_time(&state.median_ns)
+                && ends.copied().all(|ns| is_time(&ns))
+                && (0.0..=1.0).contains(&state.coverage)
+                && state.launches.iter().all(|at| *at < self.medians_ns.len())
+        };
+        if self.states.iter().all(is_state) && self.elapsed_s.is_none_or(|seconds| is_time(&seconds)) {
+            Ok(())
+        } else {
+            Err("launches has a state or a time that cannot be".into())
         }
     }
 }

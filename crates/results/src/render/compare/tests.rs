@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::benchmark::Metric;
 
 use super::*;
-use crate::compare::Change;
+use crate::compare::{Change, Power};
 
 /// Returns a case of this size whose time changed to this factor, with an interval of 5 % around it.
 fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseComparison {
@@ -113,6 +113,8 @@ fn markdown_has_the_answer_and_a_line_for_each_case() {
 fn a_table_fits_into_a_narrow_terminal() {
     let mut comparison = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
     comparison.notes.push(Note { code: "x", text: "a note of many words ".repeat(9) });
+    comparison.cases[0].power =
+        Some(Power { detectable: 0.1, launches_for_margin: None, launches_to_decide: None });
     let written = |columns| {
         let mut out = Vec::new();
         table(&mut out, &comparison, Paint::Plain, columns).unwrap();

@@ -12,14 +12,12 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run},
+    result::{Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run, StateFigure},
     stats::{Summary, least_samples},
 };
 
 /// Number of figures beside percentiles: headline, interval, minimum and maximum.
 const ALWAYS: usize = 4;
-/// Coverage below which an interval names its own.
-const NOMINAL: f64 = 0.945;
 const NO_INTERVAL: &str = "a 95% interval needs 6 independent samples";
 const ONE_OF_SEVERAL: &str = "an interval over launches needs 2 launches";
 const NO_SAMPLES: &str = "nothing was sampled";
@@ -59,14 +57,17 @@ pub enum Scope {
     /// The interval is about one launch; minimum and maximum are samples.
     #[default]
     OneLaunch,
-    /// The interval is about all launches; minimum and maximum are medians of launches.
+    /// The interval is about the launches of one run; minimum and maximum are medians of launches.
     Launches,
+    /// The same for the launches of several runs.
+    Runs,
 }
 
 impl Scope {
     /// Returns what the rows of a run are about. The plan of several launches has their number.
     pub fn of(run: &Run) -> Scope {
         match run.plan.get("launches").and_then(|count| count.parse().ok()) {
+            Some(2u32..) if run.plan.contains_key("runs") => Scope::Runs,
             Some(2u32..) => Scope::Launches,
             _ => Scope::OneLaunch,
         }
@@ -98,7 +99,8 @@ fn fixed_titles(shown: &Shown, metric: Option<Metric>, scope: Scope) -> Vec<Stri
     let message_rate = (metric == Metric::Bandwidth).then_some(MESSAGE_RATE_UNIT);
     let (interval, ends, samples) = match scope {
         Scope::OneLaunch => ("95% within this launch", ["min", "max"], "samples"),
-        Scope::Launches => ("95% interval", ["min launch", "max launch"], "launches"),
+        Scope::Launches => ("95% within this run", ["min launch", "max launch"], "launches"),
+        Scope::Runs => ("95% within these runs", ["min launch", "max launch"], "launches"),
     };
     let first = ["bytes", shown.units.name(metric), interval].map(str::to_owned);
     let rest = ends.into_iter().chain(message_rate).chain([samples, "trust"]).map(str::to_owned);
@@ -127,7 +129,10 @@ pub(crate) fn format(
     least: Level,
 ) -> (FormattedRow, Vec<String>) {
     let samples = match (&row.summary, scope, row.batch()) {
-        (_, Scope::Launches, _) => row.launch_count().to_string(),
+        (_, Scope::Launches | Scope::Runs, _) => match (row.launches_in_state(), row.launch_count()) {
+            (all, count) if all == count => count.to_string(),
+            (some, count) => format!("{some} of {count}"),
+        },
         (Some(s), _, None | Some(1)) => s.n.to_string(),
         (Some(s), _, Some(batch)) => format!("{} x {batch}", s.n),
         (None, ..) => row.samples.first().map_or(0, |s| s.elapsed_ns.len()).to_string(),
@@ -145,7 +150,7 @@ pub(crate) fn format(
             None => (none(), vec![NO_BYTES.to_owned()]),
         },
     };
-    if scope == Scope::Launches && row.launch_count() == 1 && row.summary.is_some() {
+    if scope != Scope::OneLaunch && row.launch_count() == 1 && row.summary.is_some() {
         absent.push(ONE_OF_SEVERAL.to_owned());
     }
     if row.marks(least).any(|mark| mark.code == "no_interval") {
@@ -159,6 +164,9 @@ pub(crate) fn format(
     }
     cells.extend([samples, plain(&trust.join(", "))]);
     let mut figures: BTreeMap<String, String> = bus(shown, row).into_iter().flatten().collect();
+    if let Some([first, _, ..]) = row.over_launches().map(|over| over.states.as_slice()) {
+        figures.extend(cores(first));
+    }
     let end =
         |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
     for (name, value) in &row.figures {
@@ -189,6 +197,42 @@ pub(crate) fn format(
     (FormattedRow { cells, figures }, absent)
 }
 
+/// Title of the column with the distance of cores, of rows whose launches met several states.
+const CORES: &str = "cores ns";
+
+/// Returns the cells of the figures of a row in less frequent states: one line each, without size, percentiles and marks.
+pub(crate) fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
+    let Some(over) = row.over_launches() else { return Vec::new() };
+    let cells = |state: &StateFigure| {
+        let of = |ns: f64| row.in_unit(ns).map(|value| shown.units.of(row.metric, value));
+        let sorted = |ends: [f64; 2]| {
+            let [a, b] = ends.map(|ns| of(ns).unwrap_or(f64::NAN));
+            [a.min(b), a.max(b)]
+        };
+        let ends = state.ends_ns.map(sorted);
+        let value = of(state.median_ns).unwrap_or(f64::NAN);
+        let decimals = Decimals::of(value, ends);
+        let exact = |value: f64| decimals.format(value);
+        let medians = state.launches.iter().map(|at| over.medians_ns[*at]);
+        let range = medians.fold([f64::INFINITY, 0.0], |[low, high], ns| [ns.min(low), ns.max(high)]);
+        let interval = interval(ends, exact);
+        let coverage = format!(" ({:.0}%)", state.coverage * 100.0);
+        let interval = if ends.is_some() { interval + &coverage } else { interval };
+        let mut cells = vec![String::new(), exact(value), interval];
+        cells.extend(shown.tail(None).iter().map(|_| String::new()));
+        cells.extend(sorted(range).map(exact));
+        cells.resize(fixed_titles(shown, Some(row.metric), scope).len() - LAST, String::new());
+        cells.extend([format!("{} of {}", state.launches.len(), over.medians_ns.len()), String::new()]);
+        FormattedRow { cells, figures: cores(state).into_iter().collect() }
+    };
+    over.states.iter().skip(1).map(cells).collect()
+}
+
+/// Returns the cell of the distance of cores in a state.
+fn cores(state: &StateFigure) -> Option<(String, String)> {
+    Some((CORES.to_owned(), format!("{:.0}", state.core_to_core_ns?)))
+}
+
 /// Returns whether a figure counts something.
 fn is_count(figure: &str) -> bool {
     ["retransmits", "messages", "starts", "bytes"].iter().any(|unit| figure.ends_with(unit))
@@ -209,7 +253,9 @@ fn bus(shown: &Shown, row: &Measurement) -> Option<[(String, String); 2]> {
 /// that do not bound them.
 fn missing(shown: &Shown, row: &Measurement, s: &Summary) -> Vec<String> {
     let mut reasons: Vec<String> = s.ci95.is_none().then(|| NO_INTERVAL.to_owned()).into_iter().collect();
-    for (percent, _) in shown.tail(Some(s)).into_iter().filter(|(_, value)| value.is_none()) {
+    // Nobody misses a percentile that nobody asked for.
+    let asked = if shown.percentiles.is_empty() { Vec::new() } else { shown.tail(Some(s)) };
+    for (percent, _) in asked.into_iter().filter(|(_, value)| value.is_none()) {
         let name = shown::name(row.metric, percent);
         let what = if row.metric == Metric::Bandwidth { format!("{name} of the rate") } else { name };
         let least = least_samples(percent / 100.0);
@@ -255,15 +301,15 @@ fn cells(
     let over = row.over_launches();
     let (interval, ends) = match scope {
         Scope::OneLaunch => (interval(ci95, exact), ends.map(|ns| sample(of(ns)))),
-        Scope::Launches => {
+        Scope::Launches | Scope::Runs => {
             let interval = interval(ci95.filter(|_| over.is_some()), exact);
             let range = row.launch_range().map(|ends| ends.map(|value| shown.units.of(row.metric, value)));
             (interval, range.unwrap_or([median; 2]).map(exact))
         }
     };
-    // Fewer than 6 launches have no interval of 95 %.
-    let interval = match over.filter(|over| over.coverage < NOMINAL) {
-        Some(over) => format!("{interval} ({:.0}%)", over.coverage * 100.0),
+    // A range names its coverage.
+    let interval = match over.filter(|over| over.is_range()) {
+        Some(over) => format!("{interval} ({:.0}%)", over.coverage() * 100.0),
         None => interval,
     };
     let tail = shown.tail(row.summary.as_ref()).into_iter();

@@ -3,6 +3,7 @@
 use ombx_core::result::MESSAGE_RATE_UNIT;
 
 use super::{
+    super::grid::NO_VALUE,
     cells::{ALGORITHM, BUS},
     wrapped,
 };
@@ -48,12 +49,12 @@ pub(in crate::render) fn fitted(
     while table.least_width() > columns
         && let Some(spare) = table.spare()
     {
-        table.leave_out(spare);
+        let title = table.leave_out(spare);
         // The smallest value says little without the largest.
-        if table.left_out.last().is_some_and(|title| SPARE.contains(&title.as_str()))
+        if SPARE.contains(&title.as_str())
             && let Some(largest) = table.spare()
         {
-            table.leave_out(largest);
+            let _ = table.leave_out(largest);
         }
     }
     let last = table.titles.len() - 1;
@@ -65,6 +66,13 @@ pub(in crate::render) fn fitted(
 impl Fitted {
     /// Returns the position of the next column to leave out.
     fn spare(&self) -> Option<usize> {
+        let is_none = |column: &usize| {
+            !self.rows.is_empty()
+                && self.rows.iter().all(|row| ["", NO_VALUE].contains(&row[*column].as_str()))
+        };
+        if let Some(empty) = (1..self.titles.len() - 1).rev().find(is_none) {
+            return Some(empty);
+        }
         let titled = |name: &str| self.titles.iter().position(|title| title == name);
         let percentile = |title: &String| {
             title.strip_prefix('p').is_some_and(|p| p.starts_with(|c: char| c.is_ascii_digit()))
@@ -79,9 +87,14 @@ impl Fitted {
             .or_else(|| of(&COUNTS))
     }
 
-    fn leave_out(&mut self, column: usize) {
+    fn leave_out(&mut self, column: usize) -> String {
+        let has_value = |row: &Vec<String>| !["", NO_VALUE].contains(&row[column].as_str());
+        let is_missed = self.rows.iter().any(has_value);
         self.rows.iter_mut().for_each(|row| _ = row.remove(column));
-        self.left_out.push(self.titles.remove(column));
+        let title = self.titles.remove(column);
+        // Nobody misses a column without a value.
+        self.left_out.extend(is_missed.then(|| title.clone()));
+        title
     }
 
     fn width(&self, column: usize) -> usize {
@@ -132,6 +145,14 @@ mod tests {
         assert!(left_out(None).is_empty() && left_out(Some(120)).is_empty());
         assert_eq!(left_out(Some(80)), ["min launch", "max launch"]);
         assert_eq!(left_out(Some(60)), ["min launch", "max launch", "p99"]);
+    }
+
+    #[test]
+    fn columns_without_a_value_go_first_and_without_a_word() {
+        let (titles, mut rows) = table();
+        rows.iter_mut().for_each(|row| row[3] = NO_VALUE.into());
+        let fitted = fitted(titles, rows, Some(60));
+        assert_eq!(fitted.left_out, ["min launch", "max launch"]);
     }
 
     #[test]

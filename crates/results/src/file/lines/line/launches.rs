@@ -8,29 +8,40 @@ use serde::{Deserialize, Serialize};
 pub(in crate::file::lines) struct LaunchesLine {
     /// Median of each launch that measured the row, in nanoseconds per leg, in the order of launches.
     pub(in crate::file::lines) medians_ns: Vec<f64>,
-    /// Probability that the order statistics behind `ci95_ns` contain the median of independent launches. Below 0.95 with fewer than
-    /// 6 launches.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
-    pub(in crate::file::lines) coverage: f64,
-    /// Two groups of launches, the faster first. Absent if there is one group.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::file::lines) modes: Vec<ModeLine>,
+    /// Figure of each state of the machine, the most frequent first. `summary` is that of the first.
+    #[serde(default)]
+    pub(in crate::file::lines) states: Vec<StateLine>,
     /// Iterations per sample.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(in crate::file::lines) batch: u64,
     /// Mean, minimum and maximum of the ranks' mean times: medians over launches. Absent if not every rank is timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::file::lines) across_ranks: Option<AcrossRanksLine>,
+    /// Time from the start of the first launch to the end of the last one, in seconds. Absent if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub(in crate::file::lines) elapsed_s: Option<f64>,
 }
 
-/// Group of launches.
+/// Figure of the launches in one state of the machine.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(in crate::file::lines) struct ModeLine {
-    /// Median of the group, in nanoseconds per leg.
+pub(in crate::file::lines) struct StateLine {
+    /// Places of its launches in `medians_ns`, from 0.
+    pub(in crate::file::lines) launches: Vec<usize>,
+    /// Median of their medians, in nanoseconds per leg.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(in crate::file::lines) median_ns: f64,
-    /// Part of the launches, from 0 to 1.
-    pub(in crate::file::lines) share: f64,
+    /// Interval within the run, low and high. Absent for a single launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::file::lines) within_run_ns: Option<[f64; 2]>,
+    /// Probability that the order statistics behind `within_run_ns` contain the median of independent launches. Below 0.95 with fewer
+    /// than 6 launches.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    pub(in crate::file::lines) coverage: f64,
+    /// Time of a cache line between two cores in this state, in nanoseconds. Absent if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::file::lines) core_to_core_ns: Option<f64>,
 }
 
 /// Mean times of ranks, in nanoseconds per leg.

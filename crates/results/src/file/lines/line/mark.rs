@@ -29,4 +29,7 @@ pub(in crate::file::lines) struct MarkLine {
     pub(in crate::file::lines) short: String,
     /// Meaning, and what to do.
     pub(in crate::file::lines) advice: String,
+    /// Largest possible effect on the median, as a fraction of it. Absent if it has no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::file::lines) effect: Option<f64>,
 }
