@@ -158,7 +158,7 @@ impl Reference {
             days: days.len(),
             median_ns: median(&days)?,
             slowest_ns: figures.iter().map(|figure| figure.leg_ns).reduce(f64::max)?,
-            predicted_ns: predicted(&days, limits),
+            predicted_ns: limit_of_days(&days, limits),
         })
     }
 
@@ -178,7 +178,7 @@ impl Reference {
 
 /// Returns the upper limit of prediction of a further day for one of several limits, from the logarithms of times; `None` for fewer
 /// than seven days.
-fn predicted(days: &[f64], limits: usize) -> Option<f64> {
+pub fn limit_of_days(days: &[f64], limits: usize) -> Option<f64> {
     let n = days.len() as f64;
     let logs: Vec<f64> = days.iter().map(|ns| ns.ln()).collect();
     let mean = logs.iter().sum::<f64>() / n;
@@ -293,7 +293,7 @@ mod tests {
         for _ in 0..CHECKS {
             let mut is_above = || {
                 let good: Vec<f64> = (0..7).map(|_| day()).collect();
-                day() > predicted(&good, LIMITS).unwrap()
+                day() > limit_of_days(&good, LIMITS).unwrap()
             };
             alarms += u32::from((0..LIMITS).any(|_| is_above()));
         }

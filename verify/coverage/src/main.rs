@@ -2,13 +2,16 @@
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod comparisons;
+mod days;
 mod document;
 mod drawing;
+mod history;
 mod invocations;
 mod launch_models;
 mod line;
 mod links;
 mod pairs;
+mod random;
 mod verdicts;
 
 use std::process::ExitCode;

@@ -8,12 +8,12 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use crate::links;
+use crate::{days, history, links};
 
 /// The page of the results.
 const PAGE: &str = "docs/VERDICTS.md";
 
-/// Simulate sweeps over links: false verdicts and power, with the code that judges real results
+/// Simulate sweeps over links, series over a year, and daily checks: false verdicts and power, with the code that judges real results
 #[derive(Parser)]
 #[command(after_help = "Example: cargo xtask coverage verdicts --repetitions 200")]
 pub(crate) struct Options {
@@ -32,9 +32,13 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let links = links::simulate(options.repetitions, options.seed);
     println!("{}", links::table(&links));
+    let history = history::table(&history::simulate(options.repetitions.div_ceil(5), options.seed));
+    println!("{history}");
+    let days = days::table(&days::simulate(options.repetitions * 20, options.seed));
+    println!("{days}");
     if options.write {
         let date = ombx_core::system::environment::timestamp();
-        let page = format!(include_str!("verdicts.md"), date = date, links = links::table(&links));
+        let page = format!(include_str!("verdicts.md"), date = date, links = links::table(&links), history = history, days = days);
         workspace.write(PAGE, &page)?;
     }
     Ok(failed_if(links.iter().any(links::Sweeps::failed)))

@@ -14,7 +14,7 @@ const MOST_LOSS: f64 = 16.0;
 /// Penalty of a change of independent values, in units of the logarithm of the number of values: the smallest whole number with which a
 /// year of daily looks at a series alarms falsely in at most one of twenty series, also of skewed values and with outliers
 /// (`cargo xtask coverage verdicts`).
-const PENALTY: f64 = 8.0;
+const PENALTY: f64 = 7.0;
 /// Largest lag-1 autocorrelation that is believed.
 const MOST_CORRELATED: f64 = 0.8;
 /// Growth of the autocorrelation below which a series is not segmented again.
