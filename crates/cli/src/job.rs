@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) launches: Launches,
     /// The suite or reference that the job was read from, with its description.
     pub(crate) read_from: Option<(&'static str, PathBuf)>,
+    /// Earlier runs that the user names.
+    pub(crate) against: Option<PathBuf>,
 }
 
 impl Job {

@@ -1,5 +1,6 @@
 //! The output of a job: the screen and the result file.
 
+mod earlier;
 pub(crate) mod gauges;
 mod graphs;
 pub(crate) mod intervals;
@@ -30,6 +31,7 @@ use ombx_results::{
     file::{self, Launched, Record, RunOutcome},
     reached::Reached,
     render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status, map_so_far},
+    runs::EarlierRuns,
     verdict::LinkSweep,
 };
 
@@ -75,6 +77,8 @@ pub(crate) struct Output {
     transport: Fact,
     /// The user asked for a precision that some row does not have.
     misses_precision: bool,
+    /// Earlier runs, which tell where the next run lies.
+    earlier: Option<EarlierRuns>,
 }
 
 impl Output {
@@ -92,6 +96,8 @@ impl Output {
         let gauges =
             gauges.map(|path| Gauges::open(path, OpenMetrics::default().against(reference))).transpose()?;
         let path = args.file.out.as_ref();
+        // Before a file is replaced.
+        let earlier = earlier::read(job)?;
         let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
         let file = path.cloned().zip(opened);
         let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
@@ -141,6 +147,7 @@ impl Output {
                 Work::Benchmarks(_) => None,
             },
             misses_precision: false,
+            earlier,
             transport: Fact::Unknown(
                 "ombx asks the library only in jobs whose ranks it starts itself".into(),
             ),
@@ -340,7 +347,13 @@ impl Output {
     /// Writes and prints one row per case.
     fn estimates(&mut self) -> Result<()> {
         for group in std::mem::take(&mut self.cases).groups() {
-            let rows = group.estimates();
+            let mut rows = group.estimates();
+            if let Some(earlier) = &self.earlier {
+                for row in &mut rows {
+                    let between = earlier.between(&group.run, row);
+                    row.launches.iter_mut().for_each(|over| over.between = Some(between));
+                }
+            }
             let mut reached = Reached::new(&group.described());
             rows.iter().for_each(|row| reached.add(row));
             self.misses_precision |= reached.is_missed();

@@ -9,7 +9,7 @@ mod tally;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    launches::{OverLaunches, StateFigure},
+    launches::{BetweenRuns, OverLaunches, StateFigure},
     mark::{Level, Mark},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate},
     run::{ClockFacts, Run},

@@ -2,7 +2,6 @@
 
 mod comparison;
 mod evaluation;
-mod machine_state;
 mod permutation;
 mod power;
 mod setup;
@@ -10,17 +9,19 @@ mod shift;
 mod side;
 #[cfg(test)]
 mod tests;
+mod turn;
+mod units;
 
 use std::collections::HashSet;
 
-use self::machine_state::MachineStates;
+use self::units::Units;
 pub use self::{
     comparison::{
-        CaseComparison, CaseId, Change, Comparison, Counts, LaunchMedians, Note, Power, Reason, Settings,
-        Side, SideInfo, Unmatched, Verdict,
+        CaseComparison, CaseId, Change, Comparison, Counts, Note, Power, Reason, Settings, Side, SideInfo,
+        StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
     },
-    permutation::Design,
     side::SideResults,
+    turn::Turn,
 };
 pub(crate) use self::{
     setup::EXPECTED_OPTIONS,
@@ -33,12 +34,8 @@ impl Comparison {
         let mut measured: Vec<_> = base.rows().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
         measured.sort_by_cached_key(|(row, _)| row.id.sort_key());
-        // Rows of a damaged file may stand before its first run.
-        let launches = [base, new].map(|side| side.count().max(1));
-        let machine = [base, new].map(SideResults::machine);
-        let took_turns = setup::overlap(base, new);
-        let states = MachineStates::of(machine, took_turns);
-        let of_machine = if took_turns { 0.0 } else { states.least_difference() };
+        let units = Units::of([base, new]);
+        let took_turns = units.unit == Unit::Turn || setup::overlap(base, new);
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -57,13 +54,12 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluation::evaluate(&measured, launches, &states, of_machine, settings),
+            cases: evaluation::evaluate(&measured, &units, settings),
+            unit: units.unit,
+            state: units.state,
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: setup::notes(base, new, took_turns, of_machine)
-                .into_iter()
-                .chain(states.note(machine))
-                .collect(),
+            notes: setup::notes(base, new, took_turns).into_iter().chain(units.note()).collect(),
         }
     }
 
@@ -86,10 +82,7 @@ impl Comparison {
         self.cases.iter().filter(|case| {
             let decided = match case.verdict {
                 Verdict::Worse | Verdict::Better | Verdict::Same => true,
-                Verdict::Inconclusive(Reason::Marked(_) | Reason::FewLaunches | Reason::MachineChanged) => {
-                    false
-                }
-                Verdict::Inconclusive(_) => case.change.ci90.is_some_and(|[_, high]| high < self.margin),
+                Verdict::Inconclusive(_) => case.is_not_slower,
             };
             !decided
         })
@@ -101,8 +94,8 @@ impl Comparison {
         self.unmatched.iter().filter(move |case| !broken.contains(case.key.as_str()))
     }
 
-    /// Returns whether more launches could decide a case that is not decided.
-    pub fn launches_could_decide(&self) -> bool {
+    /// Returns whether more runs or turns could decide a case that is not decided.
+    pub fn more_could_decide(&self) -> bool {
         let open = |reason: &Reason| !matches!(reason, Reason::Marked(_));
         self.cases.iter().any(|case| matches!(&case.verdict, Verdict::Inconclusive(reason) if open(reason)))
     }

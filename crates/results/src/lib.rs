@@ -17,6 +17,7 @@
 //! | [`publishable`] | says which rows are fit to publish |
 //! | [`reached`] | says why launches ended, and what precision they reached |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
+//! | [`runs`] | where the next run lies, from earlier ones |
 //! | [`samples`] | raw samples of each case, launch by launch |
 //! | [`state`] | says which launches ran in the same state of the machine |
 //! | [`plot`] | logarithmic axes and charts for terminals |
@@ -45,7 +46,7 @@
 //! }
 //! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
 //! let answer = render::compare::sentence(&comparison);
-//! assert_eq!(answer, "undecided in both cases: 6 launches a side would decide them");
+//! assert_eq!(answer, "undecided in both cases: 4 runs a side would decide them");
 //! # Ok(())
 //! # }
 //! ```
@@ -73,6 +74,7 @@ pub mod publishable;
 pub mod reached;
 pub mod render;
 pub mod run_info;
+pub mod runs;
 pub mod samples;
 pub mod state;
 pub mod units;

@@ -71,7 +71,6 @@ impl std::fmt::Display for Reached {
         }
         f.write_str(match ended.why {
             Ending::Precise | Ending::Fixed => "",
-            Ending::OutOfReach => "; 30 launches would not reach it: the launches differ by more",
             Ending::Most => "; a run has at most 30 launches",
             Ending::Enough => "; the time of a first answer is over: --precision or --budget give more",
             Ending::Budget => "; the budget is spent: --budget gives more",

@@ -9,7 +9,7 @@ use std::{
 use clap::Parser;
 use ombx_core::stats::median;
 use ombx_results::{
-    compare::{Comparison, Design, Settings, SideResults},
+    compare::{Comparison, Settings, SideResults},
     file,
 };
 use ombx_toolchain::{
@@ -190,17 +190,17 @@ impl Bench<'_> {
     fn pairs(&self, kind: &'static str, pairs: u32) -> Result<Pairs> {
         let mut sum = Pairs { mpi: self.mpi.flavour.to_string(), kind, pairs: 0, worse: 0, better: 0 };
         for _ in 0..pairs {
-            let (sides, design) = match kind {
-                "ab" => (self.turns(PAIRED_ROWS, PAIR, &[])?, Design::Turns),
+            let sides = match kind {
+                "ab" => self.turns(PAIRED_ROWS, PAIR, &[])?,
                 _ => {
                     let paths = ["x", "y"].map(|name| self.directory.join(format!("{name}.jsonl")));
                     for path in &paths {
                         output(&mut self.ombx("run", PAIRED_ROWS, PAIR, path))?;
                     }
-                    (paths, Design::Independent)
+                    paths
                 }
             };
-            let counts = compared(&sides, PAIR, design, 0.05)?.counts();
+            let counts = compared(&sides, PAIR, 0.05)?.counts();
             sum.pairs += 1;
             sum.worse += u64::from(counts.worse > 0);
             sum.better += u64::from(counts.better > 0);
@@ -217,7 +217,7 @@ impl Bench<'_> {
         let library = compile(&self.mpi.mpicc, &options, &self.directory, "delay.c", source)?;
         let preload = |side: char| format!("--env-{side}=LD_PRELOAD={}", library.display());
         let plain = self.turns(DELAYED_ROW, PAIR, &[preload('a'), preload('b')])?;
-        let comparison = compared(&plain, PAIR, Design::Turns, 0.05)?;
+        let comparison = compared(&plain, PAIR, 0.05)?;
         let latency_us = comparison.cases.first().map_or(0.0, |case| case.base.median);
         let most = LAUNCHES[LAUNCHES.len() - 1];
         let mut found = Vec::new();
@@ -228,7 +228,7 @@ impl Bench<'_> {
             for _ in 0..repetitions {
                 let sides = self.turns(DELAYED_ROW, most, &options)?;
                 for (launches, comparisons) in LAUNCHES.iter().zip(&mut comparisons) {
-                    comparisons.push(compared(&sides, *launches, Design::Turns, 0.01)?);
+                    comparisons.push(compared(&sides, *launches, 0.01)?);
                 }
             }
             for (launches, comparisons) in LAUNCHES.into_iter().zip(comparisons) {
@@ -272,7 +272,7 @@ impl Bench<'_> {
 }
 
 /// Compares the first launches of two files.
-fn compared(paths: &[PathBuf; 2], launches: usize, design: Design, margin: f64) -> Result<Comparison> {
+fn compared(paths: &[PathBuf; 2], launches: usize, margin: f64) -> Result<Comparison> {
     let side = |path: &PathBuf| {
         let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
         let mut side = SideResults::named("");
@@ -280,5 +280,5 @@ fn compared(paths: &[PathBuf; 2], launches: usize, design: Design, margin: f64) 
         Ok(side)
     };
     let [base, new] = paths;
-    Ok(Comparison::of(&side(base)?, &side(new)?, Settings { margin, design }))
+    Ok(Comparison::of(&side(base)?, &side(new)?, Settings { margin }))
 }

@@ -97,8 +97,8 @@ pub(crate) fn families(lines: &[Line]) -> String {
     text
 }
 
-/// Returns docs/COVERAGE.md. The part about invocations is as another command wrote it.
-pub(crate) fn page(lines: &[Line], simulated: &str, written: &str, rows: u64) -> String {
+/// Returns docs/COVERAGE.md. The parts about rules and invocations are as other commands wrote them.
+pub(crate) fn page(lines: &[Line], simulated: &str, [rules, invocations]: &[String; 2], rows: u64) -> String {
     let date = ombx_core::system::environment::timestamp();
     format!(
         include_str!("method.md"),
@@ -107,7 +107,9 @@ pub(crate) fn page(lines: &[Line], simulated: &str, written: &str, rows: u64) ->
         simulated = simulated,
         table = table(lines),
         beginning = INVOCATIONS,
-        invocations = written,
+        invocations = invocations,
+        of_rules = crate::rules::BEGINNING,
+        rules = rules,
         end = END
     )
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ombx_core::{stats, testkit::noise::Noise};
-use ombx_results::estimate::{LOOKS, Schedule, interval};
+use ombx_results::estimate::{MOST_LAUNCHES, Progress, Schedule, interval};
 
 use crate::document::with_interval;
 
@@ -49,7 +49,7 @@ pub(crate) fn simulate(runs: u64, seed: u64) -> Vec<Launches> {
 fn of_model(name: &'static str, noise: Noise, seeds: std::ops::Range<u64>) -> Launches {
     let mut sum =
         Launches { name, runs: 0, launches: 0, covered: 0, drifting: 0, silent_covered: 0, next_within: 0 };
-    let most = u64::from(LOOKS[LOOKS.len() - 1]);
+    let most = u64::from(MOST_LAUNCHES);
     for seed in seeds {
         let mut stream = noise.stream(seed);
         let (mut medians, mut schedule) = (Vec::new(), Schedule::new(PRECISION, BUDGET, BUDGET));
@@ -59,7 +59,8 @@ fn of_model(name: &'static str, noise: Noise, seeds: std::ops::Range<u64>) -> La
             let middle = stats::median(&medians).unwrap_or(1.0);
             let reached = found.map(|found| (found.high - found.low) / 2.0 / middle);
             let done = medians.len() as u32;
-            if schedule.ending(done, reached, LAUNCH * done).is_some() {
+            let progress = Progress { done, in_state: done, reached, spent: LAUNCH * done };
+            if schedule.ending(progress).is_some() {
                 break found;
             }
         };

@@ -12,6 +12,7 @@ mod line;
 mod links;
 mod pairs;
 mod random;
+mod rules;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ struct Options {
 enum Task {
     Comparisons(comparisons::Options),
     Invocations(invocations::Options),
+    Rules(rules::Options),
     Verdicts(verdicts::Options),
 }
 
@@ -79,6 +81,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     match &options.task {
         Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
         Some(Task::Invocations(options)) => return invocations::main(options, &workspace),
+        Some(Task::Rules(options)) => return rules::main(options, &workspace),
         Some(Task::Verdicts(options)) => return verdicts::main(options, &workspace),
         None => {}
     }
@@ -100,9 +103,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     println!("{simulated}");
     if options.write {
         workspace.write("docs/coverage.svg", &drawing::draw(&lines))?;
-        let invocations = invocations::written(&workspace);
-        let page = document::page(&lines, &simulated, &invocations, options.rows)
-            + &comparisons::written(&workspace);
+        let parts = [rules::written(&workspace), invocations::written(&workspace)];
+        let page =
+            document::page(&lines, &simulated, &parts, options.rows) + &comparisons::written(&workspace);
         workspace.write(document::PAGE, &page)?;
         document::replace(&workspace, "METHODOLOGY.md", document::BEGINNING, &document::families(&lines))?;
     }

@@ -32,9 +32,9 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let links = links::simulate(options.repetitions, options.seed);
     println!("{}", links::table(&links));
-    let history = history::table(&history::simulate(options.repetitions.div_ceil(5), options.seed));
+    let history = history::table(&history::simulate(options.repetitions.div_ceil(10), options.seed));
     println!("{history}");
-    let days = days::table(&days::simulate(options.repetitions * 20, options.seed));
+    let days = days::table(&days::simulate(options.repetitions * 5, options.seed));
     println!("{days}");
     if options.write {
         let date = ombx_core::system::environment::timestamp();

@@ -17,7 +17,7 @@ use ombx_core::{
     system::clock::Since,
 };
 use ombx_results::{
-    compare::{Comparison, Design, SideResults},
+    compare::{Comparison, SideResults, Turn},
     estimate::{self, Cases, Group},
     render::compare::summary,
 };
@@ -63,7 +63,7 @@ pub(crate) struct AbArgs {
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 20] = [
+const OF_AB: [&str; 21] = [
     "a",
     "b",
     "env_a",
@@ -81,6 +81,7 @@ const OF_AB: [&str; 20] = [
     "append",
     "launches",
     "seed",
+    "against",
     "format",
     "color",
     "launch",
@@ -110,6 +111,9 @@ pub(crate) fn ab(
         ));
     }
     run.output.shown.refuse("ombx ab")?;
+    if run.against.is_some() {
+        return Err(Error::usage("ombx ab has no option --against: it compares its two sides"));
+    }
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
@@ -142,11 +146,13 @@ pub(crate) fn ab(
 
     let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
     let seed = run.launches.seed();
+    // Files keep turns, and turns of different comparisons are none.
+    let name = format!("{:016x}", launches::random_seed());
     let mut schedule = Schedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
     if !run.output.quiet {
         stderr_line!("ombx: {schedule}, in random order, seed {seed}");
     }
-    let settings = gate.settings(Design::Turns);
+    let settings = gate.settings();
     let interruption = Interruption::watch()?;
     let (since, mut worst, mut stopped) = (Since::now(), 0, None);
     let mut cases = [Cases::default(), Cases::default()];
@@ -165,7 +171,8 @@ pub(crate) fn ab(
                 stderr_line!("ombx: launch {number} of {}", commands[side]);
             }
             let words = words_of_launch(launch, row_time, &batches, &words);
-            match commands[side].launch(&words, files[side].as_mut(), &interruption)? {
+            let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };
+            match commands[side].launch(&words, &place, files[side].as_mut(), &interruption)? {
                 Ended::Complete(code, records) => {
                     worst = worst.max(code);
                     records.iter().for_each(|record| cases[side].record(record));
@@ -194,16 +201,16 @@ pub(crate) fn ab(
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {
-                stderr_line!("ombx: {number} launches a side: {}", summary(&comparison));
+                stderr_line!("ombx: {number} turns: {}", summary(&comparison));
             }
-            !comparison.launches_could_decide()
+            !comparison.more_could_decide()
         });
         if ends {
             break;
         }
     }
     write_cases(&mut files, &cases)?;
-    let verdict = conclude(&results[0], &results[1], &gate, Design::Turns, run.output.color)?;
+    let verdict = conclude(&results[0], &results[1], &gate, run.output.color)?;
     Ok(match (verdict, worst) {
         (super::compare::UNDECIDED, 1..) => worst,
         (1.., _) => verdict,
@@ -215,7 +222,7 @@ pub(crate) fn ab(
 fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, color: Color, code: u8) -> Result<u8> {
     let [a, b] = results;
     if a.count() > 0 {
-        conclude(a, b, gate, Design::Turns, color)?;
+        conclude(a, b, gate, color)?;
     }
     Ok(code)
 }

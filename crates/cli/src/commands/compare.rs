@@ -15,7 +15,7 @@ use ombx_core::{
     unit::{check_no_fraction, percentage},
 };
 use ombx_results::{
-    compare::{Comparison, Design, Settings, Side, SideResults},
+    compare::{Comparison, Settings, Side, SideResults},
     render::compare as render,
 };
 
@@ -28,10 +28,10 @@ pub(crate) use gate::UNDECIDED;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The two sides; each is a result file, a list a.jsonl,b.jsonl, a glob or a directory, and each run in it is a launch
+    /// The two sides; each is a result file, a list a.jsonl,b.jsonl, a glob or a directory. A verdict needs four runs of ombx run a side, or a file of ombx ab for each
     #[arg(value_name = "BASE NEW", num_args = 2, required_unless_present = "base")]
     pub(crate) sides: Vec<String>,
-    /// Files of the base side, each with one or more launches
+    /// Files of the base side, each with one or more runs
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "new", conflicts_with = "sides")]
     pub(crate) base: Vec<String>,
     /// Files of the new side
@@ -102,9 +102,9 @@ impl Names {
 
 impl GateArgs {
     /// Returns how the sides are compared.
-    pub(crate) fn settings(&self, design: Design) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         let default = Settings::default().margin;
-        Settings { margin: self.fail_on.or(self.margin).unwrap_or(default), design }
+        Settings { margin: self.fail_on.or(self.margin).unwrap_or(default) }
     }
 
     /// Returns the files to write, each with its option.
@@ -143,18 +143,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     }
     let base = files::side(base, &base_files)?.labelled(base_label);
     let new = files::side(new, &new_files)?.labelled(new_label);
-    conclude(&base, &new, &args.gate, Design::Independent, args.color)
+    conclude(&base, &new, &args.gate, args.color)
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
-pub(crate) fn conclude(
-    base: &SideResults,
-    new: &SideResults,
-    args: &GateArgs,
-    design: Design,
-    color: Color,
-) -> Result<u8> {
-    let comparison = Comparison::of(base, new, args.settings(design));
+pub(crate) fn conclude(base: &SideResults, new: &SideResults, args: &GateArgs, color: Color) -> Result<u8> {
+    let comparison = Comparison::of(base, new, args.settings());
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }

@@ -132,7 +132,10 @@ pub(crate) fn prepare(
     let output = output_of(args.file, program)?;
     let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time };
     let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
-    Ok((Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None }, notes))
+    Ok((
+        Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None, against: None },
+        notes,
+    ))
 }
 
 fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {

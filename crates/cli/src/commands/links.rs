@@ -293,7 +293,16 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, .. } = args;
     let output = OutputArgs { follow: args.follow, ..output.settled()? };
-    Ok(Job { start, output, role, work: Work::Links(task, Box::new(plan)), extent, launches, read_from })
+    Ok(Job {
+        start,
+        output,
+        role,
+        work: Work::Links(task, Box::new(plan)),
+        extent,
+        launches,
+        read_from,
+        against: None,
+    })
 }
 
 /// Returns the benchmark that `--all-to-all` runs before the sweep.

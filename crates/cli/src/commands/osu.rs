@@ -91,7 +91,10 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows) };
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
-    Ok((Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None }, notes))
+    Ok((
+        Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None, against: None },
+        notes,
+    ))
 }
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.

@@ -123,6 +123,12 @@ pub(crate) fn job(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
-    let RunArgs { start, role, .. } = args;
-    Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from })
+    let RunArgs { start, role, against, .. } = args;
+    if let Some(path) = against.as_ref().filter(|path| role.relay.is_none() && !path.exists()) {
+        return Err(Error::usage(format!(
+            "--against {}: there is no such file or directory of earlier results",
+            path.display()
+        )));
+    }
+    Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from, against })
 }

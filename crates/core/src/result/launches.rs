@@ -16,6 +16,21 @@ pub struct OverLaunches {
     pub across: Option<AcrossRanks>,
     /// Time from the start of the first launch to the end of the last one, in seconds; `None` if it is unknown.
     pub elapsed_s: Option<f64>,
+    /// What earlier runs say about the next one; `None` if none were given.
+    pub between: Option<BetweenRuns>,
+}
+
+/// What earlier runs of the same case, setup and state of the machine say.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BetweenRuns {
+    /// Number of these runs.
+    pub runs: usize,
+    /// Interval of 95 % for the headline of the next run, in nanoseconds; `None` for fewer than 3 runs.
+    pub next_ns: Option<[f64; 2]>,
+    /// Interval of 95 % for the level of the machine around the headline of this run, in nanoseconds; likewise.
+    pub level_ns: Option<[f64; 2]>,
+    /// Runs whose headline lies in the interval that the others give, and runs for which there is one.
+    pub inside: [usize; 2],
 }
 
 /// Figure of the launches in one state of the machine.

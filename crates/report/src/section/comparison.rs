@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use ombx_core::trust;
 use ombx_results::{
-    compare::{CaseComparison, Comparison, Side, SideInfo, Verdict},
+    compare::{CaseComparison, Comparison, Side, SideInfo, Unit, Verdict},
     number::figure,
     render::{
         compare::{margin, verdict},
@@ -54,8 +54,9 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
             h2 #comparison-h { "Comparison" }
             p { (names[0]) ": " b { (side(&comparison.base)) } ". " (names[1]) ": " b { (side(&comparison.new)) } "." }
             p.soft {
-                "Each value is a launch. A case is worse or better if its interval lies beyond ±" (margin(comparison.margin))
-                " and the difference is significant among all cases. Intervals are not corrected for the number of cases."
+                "The unit of the comparison is the " (if comparison.unit == Unit::Run { "run" } else { "turn" }) ". A case is worse or better if its difference is shown to be beyond ±"
+                (margin(comparison.margin)) ", among all cases. Intervals are not corrected for the number of cases."
+                @if let Some(ns) = comparison.state.core_to_core_ns { " All with cores " (format!("{ns:.0}")) " ns apart." }
             }
             @if !cases.is_empty() {
                 figure #comparison-changes {

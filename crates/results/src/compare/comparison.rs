@@ -7,27 +7,61 @@ use std::{
 
 use ombx_core::{benchmark::Metric, trust};
 
-use super::permutation::Design;
-
-/// Minimum number of launches per side for a verdict.
-pub(super) const MIN_LAUNCHES: usize = 4;
-/// Accepted probability that equal sides are said to differ in any case.
+/// Accepted probability that a verdict is wrong for any case.
 pub(super) const SIGNIFICANCE: f64 = 0.05;
-/// Accepted probability of a verdict "worse" or "better" for any case of equal sides, if so few launches can show it.
-pub(super) const VERDICT_SIGNIFICANCE: f64 = 0.01;
+/// The same at each look of `ab`, which ends when two looks in a row agree. Simulated: the whole comparison is then wrong in at most 4.9
+/// of 100 cases whose difference is the margin.
+pub(super) const SIGNIFICANCE_OF_LOOK: f64 = 0.025;
+
+/// What is compared: the values of both sides are medians of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// Runs, each the launches of one command.
+    Run,
+    /// Turns of `ombx ab`.
+    Turn,
+}
+
+impl Unit {
+    /// Returns the minimum number on each side for a verdict. With 4 runs a side, 1 of 70 ways to exchange them is 1.4 %; with 6 turns, 1
+    /// of 64 is 1.6 %.
+    pub const fn least(self) -> usize {
+        match self {
+            Unit::Run => 4,
+            Unit::Turn => 6,
+        }
+    }
+
+    /// Returns the word for several.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Unit::Run => "runs",
+            Unit::Turn => "turns",
+        }
+    }
+}
+
+/// State of the machine in which two sides are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StateOfSides {
+    /// Time of a cache line between two cores, in nanoseconds; `None` without a verdict, and if it is unknown or does not matter.
+    pub core_to_core_ns: Option<f64>,
+    /// Runs or turns of both sides in this state.
+    pub units: [usize; 2],
+    /// All runs or turns of both sides.
+    pub of: [usize; 2],
+}
 
 /// How two sides are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Differences up to this fraction do not matter.
     pub margin: f64,
-    /// How labels may be exchanged between launches.
-    pub design: Design,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { margin: 0.05, design: Design::default() }
+        Settings { margin: 0.05 }
     }
 }
 
@@ -40,6 +74,10 @@ pub struct Comparison {
     pub new: SideInfo,
     /// Differences up to this fraction do not matter.
     pub margin: f64,
+    /// What is compared.
+    pub unit: Unit,
+    /// State of the machine in which it is compared.
+    pub state: StateOfSides,
     /// Cases that both sides measured, in the order of benchmark, axes, depth and size.
     pub cases: Vec<CaseComparison>,
     /// Cases that only one side measured.
@@ -61,6 +99,8 @@ pub struct SideInfo {
     pub runs: Vec<String>,
     /// Number of launches. A launch with several media has a run for each.
     pub launches: usize,
+    /// Number of commands that started them.
+    pub commands: usize,
     /// MPI libraries of the runs, without build details.
     pub libraries: BTreeSet<String>,
 }
@@ -100,14 +140,18 @@ pub struct CaseComparison {
     /// The case.
     pub id: CaseId,
     /// Figures of the base.
-    pub base: LaunchMedians,
+    pub base: UnitMedians,
     /// Figures of the new side.
-    pub new: LaunchMedians,
+    pub new: UnitMedians,
     /// Difference of the sides.
     pub change: Change,
     /// Probability of a difference of this size in any case of equal sides. `None` for a case that cannot have a verdict.
     pub p_adjusted: Option<f64>,
-    /// What the launches of this case can show. `None` if each side has one launch.
+    /// Probability of a difference so far beyond the margin in any case, if the true difference is the margin. `None` likewise.
+    pub p_beyond: Option<f64>,
+    /// Whether the new side is shown to be slower by less than the margin, or faster.
+    pub is_not_slower: bool,
+    /// What the runs or turns of this case can show. `None` for too few.
     pub power: Option<Power>,
     /// Conclusion.
     pub verdict: Verdict,
@@ -115,19 +159,19 @@ pub struct CaseComparison {
 
 /// Headline figures of a case on one side.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LaunchMedians {
-    /// Median over launches.
+pub struct UnitMedians {
+    /// Median of the values.
     pub median: f64,
-    /// Median of each launch that counts, in the order of launches.
-    pub launches: Vec<f64>,
+    /// Median of each run or turn that counts; of each launch if there are too few of them for a verdict.
+    pub values: Vec<f64>,
     /// Codes of the marks that any launch has.
     pub marks: BTreeSet<String>,
 }
 
-impl LaunchMedians {
-    /// Returns the smallest and the largest launch.
+impl UnitMedians {
+    /// Returns the smallest and the largest value.
     pub fn range(&self) -> [f64; 2] {
-        let end = |pick: fn(f64, f64) -> f64| self.launches.iter().copied().fold(self.median, pick);
+        let end = |pick: fn(f64, f64) -> f64| self.values.iter().copied().fold(self.median, pick);
         [end(f64::min), end(f64::max)]
     }
 }
@@ -135,21 +179,19 @@ impl LaunchMedians {
 /// Relative difference of times: 0.1 is 10 % slower than the base, for latencies and for bandwidths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Hodges-Lehmann estimate: the median of the ratios of all pairs of launches, minus 1.
+    /// Hodges-Lehmann estimate, minus 1: the median of the ratios of all pairs of runs, or of the means of all pairs of turns.
     pub estimate: f64,
-    /// Its 90 % interval, not corrected for the number of cases. `None` for few launches.
+    /// Its 90 % interval, not corrected for the number of cases. `None` for too few runs or turns.
     pub ci90: Option<[f64; 2]>,
 }
 
-/// What a comparison of launches that scatter like these can show.
+/// What a comparison of runs or turns that scatter like these can show, within the state of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// Smallest difference, as a fraction, that this many launches would have shown four times in five.
+    /// Smallest difference, as a fraction, that would have been called worse or better four times in five; never above one that was.
     pub detectable: f64,
-    /// Launches per side that would show a difference of the margin. `None` if 100 are too few.
-    pub launches_for_margin: Option<usize>,
-    /// Launches per side that would show on which side of the margin the estimate lies. `None` if 100 are too few.
-    pub launches_to_decide: Option<usize>,
+    /// Runs or turns per side that would show on which side of the margin the estimate lies. `None` if 100 are too few.
+    pub units_to_decide: Option<usize>,
 }
 
 /// Conclusion for a case.
@@ -180,15 +222,17 @@ impl Verdict {
 /// Why a case is not decided.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// A side has fewer launches than a verdict needs.
-    FewLaunches,
-    /// The machine was in another state in the launches of the other side.
+    /// A side has fewer runs or turns than a verdict needs.
+    FewUnits(Unit),
+    /// The sides have too few runs or turns in the same state of the machine.
     MachineChanged,
+    /// The state of the machine is unknown in too many runs or turns.
+    UnknownState,
     /// A mark of too many launches says that their figures are wrong. Its code.
     Marked(String),
     /// The sides differ, but the interval contains an end of the margin.
     SizeUnknown,
-    /// The interval is beyond the margin, but the adjusted p value is not small enough.
+    /// The interval is beyond the margin, but among all cases this could be chance.
     Chance,
     /// The interval contains an end of the margin.
     Scatter,
@@ -197,12 +241,14 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::FewLaunches => write!(f, "fewer than {MIN_LAUNCHES} launches on a side"),
-            Reason::MachineChanged => f.write_str("the machine changed between the sides"),
+            Reason::FewUnits(Unit::Run) => write!(f, "fewer than {} runs on a side", Unit::Run.least()),
+            Reason::FewUnits(Unit::Turn) => write!(f, "fewer than {} turns", Unit::Turn.least()),
+            Reason::MachineChanged => f.write_str("the sides met different states of the machine"),
+            Reason::UnknownState => f.write_str("the state of the machine is unknown"),
             Reason::Marked(code) => write!(f, "spoiled by {}", trust::phrase(code)),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),
-            Reason::Scatter => f.write_str("the launches scatter too much"),
+            Reason::Scatter => f.write_str("the figures scatter too much"),
         }
     }
 }

@@ -1,146 +1,158 @@
-//! Statistical evaluation of a comparison: difference, interval, adjusted p value and verdict of each case.
+//! Statistical evaluation of a comparison: difference, interval, adjusted p values and verdict of each case.
 //!
-//! The unit is the launch. Values are logarithms of times, so that a difference is a ratio and swapping the sides only changes its
-//! sign.
+//! The unit is the run, or the turn of `ombx ab`, in one state of the machine. Values are logarithms of times, so that a difference is a
+//! ratio and swapping the sides only changes its sign.
 
 use ombx_core::stats::median;
 
 use super::{
     comparison::{
-        CaseComparison, Change, LaunchMedians, MIN_LAUNCHES, Power, Reason, SIGNIFICANCE, Settings,
-        VERDICT_SIGNIFICANCE, Verdict,
+        CaseComparison, Change, Power, Reason, SIGNIFICANCE, SIGNIFICANCE_OF_LOOK, Settings, Unit,
+        UnitMedians, Verdict,
     },
-    machine_state::MachineStates,
-    permutation::{self, Adjusted, Design, Values},
-    power,
-    shift::{Ranks, Shifts, Stratum},
+    permutation::{self, Side, Values},
+    power::Scatter,
+    shift::{Shifts, TAIL, rank, signed_rank},
     side::{Launch, Row},
+    units::Units,
 };
 
 /// Difference of p values that are equal but for rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Evaluates all cases of two sides with these numbers of launches. Differences below `of_machine`, a fraction, may be the machine's.
-pub(super) fn evaluate(
-    pairs: &[(&Row, &Row)],
-    launches: [usize; 2],
-    states: &MachineStates,
-    of_machine: f64,
-    settings: Settings,
-) -> Vec<CaseComparison> {
-    let cases: Vec<Case<'_>> =
-        pairs.iter().map(|(base, new)| Case::of(base, new, states, settings.design)).collect();
+/// Evaluates all cases of two sides.
+pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings) -> Vec<CaseComparison> {
+    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new, units)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
-    let values: Vec<Values> = tested.iter().map(|at| cases[*at].values(launches)).collect();
-    let of_side = |side: usize| (0..launches[side]).map(move |launch| states.of_launch(side, launch));
-    let of_all: Vec<Option<usize>> = of_side(0).chain(of_side(1)).collect();
-    let Adjusted { p, smallest } = permutation::test(&values, launches[0], &of_all, settings.design);
-    // Launches in a mixture of states are not quite exchangeable.
-    let of_verdict = if states.is_mixture() { VERDICT_SIGNIFICANCE / 2.0 } else { VERDICT_SIGNIFICANCE };
-    let judge = Judge {
-        edge: settings.margin.ln_1p(),
-        least: of_machine.ln_1p(),
-        level: smallest.clamp(of_verdict, SIGNIFICANCE) + ROUNDING,
+    let values: Vec<Values> = tested.iter().map(|at| cases[*at].units.concat()).collect();
+    let (base, edge) = (units.sides[0].len(), settings.margin.ln_1p());
+    let p_of = |side: Side| {
+        let mut all = vec![None; cases.len()];
+        let found = permutation::test(&values, base, units.unit, side, edge);
+        tested.iter().zip(found).for_each(|(at, p)| all[*at] = Some(p));
+        all
     };
-    let mut p_adjusted = vec![None; cases.len()];
-    tested.iter().zip(p).for_each(|(at, p)| p_adjusted[*at] = Some(p));
-    let mut ranks = Ranks::default();
-    let compared = cases.into_iter().zip(pairs).zip(p_adjusted);
-    compared.map(|((case, pair), p)| case.compared(*pair, p, judge, &mut ranks)).collect()
+    let p = [Side::Both, Side::Above, Side::Below].map(p_of);
+    let level = if units.is_looked_at { SIGNIFICANCE_OF_LOOK } else { SIGNIFICANCE };
+    let judge = Judge { edge, level, unit: units.unit };
+    let compared = cases.into_iter().zip(pairs).enumerate();
+    compared.map(|(at, (case, pair))| case.compared(*pair, [p[0][at], p[1][at], p[2][at]], judge)).collect()
 }
 
-/// Launches of one case that count.
+/// Values of one case that count.
 struct Case<'r> {
+    /// Launches of both sides that count.
     sides: [Vec<&'r Launch>; 2],
-    /// Logarithms of their times, for each state of the machine.
-    strata: Vec<Stratum>,
+    /// Logarithm of the time in each run or turn of both sides.
+    units: [Values; 2],
     /// Why the case cannot have a verdict.
     excluded: Option<Reason>,
 }
 
 impl<'r> Case<'r> {
-    /// Leaves out launches that a mark makes invalid, and those in a state of the machine that the other side did not meet. If too few
-    /// others remain, all count and there is no verdict.
-    fn of(base: &'r Row, new: &'r Row, states: &MachineStates, design: Design) -> Case<'r> {
-        let all = [base, new].map(|row| row.launches.iter().collect::<Vec<_>>());
-        let valid = all
-            .each_ref()
-            .map(|side| side.iter().copied().filter(|launch| launch.invalid.is_none()).collect::<Vec<_>>());
-        let counted = [0, 1].map(|side| {
-            let other = &valid[1 - side];
-            let shared = |launch: &&Launch| {
-                let state = states.of_launch(side, launch.run);
-                let partner = |other: &&Launch| design == Design::Independent || other.run == launch.run;
-                let meets =
-                    |other: &&Launch| states.of_launch(1 - side, other.run) == state && partner(other);
-                state.is_some() && (states.groups() == 1 || other.iter().any(meets))
-            };
-            valid[side].iter().copied().filter(shared).collect::<Vec<_>>()
-        });
-        let enough = |sides: &[Vec<&Launch>; 2]| sides.iter().all(|side| side.len() >= MIN_LAUNCHES);
+    /// Leaves out launches that a mark makes invalid. If too few runs or turns remain, all launches count and there is no verdict.
+    fn of(base: &'r Row, new: &'r Row, units: &Units) -> Case<'r> {
+        let rows = [base, new];
+        let all = rows.map(|row| row.launches.iter().collect::<Vec<_>>());
+        let of_unit = |side: usize, launches: &[usize], is_valid: bool| {
+            let counted =
+                |launch: &&Launch| launches.contains(&launch.run) && (!is_valid || launch.invalid.is_none());
+            rows[side].launches.iter().filter(counted).collect::<Vec<_>>()
+        };
+        let values = |is_valid: bool| {
+            [0, 1].map(|side| {
+                let value = |launches: &Vec<usize>| {
+                    let times: Vec<f64> =
+                        of_unit(side, launches, is_valid).iter().map(|launch| launch.log_time).collect();
+                    median(&times)
+                };
+                units.sides[side].iter().map(value).collect::<Values>()
+            })
+        };
+        let valid = values(true);
+        let is_enough =
+            |values: &[Values; 2]| counts(values, units.unit).iter().all(|n| *n >= units.unit.least());
         let mark = all.iter().flatten().find_map(|launch| launch.invalid.clone());
-        let excluded = match mark.filter(|_| enough(&all)) {
-            _ if enough(&counted) => None,
-            _ if enough(&valid) => Some(Reason::MachineChanged),
-            Some(mark) => Some(Reason::Marked(mark)),
-            None => Some(Reason::FewLaunches),
+        let excluded = match (&units.excluded, mark) {
+            (Some(reason), _) => Some(reason.clone()),
+            (None, _) if is_enough(&valid) => None,
+            (None, Some(mark)) if is_enough(&values(false)) => Some(Reason::Marked(mark)),
+            (None, _) => Some(Reason::FewUnits(units.unit)),
         };
-        let sides = match &excluded {
-            None => counted,
-            Some(Reason::MachineChanged) => valid,
-            Some(_) => all,
+        let counted = |side: usize| {
+            let launches = units.sides[side].iter().flat_map(|launches| of_unit(side, launches, true));
+            launches.collect::<Vec<_>>()
         };
-        let strata = if excluded.is_none() { states.groups() } else { 1 };
-        let in_state = |side: usize, state: usize| {
-            let is_in = |launch: &&&Launch| strata == 1 || states.of_launch(side, launch.run) == Some(state);
-            sides[side].iter().filter(is_in).map(|launch| launch.log_time).collect::<Vec<f64>>()
-        };
-        let strata = (0..strata).map(|state| [in_state(0, state), in_state(1, state)]).collect();
-        Case { sides, strata, excluded }
-    }
-
-    /// Returns the value of every launch of both sides.
-    fn values(&self, [base, new]: [usize; 2]) -> Values {
-        let mut values = vec![None; base + new];
-        for (side, first) in self.sides.iter().zip([0, base]) {
-            side.iter().for_each(|launch| values[first + launch.run] = Some(launch.log_time));
-        }
-        values
+        let sides = if excluded.is_none() { [counted(0), counted(1)] } else { all };
+        Case { sides, units: valid, excluded }
     }
 
     fn compared(
         self,
         (base, new): (&Row, &Row),
-        p_adjusted: Option<f64>,
+        [p_adjusted, p_above, p_below]: [Option<f64>; 3],
         judge: Judge,
-        ranks: &mut Ranks,
     ) -> CaseComparison {
-        let [a, b] = self.sides.each_ref().map(Vec::len);
-        let shifts = Shifts::of(&self.strata);
+        let known = |side: usize| self.units[side].iter().flatten().copied().collect::<Vec<f64>>();
+        let pairs = self.units[0].iter().zip(&self.units[1]);
+        let differences: Vec<f64> = pairs.filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
+        let sides = match &self.excluded {
+            None => [known(0), known(1)],
+            Some(_) => self.sides.each_ref().map(|side| side.iter().map(|launch| launch.log_time).collect()),
+        };
+        let has_verdict = self.excluded.is_none();
+        let [a, b] = sides.each_ref().map(Vec::len);
+        let (shifts, ranks, scatter, number) = match judge.unit {
+            Unit::Turn if has_verdict => {
+                let n = differences.len();
+                let ranks = [TAIL, judge.level].map(|tail| signed_rank(n, tail));
+                (Shifts::of_pairs(&differences), ranks, Scatter::of_turns(&differences), [n, n])
+            }
+            Unit::Run | Unit::Turn => {
+                let ranks = [TAIL, judge.level].map(|tail| rank(&[[a, b]], tail));
+                let scatter = Scatter::of_runs([&sides[0], &sides[1]]);
+                (Shifts::of(&[sides.clone()]), ranks, scatter, [a, b])
+            }
+        };
         let shift = shifts.estimate().unwrap_or(f64::NAN);
-        let interval = shifts.interval(ranks.of(&self.strata)).filter(|_| a.min(b) >= MIN_LAUNCHES);
+        let [shown, decisive] = ranks.map(|rank| shifts.interval(rank).filter(|_| has_verdict));
         let edge = judge.edge;
-        let power = power::pooled_deviation(&self.strata).and_then(|deviation| {
+        let is_not_slower = has_verdict && decisive.is_some_and(|[_, high]| high < edge);
+        let verdict = match (self.excluded.clone(), p_adjusted.zip(p_above).zip(p_below)) {
+            (Some(reason), _) => Verdict::Inconclusive(reason),
+            (None, Some(((p, above), below))) => judge.verdict(decisive, p, above, below),
+            (None, None) => Verdict::Inconclusive(Reason::FewUnits(judge.unit)),
+        };
+        let power = scatter.filter(|_| has_verdict).and_then(|scatter| {
+            let detectable = (edge + scatter.shows(number)?).exp_m1();
+            // A difference that was shown could be shown.
+            let is_shown = matches!(verdict, Verdict::Worse | Verdict::Better);
+            let most = if is_shown { shift.abs().exp_m1() } else { f64::INFINITY };
             Some(Power {
-                detectable: power::detectable(deviation, a, b)?.exp_m1(),
-                launches_for_margin: power::launches_for(deviation, edge),
-                launches_to_decide: power::launches_for(deviation, (shift.abs() - edge).abs()),
+                detectable: detectable.min(most),
+                units_to_decide: scatter.units_for((shift.abs() - edge).abs()),
             })
         });
-        let verdict = match (self.excluded, interval, p_adjusted) {
-            (Some(reason), ..) => Verdict::Inconclusive(reason),
-            (None, Some(interval), Some(p)) => judge.verdict(shift, interval, p),
-            (None, ..) => Verdict::Inconclusive(Reason::FewLaunches),
-        };
+        let counted = self.units.each_ref().map(|units| units.as_slice());
         CaseComparison {
             id: base.id.clone(),
-            base: medians(&self.sides[0], base),
-            new: medians(&self.sides[1], new),
-            change: Change { estimate: shift.exp_m1(), ci90: interval.map(|ends| ends.map(f64::exp_m1)) },
+            base: medians(&self.sides[0], counted[0], base, has_verdict),
+            new: medians(&self.sides[1], counted[1], new, has_verdict),
+            change: Change { estimate: shift.exp_m1(), ci90: shown.map(|ends| ends.map(f64::exp_m1)) },
             p_adjusted,
+            p_beyond: if shift < 0.0 { p_below } else { p_above },
+            is_not_slower,
             power,
             verdict,
         }
+    }
+}
+
+/// Returns how many runs of each side have a value, or how many turns have both.
+fn counts([base, new]: &[Values; 2], unit: Unit) -> [usize; 2] {
+    match unit {
+        Unit::Run => [base, new].map(|side| side.iter().flatten().count()),
+        Unit::Turn => [base.iter().zip(new).filter(|(a, b)| a.is_some() && b.is_some()).count(); 2],
     }
 }
 
@@ -149,35 +161,46 @@ impl<'r> Case<'r> {
 struct Judge {
     /// Margin, as a logarithm.
     edge: f64,
-    /// Smallest difference of a verdict "worse" or "better", as a logarithm.
-    least: f64,
-    /// Largest adjusted p value of a verdict "worse" or "better".
+    /// Accepted probability of a wrong verdict.
     level: f64,
+    unit: Unit,
 }
 
 impl Judge {
-    /// Judges a difference and its interval, as logarithms.
-    fn verdict(self, shift: f64, [low, high]: [f64; 2], p_adjusted: f64) -> Verdict {
-        let Judge { edge, least, level } = self;
+    /// Judges a difference by its interval, a logarithm, and by adjusted p values: of a difference, and of one above or below the margin.
+    fn verdict(self, interval: Option<[f64; 2]>, p: f64, above: f64, below: f64) -> Verdict {
+        let Judge { edge, level, .. } = self;
+        let is_small = |p: f64| p <= level + ROUNDING;
+        let is_within = interval.is_some_and(|[low, high]| low > -edge && high < edge);
+        let is_beyond = interval.is_some_and(|[low, high]| low > edge || high < -edge);
         match () {
-            () if low > -edge && high < edge => Verdict::Same,
-            () if (low > edge || high < -edge) && shift.abs() < least => {
-                Verdict::Inconclusive(Reason::MachineChanged)
-            }
-            () if low > edge && p_adjusted <= level => Verdict::Worse,
-            () if high < -edge && p_adjusted <= level => Verdict::Better,
-            () if p_adjusted < SIGNIFICANCE => Verdict::Inconclusive(Reason::SizeUnknown),
-            () if low > edge || high < -edge => Verdict::Inconclusive(Reason::Chance),
+            () if is_small(above) => Verdict::Worse,
+            () if is_small(below) => Verdict::Better,
+            () if is_within => Verdict::Same,
+            () if p < SIGNIFICANCE => Verdict::Inconclusive(Reason::SizeUnknown),
+            () if is_beyond => Verdict::Inconclusive(Reason::Chance),
             () => Verdict::Inconclusive(Reason::Scatter),
         }
     }
 }
 
-fn medians(counted: &[&Launch], row: &Row) -> LaunchMedians {
-    let launches: Vec<f64> = counted.iter().map(|launch| launch.median).collect();
-    LaunchMedians {
-        median: median(&launches).unwrap_or(f64::NAN),
-        launches,
+/// Returns the figures of a side, in the unit of its headline: of runs or turns with a verdict, else of launches.
+fn medians(launches: &[&Launch], units: &[Option<f64>], row: &Row, has_verdict: bool) -> UnitMedians {
+    // The logarithm of the time has the sign of a latency.
+    let of = |log_time: f64| {
+        if row.id.metric == ombx_core::benchmark::Metric::Latency {
+            log_time.exp()
+        } else {
+            (-log_time).exp()
+        }
+    };
+    let values: Vec<f64> = match has_verdict {
+        true => units.iter().flatten().map(|log_time| of(*log_time)).collect(),
+        false => launches.iter().map(|launch| launch.median).collect(),
+    };
+    UnitMedians {
+        median: median(&values).unwrap_or(f64::NAN),
+        values,
         marks: row.launches.iter().flat_map(|launch| launch.marks.iter().cloned()).collect(),
     }
 }

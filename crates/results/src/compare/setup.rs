@@ -14,12 +14,26 @@ use ombx_core::{
 };
 
 /// Options that may differ between the sides without a note.
-pub(crate) const EXPECTED_OPTIONS: [&str; 8] =
-    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", state::BEFORE];
+pub(crate) const EXPECTED_OPTIONS: [&str; 14] = [
+    "benchmarks",
+    "sizes",
+    "placement",
+    "launch",
+    "launches",
+    "order",
+    "row_time_s",
+    "turns",
+    state::BEFORE,
+    state::AFTER,
+    "elapsed_s",
+    "ended",
+    "goal",
+    "asked",
+];
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
-pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool, of_machine: f64) -> Vec<Note> {
+pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut differ = |code: &'static str, what: &str, of: &dyn Fn(&Run) -> String| {
         let [a, b] = [base, new].map(|side| side.runs.iter().map(of).collect::<BTreeSet<String>>());
@@ -56,17 +70,9 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool, of_
         }
     }
     if !took_turns && base.count().max(new.count()) > 1 {
-        let undecided = if of_machine > 0.0 {
-            format!(
-                ", and differences below {:.0}% are undecided, because the latency between cores varied by as much",
-                100.0 * of_machine
-            )
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "the sides were measured one after the other, so a change of the machine in between looks like a difference{undecided}; ombx ab alternates the sides"
-        );
+        let text = "the sides were measured one after the other, so a change of the machine in between looks like a difference; \
+                    ombx ab alternates the sides"
+            .into();
         notes.push(Note { code: "no_turns", text });
     }
     notes

@@ -7,7 +7,7 @@ use ombx_core::stats::median;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Probability on each side of a 90 % interval.
-const TAIL: f64 = 0.05;
+pub(crate) const TAIL: f64 = 0.05;
 /// Maximum number of pairs for the exact distribution of the rank sum. Larger groups use the normal approximation.
 const COUNTED: usize = 10_000;
 
@@ -45,16 +45,17 @@ pub(crate) struct Ranks(HashMap<Vec<[usize; 2]>, usize>);
 impl Ranks {
     pub(crate) fn of(&mut self, strata: &[Stratum]) -> usize {
         let sizes: Vec<_> = strata.iter().map(|stratum| stratum.each_ref().map(Vec::len)).collect();
-        *self.0.entry(sizes).or_insert_with_key(|sizes| rank(sizes))
+        *self.0.entry(sizes).or_insert_with_key(|sizes| rank(sizes, TAIL))
     }
 }
 
-/// Returns the rank, from 1, of the difference that is the lower end of the interval. 0 if there is none.
-fn rank(sizes: &[[usize; 2]]) -> usize {
+/// Returns the rank, from 1, of the difference that is the lower end of the interval whose tails have this probability. 0 if there is
+/// none.
+pub(crate) fn rank(sizes: &[[usize; 2]], tail: f64) -> usize {
     let pairs: usize = sizes.iter().map(|[a, b]| a * b).sum();
     if pairs > COUNTED {
         let variance: f64 = sizes.iter().map(|[a, b]| (a * b * (a + b + 1)) as f64 / 12.0).sum();
-        let below = Normal::standard().inverse_cdf(1.0 - TAIL) * variance.sqrt();
+        let below = Normal::standard().inverse_cdf(1.0 - tail) * variance.sqrt();
         return (pairs as f64 / 2.0 - below).floor() as usize;
     }
     // Number of arrangements for each count of pairs whose second value is smaller: a product of Gaussian binomial coefficients.
@@ -66,12 +67,48 @@ fn rank(sizes: &[[usize; 2]]) -> usize {
             (i..=pairs).for_each(|count| ways[count] += ways[count - i]);
         }
     }
+    below(&ways, tail)
+}
+
+/// Returns how many of the first counts have at most the probability `tail` together.
+fn below(ways: &[f64], tail: f64) -> usize {
     let all: f64 = ways.iter().sum();
     let below = ways.iter().scan(0.0, |below, ways| {
         *below += ways / all;
         Some(*below)
     });
-    below.take_while(|below| *below <= TAIL).count()
+    below.take_while(|below| *below <= tail).count()
+}
+
+impl Shifts {
+    /// Returns the means of all pairs of differences, each with itself too, in ascending order (Walsh averages).
+    pub(crate) fn of_pairs(differences: &[f64]) -> Shifts {
+        let pairs = differences
+            .iter()
+            .enumerate()
+            .flat_map(|(at, x)| differences[at..].iter().map(move |y| (x + y) / 2.0));
+        let mut all: Vec<f64> = pairs.collect();
+        all.sort_unstable_by(f64::total_cmp);
+        Shifts(all)
+    }
+}
+
+/// Returns the rank, from 1, of the Walsh average that is the lower end of the interval of n differences by Wilcoxon's test of signed
+/// ranks, whose tails have this probability. 0 if there is none.
+pub(crate) fn signed_rank(n: usize, tail: f64) -> usize {
+    let pairs = n * (n + 1) / 2;
+    if pairs > COUNTED {
+        let variance = (n * (n + 1) * (2 * n + 1)) as f64 / 24.0;
+        return (pairs as f64 / 2.0 - Normal::standard().inverse_cdf(1.0 - tail) * variance.sqrt()).floor()
+            as usize;
+    }
+    // Number of choices of ranks for each sum.
+    let mut ways = vec![0.0; pairs + 1];
+    ways[0] = 1.0;
+    for rank in 1..=n {
+        (rank..=pairs).rev().for_each(|sum| ways[sum] += ways[sum - rank]);
+    }
+    below(&ways, tail)
 }
 
 #[cfg(test)]
@@ -84,7 +121,7 @@ mod tests {
         for (a, b, expected) in
             [(3, 2, 0), (4, 4, 2), (5, 5, 5), (6, 6, 8), (9, 9, 22), (20, 20, 139), (4, 9, 7)]
         {
-            assert_eq!((rank(&[[a, b]]), rank(&[[b, a]])), (expected, expected), "{a} and {b}");
+            assert_eq!((rank(&[[a, b]], TAIL), rank(&[[b, a]], TAIL)), (expected, expected), "{a} and {b}");
         }
     }
 
@@ -92,8 +129,8 @@ mod tests {
     fn the_count_and_the_normal_approximation_agree() {
         let spread = (2500.0_f64 * 101.0 / 12.0).sqrt();
         let normal = 1250.0 - 1.6449 * spread;
-        assert!((rank(&[[50, 50]]) as f64 - normal).abs() < 2.0);
-        assert!((rank(&[[100, 100]]) as f64 - rank(&[[101, 101]]) as f64).abs() < 100.0);
+        assert!((rank(&[[50, 50]], TAIL) as f64 - normal).abs() < 2.0);
+        assert!((rank(&[[100, 100]], TAIL) as f64 - rank(&[[101, 101]], TAIL) as f64).abs() < 100.0);
     }
 
     #[test]
@@ -111,6 +148,17 @@ mod tests {
     }
 
     #[test]
+    fn signed_ranks_match_the_table_of_the_test() {
+        // Critical values of the rank sum, one-sided 5 %, are one smaller: 0, 2, 8, 17, 60; four have none.
+        for (n, expected) in [(4, 0), (5, 1), (6, 3), (9, 9), (12, 18), (20, 61)] {
+            assert_eq!(signed_rank(n, TAIL), expected, "{n}");
+        }
+        assert_eq!(signed_rank(6, 0.025), 1);
+        let shifts = Shifts::of_pairs(&[1.0, 2.0, 6.0]);
+        assert_eq!((shifts.estimate(), shifts.interval(1)), (Some(2.75), Some([1.0, 6.0])));
+    }
+
+    #[test]
     fn strata_are_compared_within_themselves() {
         // The second stratum is far above the first, and most of the second group is in it.
         let slow = |values: &[f64]| values.iter().map(|x| x + 100.0).collect::<Vec<f64>>();
@@ -123,7 +171,7 @@ mod tests {
         let [low, high] = shifts.interval(Ranks::default().of(&strata)).unwrap();
         assert!(5.0 < low && low < 10.0 && 10.0 < high && high < 15.0, "{low} {high}");
         // 8 and 28 arrangements: the two extreme ones have a probability of 1 in 224 each, below 5 %.
-        assert!((1..=4).contains(&rank(&[[7, 1], [2, 6]])), "{}", rank(&[[7, 1], [2, 6]]));
-        assert_eq!(rank(&[[4, 4], [0, 3]]), rank(&[[4, 4]]));
+        assert!((1..=4).contains(&rank(&[[7, 1], [2, 6]], TAIL)));
+        assert_eq!(rank(&[[4, 4], [0, 3]], TAIL), rank(&[[4, 4]], TAIL));
     }
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{
     comparison::{CaseId, SideInfo},
-    machine_state::{self, LaunchState},
+    turn::Turn,
 };
 use crate::{
     estimate::is_within_a_launch,
     file::{Record, RunOutcome, RunWithRows},
-    run_info::library,
+    run_info::{is_next_launch, is_same_launch, library},
+    state::Distances,
 };
 use ombx_core::{
     benchmark::Metric,
@@ -24,12 +25,22 @@ pub struct SideResults {
     pub(super) runs: Vec<Run>,
     /// Number of launches. A launch has a run for each kind of ranks.
     launches: usize,
-    /// What each launch knows of the state of the machine.
-    machine: Vec<LaunchState>,
+    /// What is known of each launch.
+    pub(super) launched: Vec<LaunchInfo>,
     /// Number of complete runs.
     pub(super) complete: usize,
     rows: Vec<Row>,
     places: HashMap<String, usize>,
+}
+
+/// What is known of a launch beside its rows.
+#[derive(Debug)]
+pub(super) struct LaunchInfo {
+    pub(super) distances: Distances,
+    /// Number of its run, the command that started it, from 0.
+    pub(super) run: usize,
+    /// Its turn, if `ombx ab` started it.
+    pub(super) turn: Option<Turn>,
 }
 
 /// One case of one side.
@@ -76,7 +87,12 @@ impl SideResults {
             Record::Launch(row) => self.add(&row),
             Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
             // Derived from the rows of the launches.
-            Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
+            Record::Launched(launched) => {
+                if let Some(last) = self.launched.last_mut() {
+                    last.distances.after_ns = launched.core_to_core_ns;
+                }
+            }
+            Record::Case(_) | Record::Verdict(_) => {}
         }
     }
 
@@ -92,9 +108,9 @@ impl SideResults {
         self.launches
     }
 
-    /// Returns what each launch knows of the state of the machine.
-    pub(super) fn machine(&self) -> &[LaunchState] {
-        &self.machine
+    /// Returns what is known of each launch.
+    pub(super) fn launched(&self) -> &[LaunchInfo] {
+        &self.launched
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
@@ -111,6 +127,7 @@ impl SideResults {
             name: self.name.clone(),
             runs: self.runs.iter().map(|run| run.id.clone()).collect(),
             launches: self.launches,
+            commands: self.launched.last().map_or(0, |last| last.run + 1),
             libraries: self.runs.iter().map(library).collect(),
         }
     }
@@ -120,11 +137,9 @@ impl SideResults {
         if !of_last {
             self.launches += 1;
             let follows = self.runs.last().is_some_and(|last| is_next_launch(last, &run));
-            if let Some(last) = self.machine.last_mut() {
-                last.has_successor = follows;
-            }
-            self.machine
-                .push(LaunchState { core_to_core_ns: machine_state::of_run(&run), has_successor: false });
+            let number = self.launched.last().map_or(0, |last| last.run + usize::from(!follows));
+            let distances = Distances::of_run(&run);
+            self.launched.push(LaunchInfo { distances, run: number, turn: Turn::of_run(&run) });
         }
         self.runs.push(run);
     }
@@ -158,24 +173,6 @@ impl Row {
     pub(super) fn measured(&self) -> bool {
         !self.launches.is_empty()
     }
-}
-
-/// Returns whether a run is that of ranks of another kind in the same launch.
-fn is_same_launch(one: &Run, other: &Run) -> bool {
-    let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
-    let differ = one.fabric != other.fabric || one.plan.get("benchmarks") != other.plan.get("benchmarks");
-    differ && number(one).is_some() && number(one) == number(other)
-}
-
-/// Returns whether a run is of the next launch of the same command.
-fn is_next_launch(one: &Run, other: &Run) -> bool {
-    let number = |run: &Run| Some((launch_number(run)?, run.plan.get("order")?.parse::<u64>().ok()?));
-    let next = number(one).map(|(launch, order)| (launch + 1, order.wrapping_add(1)));
-    next.is_some() && next == number(other)
-}
-
-fn launch_number(run: &Run) -> Option<u32> {
-    run.plan.get("launch")?.parse().ok()
 }
 
 fn case_id(row: &Measurement) -> CaseId {

@@ -158,6 +158,7 @@ fn over_launches(
         across: across.map(|((mean, min), max)| AcrossRanks { mean, min, max }),
         medians_ns: medians,
         elapsed_s: None,
+        between: None,
     };
     let drift = found.filter(|found| found.drift).map(|_| {
         Mark::caution(

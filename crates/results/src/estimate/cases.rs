@@ -79,6 +79,11 @@ impl Cases {
     /// Adds a launch with all its rows.
     pub fn launch(&mut self, launch: &RunWithRows) {
         self.run(&launch.run);
+        self.finish(launch);
+    }
+
+    /// Adds the rows of a launch whose run has begun, and its end.
+    pub(crate) fn finish(&mut self, launch: &RunWithRows) {
         launch.rows.iter().for_each(|row| self.row(row));
         self.end(launch.end.map(|(outcome, _)| outcome));
         if let Some(launched) = Launched::of_plan(&launch.run.plan) {

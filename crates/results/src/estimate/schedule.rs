@@ -25,8 +25,6 @@ pub fn is_long(each: Duration) -> bool {
 pub enum Ending {
     /// The interval of every row had the requested precision at two looks in a row.
     Precise,
-    /// At two looks in a row, the scatter of some row was too large to reach the precision within the maximum number of launches.
-    OutOfReach,
     /// The maximum number of launches.
     Most,
     /// Another launch would exceed the time that is enough for a first answer.
@@ -39,14 +37,13 @@ pub enum Ending {
 
 impl Ending {
     /// All endings.
-    pub const ALL: [Ending; 6] =
-        [Ending::Precise, Ending::OutOfReach, Ending::Most, Ending::Enough, Ending::Budget, Ending::Fixed];
+    pub const ALL: [Ending; 5] =
+        [Ending::Precise, Ending::Most, Ending::Enough, Ending::Budget, Ending::Fixed];
 
     /// Returns the name in result files.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Precise => "precise",
-            Ending::OutOfReach => "out_of_reach",
             Ending::Most => "most",
             Ending::Enough => "enough",
             Ending::Budget => "budget",
@@ -84,14 +81,13 @@ pub struct Schedule {
     /// Launches in one state at the last look.
     looked: u32,
     precise: u32,
-    out_of_reach: u32,
 }
 
 impl Schedule {
     /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches. With [`LEAST_LAUNCHES`] in one
     /// state, the run has only the time `enough`.
     pub fn new(precision: f64, budget: Duration, enough: Duration) -> Schedule {
-        Schedule { precision, budget, enough, ends_early: true, looked: 0, precise: 0, out_of_reach: 0 }
+        Schedule { precision, budget, enough, ends_early: true, looked: 0, precise: 0 }
     }
 
     /// Creates a schedule for launches that are spread over a time, whatever they reach before its end.
@@ -106,15 +102,9 @@ impl Schedule {
         if self.ends_early && LOOKS.iter().any(|look| self.looked < *look && *look <= in_state) {
             self.looked = in_state;
             let reached = reached.unwrap_or(f64::INFINITY);
-            let at_most = reached * (f64::from(in_state) / f64::from(MOST_LAUNCHES)).sqrt();
-            let next = |count: u32, condition: bool| if condition { count + 1 } else { 0 };
-            self.precise = next(self.precise, reached <= self.precision);
-            self.out_of_reach = next(self.out_of_reach, at_most > self.precision);
+            self.precise = if reached <= self.precision { self.precise + 1 } else { 0 };
             if self.precise >= 2 {
                 return Some(Ending::Precise);
-            }
-            if self.out_of_reach >= 2 {
-                return Some(Ending::OutOfReach);
             }
         }
         if done >= MOST_LAUNCHES {
@@ -185,11 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_when_the_precision_is_out_of_reach() {
-        assert_eq!(run(|_| 0.1, SECOND / 10), (9, Ending::OutOfReach));
-        assert_eq!(run(|_| 0.1, SECOND), (9, Ending::OutOfReach));
-        // At a single look only.
-        assert_eq!(run(|done| if done == 6 { 0.1 } else { 0.021 }, SECOND / 10), (30, Ending::Most));
+    fn a_run_goes_on_while_launches_narrow_its_intervals() {
+        assert_eq!(run(|_| 0.1, SECOND / 10), (30, Ending::Most));
         // 0.07 / sqrt(n) reaches 0.02 before 30 launches.
         assert_eq!(run(|done| 0.07 / f64::from(done).sqrt(), SECOND / 10), (20, Ending::Precise));
     }

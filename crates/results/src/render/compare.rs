@@ -22,7 +22,7 @@ use super::{
     wrapped,
 };
 use crate::{
-    compare::{CaseComparison, CaseId, Comparison, LaunchMedians, Note, Reason, Side, SideInfo, Verdict},
+    compare::{CaseComparison, CaseId, Comparison, Note, Reason, Side, SideInfo, UnitMedians, Verdict},
     number::figure,
 };
 
@@ -101,10 +101,11 @@ pub fn verdict(verdict: &Verdict, within: f64) -> String {
 }
 
 fn describe(side: &SideInfo) -> String {
-    let launches = side.launches;
-    let plural = if launches == 1 { "" } else { "es" };
+    let (launches, runs) = (side.launches, side.commands);
+    let launches = format!("{launches} launch{}", if launches == 1 { "" } else { "es" });
+    let runs = if runs > 1 { format!("{runs} runs, ") } else { String::new() };
     let libraries: Vec<&str> = side.libraries.iter().map(String::as_str).collect();
-    format!("{} · {launches} launch{plural} · {}", side.name, libraries.join(", "))
+    format!("{} · {runs}{launches} · {}", side.name, libraries.join(", "))
 }
 
 fn heading(id: &CaseId) -> String {
@@ -180,8 +181,8 @@ fn ranges(comparison: &Comparison, cases: &[CaseComparison]) -> Cells {
     Cells { titles, rows: cases.iter().map(row).collect() }
 }
 
-fn range(side: &LaunchMedians) -> String {
-    interval((side.launches.len() > 1).then(|| side.range()), figure)
+fn range(side: &UnitMedians) -> String {
+    interval((side.values.len() > 1).then(|| side.range()), figure)
 }
 
 /// Formats the smallest detectable difference with two digits.

@@ -21,7 +21,8 @@ const COLUMNS: &str = "\
     p99_low_ns,p99_high_ns,p999_low_ns,p999_high_ns,\
     messages_per_s_low,messages_per_s_high,checked,\
     algorithm_mb_per_s,algorithm_mb_per_s_low,algorithm_mb_per_s_high,bus_mb_per_s,bus_mb_per_s_low,bus_mb_per_s_high,\
-    interval,elapsed_s,launches_in_state,core_to_core_ns,other_states";
+    interval,elapsed_s,launches_in_state,core_to_core_ns,other_states,\
+    runs,next_run_low_ns,next_run_high_ns,level_low_ns,level_high_ns";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -106,6 +107,7 @@ impl Csv {
         };
         let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
         let bound = |side| bound_of(rate, side);
+        let between = row.over_launches().and_then(|over| over.between);
         let messages = row.messages_per_s();
         let [algorithm, bus] = [row.algorithm_mb_per_s(), row.bus_mb_per_s()];
         vec![
@@ -171,6 +173,11 @@ impl Csv {
             row.launches_in_state().to_string(),
             text(row.over_launches().and_then(|over| over.states.first()?.core_to_core_ns)),
             other_states(row),
+            text(between.map(|between| between.runs)),
+            text(between.and_then(|between| between.next_ns).map(|ends| ends[0])),
+            text(between.and_then(|between| between.next_ns).map(|ends| ends[1])),
+            text(between.and_then(|between| between.level_ns).map(|ends| ends[0])),
+            text(between.and_then(|between| between.level_ns).map(|ends| ends[1])),
         ]
     }
 }

@@ -29,7 +29,7 @@ use ombx_core::{
 };
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 42] = [
+const FAMILIES: [(&str, &str, &str); 45] = [
     (
         "ombx_latency_seconds",
         "seconds",
@@ -105,6 +105,17 @@ const FAMILIES: [(&str, &str, &str); 42] = [
         "ombx_core_to_core_seconds",
         "seconds",
         "Time of a cache line from one core to another in the most frequent state of the machine.",
+    ),
+    ("ombx_earlier_runs", "", "Earlier runs of a case in the same state of the machine."),
+    (
+        "ombx_latency_next_run_low_seconds",
+        "seconds",
+        "Low end of the interval of 95 % for the median time of the next run.",
+    ),
+    (
+        "ombx_latency_next_run_high_seconds",
+        "seconds",
+        "High end of the interval of 95 % for the median time of the next run.",
     ),
     ("ombx_elapsed_seconds", "seconds", "Time of all launches, which the intervals are about."),
     (
@@ -242,6 +253,10 @@ impl Renderer for OpenMetrics {
             let ns = over.states.first().and_then(|state| state.core_to_core_ns);
             self.add("ombx_core_to_core_seconds", &case, ns.map(seconds));
             self.add("ombx_elapsed_seconds", &case, over.elapsed_s);
+            self.add("ombx_earlier_runs", &case, over.between.map(|between| between.runs as f64));
+            let next = over.between.and_then(|between| between.next_ns);
+            self.add("ombx_latency_next_run_low_seconds", &case, next.map(|ends| seconds(ends[0])));
+            self.add("ombx_latency_next_run_high_seconds", &case, next.map(|ends| seconds(ends[1])));
         }
         self.add("ombx_interval_coverage_ratio", &case, row.over_launches().map(OverLaunches::coverage));
         let rate = row.mb_per_s();

@@ -28,7 +28,9 @@ use crate::{
 };
 use ombx_core::{
     benchmark::Metric,
-    result::{ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, Run, Tally},
+    result::{
+        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
+    },
     two_sided::datagrams::received::SHARES,
     unit::Bytes,
 };
@@ -36,6 +38,9 @@ use ombx_core::{
 /// What is said once of rows that come from a single launch.
 pub const ONE_LAUNCH: &str = "\
     1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
+
+/// What is said once of rows over launches without three earlier runs.
+const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same state of the machine; --against DIR names them";
 
 /// Name of the load among the values that a row names.
 const UNDER: &str = "under";
@@ -48,6 +53,8 @@ pub struct Table {
     scope: Scope,
     /// Rows of the run that come from a single launch.
     of_one_launch: usize,
+    /// Rows over launches without three earlier runs.
+    lacks_runs: usize,
     rows: Vec<FormattedRow>,
     points: Vec<(u64, Headline)>,
     message_rates: Vec<(u64, Headline)>,
@@ -128,6 +135,8 @@ impl Renderer for Table {
             }
             Outcome::Ok => {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
+                let has_runs = |over: &OverLaunches| over.between.is_some_and(|runs| runs.next_ns.is_some());
+                self.lacks_runs += usize::from(row.over_launches().is_some_and(|over| !has_runs(over)));
                 let (mut cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
                 cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
                 self.rows.push(cells);
@@ -164,6 +173,9 @@ impl Renderer for Table {
             for text in [ended, self.publishable.verified(), excluded].into_iter().flatten() {
                 writeln!(out, "{}", self.sentence(&plain(&text)))?;
             }
+        }
+        if std::mem::take(&mut self.lacks_runs) > 0 {
+            writeln!(out, "{}", self.sentence(UNKNOWN_BETWEEN_RUNS))?;
         }
         if std::mem::take(&mut self.of_one_launch) > 0 {
             writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;

@@ -39,7 +39,7 @@ impl Schedule {
         let spent_soon = spent + each > budget;
         if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
-                "ombx: {turns} launches a side took {:.0} s and no more fit into the budget: give a longer --budget",
+                "ombx: {turns} turns took {:.0} s and no more fit into the budget: give a longer --budget",
                 spent.as_secs_f64()
             );
         }
@@ -50,10 +50,10 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fixed {
-            Some(fixed) => write!(f, "{fixed} launches of each side in turns"),
+            Some(fixed) => write!(f, "{fixed} turns of both sides"),
             None => write!(
                 f,
-                "{LEAST_TURNS} to {MOST_LAUNCHES} launches of each side in turns, until every case is decided or {} s have passed",
+                "{LEAST_TURNS} to {MOST_LAUNCHES} turns of both sides, until every case is decided or {} s have passed",
                 self.budget.as_secs_f64()
             ),
         }

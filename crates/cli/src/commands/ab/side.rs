@@ -20,7 +20,10 @@ use ombx_core::{
     result::Measurement,
     system::clock::Since,
 };
-use ombx_results::file::{self, Record, Records, RunOutcome};
+use ombx_results::{
+    compare::Turn,
+    file::{self, Record, Records, RunOutcome},
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Interruption;
@@ -107,6 +110,7 @@ impl SideCommand {
     pub(super) fn launch(
         &self,
         words: &[OsString],
+        turn: &Turn,
         file: Option<&mut ResultFile>,
         interruption: &Interruption,
     ) -> Result<Ended> {
@@ -116,7 +120,7 @@ impl SideCommand {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| thread::cannot_start(self, &e))?;
         interruption.pass_on_to(&child)?;
-        let records = match self.read(&mut child, file) {
+        let records = match self.read(&mut child, turn, file) {
             Ok(records) => records,
             Err(error) => {
                 end(&mut child);
@@ -138,12 +142,15 @@ impl SideCommand {
         }
     }
 
-    /// Reads the records that a launch prints, without raw samples. A file gets them as they are.
-    fn read(&self, child: &mut Child, mut file: Option<&mut ResultFile>) -> Result<Vec<Record>> {
+    /// Reads the records that a launch prints, without raw samples, and adds its turn to them. A file gets them with all samples.
+    fn read(&self, child: &mut Child, turn: &Turn, mut file: Option<&mut ResultFile>) -> Result<Vec<Record>> {
         let mut records = Vec::new();
         for record in child.stdout.take().into_iter().flat_map(|out| Records::of(BufReader::new(out))) {
             let mut record = record
                 .map_err(|e| Error::fabric(format!("{self} prints something other than results: {e}")))?;
+            if let Record::Run(run) = &mut record {
+                turn.add_to(run);
+            }
             if let Some(ResultFile { path, file }) = &mut file {
                 file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
             }

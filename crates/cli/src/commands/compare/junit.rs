@@ -10,7 +10,9 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 /// or on one side only.
 pub(crate) fn report(comparison: &Comparison) -> String {
     let mut suite = TestSuite::new(format!("{} against {}", comparison.new.name, comparison.base.name));
-    suite.add_test_cases(comparison.cases.iter().map(|case| compared(case, comparison.margin)));
+    let state = comparison.state.core_to_core_ns.map(|ns| format!(", cores {ns:.0} ns apart"));
+    let state = state.unwrap_or_default();
+    suite.add_test_cases(comparison.cases.iter().map(|case| compared(case, comparison.margin, &state)));
     let other = |key: &str, status: TestCaseStatus| {
         let mut case = TestCase::new(key, status);
         case.set_classname(key.split('/').next().unwrap_or(key));
@@ -31,13 +33,13 @@ pub(crate) fn report(comparison: &Comparison) -> String {
     report.to_string().unwrap_or_default()
 }
 
-fn compared(case: &CaseComparison, margin: f64) -> TestCase {
+fn compared(case: &CaseComparison, margin: f64, state: &str) -> TestCase {
     let (subject, change) = (&case.id, &case.change);
     let interval = change.ci90.map_or("no interval".into(), |[low, high]| {
         format!("90% interval {} .. {}", percent(low), percent(high))
     });
     let text = format!(
-        "{}: {} {unit} before, {} {unit} now, time {}, {interval}",
+        "{}: {} {unit} before, {} {unit} now, time {}, {interval}{state}",
         verdict(&case.verdict, margin),
         case.base.median,
         case.new.median,

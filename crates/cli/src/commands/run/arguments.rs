@@ -1,6 +1,6 @@
 //! The arguments of `ombx run`, which `ombx ab` and suites share.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
     Args,
@@ -83,6 +83,10 @@ pub(crate) struct RunArgs {
     /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with the retransmits and the congestion windows of all connections on which rank 0 sends, for example: --interval 1s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
+    /// Earlier runs, a result file or a directory of them: they tell where the next run lies [default: the 20 newest files in the
+    /// directory of -o]
+    #[arg(long, value_name = "PATH", help_heading = "Output")]
+    pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) effort: EffortArgs,
     #[command(flatten)]

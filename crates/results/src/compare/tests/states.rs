@@ -1,41 +1,122 @@
-//! Machines that change their state between launches.
+//! Machines that change their state, and turns that files keep.
 
 use super::*;
 
+/// Returns a run of launches with these distances before and after each, whose times are `slower` and scatter by 1 %.
+fn run(number: usize, slower: f64, launches: &[(f64, f64)], noise: &mut Noise) -> Vec<RunWithRows> {
+    let rows = rows(3);
+    let launch = |(at, (before, after)): (usize, &(f64, f64))| {
+        let mut run = run_at(20 * number + at);
+        let known = |ns: f64| (ns > 0.0).then(|| ns.to_string());
+        run.plan.clear();
+        run.plan.extend(known(*before).map(|ns| (state::BEFORE.to_owned(), ns)));
+        run.plan.extend(known(*after).map(|ns| (state::AFTER.to_owned(), ns)));
+        run.plan.insert("launch".into(), (at + 1).to_string());
+        run.plan.insert("order".into(), (100 * number + at + 1).to_string());
+        let scatter = |row: &Measurement| {
+            let of_state = if *after > 150.0 { 3.5 } else { 1.0 };
+            let median =
+                row.summary.as_ref().unwrap().median * slower * of_state * (0.01 * noise.normal()).exp();
+            Measurement { summary: Summary::of(&[median; 6]), ..row.clone() }
+        };
+        RunWithRows { run, rows: rows.iter().map(scatter).collect(), end: None }
+    };
+    launches.iter().enumerate().map(launch).collect()
+}
+
+fn side_of(runs: impl IntoIterator<Item = Vec<RunWithRows>>) -> SideResults {
+    let mut side = SideResults::named("x");
+    runs.into_iter().flatten().for_each(|launch| side.run(&launch));
+    side
+}
+
+const FAST: (f64, f64) = (58.0, 61.0);
+const SLOW: (f64, f64) = (275.0, 270.0);
+const UNKNOWN: (f64, f64) = (58.0, 0.0);
+
+/// Compares sides of runs, each with the distances of its launches. The new side is 20 % slower in the same state.
+fn of(base: &[[(f64, f64); 3]], new: &[[(f64, f64); 3]]) -> Comparison {
+    let mut noise = Noise::of(7);
+    let base = side_of((0..).zip(base).map(|(at, run_of)| run(at, 1.0, run_of, &mut noise)));
+    let new = side_of((100..).zip(new).map(|(at, run_of)| run(at, 1.2, run_of, &mut noise)));
+    compared(&base, &new)
+}
+
 #[test]
-fn launches_of_different_states_of_the_machine_have_no_verdict() {
-    let (rows, mut noise) = (rows(3), Noise::of(7));
-    let mut side = |first: usize, slower: f64, core_to_core_ns: &[f64]| {
-        let mut side = SideResults::named("x");
-        for (turn, latency) in core_to_core_ns.iter().enumerate() {
-            let mut run = run_at(2 * turn + first);
-            run.plan.insert("core_to_core_ns".into(), latency.to_string());
-            let scatter = |row: &Measurement| {
-                let median = row.summary.as_ref().unwrap().median * slower * (0.01 * noise.normal()).exp();
-                Measurement { summary: Summary::of(&[median; 6]), ..row.clone() }
-            };
-            side.run(&RunWithRows { run, rows: rows.iter().map(scatter).collect(), end: None });
-        }
+fn runs_are_compared_in_the_most_frequent_state_of_both_sides() {
+    let same = of(&[[FAST; 3]; 4], &[[FAST; 3]; 4]);
+    assert_eq!((same.counts().worse, same.state.units, same.state.of), (3, [4, 4], [4, 4]));
+    assert!(same.state.core_to_core_ns.is_some_and(|ns| (58.0..=61.0).contains(&ns)));
+    assert!(same.notes.iter().all(|note| note.code != "machine_state"));
+    // A run counts in its most frequent state, with the launches of that state only.
+    let some =
+        of(&[[FAST, FAST, SLOW]; 4], &[[FAST; 3], [FAST; 3], [FAST; 3], [SLOW; 3], [UNKNOWN, FAST, FAST]]);
+    assert_eq!((some.counts().worse, some.state.units, some.state.of), (3, [4, 4], [4, 5]));
+    for case in &some.cases {
+        assert!((0.17..0.23).contains(&case.change.estimate), "{case:?}");
+        assert!(case.power.unwrap().detectable <= case.change.estimate, "{case:?}");
+    }
+    assert!(
+        some.notes
+            .iter()
+            .any(|note| note.text.contains("4 of 4 runs of base and 4 of 5 of new are compared"))
+    );
+}
+
+#[test]
+fn runs_of_different_or_unknown_states_have_no_verdict() {
+    for (new, reason) in [
+        ([[SLOW; 3]; 4], Reason::MachineChanged),
+        ([[FAST; 3], [FAST; 3], [SLOW; 3], [SLOW; 3]], Reason::MachineChanged),
+        ([[UNKNOWN; 3]; 4], Reason::UnknownState),
+    ] {
+        let comparison = of(&[[FAST; 3]; 4], &new);
+        assert!(
+            comparison.cases.iter().all(|case| case.verdict == Verdict::Inconclusive(reason.clone())),
+            "{reason}"
+        );
+        assert_eq!((comparison.undecided().count(), comparison.more_could_decide()), (3, true));
+    }
+    // Nine launches of one run are one run.
+    let one = of(&[[FAST; 3]; 3], &[[FAST; 3]; 4]);
+    assert_eq!(one.cases[0].verdict, Verdict::Inconclusive(Reason::FewUnits(Unit::Run)));
+    assert_eq!(one.cases[0].base.values.len(), 9);
+}
+
+#[test]
+fn turns_of_one_state_are_compared() {
+    let distances = [FAST, FAST, SLOW, FAST, FAST, UNKNOWN, FAST, FAST, FAST];
+    let sides = |distances: &[(f64, f64)], other: &[(f64, f64)]| {
+        let mut noise = Noise::of(3);
+        let sides =
+            [side_of([run(0, 1.0, distances, &mut noise)]), side_of([run(1, 1.2, other, &mut noise)])];
+        sides.map(|side| as_turns(side, false))
+    };
+    let [base, new] = sides(&distances, &distances);
+    let comparison = compared(&base, &new);
+    // A turn in the slow state, and one in an unknown state, which might be either, are left out.
+    assert_eq!((comparison.unit, comparison.state.units, comparison.counts().worse), (Unit::Turn, [7, 7], 3));
+    assert_eq!(comparison.cases[0].base.values.len(), 7);
+    // Two more turns began in different states.
+    let mut other = distances;
+    (other[0], other[1]) = (SLOW, SLOW);
+    let [base, new] = sides(&distances, &other);
+    let comparison = compared(&base, &new);
+    assert_eq!(comparison.cases[0].verdict, Verdict::Inconclusive(Reason::UnknownState));
+    // Without any distance, the random order of the sides makes them exchangeable all the same.
+    let [base, new] = sides(&[(0.0, 0.0); 9], &[(0.0, 0.0); 9]);
+    assert_eq!((compared(&base, &new).state.units, compared(&base, &new).counts().worse), ([9, 9], 3));
+}
+
+#[test]
+fn ranks_on_several_hosts_have_no_state() {
+    let several = |mut side: SideResults| {
+        side.runs.iter_mut().for_each(|run| run.places[1].host = "n02".into());
         side
     };
-    let (base, slow_machine) = (side(0, 1.0, &[58.0; 9]), side(1, 3.5, &[275.0; 9]));
-    let comparison = compared(&base, &slow_machine);
-    assert_eq!((comparison.counts().inconclusive, comparison.undecided().count()), (3, 3));
-    assert_eq!(comparison.cases[0].verdict, Verdict::Inconclusive(Reason::MachineChanged));
-    assert!(comparison.notes.iter().any(|note| note.code == "machine_state"));
-    // The same difference in the same state is a verdict, also if a few launches were in another.
-    let slow_library = side(1, 3.5, &[58.0, 60.0, 59.0, 61.0, 57.0, 58.0, 275.0, 274.0]);
-    assert_eq!(compared(&base, &slow_library).counts().worse, 3);
-    // What is smaller may be another change of the same machine, unless the sides alternated.
-    let latencies = [58.0, 60.0, 59.0, 61.0, 57.0, 58.0, 275.0, 274.0];
-    let reason = Verdict::Inconclusive(Reason::MachineChanged);
-    assert!(compared(&base, &side(20, 1.3, &latencies)).cases.iter().all(|case| case.verdict == reason));
-    assert_eq!(compared(&base, &side(20, 1.7, &latencies)).counts().worse, 3);
-    assert_eq!(compared(&base, &side(1, 1.3, &latencies)).counts().worse, 3);
-    // Within a state, what is smaller than the variation of the latency between cores may be the machine too.
-    let faster = [50.0, 52.0, 51.0, 60.0, 51.0, 52.0, 50.0, 51.0];
-    assert!(compared(&base, &side(20, 1.15, &faster)).cases.iter().all(|case| case.verdict == reason));
-    assert_eq!(compared(&base, &side(20, 1.3, &faster)).counts().worse, 3);
-    assert_eq!(compared(&base, &side(1, 1.15, &faster)).counts().worse, 3);
-    assert_eq!(compared(&base, &side(20, 1.15, &[58.0; 8])).counts().worse, 3);
+    let mut noise = Noise::of(5);
+    let [base, new] = [1.0, 2.0]
+        .map(|slower| several(side_of((0..4).map(|at| run(at, slower, &[(0.0, 0.0); 3], &mut noise)))));
+    let comparison = compared(&base, &new);
+    assert_eq!((comparison.counts().worse, comparison.state.core_to_core_ns), (3, None));
 }

@@ -20,8 +20,8 @@ use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{
-        self, AcrossRanks, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run, Samples,
-        StateFigure, Tally,
+        self, AcrossRanks, BetweenRuns, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
+        Samples, StateFigure, Tally,
     },
     stats::{Percentile, Summary},
     team::Place,
@@ -235,7 +235,7 @@ fn current_key(line: &mut CaseLine<'_>) -> String {
 }
 
 fn launches_of(line: LaunchesLine) -> OverLaunches {
-    let LaunchesLine { medians_ns, states, batch, across_ranks, elapsed_s } = line;
+    let LaunchesLine { medians_ns, states, batch, across_ranks, elapsed_s, between_runs } = line;
     let state = |line: StateLine| StateFigure {
         launches: line.launches,
         median_ns: line.median_ns,
@@ -248,7 +248,14 @@ fn launches_of(line: LaunchesLine) -> OverLaunches {
         min: min_ns,
         max: max_ns,
     });
-    OverLaunches { medians_ns, states: states.into_iter().map(state).collect(), batch, across, elapsed_s }
+    let between = between_runs.map(|BetweenRunsLine { runs, next_ns, level_ns, inside }| BetweenRuns {
+        runs,
+        next_ns,
+        level_ns,
+        inside,
+    });
+    let states = states.into_iter().map(state).collect();
+    OverLaunches { medians_ns, states, batch, across, elapsed_s, between }
 }
 
 fn launched_of(line: LaunchedLine) -> Result<Launched, String> {
@@ -260,7 +267,6 @@ fn launched_of(line: LaunchedLine) -> Result<Launched, String> {
     }
     let why = |why| match why {
         EndingLine::Precise => Ending::Precise,
-        EndingLine::OutOfReach => Ending::OutOfReach,
         EndingLine::Most => Ending::Most,
         EndingLine::Enough => Ending::Enough,
         EndingLine::Budget => Ending::Budget,

@@ -18,8 +18,8 @@ use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{
-        self, AcrossRanks, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run, Samples,
-        StateFigure,
+        self, AcrossRanks, BetweenRuns, Level, Mark, Measurement, OverLaunches, Rate, RoundTrips, Run,
+        Samples, StateFigure,
     },
     stats::Summary,
     team::Place,
@@ -51,7 +51,6 @@ pub(in crate::file) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
 fn launched_line(Launched { core_to_core_ns, elapsed_s, ended }: Launched) -> LaunchedLine {
     let why = |why| match why {
         Ending::Precise => EndingLine::Precise,
-        Ending::OutOfReach => EndingLine::OutOfReach,
         Ending::Most => EndingLine::Most,
         Ending::Enough => EndingLine::Enough,
         Ending::Budget => EndingLine::Budget,
@@ -214,7 +213,7 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
 }
 
 fn launches_line(over: &OverLaunches) -> LaunchesLine {
-    let OverLaunches { medians_ns, states, batch, across, elapsed_s } = over;
+    let OverLaunches { medians_ns, states, batch, across, elapsed_s, between } = over;
     let state = |state: &StateFigure| StateLine {
         launches: state.launches.clone(),
         median_ns: state.median_ns,
@@ -232,6 +231,12 @@ fn launches_line(over: &OverLaunches) -> LaunchesLine {
             max_ns: max,
         }),
         elapsed_s: *elapsed_s,
+        between_runs: between.map(|BetweenRuns { runs, next_ns, level_ns, inside }| BetweenRunsLine {
+            runs,
+            next_ns,
+            level_ns,
+            inside,
+        }),
     }
 }
 

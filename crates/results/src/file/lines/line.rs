@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use self::{
     end::{EndLine, EndOutcome, EndedLine, EndingLine, LaunchedLine},
     fact::{FactLine, HostsLine},
-    launches::{AcrossRanksLine, LaunchesLine, StateLine},
+    launches::{AcrossRanksLine, BetweenRunsLine, LaunchesLine, StateLine},
     mark::{LevelLine, MarkLine},
     summary::{RateLine, SummaryLine},
     verdict::{ConclusionLine, NameableLine, SentenceLine, SlowLine, VerdictLine},

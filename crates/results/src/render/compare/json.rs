@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::compare::{
-    CaseComparison, CaseId, Comparison, Counts, LaunchMedians, Power, Side, SideInfo, Unmatched, Verdict,
+    CaseComparison, CaseId, Comparison, Counts, Power, Side, SideInfo, StateOfSides, Unit, UnitMedians,
+    Unmatched, Verdict,
 };
 
 /// Name, major and minor version of the schema.
-const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 2, 0);
+const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 3, 0);
 
 /// Returns the JSON object of a comparison.
 pub fn json(comparison: &Comparison) -> Value {
@@ -17,6 +18,8 @@ pub fn json(comparison: &Comparison) -> Value {
         "base": side(&comparison.base),
         "new": side(&comparison.new),
         "margin": comparison.margin,
+        "unit": if comparison.unit == Unit::Run { "run" } else { "turn" },
+        "state": state(comparison.state),
         "summary": {
             "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
             "inconclusive": inconclusive, "text": super::sentence(comparison),
@@ -29,7 +32,11 @@ pub fn json(comparison: &Comparison) -> Value {
 }
 
 fn side(side: &SideInfo) -> Value {
-    json!({"label": side.label, "name": side.name, "runs": side.runs, "libraries": side.libraries})
+    json!({"label": side.label, "name": side.name, "launches": side.runs, "libraries": side.libraries})
+}
+
+fn state(StateOfSides { core_to_core_ns, units, of }: StateOfSides) -> Value {
+    present(json!({"core_to_core_ns": core_to_core_ns, "units": units, "of": of}))
 }
 
 fn case(case: &CaseComparison) -> Value {
@@ -45,16 +52,16 @@ fn case(case: &CaseComparison) -> Value {
         "base": level(&case.base),
         "new": level(&case.new),
         "time_change": present(json!({"estimate": case.change.estimate, "ci90": case.change.ci90})),
-        "p_adjusted": case.p_adjusted,
+        "p_adjusted": case.p_adjusted, "p_beyond_margin": case.p_beyond,
         "detectable": case.power.map(|power| power.detectable),
-        "launches_for_margin": power(|power| power.launches_for_margin),
-        "launches_to_decide": power(|power| power.launches_to_decide),
+        "units_to_decide": power(|power| power.units_to_decide),
+        "not_slower": case.is_not_slower,
         "verdict": case.verdict.name(), "reason": reason,
     }))
 }
 
-fn level(level: &LaunchMedians) -> Value {
-    json!({"median": level.median, "launches": level.launches, "range": level.range(), "trust": level.marks})
+fn level(level: &UnitMedians) -> Value {
+    json!({"median": level.median, "values": level.values, "range": level.range(), "trust": level.marks})
 }
 
 fn unmatched(lost: &Unmatched) -> Value {

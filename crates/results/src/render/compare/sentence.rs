@@ -59,7 +59,8 @@ pub fn sentence(comparison: &Comparison) -> String {
         let advice = if advice.is_empty() { advice } else { format!(": {advice}") };
         format!("undecided in {}{advice}", of_all(open, all))
     }));
-    parts.join("; ")
+    let cores = comparison.state.core_to_core_ns.map(|ns| format!("; all with cores {ns:.0} ns apart"));
+    parts.join("; ") + &cores.unwrap_or_default()
 }
 
 /// Returns what is said of the cases that are slower or faster; `None` without one.

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::compare::{CaseComparison, Comparison, Counts, Reason, Verdict};
-
-/// Number of launches per side that is suggested if the scatter of launches is unknown.
-const SUGGESTED: usize = 6;
+use crate::compare::{CaseComparison, Comparison, Counts, Reason, Unit, Verdict};
 
 /// Returns one line with the number of cases of each verdict, and what would decide the others.
 pub fn summary(comparison: &Comparison) -> String {
@@ -27,27 +24,32 @@ pub(super) fn advice(comparison: &Comparison) -> String {
             Verdict::Worse | Verdict::Better | Verdict::Same => None,
         })
     };
-    // More launches decide nothing if those that exist say nothing.
-    let is_marked = |reason: &Reason| matches!(reason, Reason::Marked(_) | Reason::MachineChanged);
+    // More runs decide nothing if those that exist say nothing.
+    let is_marked =
+        |reason: &Reason| matches!(reason, Reason::Marked(_) | Reason::MachineChanged | Reason::UnknownState);
     let open: Vec<&CaseComparison> =
         undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =
         undecided().map(|(_, reason)| reason).filter(|reason| is_marked(reason)).collect();
     let needed = |case: &&CaseComparison| match case.power {
-        Some(power) => power.launches_to_decide,
-        None => Some(SUGGESTED),
+        Some(power) => power.units_to_decide,
+        None => Some(comparison.unit.least()),
     };
     let reachable: Vec<usize> = open.iter().filter_map(needed).collect();
-    let more = reachable.iter().max().map(|launches| {
+    let units = match comparison.unit {
+        Unit::Run => "runs a side",
+        Unit::Turn => "turns",
+    };
+    let more = reachable.iter().max().map(|number| {
         let which = match (reachable.len() == undecided().count(), reachable.len()) {
             (true, 1) => "it".to_owned(),
             (true, _) => "them".to_owned(),
             (false, some) => format!("{some} of them"),
         };
-        format!("{launches} launches a side would decide {which}")
+        format!("{number} {units} would decide {which}")
     });
     let hopeless = open.len() - reachable.len();
-    let hopeless = (hopeless > 0).then(|| format!("more than 100 launches a side for {hopeless}"));
+    let hopeless = (hopeless > 0).then(|| format!("more than 100 {units} for {hopeless}"));
     more.into_iter()
         .chain(hopeless)
         .chain(marks.into_iter().map(Reason::to_string))

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::benchmark::Metric;
 
 use super::*;
-use crate::compare::{Change, Power};
+use crate::compare::{Change, Power, StateOfSides, Unit};
 
 /// Returns a case of this size whose time changed to this factor, with an interval of 5 % around it.
 fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseComparison {
-    let level = |median: f64| LaunchMedians { median, launches: vec![median; 6], marks: BTreeSet::new() };
+    let level = |median: f64| UnitMedians { median, values: vec![median; 6], marks: BTreeSet::new() };
     CaseComparison {
         id: CaseId {
             bench: bench.into(),
@@ -25,6 +25,8 @@ fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseCompariso
         new: level(factor),
         change: Change { estimate: factor - 1.0, ci90: Some([factor / 1.05 - 1.0, factor * 1.05 - 1.0]) },
         p_adjusted: Some(0.01),
+        p_beyond: Some(0.01),
+        is_not_slower: verdict == Verdict::Same,
         power: None,
         verdict,
     }
@@ -35,13 +37,16 @@ fn of(cases: Vec<CaseComparison>) -> Comparison {
         label: label.into(),
         name: format!("{label}.jsonl"),
         runs: vec!["r".into()],
-        launches: 6,
+        launches: 36,
+        commands: 6,
         libraries: BTreeSet::from(["MPI".into()]),
     };
     Comparison {
         base: side("A"),
         new: side("B"),
         margin: 0.05,
+        unit: Unit::Run,
+        state: StateOfSides { core_to_core_ns: Some(51.4), units: [6, 6], of: [6, 6] },
         cases,
         unmatched: Vec::new(),
         broken: Vec::new(),
@@ -61,10 +66,13 @@ fn one_case_has_its_factor_and_interval() {
     assert_eq!(
         sentence(&of(cases)),
         "B is 1.08 times faster than A (1.03 to 1.13) for 8 bytes; same within 5% in 21 of 23 cases; \
-         undecided in 1 of 23 cases: 6 launches a side would decide it"
+         undecided in 1 of 23 cases: 4 runs a side would decide it; all with cores 51 ns apart"
     );
     let slower = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse)]);
-    assert_eq!(sentence(&slower), "B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes");
+    assert_eq!(
+        sentence(&slower),
+        "B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes; all with cores 51 ns apart"
+    );
 }
 
 #[test]
@@ -78,16 +86,24 @@ fn several_cases_have_the_range_of_factors_and_the_largest_one() {
     assert_eq!(
         sentence(&of(cases)),
         "B is 1.50 to 2.00 times slower than A in 2 of 4 cases, most for 64 bytes of p2p.bw (1.90 to 2.10); \
-         it is 10.0 times faster than A (9.52 to 10.5) for 64 bytes of p2p.latency; same within 5% in 1 of 4 cases"
+         it is 10.0 times faster than A (9.52 to 10.5) for 64 bytes of p2p.latency; same within 5% in 1 of 4 cases; \
+         all with cores 51 ns apart"
     );
 }
 
 #[test]
 fn sides_that_do_not_differ_are_the_same() {
-    assert_eq!(sentence(&of(vec![same(8), same(16)])), "B and A are the same within 5% in both cases");
+    assert_eq!(
+        sentence(&of(vec![same(8), same(16)])),
+        "B and A are the same within 5% in both cases; all with cores 51 ns apart"
+    );
     let mut broken = of(vec![same(8)]);
     broken.broken.push(("p2p.bw/bytes=8".into(), "MPI_ERR".into()));
-    assert_eq!(sentence(&broken), "1 case failed only in B; B and A are the same within 5% in the only case");
+    assert_eq!(
+        sentence(&broken),
+        "1 case failed only in B; B and A are the same within 5% in the only case; \
+         all with cores 51 ns apart"
+    );
 }
 
 #[test]
@@ -99,9 +115,10 @@ fn markdown_has_the_answer_and_a_line_for_each_case() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "**B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes; same within 5% in 1 of 2 cases.**"
+        "**B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes; same within 5% in 1 of 2 cases; \
+         all with cores 51 ns apart.**"
     );
-    assert_eq!(lines[2], "- A: a\\|b\\_c.jsonl · 6 launches · MPI");
+    assert_eq!(lines[2], "- A: a\\|b\\_c.jsonl · 6 runs, 36 launches · MPI");
     assert_eq!(lines[5], "| case | bytes | A | B | unit | time | 90% interval | verdict |");
     assert_eq!(lines[7], "| p2p.latency | 8 | 1.000 | 2.000 | us | +100.0% | +90.5% .. +110.0% | worse |");
     assert_eq!(lines[10], "- library: base x, new y");
@@ -113,8 +130,7 @@ fn markdown_has_the_answer_and_a_line_for_each_case() {
 fn a_table_fits_into_a_narrow_terminal() {
     let mut comparison = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
     comparison.notes.push(Note { code: "x", text: "a note of many words ".repeat(9) });
-    comparison.cases[0].power =
-        Some(Power { detectable: 0.1, launches_for_margin: None, launches_to_decide: None });
+    comparison.cases[0].power = Some(Power { detectable: 0.1, units_to_decide: None });
     let written = |columns| {
         let mut out = Vec::new();
         table(&mut out, &comparison, Paint::Plain, columns).unwrap();

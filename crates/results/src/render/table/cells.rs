@@ -12,7 +12,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run, StateFigure},
+    result::{BetweenRuns, Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run, StateFigure},
     stats::{Summary, least_samples},
 };
 
@@ -167,6 +167,9 @@ pub(crate) fn format(
     if let Some([first, _, ..]) = row.over_launches().map(|over| over.states.as_slice()) {
         figures.extend(cores(first));
     }
+    figures.extend(
+        row.over_launches().and_then(|over| over.between).iter().flat_map(|b| between(shown, row, b)),
+    );
     let end =
         |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
     for (name, value) in &row.figures {
@@ -199,6 +202,10 @@ pub(crate) fn format(
 
 /// Title of the column with the distance of cores, of rows whose launches met several states.
 const CORES: &str = "cores ns";
+/// Titles of the columns about earlier runs.
+const NEXT_RUN: &str = "95% of next run";
+const LEVEL: &str = "95% of level";
+const RUNS: &str = "earlier runs";
 
 /// Returns the cells of the figures of a row in less frequent states: one line each, without size, percentiles and marks.
 pub(crate) fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
@@ -226,6 +233,25 @@ pub(crate) fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Ve
         FormattedRow { cells, figures: cores(state).into_iter().collect() }
     };
     over.states.iter().skip(1).map(cells).collect()
+}
+
+/// Returns the cells about earlier runs: their interval for the next run, that of the level of the machine, and their number with the
+/// number whose headline lies in the interval of the others.
+fn between(shown: &Shown, row: &Measurement, between: &BetweenRuns) -> Vec<(String, String)> {
+    let of = |ends: Option<[f64; 2]>| {
+        let value = |ns: f64| Some(shown.units.of(row.metric, row.in_unit(ns)?));
+        let [a, b] = ends?.map(value);
+        let (low, high) = (a?.min(b?), a?.max(b?));
+        let middle = (low * high).sqrt();
+        let decimals = Decimals::of(middle, Some([low, high]));
+        Some(format!("{} .. {}", decimals.format(low), decimals.format(high)))
+    };
+    let BetweenRuns { runs, next_ns, level_ns, inside: [inside, tried] } = *between;
+    let count = if tried > 0 { format!("{runs} ({inside} of {tried} inside)") } else { runs.to_string() };
+    let interval = |ends| of(ends).unwrap_or_else(|| NO_VALUE.to_owned());
+    [(NEXT_RUN, interval(next_ns)), (LEVEL, interval(level_ns)), (RUNS, count)]
+        .map(|(title, cell)| (title.to_owned(), cell))
+        .into()
 }
 
 /// Returns the cell of the distance of cores in a state.

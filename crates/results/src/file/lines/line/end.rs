@@ -57,14 +57,13 @@ pub(in crate::file::lines) struct EndedLine {
     pub(in crate::file::lines) is_asked: bool,
 }
 
-/// `precise`: every row reached the precision. `out_of_reach`: some row would not. `most`: the maximum number of launches. `enough`: the
+/// `precise`: every row reached the precision. `most`: the maximum number of launches. `enough`: the
 /// time of a run without --budget and --precision. `budget`: the time of the user. `fixed`: the user chose the number.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(in crate::file::lines) enum EndingLine {
     Precise,
-    OutOfReach,
     Most,
     Enough,
     Budget,

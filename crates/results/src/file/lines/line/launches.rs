@@ -21,6 +21,25 @@ pub(in crate::file::lines) struct LaunchesLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(in crate::file::lines) elapsed_s: Option<f64>,
+    /// What earlier runs say about the next one. Absent if none were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::file::lines) between_runs: Option<BetweenRunsLine>,
+}
+
+/// What earlier runs of the same case, setup and state of the machine say.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(in crate::file::lines) struct BetweenRunsLine {
+    /// Number of these runs.
+    pub(in crate::file::lines) runs: usize,
+    /// Interval of 95 % for the headline of the next run, low and high. Absent for fewer than 3 runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::file::lines) next_ns: Option<[f64; 2]>,
+    /// Interval of 95 % for the level of the machine around `median_ns`, low and high. Absent for fewer than 3 runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::file::lines) level_ns: Option<[f64; 2]>,
+    /// Runs whose headline lies in the interval that the others give, and runs for which there is one.
+    pub(in crate::file::lines) inside: [usize; 2],
 }
 
 /// Figure of the launches in one state of the machine.

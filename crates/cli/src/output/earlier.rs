@@ -1,0 +1,62 @@
+//! Earlier runs that a run is compared with.
+
+use std::{
+    fs::{self, File},
+    io::BufReader,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use ombx_core::error::{Error, Result};
+use ombx_results::{file::Records, runs::EarlierRuns};
+
+use crate::job::{Job, Work};
+
+/// Maximum number of files that are read unasked. More than 20 runs narrow the interval of the next one by less than a tenth.
+const NEWEST: usize = 20;
+
+/// Reads the earlier runs that the user names, or the newest ones in the directory of the result file. `None` without any.
+///
+/// # Errors
+/// A file that the user names cannot be read, or is no result file.
+pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
+    if !matches!(job.work, Work::Benchmarks(_)) || job.launches.is_one() {
+        return Ok(None);
+    }
+    let mut earlier = EarlierRuns::default();
+    if let Some(path) = &job.against {
+        let files = if path.is_dir() { of_directory(path) } else { vec![path.clone()] };
+        files.iter().try_for_each(|file| add(&mut earlier, file))?;
+        return Ok(Some(earlier));
+    }
+    let Some(out) = &job.output.file.out else { return Ok(None) };
+    let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut files = of_directory(directory);
+    files.sort_by_cached_key(|file| {
+        let changed = fs::metadata(file).and_then(|data| data.modified());
+        std::cmp::Reverse(changed.unwrap_or(SystemTime::UNIX_EPOCH))
+    });
+    // Nobody named these files, which may be of other programs.
+    files.iter().take(NEWEST).for_each(|file| drop(add(&mut earlier, file)));
+    Ok(Some(earlier))
+}
+
+/// Returns the files of a directory whose names end like those of result files, sorted.
+fn of_directory(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl") && path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn add(earlier: &mut EarlierRuns, path: &Path) -> Result<()> {
+    let named = |why: &dyn std::fmt::Display| Error::storage(format!("{}: {why}", path.display()));
+    let file = File::open(path).map_err(|e| named(&e))?;
+    let added = Records::of(BufReader::new(file)).try_for_each(|record| {
+        earlier.record(&record.map_err(|e| named(&e))?);
+        Ok(())
+    });
+    earlier.end();
+    added
+}

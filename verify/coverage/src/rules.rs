@@ -1,0 +1,124 @@
+//! Simulation of every rule between launches and runs, with the code that ships: each constant beside what it must give.
+
+mod comparing;
+mod launches;
+mod runs;
+
+use std::{fmt::Write as _, process::ExitCode};
+
+use clap::Parser;
+use ombx_toolchain::{
+    failure::{Result, failed_if},
+    workspace::Workspace,
+};
+
+use crate::document;
+
+/// Line before the results of the rules in the page.
+pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage rules --write`. -->\n";
+
+/// Simulate intervals, states, earlier runs and comparisons, and print each constant beside what it must give
+///
+/// Fails if a line is certainly outside of what it must give. Times and states are drawn from models; the code that judges them is that of
+/// ombx. Nothing is measured.
+#[derive(Parser)]
+#[command(after_help = "Example: cargo xtask coverage rules --times 500")]
+pub(crate) struct Options {
+    /// Simulated runs, or comparisons, for each line; comparisons have a tenth
+    #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
+    times: u64,
+    /// Seed of the simulation
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Write the results into docs/COVERAGE.md
+    #[arg(long)]
+    write: bool,
+}
+
+/// One simulated figure.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    /// The rule, with its constant.
+    rule: &'static str,
+    /// What is simulated.
+    model: String,
+    /// What was found, in percent.
+    found: f64,
+    /// Half of its interval of 95 %, by chance.
+    chance: f64,
+    /// Least and most that it must be, in percent.
+    must: [f64; 2],
+}
+
+impl Line {
+    /// Returns the line of a share that must lie in a range of percentages.
+    fn share(rule: &'static str, model: impl Into<String>, [hits, of]: [u64; 2], must: [f64; 2]) -> Line {
+        let share = hits as f64 / of.max(1) as f64;
+        // The chance at the nearer end of what must be: a share of 0 or 1 has some too.
+        let at = (must[0] / 100.0).max(share.min(must[1] / 100.0)).clamp(0.5 / of.max(1) as f64, 0.995);
+        let chance = 196.0 * (at * (1.0 - at) / of.max(1) as f64).sqrt();
+        Line { rule, model: model.into(), found: share * 100.0, chance, must }
+    }
+
+    /// Returns the line of a figure that is not a share.
+    fn figure(rule: &'static str, model: impl Into<String>, found: f64, must: [f64; 2]) -> Line {
+        Line { rule, model: model.into(), found, chance: 0.0, must }
+    }
+
+    fn is_right(&self) -> bool {
+        self.must[0] - self.chance <= self.found && self.found <= self.must[1] + self.chance
+    }
+}
+
+pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let Options { times, seed, write } = *options;
+    let lines =
+        [launches::lines(times, seed), runs::lines(times, seed), comparing::lines(times.div_ceil(10), seed)];
+    let lines = lines.concat();
+    let table = table(&lines);
+    println!("{table}");
+    let wrong = lines.iter().filter(|line| !line.is_right()).count();
+    println!("{} of {} lines are as they must be", lines.len() - wrong, lines.len());
+    if write {
+        let when = ombx_core::system::environment::timestamp();
+        let part =
+            format!("{times} runs a line, and a tenth as many comparisons, seed {seed}, {when}.\n\n{table}");
+        document::replace(workspace, document::PAGE, BEGINNING, &part)?;
+    }
+    Ok(failed_if(wrong > 0))
+}
+
+/// Returns the results as they were written last.
+pub(crate) fn written(workspace: &Workspace) -> String {
+    let text = std::fs::read_to_string(workspace.root.join(document::PAGE)).unwrap_or_default();
+    document::split(&text, BEGINNING).map_or("Not simulated yet.\n".into(), |[_, part, _]| part.into())
+}
+
+fn table(lines: &[Line]) -> String {
+    let mut text = String::from("| rule | model | found % | must be % | |\n|---|---|---|---|---|\n");
+    for line in lines {
+        let Line { rule, model, found, chance, must: [low, high] } = line;
+        let chance = if *chance > 0.0 { format!(" ± {chance:.1}") } else { String::new() };
+        let verdict = if line.is_right() { "" } else { "WRONG" };
+        let _ = writeln!(text, "| {rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_simulations_already_find_rules_right() {
+        let lines = [launches::lines(200, 5), runs::lines(600, 5), comparing::lines(10, 5)].concat();
+        // By chance one line in twenty is a little outside; none is far.
+        let far = |line: &&Line| {
+            let Line { found, chance, must, .. } = line;
+            *found < must[0] - 3.0 * chance - 1.0 || *found > must[1] + 3.0 * chance + 1.0
+        };
+        let wrong: Vec<&Line> = lines.iter().filter(far).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert!(lines.iter().filter(|line| !line.is_right()).count() <= lines.len() / 5);
+    }
+}

@@ -1,0 +1,227 @@
+//! Comparisons of files and of turns.
+
+use std::sync::LazyLock;
+
+use ombx_core::{result::Measurement, stats::Summary};
+use ombx_results::{
+    compare::{Comparison, Settings, SideResults, Turn, Verdict},
+    estimate::LOOKS,
+    file::{self, RunWithRows},
+    state,
+};
+
+use super::{Line, launches::Uniform};
+
+const MARGIN: f64 = 0.05;
+/// Rows of a comparison, which share part of the scatter.
+const ROWS: usize = 8;
+
+/// Scatter of runs or turns as logarithms: what all rows share, and what each has.
+#[derive(Debug, Clone, Copy)]
+struct Scatter {
+    shared: f64,
+    own: f64,
+}
+
+const fn scatter(shared: f64, own: f64) -> Scatter {
+    Scatter { shared, own }
+}
+
+/// Two sides: numbers of runs or turns, scatter of each side, and how many times as long the new side takes.
+#[derive(Debug, Clone, Copy)]
+struct Model {
+    units: [usize; 2],
+    scatter: [Scatter; 2],
+    slower: f64,
+    rows: usize,
+}
+
+pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
+    let (small, large) = (scatter(0.02, 0.02), scatter(0.1, 0.05));
+    let mut lines = Vec::new();
+    for (name, units, scatter) in [
+        ("4 and 4 runs, scatter 3 %", [4, 4], [small; 2]),
+        ("6 and 6 runs, scatter 3 %", [6, 6], [small; 2]),
+        ("6 and 6 runs, scatter 11 %", [6, 6], [large; 2]),
+        ("6 and 30 runs, scatter 11 and 3 %", [6, 30], [large, small]),
+        ("30 and 6 runs, scatter 3 and 11 %", [30, 6], [small, large]),
+    ] {
+        let of = |slower| Model { units, scatter, slower, rows: ROWS };
+        let any = |slower, verdict: fn(&Verdict) -> bool| {
+            count(times, seed, |random| compared(of(slower), random), verdict)
+        };
+        let decided = |v: &Verdict| matches!(v, Verdict::Worse | Verdict::Better);
+        lines.push(Line::share("any row worse or better, equal sides", name, any(1.0, decided), [0.0, 5.0]));
+        let edge = 1.0 + MARGIN;
+        lines.push(Line::share(
+            "any row worse, true difference = margin",
+            name,
+            any(edge, |v| *v == Verdict::Worse),
+            [0.0, 6.0],
+        ));
+    }
+    let one = |units: usize, slower: f64| Model {
+        units: [units; 2],
+        scatter: [scatter(0.0, 0.03); 2],
+        slower,
+        rows: 1,
+    };
+    let is_worse = |v: &Verdict| *v == Verdict::Worse;
+    let same = |v: &Verdict| *v == Verdict::Same;
+    let fixed = |model: Model| move |random: &mut Uniform| turns(model, false, random);
+    let open = |model: Model| move |random: &mut Uniform| looked(model, random);
+    let edge = 1.0 + MARGIN;
+    lines.push(Line::share(
+        "worse at +10 %, 12 turns",
+        "scatter 3 %",
+        count(times, seed, fixed(one(12, 1.1)), is_worse),
+        [94.0, 100.0],
+    ));
+    lines.push(Line::share(
+        "worse at +20 %, looks of ab",
+        "scatter 5 %",
+        count(times, seed, open(Model { scatter: [scatter(0.0, 0.05); 2], ..one(30, 1.2) }), is_worse),
+        [95.0, 100.0],
+    ));
+    lines.push(Line::share(
+        "worse, true difference = margin, 6 turns",
+        "scatter 3 %",
+        count(times, seed, fixed(one(6, edge)), is_worse),
+        [0.0, 5.0],
+    ));
+    lines.push(Line::share(
+        "worse, true difference = margin, looks at 2.5 %",
+        "scatter 3 %",
+        count(times, seed, open(one(30, edge)), is_worse),
+        [0.0, 5.0],
+    ));
+    lines.push(Line::share(
+        "same, true difference = margin, looks at 2.5 %",
+        "scatter 3 %",
+        count(times, seed, open(one(30, edge)), same),
+        [0.0, 5.0],
+    ));
+    let rows = Model { rows: ROWS, scatter: [large; 2], ..one(30, 1.0) };
+    let decided = |v: &Verdict| matches!(v, Verdict::Worse | Verdict::Better);
+    lines.push(Line::share(
+        "any row worse or better, equal sides, looks of ab",
+        "8 rows, scatter 11 %",
+        count(times, seed, open(rows), decided),
+        [0.0, 1.5],
+    ));
+    lines.push(finds(times, seed));
+    lines
+}
+
+/// Counts comparisons in which any row has a verdict.
+fn count(
+    times: u64,
+    seed: u64,
+    compare: impl Fn(&mut Uniform) -> Comparison,
+    is_counted: impl Fn(&Verdict) -> bool,
+) -> [u64; 2] {
+    let mut random = Uniform::new(seed);
+    let any = |comparison: &Comparison| comparison.cases.iter().any(|case| is_counted(&case.verdict));
+    let hits = (0..times).filter(|_| any(&compare(&mut random))).count();
+    [hits as u64, times]
+}
+
+/// A difference of the size that `finds` tells is found four times in five.
+fn finds(times: u64, seed: u64) -> Line {
+    let model = Model { units: [12; 2], scatter: [scatter(0.0, 0.05); 2], slower: 1.0, rows: 1 };
+    let mut random = Uniform::new(seed);
+    let detectable = |random: &mut Uniform| {
+        let case = turns(model, false, random).cases.remove(0);
+        case.power.map_or(0.0, |power| power.detectable)
+    };
+    let told = (0..times).map(|_| detectable(&mut random)).sum::<f64>() / times as f64;
+    let is_worse = |v: &Verdict| *v == Verdict::Worse;
+    let found = count(
+        times,
+        seed + 1,
+        |random| turns(Model { slower: 1.0 + told, ..model }, false, random),
+        is_worse,
+    );
+    Line::share("worse at the difference of `finds`", "12 turns, scatter 5 %", found, [78.0, 97.0])
+}
+
+static TEMPLATE: LazyLock<RunWithRows> = LazyLock::new(|| {
+    let golden = include_bytes!("../../../../crates/results/tests/golden/v1.jsonl");
+    let mut run = file::read(golden.as_slice()).unwrap_or_default().runs.remove(0);
+    run.run.places.truncate(1);
+    run.run.plan =
+        [(state::BEFORE, "58"), (state::AFTER, "58")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    run.rows.truncate(1);
+    run
+});
+
+/// Returns a launch whose rows have these times.
+fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
+    let template = &*TEMPLATE;
+    let mut run = template.run.clone();
+    if let Some(turn) = turn {
+        turn.add_to(&mut run);
+    }
+    let row = |(bytes, time): (u64, f64)| Measurement {
+        key: format!("p2p.latency/bytes={bytes}"),
+        bytes: Some(bytes),
+        summary: Summary::of(&[1000.0 * time; 6]),
+        samples: Vec::new(),
+        trust: Vec::new(),
+        ..template.rows[0].clone()
+    };
+    RunWithRows { run, rows: (1..).zip(times).map(row).collect(), end: None }
+}
+
+fn times(model: Model, side: usize, random: &mut Uniform) -> Vec<f64> {
+    let Scatter { shared, own } = model.scatter[side];
+    let level = if side == 1 { model.slower } else { 1.0 } * (shared * random.normal()).exp();
+    (0..model.rows).map(|_| level * (own * random.normal()).exp()).collect()
+}
+
+/// Compares files of runs, each of one launch: how many launches a run has does not matter.
+fn compared(model: Model, random: &mut Uniform) -> Comparison {
+    let sides = [0, 1].map(|side| {
+        let mut results = SideResults::named("x");
+        (0..model.units[side])
+            .for_each(|_| results.run(&launch(None, times(model, side, random).into_iter())));
+        results
+    });
+    Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN })
+}
+
+/// Returns sides that have taken no turn.
+fn no_turns() -> [SideResults; 2] {
+    [SideResults::named("a"), SideResults::named("b")]
+}
+
+fn take_turn(sides: &mut [SideResults; 2], number: usize, model: Model, is_open: bool, random: &mut Uniform) {
+    for (at, side) in sides.iter_mut().enumerate() {
+        let turn = Turn { of: "ab".into(), number: number as u32, is_open };
+        side.run(&launch(Some(turn), times(model, at, random).into_iter()));
+    }
+}
+
+fn turns(model: Model, is_open: bool, random: &mut Uniform) -> Comparison {
+    let mut sides = no_turns();
+    (1..=model.units[0]).for_each(|number| take_turn(&mut sides, number, model, is_open, random));
+    Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN })
+}
+
+/// Takes turns as `ab` does: until two looks in a row have decided every row, or 30 turns.
+fn looked(model: Model, random: &mut Uniform) -> Comparison {
+    let (mut sides, mut was_decided, mut number) = (no_turns(), false, 0);
+    loop {
+        number += 1;
+        take_turn(&mut sides, number, model, true, random);
+        if !LOOKS.contains(&(number as u32)) {
+            continue;
+        }
+        let comparison = Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN });
+        let is_decided = !comparison.more_could_decide();
+        if number >= model.units[0] || (was_decided && is_decided) {
+            return comparison;
+        }
+        was_decided = is_decided;
+    }
+}

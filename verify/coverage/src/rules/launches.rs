@@ -1,0 +1,264 @@
+//! Intervals within a run, and states of the machine.
+
+use std::time::Duration;
+
+use ombx_core::{stats::median, testkit::noise::Noise};
+use ombx_results::{
+    estimate::{Progress, Schedule, USUAL_BUDGET, interval},
+    state::{self, Distances, OTHER_STATE, States},
+};
+
+use super::Line;
+
+const PRECISION: f64 = 0.02;
+const LAUNCH: Duration = Duration::from_millis(300);
+
+/// Distances of cores in two states, and how many times as long messages take in the second.
+const DISTANCES_NS: [f64; 2] = [52.0, 252.0];
+const SLOWER: f64 = 3.5;
+
+pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
+    let mut lines = within_a_run(times, seed);
+    lines.extend(states(times, seed));
+    lines.extend(labels(times, seed));
+    lines
+}
+
+/// Launch of a simulated run: its median and distances.
+struct Launch {
+    median: f64,
+    distances: Distances,
+}
+
+/// What a run found in its most frequent state.
+struct Found {
+    ends: [f64; 2],
+    headline: f64,
+    launches: usize,
+    /// Places of the launches behind the headline.
+    at: Vec<usize>,
+}
+
+/// Runs launches until the schedule of ombx ends.
+fn run(mut launch: impl FnMut() -> Launch) -> Option<Found> {
+    let (mut medians, mut distances) = (Vec::new(), Vec::new());
+    let mut schedule = Schedule::new(PRECISION, USUAL_BUDGET, USUAL_BUDGET);
+    loop {
+        let Launch { median: next, distances: of_launch } = launch();
+        medians.push(next);
+        distances.push(of_launch);
+        let numbers: Vec<usize> = (0..medians.len()).collect();
+        let first = state::divide(&medians, &numbers, &States::new(&distances)).into_iter().next()?;
+        let values: Vec<f64> = first.at.iter().map(|at| medians[*at]).collect();
+        let (found, headline) = (interval(&values), median(&values)?);
+        let reached = found.map(|found| (found.high - found.low) / 2.0 / headline);
+        let done = medians.len() as u32;
+        let in_state = values.len() as u32;
+        if schedule.ending(Progress { done, in_state, reached, spent: LAUNCH * done }).is_some() {
+            let found = found?;
+            return Some(Found {
+                ends: [found.low, found.high],
+                headline,
+                launches: medians.len(),
+                at: first.at,
+            });
+        }
+    }
+}
+
+fn half(found: &Found) -> f64 {
+    (found.ends[1] - found.ends[0]) / 2.0 / found.headline * 100.0
+}
+
+fn holds([low, high]: [f64; 2], x: f64) -> bool {
+    (low..=high).contains(&x)
+}
+
+/// Launches in one state: coverage, half width, and how often the goal is reached.
+fn within_a_run(times: u64, seed: u64) -> Vec<Line> {
+    let models = [
+        ("scatter 1 %", Noise::Independent { sigma: 0.01 }, Some([0.6, 1.0])),
+        ("scatter 5 %", Noise::Independent { sigma: 0.05 }, Some([2.0, 2.6])),
+        ("scatter 15 %", Noise::Independent { sigma: 0.15 }, None),
+        ("exponential tail of 5 %", Noise::Tailed { mean: 0.05, phi: 0.0 }, None),
+        ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }, None),
+    ];
+    let mut lines = Vec::new();
+    for (name, noise, width) in models {
+        let (mut covered, mut outside, mut halves, mut launches, mut reached) = (0, 0, Vec::new(), 0, 0);
+        for seed in seed * times..(seed + 1) * times {
+            let mut stream = noise.stream(seed);
+            let mut values = Vec::new();
+            let found = run(|| {
+                let median = stream.next_time();
+                values.push(median);
+                Launch { median, distances: Distances::default() }
+            });
+            let Some(found) = found else { continue };
+            let truth = noise.median(seed, 0..30, 1);
+            covered += u64::from(holds(found.ends, truth));
+            let range = values.iter().fold([f64::INFINITY, 0.0], |[low, high], x| [x.min(low), x.max(high)]);
+            outside += u64::from(found.ends[0] < range[0] || found.ends[1] > range[1]);
+            launches += found.launches;
+            reached += u64::from(half(&found) <= PRECISION * 100.0);
+            halves.push(half(&found));
+        }
+        let mean = launches as f64 / times as f64;
+        let model = format!("{name}, {mean:.0} launches");
+        lines.push(Line::share("interval within a run covers", &model, [covered, times], [93.5, 97.5]));
+        lines.push(Line::share(
+            "interval leaves the range of its launches",
+            &model,
+            [outside, times],
+            [0.0, 0.0],
+        ));
+        if let Some(must) = width {
+            let middle = median(&halves).unwrap_or(f64::NAN);
+            lines.push(Line::figure("half width", &model, middle, must));
+        }
+        if name == "scatter 1 %" {
+            lines.push(Line::share("precision of 2 % reached", &model, [reached, times], [98.0, 100.0]));
+        }
+    }
+    lines
+}
+
+/// Launches in two states, which the distance labels.
+fn states(times: u64, seed: u64) -> Vec<Line> {
+    let scatter = Noise::Independent { sigma: 0.03 };
+    let mut lines = Vec::new();
+    for (name, slow, stays, unknown, changes) in [
+        ("30 % slow, independent", 0.3, 0.0, 0.0, 0.0),
+        ("50 % slow, independent", 0.5, 0.0, 0.0, 0.0),
+        ("30 % slow, in bursts", 0.3, 0.7, 0.0, 0.0),
+        ("30 % slow, 39 % unknown", 0.3, 0.0, 0.39, 0.0),
+        ("30 % slow, none known", 0.3, 0.0, 1.0, 0.0),
+        ("30 % slow, 20 % change midway", 0.3, 0.0, 0.0, 0.2),
+    ] {
+        let (mut covered, mut pooled, mut halves) = (0, 0, Vec::new());
+        for seed in seed * times..(seed + 1) * times {
+            let (mut times_of, mut random) = (scatter.stream(seed), Uniform::new(seed));
+            let mut is_slow = random.next() < slow;
+            let mut all = Vec::new();
+            let found = run(|| {
+                if random.next() >= stays {
+                    is_slow = random.next() < slow;
+                }
+                let is_changed = random.next() < changes;
+                let mut distance = |is_slow: bool| {
+                    let ns = DISTANCES_NS[usize::from(is_slow)]
+                        * (0.04 * (random.next() + random.next() - 1.0)).exp();
+                    (random.next() >= unknown).then_some(ns)
+                };
+                let distances =
+                    Distances { before_ns: distance(is_slow), after_ns: distance(is_slow ^ is_changed) };
+                let level = if is_slow { SLOWER } else { 1.0 };
+                // A launch that changes midway has a median between both.
+                let other = if is_slow { 1.0 } else { SLOWER };
+                let level = if is_changed { (level * other).sqrt() } else { level };
+                all.push(if is_changed { None } else { Some(is_slow) });
+                Launch { median: level * times_of.next_time(), distances }
+            });
+            let Some(found) = found else { continue };
+            let slow = found.at.iter().filter(|at| all[**at] == Some(true)).count();
+            let truth = if slow * 2 > found.at.len() { SLOWER } else { 1.0 };
+            covered += u64::from(holds(found.ends, truth));
+            let own = found.at.iter().filter(|at| all[**at] == Some(truth > 1.0)).count();
+            pooled += u64::from(own < found.at.len());
+            halves.push(half(&found));
+        }
+        lines.push(Line::share(
+            "interval of the most frequent state covers",
+            name,
+            [covered, times],
+            [91.7, 99.5],
+        ));
+        let middle = median(&halves).unwrap_or(f64::NAN);
+        lines.push(Line::figure("its half width", name, middle, [0.5, 3.0]));
+        if unknown == 0.0 {
+            lines.push(Line::share("a figure pools two states", name, [pooled, times], [0.0, 0.0]));
+        }
+    }
+    lines
+}
+
+/// Distances and medians of one state that are divided, and distances of two states that are not.
+fn labels(times: u64, seed: u64) -> Vec<Line> {
+    let nine = |seed: u64, scatter: f64, levels: [f64; 2]| {
+        let mut stream = Noise::Independent { sigma: scatter }.stream(seed);
+        let mut next = |at: usize| Some(levels[at % 2] * stream.next_time());
+        (0..9).map(|at| Distances { before_ns: next(at), after_ns: next(at) }).collect::<Vec<_>>()
+    };
+    let seeds = || seed * times..(seed + 1) * times;
+    let divided = |scatter| {
+        seeds().filter(|seed| States::new(&nine(*seed, scatter, [52.0; 2])).distances_ns().len() > 1).count()
+            as u64
+    };
+    let merged =
+        seeds().filter(|seed| States::new(&nine(*seed, 0.03, [55.0, 95.0])).distances_ns().len() < 2).count();
+    let mut lines = vec![
+        Line::share(
+            "OTHER_STATE = 1.5 divides one state",
+            "distances scatter by 5 %",
+            [divided(0.05), times],
+            [0.0, 0.6],
+        ),
+        Line::share(
+            "OTHER_STATE = 1.5 divides one state",
+            "distances scatter by 10 %",
+            [divided(0.1), times],
+            [0.0, 0.6],
+        ),
+        Line::share(
+            "OTHER_STATE = 1.5 merges two states",
+            "55 and 95 ns, 3 %",
+            [merged as u64, times],
+            [0.0, 0.6],
+        ),
+    ];
+    debug_assert!((OTHER_STATE - 1.5).abs() < 1e-9);
+    for (name, noise) in [
+        ("scatter 5 %", Noise::Independent { sigma: 0.05 }),
+        ("scatter 15 %", Noise::Independent { sigma: 0.15 }),
+        ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }),
+    ] {
+        for launches in [6, 9, 30] {
+            let is_divided = |seed: &u64| {
+                let mut stream = noise.stream(*seed);
+                state::gap(&(0..launches).map(|_| stream.next_time()).collect::<Vec<f64>>()).is_some()
+            };
+            let divided = seeds().filter(is_divided).count() as u64;
+            let model = format!("{name}, {launches} launches");
+            lines.push(Line::share(
+                "gap of ln 1.25 and 1.5 ranges divides one state",
+                model,
+                [divided, times],
+                [0.0, 3.0],
+            ));
+        }
+    }
+    lines
+}
+
+/// Uniform random numbers.
+pub(super) struct Uniform(u64);
+
+impl Uniform {
+    pub(super) fn new(seed: u64) -> Uniform {
+        Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Returns a number of at least 0 and below 1 (`SplitMix64`).
+    pub(super) fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Returns a number with a normal distribution (Box and Muller).
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.next()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.next()).cos()
+    }
+}
