@@ -123,14 +123,13 @@ pub fn hosts(bytes: &[u8]) {
     use crate::{
         launch::{
             hostfile::Hostfile,
-            hosts::{self, Notation},
+            hosts::hosts_of_line,
             invitation::Invitation,
         },
         rank::rendezvous,
     };
     let text = String::from_utf8_lossy(bytes);
-    let sockets = |line: &str| hosts::line_of_file(line, Notation::Sockets);
-    match Hostfile::parse("hosts", &text).and_then(|file| file.each(sockets)) {
+    match Hostfile::parse("hosts", &text).and_then(|file| file.each(hosts_of_line)) {
         Ok(hosts) => {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%@".contains(c);
             let sound = |host: &str| !host.starts_with('-') && host.chars().all(plain);

@@ -34,14 +34,7 @@ pub(crate) struct Job {
 impl Job {
     /// Returns the value of a setting that the user chose.
     pub(crate) fn setting(&self, name: &str) -> Option<&str> {
-        self.plans().into_iter().find_map(|plan| plan.settings.get(name)).map(String::as_str)
-    }
-
-    fn plans(&self) -> Vec<&Plan> {
-        match &self.work {
-            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
-            Work::Links(_, plan) => vec![plan],
-        }
+        self.work.plans().into_iter().find_map(|plan| plan.settings.get(name)).map(String::as_str)
     }
 
     /// Returns the files of this job besides its result file, with their descriptions.
@@ -60,7 +53,7 @@ impl Job {
             };
             ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
         };
-        let ends = self.plans().into_iter().flat_map(of_plan);
+        let ends = self.work.plans().into_iter().flat_map(of_plan);
         hostfile.chain(ends).chain(self.read_from.clone()).collect()
     }
 }
@@ -97,6 +90,13 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    fn plans(&self) -> Vec<&Plan> {
+        match self {
+            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
+            Work::Links(_, plan) => vec![plan],
+        }
+    }
+
     fn choices(&self) -> Vec<Choice> {
         match self {
             Work::Benchmarks(parts) => parts.iter().flat_map(|part| part.choices.iter().copied()).collect(),
@@ -180,12 +180,13 @@ impl Work {
         }
     }
 
+    /// Returns the time within which each row should end, if every row has such a time.
+    pub(crate) fn row_limit(&self) -> Option<Duration> {
+        self.plans().into_iter().map(time_limit::of_row).collect::<Option<Vec<Duration>>>()?.into_iter().max()
+    }
+
     /// Returns how long a rank may make no progress before its watchdog ends it.
     pub(crate) fn silence(&self, timeout: Option<Duration>) -> Duration {
-        let plans: Vec<&Plan> = match self {
-            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
-            Work::Links(_, plan) => vec![plan],
-        };
-        plans.into_iter().map(|plan| time_limit::of_silence(plan, timeout)).max().unwrap_or_default()
+        self.plans().into_iter().map(|plan| time_limit::of_silence(plan, timeout)).max().unwrap_or_default()
     }
 }

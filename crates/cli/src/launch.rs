@@ -22,7 +22,7 @@ mod orphans;
 pub(crate) mod placement;
 pub(crate) mod preflight;
 mod rank_table;
-mod reachability;
+pub(crate) mod reachability;
 mod repetition;
 #[cfg(feature = "sockets")]
 pub(crate) mod served;
@@ -121,6 +121,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             arguments
                 .extend(groups.map(|groups| OsString::from(format!("{}{}", role::GROUPING, groups.line()))));
         }
+        if job.start.hostfile.is_some() && job.start.ranks.is_none() {
+            arguments.push(OsString::from(format!("{}{}", role::RANKS, job.extent.ranks)));
+        }
         if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
@@ -159,6 +162,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 start_limit: start_limit(job),
                 limit,
                 time_left,
+                row_limit: job.work.row_limit(),
+                unreachable: &|| preflight::unreachable(job, kind.medium),
                 output: &mut output,
                 progress: &progress,
                 timeline: &timeline,

@@ -126,8 +126,8 @@ pub fn run(
     let opening = runner::open(team, clock, sink, options, argv)?;
     let hosts = Hosts::of(opening.places.iter().map(|place| place.host.as_str()));
     let hosts = hosts.grouped(&task.criteria.groups);
-    let (times, again) = (TimesBySize::default(), BTreeSet::new());
-    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, again };
+    let (times, alone, again) = (TimesBySize::default(), TimesBySize::default(), BTreeSet::new());
+    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, alone, again };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     let rounds = rounds_of(&schedule, task.rounds);
@@ -142,7 +142,7 @@ pub fn run(
                 Mode::Serial => partner_in(schedule.pair(round, turn), team.rank()),
             };
             let label = (task.mode != Mode::Serial).then(|| (ROUND, round.to_string()));
-            sweep.measure_both_directions(partner, &sizes, label.as_ref())?;
+            sweep.measure_both_directions(partner, &sizes, label.as_slice())?;
         }
     }
     sweep.retest_slowest()?;
@@ -185,8 +185,8 @@ fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
     }
 }
 
-/// Extra axis of a row.
-pub type Label<'a> = Option<&'a (&'static str, String)>;
+/// Extra axes of a row.
+pub type Labels<'a> = &'a [(&'static str, String)];
 
 /// State of a sweep.
 struct Sweep<'a> {
@@ -199,6 +199,8 @@ struct Sweep<'a> {
     hosts: Hosts,
     /// Times of the links, without those measured again. Only rank 0 has them.
     times: TimesBySize,
+    /// Times of the links that were measured again. Only rank 0 has them.
+    alone: TimesBySize,
     /// Links that were measured again, on rank 0: timed rank, other rank, bytes, and whether they stood out.
     again: BTreeSet<(u32, u32, u64, bool)>,
 }
@@ -209,7 +211,7 @@ impl Sweep<'_> {
         &mut self,
         partner: Option<Rank>,
         sizes: &[Bytes],
-        label: Label<'_>,
+        labels: Labels<'_>,
     ) -> Result<()> {
         let me = self.team.rank();
         for lower_is_timed in [true, false] {
@@ -220,7 +222,7 @@ impl Sweep<'_> {
                 _ => None,
             };
             for bytes in sizes {
-                self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, label)?;
+                self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), *bytes, labels)?;
             }
         }
         Ok(())
@@ -231,10 +233,10 @@ impl Sweep<'_> {
         &mut self,
         pair: Option<(Rank, &dyn Team)>,
         bytes: Bytes,
-        label: Label<'_>,
+        labels: Labels<'_>,
     ) -> Result<()> {
         let row = match pair {
-            Some((partner, pair)) => self.measure(partner, pair, bytes, label)?,
+            Some((partner, pair)) => self.measure(partner, pair, bytes, labels)?,
             None => None,
         };
         self.opening.sink.alive();
@@ -250,9 +252,9 @@ impl Sweep<'_> {
                     "cannot read the row of a rank: check that all ranks run the same ombx",
                 ));
             };
-            if !row.axes.contains_key(verdict::RETEST) {
-                self.times.add(&row, &self.hosts, MOST_ROWS);
-            }
+            let is_again = row.axes.contains_key(verdict::RETEST);
+            let times = if is_again { &mut self.alone } else { &mut self.times };
+            times.add(&row, &self.hosts, MOST_ROWS);
             self.opening.sink.case(&row)
         })
     }
@@ -263,7 +265,7 @@ impl Sweep<'_> {
         partner: Rank,
         pair: &dyn Team,
         bytes: Bytes,
-        label: Label<'_>,
+        labels: Labels<'_>,
     ) -> Result<Option<Measurement>> {
         let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
@@ -274,18 +276,16 @@ impl Sweep<'_> {
         (self.task.choice.bench.run)(&mut session)
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
-        Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, label)))
+        Ok(rows.kept.rows.pop().map(|row| renumbered(row, ends, labels)))
     }
 }
 
 /// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
-pub fn renumbered(mut row: Measurement, ends: [Rank; 2], label: Label<'_>) -> Measurement {
+pub fn renumbered(mut row: Measurement, ends: [Rank; 2], labels: Labels<'_>) -> Measurement {
     row.bench = verdict::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
-    if let Some((name, value)) = label {
-        row.axes.insert((*name).into(), value.clone());
-    }
+    row.axes.extend(labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     // A link keeps its name in another order of rounds.
     let named = row.axes.iter().filter(|(name, _)| *name != ROUND);
     let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();

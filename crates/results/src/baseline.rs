@@ -8,16 +8,20 @@ use ombx_core::{
 };
 
 use crate::{
+    by_state,
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
     run_info::hosts,
+    state::{Distances, States, is_same},
     verdict::student,
 };
 
-/// Number of days below which the variation between days is not known.
-const LEAST_DAYS: usize = 3;
+/// Number of days below which the variation between days is not known well enough for a limit. With three days, the limit of prediction
+/// is 22 standard deviations away, with seven 5.6.
+const LEAST_DAYS: usize = 7;
 /// Probability that any limit of a check on a further good day is below the time of its row, if the logarithms of the times of days
-/// have a normal distribution. One daily check has such a day in about three years.
+/// have a normal distribution. Other distributions have longer tails: `docs/VERDICTS.md` has simulated shares. A limit is missed only on two
+/// days.
 const FALSE_ALARM: f64 = 0.001;
 
 /// Results of good days.
@@ -40,6 +44,19 @@ struct GoodFigure {
     /// Date in UTC.
     date: String,
     leg_ns: f64,
+    /// Time of a cache line between two cores in the state of the machine; `None` if it is unknown.
+    core_to_core_ns: Option<f64>,
+}
+
+/// Why a row has no good days to be compared with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Missing {
+    /// The case was not measured on these hosts.
+    Case,
+    /// It was measured in other states of the machine only. The row was measured in this one, in nanoseconds between two cores.
+    State(f64),
+    /// The state of the machine in which the row was measured is unknown, and good days have several.
+    UnknownState,
 }
 
 /// Times of one case on good days, in nanoseconds per leg.
@@ -54,7 +71,7 @@ pub struct Reference {
     /// Slowest result.
     pub slowest_ns: f64,
     /// Time that a further good day exceeds with a probability of 0.1 %, divided by the number of limits of the check; `None` for
-    /// fewer than three days.
+    /// fewer than seven days.
     pub predicted_ns: Option<f64>,
 }
 
@@ -76,19 +93,52 @@ impl Baseline {
         runs.iter().for_each(|run| cases.launch(run));
         for group in cases.groups().iter().filter(|group| group.outcome() == RunOutcome::Complete) {
             let date = group.run.started.get(..10).unwrap_or_default();
+            let states = group.states();
             for row in group.estimates().iter().filter(|row| row.headline().is_some()) {
-                let Some(leg_ns) = row.summary.as_ref().map(|summary| summary.median) else { continue };
-                let figure = GoodFigure { date: date.to_owned(), leg_ns };
-                self.cases.entry(Case::of(&group.run, row)).or_default().push(figure);
+                let figures = by_state::figures(row, &states).into_iter().map(|figure| GoodFigure {
+                    date: date.to_owned(),
+                    leg_ns: figure.median_ns,
+                    core_to_core_ns: figure.core_to_core_ns,
+                });
+                self.cases.entry(Case::of(&group.run, row)).or_default().extend(figures);
             }
         }
     }
 
-    /// Returns the good days of the case of a row on the hosts of its run, for a check with this many limits from good days; `None` if
-    /// there is no good day.
-    pub fn reference(&self, run: &Run, row: &Measurement, limits: usize) -> Option<Reference> {
-        Reference::of(self.cases.get(&Case::of(run, row))?, limits)
+    /// Returns the good days of the case of a row on the hosts of its run and in its state of the machine, for a check with this many limits
+    /// from good days.
+    ///
+    /// # Errors
+    /// Why there is no good day.
+    pub fn reference(&self, run: &Run, row: &Measurement, limits: usize) -> Result<Reference, Missing> {
+        let all = self.cases.get(&Case::of(run, row)).ok_or(Missing::Case)?;
+        let (of_states, _) = by_state::divided(all.iter().collect(), |good| good.core_to_core_ns);
+        let figures = match (&of_states[..], state_of(run, row)) {
+            // One state is known, or none.
+            ([(_, all)], row) => {
+                let mut known = all.iter().filter_map(|good| good.core_to_core_ns);
+                match (row, known.next()) {
+                    (Some(row), Some(good)) if !is_same(row, good) && known.all(|good| !is_same(row, good)) => {
+                        return Err(Missing::State(row));
+                    }
+                    _ => all,
+                }
+            }
+            (_, None) => return Err(Missing::UnknownState),
+            (states, Some(row)) => {
+                let same = |good: &&GoodFigure| good.core_to_core_ns.is_some_and(|good| is_same(row, good));
+                let found = states.iter().find(|(_, of_state)| of_state.iter().any(|good| same(good)));
+                found.map(|(_, of_state)| of_state).ok_or(Missing::State(row))?
+            }
+        };
+        Reference::of(figures, limits).ok_or(Missing::Case)
     }
+}
+
+/// Returns the state of the machine in which a row was measured, as nanoseconds between two cores; `None` if it is unknown.
+pub fn state_of(run: &Run, row: &Measurement) -> Option<f64> {
+    let states = States::new(&[Distances::of_run(run)]);
+    by_state::figures(row, &states).first().and_then(|figure| figure.core_to_core_ns)
 }
 
 impl Case {
@@ -99,7 +149,7 @@ impl Case {
 }
 
 impl Reference {
-    fn of(figures: &[GoodFigure], limits: usize) -> Option<Reference> {
+    fn of(figures: &[&GoodFigure], limits: usize) -> Option<Reference> {
         let mut by_day: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         figures.iter().for_each(|figure| by_day.entry(&figure.date).or_default().push(figure.leg_ns));
         let days: Vec<f64> = by_day.values().filter_map(|times| median(times)).collect();
@@ -108,7 +158,7 @@ impl Reference {
             days: days.len(),
             median_ns: median(&days)?,
             slowest_ns: figures.iter().map(|figure| figure.leg_ns).reduce(f64::max)?,
-            predicted_ns: predicted(&days, limits),
+            predicted_ns: limit_of_days(&days, limits),
         })
     }
 
@@ -127,8 +177,8 @@ impl Reference {
 }
 
 /// Returns the upper limit of prediction of a further day for one of several limits, from the logarithms of times; `None` for fewer
-/// than three days.
-fn predicted(days: &[f64], limits: usize) -> Option<f64> {
+/// than seven days.
+pub fn limit_of_days(days: &[f64], limits: usize) -> Option<f64> {
     let n = days.len() as f64;
     let logs: Vec<f64> = days.iter().map(|ns| ns.ln()).collect();
     let mean = logs.iter().sum::<f64>() / n;
@@ -143,11 +193,16 @@ fn predicted(days: &[f64], limits: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden;
+    use crate::{golden, state};
 
     fn reference(days: &[(&str, f64)]) -> Reference {
-        let figure = |&(date, leg_ns): &(&str, f64)| GoodFigure { date: date.into(), leg_ns };
-        Reference::of(&days.iter().map(figure).collect::<Vec<_>>(), 1).unwrap()
+        let figure = |&(date, leg_ns): &(&str, f64)| good(date, leg_ns, None);
+        let figures: Vec<GoodFigure> = days.iter().map(figure).collect();
+        Reference::of(&figures.iter().collect::<Vec<_>>(), 1).unwrap()
+    }
+
+    fn good(date: &str, leg_ns: f64, core_to_core_ns: Option<f64>) -> GoodFigure {
+        GoodFigure { date: date.into(), leg_ns, core_to_core_ns }
     }
 
     #[test]
@@ -164,16 +219,20 @@ mod tests {
     #[test]
     fn the_tolerance_covers_the_variation_between_days() {
         let days = [("d1", 100.0), ("d2", 100.0), ("d2", 300.0), ("d3", 100.0)];
-        let steady = reference(&[("d1", 100.0), ("d2", 100.5), ("d3", 99.5)]);
-        let varying = reference(&[("d1", 100.0), ("d2", 130.0), ("d3", 80.0)]);
+        let week = |ns: [f64; 7]| {
+            let names = ["d1", "d2", "d3", "d4", "d5", "d6", "d7"];
+            reference(&names.into_iter().zip(ns).collect::<Vec<_>>())
+        };
+        let steady = week([100.0, 100.5, 99.5, 100.0, 100.5, 99.5, 100.0]);
+        let varying = week([100.0, 130.0, 80.0, 100.0, 130.0, 80.0, 100.0]);
         assert!(!steady.is_thin() && !steady.tolerance(0.2).is_variation);
         let tolerance = varying.tolerance(0.2);
         assert!(tolerance.is_variation && tolerance.part > 0.5, "{tolerance:?}");
         // Days count alike: the day with two results has a median of 200.
         assert_eq!(reference(&days).median_ns, 100.0);
-        // The predicted limit of three days by the table of Student: t(2; 0.001) = 22.327.
-        let s = (0.005f64.ln_1p().powi(2) + (-0.005f64).ln_1p().powi(2)) / 2.0;
-        let expected = 100.0 * (22.327 * (s * 4.0 / 3.0).sqrt()).exp();
+        // The predicted limit of seven days by the table of Student: t(6; 0.001) = 5.208.
+        let s = 2.0 * (0.005f64.ln_1p().powi(2) + (-0.005f64).ln_1p().powi(2)) / 6.0;
+        let expected = 100.0 * (5.208 * (s * 8.0 / 7.0).sqrt()).exp();
         assert!((steady.predicted_ns.unwrap() / expected - 1.0).abs() < 1e-3, "{steady:?} {expected}");
     }
 
@@ -187,8 +246,39 @@ mod tests {
         assert_eq!((found.results, found.days), (1, 1));
         let mut other = good.run.clone();
         other.places.iter_mut().for_each(|place| place.host = "elsewhere".into());
-        assert_eq!(baseline.reference(&other, row, 1), None);
-        assert_eq!(baseline.reference(&good.run, &Measurement { ranks: 99, ..row.clone() }, 1), None);
+        assert_eq!(baseline.reference(&other, row, 1), Err(Missing::Case));
+        let crowded = Measurement { ranks: 99, ..row.clone() };
+        assert_eq!(baseline.reference(&good.run, &crowded, 1), Err(Missing::Case));
+    }
+
+    #[test]
+    fn a_case_is_compared_with_its_own_state_of_the_machine() {
+        let one = golden();
+        let (row, mut run) = (&one.rows[0], one.run.clone());
+        let figures = |distances: &[f64]| {
+            let day = |(day, ns): (usize, &f64)| {
+                good(&format!("d{day}"), if *ns > 100.0 { 900.0 } else { 300.0 }, Some(*ns).filter(|ns| *ns > 0.0))
+            };
+            let figures = distances.iter().enumerate().map(day).collect();
+            Baseline { cases: BTreeMap::from([(Case::of(&one.run, row), figures)]) }
+        };
+        let mut found = |baseline: &Baseline, ns: Option<f64>| {
+            for option in [state::BEFORE, state::AFTER] {
+                run.plan.remove(option);
+                run.plan.extend(ns.map(|ns| (option.to_owned(), ns.to_string())));
+            }
+            baseline.reference(&run, row, 1).map(|found| (found.days, found.median_ns))
+        };
+        let two = figures(&[51.0, 250.0, 52.0, 251.0, 50.0, 0.0]);
+        assert_eq!(found(&two, Some(55.0)), Ok((3, 300.0)));
+        assert_eq!(found(&two, Some(240.0)), Ok((2, 900.0)));
+        assert_eq!(found(&two, Some(1000.0)), Err(Missing::State(1000.0)));
+        assert_eq!(found(&two, None), Err(Missing::UnknownState));
+        let single = figures(&[51.0, 0.0, 52.0]);
+        assert_eq!(found(&single, None), Ok((3, 300.0)));
+        assert_eq!(found(&single, Some(60.0)), Ok((3, 300.0)));
+        assert_eq!(found(&single, Some(250.0)), Err(Missing::State(250.0)));
+        assert_eq!(found(&figures(&[0.0, 0.0]), Some(250.0)), Ok((2, 300.0)));
     }
 
     /// Many checks of good days whose times have a normal distribution, as a day is measured without error.
@@ -203,7 +293,7 @@ mod tests {
         for _ in 0..CHECKS {
             let mut is_above = || {
                 let good: Vec<f64> = (0..7).map(|_| day()).collect();
-                day() > predicted(&good, LIMITS).unwrap()
+                day() > limit_of_days(&good, LIMITS).unwrap()
             };
             alarms += u32::from((0..LIMITS).any(|_| is_above()));
         }

@@ -22,7 +22,7 @@ mod store;
 pub(crate) use self::series::tests::result;
 
 pub use self::{
-    change_point::{LEAST_RUNS, change_points},
+    change_point::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes},
     dated::{DatedResult, DatedRow, read},
     event::{Event, events},
     facts::Difference,

@@ -52,6 +52,7 @@
 //! ```
 
 pub mod baseline;
+mod by_state;
 pub mod citation;
 pub mod compare;
 mod conclusion;

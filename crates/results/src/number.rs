@@ -14,6 +14,65 @@ pub fn figure(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// Formats a number with four significant digits.
+pub fn four_digits(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        0.0 => "0".into(),
+        10_000.0.. => {
+            let step = 10f64.powi(size.log10().floor() as i32 - 3);
+            format!("{:.0}", (value / step).round() * step)
+        }
+        1.0.. => format!("{value:.0$}", (3.0 - size.log10().floor()) as usize),
+        _ => figure(value),
+    }
+}
+
+/// Unit of a column of figures, which keeps the largest of them below 10,000.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// Name of the unit.
+    pub unit: &'static str,
+    each: f64,
+}
+
+impl Scale {
+    /// Returns the unit of times up to this one, in nanoseconds.
+    pub fn of_times(longest_ns: f64) -> Scale {
+        let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+        Scale::among(&units, longest_ns)
+    }
+
+    /// Returns the unit of rates up to this one, in MB/s.
+    pub fn of_rates(largest: f64) -> Scale {
+        Scale::among(&[("MB/s", 1.0), ("GB/s", 1e3)], largest)
+    }
+
+    fn among(units: &[(&'static str, f64)], largest: f64) -> Scale {
+        let last = units.len() - 1;
+        let fits = |(_, each): &&(&str, f64)| largest / each < 9999.5;
+        let (unit, each) = *units.iter().find(fits).unwrap_or(&units[last]);
+        Scale { unit, each }
+    }
+
+    /// Formats a time in nanoseconds or a rate in MB/s without its unit.
+    pub fn format(self, value: f64) -> String {
+        four_digits(value / self.each)
+    }
+}
+
+/// Formats a time in nanoseconds with its unit.
+pub fn time(ns: f64) -> String {
+    let scale = Scale::of_times(ns);
+    format!("{} {}", scale.format(ns), scale.unit)
+}
+
+/// Formats a rate in MB/s with its unit.
+pub fn rate(mb_per_s: f64) -> String {
+    let scale = Scale::of_rates(mb_per_s);
+    format!("{} {}", scale.format(mb_per_s), scale.unit)
+}
+
 /// Number of decimals of a figure with an uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decimals(Option<usize>);
@@ -82,6 +141,16 @@ mod tests {
         assert_eq!(Decimals::of(6.0129, None).format(6.0129), figure(6.0129));
         assert_eq!(shown(6.0129, 0.0), figure(6.0129));
         assert_eq!(Decimals::of(0.0, Some([0.0, 1.056])).format(0.0), "0.0");
+    }
+
+    #[test]
+    fn times_and_rates_have_four_digits() {
+        assert_eq!(
+            [17.814, 950.0, 1179.04, 36_317.49, 119_715_060.0].map(|us| time(us * 1e3)),
+            ["17.81 us", "950.0 us", "1179 us", "36.32 ms", "119.7 s"]
+        );
+        assert_eq!([0.4, 28.94, 9999.4, 14_224.0].map(rate), ["0.4000 MB/s", "28.94 MB/s", "9999 MB/s", "14.22 GB/s"]);
+        assert_eq!([0.0, 9.9996, 123_456.0].map(four_digits), ["0", "10.000", "123500"]);
     }
 
     #[test]

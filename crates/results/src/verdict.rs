@@ -27,11 +27,11 @@ mod times;
 
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
-    detection::find_slow,
+    detection::{find_slow, nameable},
     evidence::Evidence,
     groups::{Group, Groups},
     hosts::Hosts,
-    retest::{Retest, interim_candidates, retest_candidates, slowest},
+    retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
     sample::MOST_ROWS,
     steps::{Step, join_steps},
     sweep::{LinkSweep, Verdict},
@@ -47,6 +47,11 @@ pub const BENCH: &str = "links";
 pub const RETEST: &str = "retest";
 /// Value of [`RETEST`] for a slow link that was measured again.
 pub const ALONE: &str = "alone";
+/// Axis with the number of a second measurement, from 1. Each link is measured [`TIMES_AGAIN`] times.
+pub const ATTEMPT: &str = "attempt";
+/// Number of times that a link is measured again. The shortest counts, because what disturbs a measurement makes it longer: one disturbed
+/// row would confirm a link that is not slow.
+pub const TIMES_AGAIN: usize = 3;
 /// Number of looks at the links of a long sweep before its end. They share the error probability of a verdict.
 pub const LOOKS: usize = 3;
 /// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
@@ -100,7 +105,15 @@ impl Component {
 
     /// Returns whether the component is a single link.
     pub fn is_link(&self) -> bool {
-        matches!(self, Component::Link(..) | Component::OneWay(..))
+        self.link().is_some()
+    }
+
+    /// Returns the ends of a single link.
+    pub fn link(&self) -> Option<[u32; 2]> {
+        match *self {
+            Component::Link(a, b) | Component::OneWay(a, b) => Some([a, b]),
+            _ => None,
+        }
     }
 }
 

@@ -2,13 +2,18 @@
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod comparisons;
+mod days;
 mod document;
 mod drawing;
+mod history;
 mod invocations;
 mod launch_models;
 mod line;
+mod links;
 mod pairs;
+mod random;
 mod rules;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -61,6 +66,7 @@ enum Task {
     Comparisons(comparisons::Options),
     Invocations(invocations::Options),
     Rules(rules::Options),
+    Verdicts(verdicts::Options),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +82,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
         Some(Task::Invocations(options)) => return invocations::main(options, &workspace),
         Some(Task::Rules(options)) => return rules::main(options, &workspace),
+        Some(Task::Verdicts(options)) => return verdicts::main(options, &workspace),
         None => {}
     }
     let chosen =

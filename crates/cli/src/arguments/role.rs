@@ -13,6 +13,7 @@ pub(crate) const ALONE: &str = "--alone";
 pub(crate) const THREADED: &str = "--threaded";
 pub(crate) const CORE_TO_CORE: &str = "--core-to-core-ps=";
 pub(crate) const GROUPING: &str = "--grouping=";
+pub(crate) const RANKS: &str = "--job-ranks=";
 
 /// Role of this process in a job that another process of ombx started.
 #[derive(Debug, Default, Args)]
@@ -32,6 +33,9 @@ pub(crate) struct RoleArgs {
     /// Half the round trip of a cache line between two cores of the host, in picoseconds
     #[arg(long, hide = true, requires = "relay", value_parser = values::number::<u64>(1..=1_000_000_000_000))]
     pub(crate) core_to_core_ps: Option<u64>,
+    /// Number of ranks of the job, which the launching process has read from the host file
+    #[arg(long, hide = true, requires = "relay", value_parser = values::number::<u32>(1..=1 << 20))]
+    pub(crate) job_ranks: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -43,7 +47,7 @@ pub(crate) enum Relay {
 /// Returns whether the launching process added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
     let argument = argument.to_string_lossy();
-    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE, GROUPING];
+    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE, GROUPING, RANKS];
     [RELAY, COORDINATOR, ALONE, THREADED].contains(&&*argument)
         || of_launches.iter().any(|option| argument.starts_with(option))
 }

@@ -33,7 +33,9 @@ pub(crate) fn date(text: &str) -> Result<String, String> {
 /// Returns the hosts of a list such as `n01,n02` or `n[01-16,20]`.
 pub(super) fn hosts(text: &str) -> Result<HostList, String> {
     let names = node_set::expand(text).map_err(|e| e.to_string())?;
-    match names.iter().find(|name| check_host(name).is_err()) {
+    // Slurm writes n01*4 for four ranks on n01.
+    let host = |name: &str| name.split('*').next().unwrap_or_default().to_owned();
+    match names.iter().find(|name| check_host(&host(name)).is_err()) {
         None => Ok(HostList(names)),
         Some(name) => Err(format!("{name:?} is not a host name")),
     }

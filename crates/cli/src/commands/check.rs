@@ -4,6 +4,7 @@ mod days;
 mod expectations;
 mod judgement;
 mod measurement;
+mod misses;
 mod report;
 
 use std::{io::Write, path::PathBuf, time::Duration};
@@ -12,7 +13,7 @@ use clap::{Args, Command, ValueEnum};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
-    system::host::Host,
+    system::{environment::timestamp, host::Host},
     unit,
 };
 use ombx_results::baseline::Baseline;
@@ -22,6 +23,7 @@ use self::{
     expectations::{BaselineDirectory, Expectations, MOST_NICE},
     judgement::{Finding, GoodDays, State},
     measurement::Budget,
+    misses::Misses,
     report::Report,
 };
 use crate::{
@@ -29,6 +31,9 @@ use crate::{
     launch::detection,
     output::{gauges, monitoring, stdout, target, unwritable},
 };
+
+/// Number of characters of the date in a time of RFC 3339.
+const DATE: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -93,8 +98,9 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     }
     args.store.iter().try_for_each(|directory| days::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
+    let mut misses = good.as_ref().and(expectations.baseline.as_ref()).map(|baseline| Misses::read(&baseline.path));
     let mut check = Check { expectations: &expectations, good, budget, load: None, contents: String::new() };
-    let findings = match check.busy() {
+    let mut findings = match check.busy() {
         Some(why) => vec![Finding::without_row(expectations.name.clone(), State::Busy, why)],
         None => {
             be_nice(args.nice.unwrap_or(expectations.nice));
@@ -111,6 +117,13 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     }
     if let Some(directory) = args.store.as_ref().filter(|_| !contents.is_empty()) {
         days::add(directory, contents.as_bytes())?;
+    }
+    if let Some(misses) = &mut misses {
+        let today = timestamp()[..DATE].to_owned();
+        findings.iter_mut().for_each(|finding| misses.judge(finding, &today));
+        if let Err(e) = misses.write() {
+            stderr_line!("ombx: cannot remember what was missed today in the directory of good days: {e}");
+        }
     }
     let mut report =
         Report { file: expectations.name.clone(), findings, load, spent: budget.spent(), learnt: None };

@@ -23,7 +23,7 @@ use crate::{
         argv,
         start::{Launcher, StartArgs},
     },
-    launch::{detection, limits, mpiexec, preflight},
+    launch::{detection, hosts::slots, limits, mpiexec, preflight, reachability},
     output::{monitoring, stdout, terminal},
 };
 
@@ -70,8 +70,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
             if args.start.rendezvous.is_some() {
                 return Err(Error::usage("ombx doctor has no option --rendezvous: it measures nothing"));
             }
-            preflight::check(&args.start, ranks(args), Medium::Mpi)?;
-            outside(args)
+            let ranks = ranks(args)?;
+            preflight::check(&args.start, ranks, Medium::Mpi)?;
+            outside(args, ranks)
         }
     };
     let debug = cfg!(debug_assertions);
@@ -112,8 +113,7 @@ fn within(started: &detection::StartedBy) -> Examination {
 }
 
 /// Starts ranks as a run would, unless a limit of this host prevents it, and examines where they are.
-fn outside(args: &DoctorArgs) -> Examination {
-    let ranks = ranks(args);
+fn outside(args: &DoctorArgs, ranks: u32) -> Examination {
     let mut examination = Examination::default();
     let limits = limits::of_mpi_ranks(&args.start, ranks);
     if !limits.is_empty() {
@@ -159,15 +159,14 @@ fn outside(args: &DoctorArgs) -> Examination {
     examination
 }
 
-/// Returns the number of ranks: the user's, or one for each host.
-fn ranks(args: &DoctorArgs) -> u32 {
-    let hosts = || u32::try_from(args.start.hosts().len()).unwrap_or(RANKS).max(RANKS);
-    args.start.ranks.unwrap_or_else(hosts)
+/// Returns the number of ranks: the user's, or one for each host or slot.
+fn ranks(args: &DoctorArgs) -> Result<u32> {
+    args.start.ranks.map_or_else(|| Ok(slots(&args.start)?.max(RANKS)), Ok)
 }
 
 /// Starts ranks as `ombx run` does and returns the launcher and where each rank is.
 fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<probe::Rank>)> {
-    preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi)?;
+    preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, reachability::LIMIT)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();

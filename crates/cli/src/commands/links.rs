@@ -33,7 +33,7 @@ use crate::{
         values,
     },
     job::{Extent, Job, Work, time_limit},
-    launch::detection,
+    launch::{detection, hosts::slots},
     result_file,
 };
 
@@ -204,7 +204,7 @@ pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
         });
     links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
         ranks.help(
-            "Number of ranks to start, for example: -n 4 [default: one for each of --hosts, at least 2]",
+            "Number of ranks to start, for example: -n 4 [default: one for each host or slot, at least 2]",
         )
     })
 }
@@ -222,8 +222,11 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     }
     args.output.shown.refuse("ombx links")?;
     // The interesting links are those between hosts: by default there is one rank on each.
-    let ranks =
-        args.start.ranks.unwrap_or(u32::try_from(args.start.hosts().len()).unwrap_or(u32::MAX).max(2));
+    let ranks = match args.start.ranks.or(args.role.job_ranks) {
+        Some(ranks) => ranks,
+        None if detection::launcher().is_some() => 2,
+        None => slots(&args.start)?.max(2),
+    };
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
     }

@@ -21,9 +21,12 @@ pub(crate) fn of_job(rows: Duration, timeout: Option<Duration>) -> Duration {
 
 /// Returns the limit for measuring this many rows one after the other.
 pub(crate) fn of_rows(plan: &Plan, rows: u64) -> Duration {
-    let of_time = |time: Duration| time.saturating_mul(10).saturating_add(ROW);
-    let per_row = row_time(plan).map_or(FIXED_ROW, of_time);
-    per_row.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
+    of_row(plan).unwrap_or(FIXED_ROW).saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
+}
+
+/// Returns the limit for measuring one row, if it has one.
+pub(crate) fn of_row(plan: &Plan) -> Option<Duration> {
+    row_time(plan).map(|time| time.saturating_mul(10).saturating_add(ROW))
 }
 
 /// Returns the limit for a rank that shows no progress.

@@ -1,13 +1,10 @@
-//! Host files: one host per line, in the format of the launcher. `#` begins a comment.
+//! Host files: each line names hosts, in the format of any launcher. `#` and `//` begin a comment.
 
 use std::{fmt::Display, fs, path::Path};
 
-use ombx_core::{
-    error::{Error, Result},
-    system::host_name::check_host,
-};
+use ombx_core::error::{Error, Result};
 
-/// Lines of a host file that name hosts. There is at least one, and each begins with hosts.
+/// Lines of a host file that name hosts. There is at least one.
 pub(crate) struct Hostfile(Vec<Line>);
 
 struct Line {
@@ -30,13 +27,12 @@ impl Hostfile {
         if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
             return wrong(&"is not a text file");
         }
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let lines = text.lines().map(before_comment);
         let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
         let line =
             |(number, text): (u32, &str)| Line { text: text.into(), place: format!("{name}, line {number}") };
         let lines: Vec<Line> = lines.map(line).collect();
         let file = Hostfile(lines);
-        file.each(check_first_word)?;
         if file.0.is_empty() { wrong(&"names no host") } else { Ok(file) }
     }
 
@@ -46,10 +42,8 @@ impl Hostfile {
     }
 }
 
-/// Rejects a line that does not begin with hosts: launchers pass its first word to ssh.
-fn check_first_word(line: &str) -> Result<()> {
-    let first = line.split_whitespace().next().unwrap_or_default();
-    let mut hosts = first.split(',').filter(|host| !host.is_empty());
-    // Slurm writes n01*4 for four ranks on n01.
-    hosts.try_for_each(|host| check_host(host.split('*').next().unwrap_or_default()).map(|_| ()))
+/// Returns a line without its comment.
+fn before_comment(line: &str) -> &str {
+    let end = line.find('#').into_iter().chain(line.find("//")).min();
+    line[..end.unwrap_or(line.len())].trim()
 }

@@ -9,7 +9,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{environment::hostname, node_set},
+    system::{clock::Since, environment::hostname, node_set},
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},
@@ -97,6 +97,12 @@ pub(super) struct History {
     pub(super) error: Option<Error>,
     /// The coordinator's reason of a failure.
     failure: Option<String>,
+    /// Whether hosts may only need more time to start their ranks.
+    starts_slowly: bool,
+    /// Time since a case began or ended.
+    progress: Option<Since>,
+    /// Time without a sign of progress when the end of the job was requested.
+    quiet: Duration,
     /// Case that runs, or that ran when the end of the job was requested. A stopped rank may continue then and report another case.
     current_case: Option<String>,
     pub(super) ranks: RankTable,
@@ -110,6 +116,7 @@ impl JobState<'_> {
     /// Asks the launcher to end the job.
     pub(super) fn end(&mut self, reason: EndReason) {
         self.history.end_reason = Some(reason);
+        self.history.quiet = self.history.progress.as_ref().map_or(Duration::ZERO, Since::elapsed);
         self.history.shared_memory = OfRanks::now();
         let _ = kill_process_group(self.group, Signal::TERM);
     }
@@ -135,11 +142,12 @@ impl JobState<'_> {
         }
         let words = self.history.launcher_output.back().map(|line| format!(": {line}")).unwrap_or_default();
         let what = format!(
-            "no rank on {} after {} s{words}; a longer --timeout waits longer",
+            "no rank on {} after {} s{words}",
             node_set::fold(missing),
             limit.as_secs()
         );
         self.history.failure = Some(what);
+        self.history.starts_slowly = true;
         self.end(EndReason::LostRank);
     }
 
@@ -156,6 +164,7 @@ impl JobState<'_> {
             Ok(None) => match Message::parse(&text) {
                 Some(Message::Progress { bench, bytes }) => {
                     self.progress.starting(&bench, bytes);
+                    self.history.progress = Some(Since::now());
                     if self.history.end_reason.is_none() {
                         self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
                     }
@@ -198,6 +207,7 @@ impl JobState<'_> {
             self.history.error.get_or_insert(error);
         }
         if let Record::Launch(row) = record {
+            self.history.progress = Some(Since::now());
             self.progress.row(self.output.cases().so_far(&row.key).as_ref());
             self.progress.follow(|widest| self.output.map(widest));
             self.history.current_case.take_if(|_| self.history.end_reason.is_none());
@@ -229,6 +239,8 @@ impl JobState<'_> {
         child: Child,
         status: Option<ExitStatus>,
         limit: Duration,
+        row_limit: Option<Duration>,
+        unreachable: &dyn Fn() -> Option<String>,
     ) -> Result<Ended> {
         if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
             return Ok(Ended::Complete(self.output.exit_code(self.args.allow_skips)));
@@ -254,15 +266,22 @@ impl JobState<'_> {
                 ));
             }
             Some(EndReason::TimeLimit) => {
+                let quiet = self.history.quiet;
+                let advice = unreachable().unwrap_or_else(|| match row_limit.is_some_and(|limit| quiet > limit) {
+                    true => format!("nothing was measured in the last {} s: a rank or a link hangs", quiet.as_secs()),
+                    false => "give a longer --timeout".into(),
+                });
                 return Err(Error::fabric(format!(
-                    "the job did not end within {} s and was ended{case}; {kept}. Give a longer --timeout",
+                    "the job did not end within {} s and was ended{case}; {kept}; {advice}",
                     limit.as_secs()
                 )));
             }
             _ => {}
         }
         if let Some(why) = self.history.failure {
-            return Err(Error::fabric(format!("{why}{case}; {kept}")));
+            let slow = || self.history.starts_slowly.then(|| "a longer --timeout waits longer".to_owned());
+            let advice = unreachable().or_else(slow).map_or(String::new(), |advice| format!("; {advice}"));
+            return Err(Error::fabric(format!("{why}{case}; {kept}{advice}")));
         }
         let code = status.and_then(|status| status.code());
         if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.history.messages > 0) {
@@ -280,7 +299,8 @@ impl JobState<'_> {
         let what = rank.unwrap_or_else(|| "the job".into());
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
         let why = if has_started { String::new() } else { limits::suspected() };
-        Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}{why}", ended(child, status))))
+        let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
+        Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}{why}{silent}", ended(child, status))))
     }
 }
 

@@ -1,8 +1,11 @@
 //! The command that starts MPI ranks: the mpiexec of the MPI that ombx was built with, or srun.
 
 use std::{
+    collections::BTreeSet,
     env,
     ffi::OsString,
+    iter::repeat_n,
+    net::IpAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
@@ -19,7 +22,7 @@ use ombx_mpi::Family;
 use super::{
     cores::cores,
     detection,
-    hosts::{self, Notation},
+    hosts::{Host, hosts, ranks_by_host},
     reachability,
     version::{self, Version},
 };
@@ -100,15 +103,6 @@ pub(crate) fn command(
     Ok(command)
 }
 
-/// Returns how the launcher of a job wants hosts to be written.
-pub(crate) fn notation(args: &StartArgs) -> Notation {
-    match ombx_mpi::family() {
-        _ if uses_srun(args) => Notation::Slurm,
-        Family::OpenMpi => Notation::OpenMpi,
-        Family::Mpich | Family::Other => Notation::Hydra,
-    }
-}
-
 /// Returns the program with which the launcher starts processes on other hosts, with its arguments before the host; `None` if the
 /// launcher has another way, or if that cannot be known.
 pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
@@ -187,24 +181,53 @@ fn in_slurm_allocation() -> bool {
         && search_path::find("srun").is_some()
 }
 
-/// Returns whether each rank is bound to a core. By default, ranks are bound if there are enough cores and ranks have no threads
-/// that would share the core.
-fn binds_to_core(args: &StartArgs, ranks: u32, threading: Threading) -> bool {
-    let hosts = args.hosts().len().max(1);
-    match args.bind {
-        Bind::Core => return true,
-        Bind::None => return false,
-        Bind::Auto => {}
+/// Hosts of a job with their numbers of ranks. Hosts without ranks are left out.
+struct Placed(Vec<(Host, u32)>);
+
+impl Placed {
+    /// Returns the hosts of a job, in the form in which each of these launchers gets them on its command line. None if they are left to
+    /// the launcher.
+    fn new(args: &StartArgs, ranks: u32) -> Result<Placed> {
+        let hosts = hosts(args)?;
+        // Hydra and Open MPI would take the rest of an address for a number of ranks.
+        if let Some(address) = hosts.iter().find(|host| host.address().contains(':')) {
+            return Err(Error::usage(format!(
+                "{}: launchers take no address of IPv6, because a colon stands before a number of ranks: give the host's name",
+                address.name
+            )));
+        }
+        let counts = ranks_by_host(&hosts, ranks)?;
+        Ok(Placed(hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()))
     }
-    threading == Threading::Single
-        && (args.hostfile.is_some() || (ranks as usize).div_ceil(hosts) <= cores().len())
+
+    /// Returns the number of ranks of each host, if it is the same.
+    fn each(&self) -> Option<u32> {
+        let (_, first) = self.0.first()?;
+        self.0.iter().all(|(_, count)| count == first).then_some(*first)
+    }
+
+    /// Returns the user's name on the hosts, for a launcher that knows one name for all hosts.
+    fn user(&self) -> Result<Option<&str>> {
+        let mut users = self.0.iter().map(|(host, _)| host.name.split_once('@').map(|(user, _)| user));
+        let first = users.next().flatten();
+        match users.all(|user| user == first) {
+            true => Ok(first),
+            false => Err(Error::usage(
+                "this launcher takes one user name for all hosts: give the others in the configuration of ssh",
+            )),
+        }
+    }
 }
 
-/// Returns the number of ranks per host if ranks share hosts and the user has not given slots.
-fn ranks_per_host(hosts: &[String], ranks: u32) -> Option<u32> {
-    let count = u32::try_from(hosts.len()).ok().filter(|n| *n > 0)?;
-    let slots = hosts.iter().any(|host| host.contains(':'));
-    (!slots && ranks > count).then(|| ranks.div_ceil(count))
+/// Returns whether each rank is bound to a core. By default, ranks are bound if there are enough cores and ranks have no threads
+/// that would share the core. All hosts are assumed to be like this one.
+fn binds_to_core(args: &StartArgs, placed: &Placed, ranks: u32, threading: Threading) -> bool {
+    let most = placed.0.iter().map(|(_, count)| *count).max().unwrap_or(ranks);
+    match args.bind {
+        Bind::Core => true,
+        Bind::None => false,
+        Bind::Auto => threading == Threading::Single && most as usize <= cores().len(),
+    }
 }
 
 /// Returns whether the user's own launcher arguments choose the binding.
@@ -213,20 +236,23 @@ fn user_binds(args: &StartArgs) -> bool {
 }
 
 fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
+    let placed = Placed::new(args, ranks)?;
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, HYDRA, args.timeout)?);
     command.arg("-n").arg(ranks.to_string());
-    if binds_to_core(args, ranks, threading) && !user_binds(args) {
+    if binds_to_core(args, &placed, ranks, threading) && !user_binds(args) {
         command.args(["-bind-to", "core"]);
     }
-    let hosts = hosts::for_command_line(args, Notation::Hydra)?;
-    if !hosts.is_empty() {
-        command.arg("-hosts").arg(hosts.join(","));
-        if let Some(ranks) = ranks_per_host(&hosts, ranks) {
-            command.arg("-ppn").arg(ranks.to_string());
+    if !placed.0.is_empty() {
+        let each = placed.each();
+        let host = |(host, count): &(Host, u32)| match each {
+            Some(_) => host.name.clone(),
+            None => format!("{}:{count}", host.name),
+        };
+        command.arg("-hosts").arg(placed.0.iter().map(host).collect::<Vec<_>>().join(","));
+        if let Some(count) = each {
+            command.arg("-ppn").arg(count.to_string());
         }
-    } else if let Some(file) = &args.hostfile {
-        command.arg("-f").arg(file);
     }
     if let Some(ssh) = &args.ssh {
         command.args(["-launcher", "ssh", "-launcher-exec", ssh]);
@@ -238,20 +264,23 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
 }
 
 fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
+    let placed = Placed::new(args, ranks)?;
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
     let mut command = Command::new(find(&names, OPEN_MPI, args.timeout)?);
     command.arg("-n").arg(ranks.to_string());
     if !user_binds(args) {
-        command.args(["--bind-to", if binds_to_core(args, ranks, threading) { "core" } else { "none" }]);
+        let bind = if binds_to_core(args, &placed, ranks, threading) { "core" } else { "none" };
+        command.args(["--bind-to", bind]);
     }
-    let hosts = hosts::for_command_line(args, Notation::OpenMpi)?;
-    if !hosts.is_empty() {
-        let slots = ranks_per_host(&hosts, ranks).map_or(String::new(), |ranks| format!(":{ranks}"));
-        let hosts: Vec<String> = hosts.iter().map(|host| format!("{host}{slots}")).collect();
-        command.arg("--host").arg(hosts.join(","));
-        forward(&mut command);
-    } else if let Some(file) = &args.hostfile {
-        command.arg("--hostfile").arg(file);
+    if !placed.0.is_empty() {
+        let host = |(host, count): &(Host, u32)| format!("{}:{count}", host.address());
+        command.arg("--host").arg(placed.0.iter().map(host).collect::<Vec<_>>().join(","));
+        if let Some(user) = placed.user()? {
+            command.args(["--mca", "plm_rsh_args", &format!("-l {user}")]);
+        }
+        if placed.0.iter().any(|(host, _)| has_domain(host.address())) {
+            keep_domains(&mut command);
+        }
         forward(&mut command);
     } else {
         // The user may start more ranks than cores; the trust column reports it.
@@ -277,6 +306,20 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
     Ok(command)
 }
 
+/// Returns whether a host is named with its domain.
+fn has_domain(name: &str) -> bool {
+    name.contains('.') && name.parse::<IpAddr>().is_err()
+}
+
+/// Keeps Open MPI from shortening `n01.cluster` to `n01`, which may not resolve.
+fn keep_domains(command: &mut Command) {
+    for name in ["OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames"] {
+        if env::var_os(name).is_none() {
+            command.env(name, "1");
+        }
+    }
+}
+
 /// Passes variables to ranks on other hosts. Open MPI itself passes only its own.
 fn forward(command: &mut Command) {
     let kept = kept_variables().into_keys().filter(|name| !name.starts_with("OMPI_MCA_"));
@@ -288,24 +331,35 @@ fn forward(command: &mut Command) {
 }
 
 fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
+    let placed = Placed::new(args, ranks)?;
     let program = search_path::find("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
     let mut command = Command::new(program);
     // With the wrong protocol each process is rank 0 of 1.
     let protocol = if family == Family::OpenMpi { "--mpi=pmix" } else { "--mpi=pmi2" };
     command.arg("-n").arg(ranks.to_string()).args(["-K1", protocol]);
     command.arg(if args.bind == Bind::None { "--cpu-bind=none" } else { "--cpu-bind=cores" });
-    if !args.hosts().is_empty() {
-        command.arg("-w").arg(args.hosts().join(","));
-        let hosts = args.hosts().len();
-        if ranks as usize >= hosts {
-            command.arg("-N").arg(hosts.to_string());
+    if let Some((host, _)) = placed.0.iter().find(|(host, _)| host.name.contains('@')) {
+        return Err(Error::usage(format!(
+            "{}: srun starts ranks under your own name: leave out the user's name",
+            host.name
+        )));
+    }
+    let names = || placed.0.iter().map(|(host, _)| host.name.as_str());
+    let distinct: BTreeSet<&str> = names().collect();
+    if placed.0.is_empty() {
+        return Ok(command);
+    }
+    command.arg("-N").arg(distinct.len().to_string());
+    match placed.each().filter(|_| distinct.len() == placed.0.len()) {
+        Some(count) => {
+            command.arg("-w").arg(names().collect::<Vec<_>>().join(","));
+            command.arg(format!("--ntasks-per-node={count}"));
         }
-        if let Some(ranks) = ranks_per_host(args.hosts(), ranks) {
-            command.arg(format!("--ntasks-per-node={ranks}"));
+        // Each host is named once for each of its ranks.
+        None => {
+            let each = placed.0.iter().flat_map(|(host, count)| repeat_n(host.name.as_str(), *count as usize));
+            command.arg("-w").arg(each.collect::<Vec<_>>().join(",")).arg("--distribution=arbitrary");
         }
-    } else if let Some(file) = &args.hostfile {
-        // srun takes a name without a slash for a host.
-        command.arg("-w").arg(std::path::absolute(file).unwrap_or_else(|_| file.clone()));
     }
     Ok(command)
 }

@@ -7,7 +7,6 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::hosts::Notation;
 use crate::arguments::start::StartArgs;
 
 pub(crate) const NO_MPI: &str = "this build of ombx has no MPI: build ombx-cli with the feature `mpi`";
@@ -30,10 +29,6 @@ pub(crate) fn is_of_this_mpi(_: &str) -> Option<bool> {
 
 pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     None
-}
-
-pub(crate) fn notation(_: &StartArgs) -> Notation {
-    Notation::Hydra
 }
 
 pub(crate) fn remote_shell(_: &StartArgs) -> Option<Vec<OsString>> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, iter::repeat_n};
 use ombx_core::error::{Error, Result};
 use ombx_sockets::host;
 
-use super::hosts::{Host, Notation, hosts};
+use super::hosts::{Host, hosts};
 use crate::arguments::start::StartArgs;
 
 /// Maximum number of ranks. The coordinator has a thread and a connection for each.
@@ -22,14 +22,14 @@ pub(crate) struct Placement {
 
 /// Returns the place of each rank. Ranks fill the slots of each host in turn, and begin again at the first.
 pub(crate) fn of_ranks(start: &StartArgs, ranks: u32) -> Result<Vec<Placement>> {
-    let hosts = hosts(start, Notation::Sockets)?;
+    let hosts = hosts(start)?;
     if ranks > MOST_RANKS {
         return Err(Error::usage(format!(
             "-n {ranks} is too large: sockets connect at most {MOST_RANKS} ranks"
         )));
     }
-    let hosts = if hosts.is_empty() { vec![Host { name: "localhost".into(), slots: None }] } else { hosts };
-    let slots = hosts.iter().flat_map(|Host { name, slots }| repeat_n(name, slots.unwrap_or(1) as usize));
+    let hosts = if hosts.is_empty() { vec![Host::new("localhost")] } else { hosts };
+    let slots = hosts.iter().flat_map(|Host { name, slots, .. }| repeat_n(name, slots.unwrap_or(1) as usize));
     let names: Vec<&String> = slots.cycle().take(ranks as usize).collect();
     let mut counts: BTreeMap<&str, (bool, u32)> = BTreeMap::new();
     for name in &names {

@@ -6,6 +6,7 @@ use std::{
     ffi::OsString,
     path::Path,
     thread,
+    time::Duration,
 };
 
 use ombx_core::{
@@ -15,8 +16,9 @@ use ombx_core::{
 };
 
 use super::{
-    hosts::{Host, Notation, hosts},
-    mpiexec, reachability,
+    hosts::{Host, hosts, ranks_by_host},
+    mpiexec,
+    reachability::{self, LIMIT, LIMIT_AFTER_JOB},
 };
 use crate::{arguments::start::StartArgs, job::Job, search_path};
 
@@ -30,7 +32,8 @@ const ALLOCATIONS: [&str; 5] =
 
 /// Finds mistakes in where and how this many ranks are started over a medium.
 pub(crate) fn check(start: &StartArgs, ranks: u32, medium: Medium) -> Result<()> {
-    let hosts = hosts(start, notation(start, medium))?;
+    let hosts = hosts(start)?;
+    ranks_by_host(&hosts, ranks)?;
     if medium == Medium::Own && hosts.iter().any(|host| host.slots.is_some()) {
         return Err(Error::usage(
             "nodes of a pipeline are placed on hosts in turn: name each host without a number of ranks",
@@ -57,31 +60,36 @@ pub(crate) fn check(start: &StartArgs, ranks: u32, medium: Medium) -> Result<()>
 /// the names that they give themselves; none if that is unknown, for instance because a batch system starts the ranks.
 pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
     let start = &job.start;
-    let names = reach_all(start, remote_shell(job, medium), medium)?;
+    let names = reach_all(start, remote_shell(job, medium), medium, LIMIT)?;
     // The user's own arguments of the launcher may place ranks in another way.
     if medium != Medium::Mpi || !start.launcher_arg.is_empty() {
         return Ok(Vec::new());
     }
     let own_name =
         |typed: String| names.get(&typed).map(|name| RankHost { name: name.clone(), typed: typed.clone() });
-    Ok(used(hosts(start, notation(start, medium))?, job.extent.ranks)
-        .into_iter()
-        .filter_map(own_name)
-        .collect())
+    Ok(used(hosts(start)?, job.extent.ranks)?.into_iter().filter_map(own_name).collect())
 }
 
-/// Reaches all hosts that a user has named through a remote shell. Returns the name that each gives itself.
+/// Asks the hosts of a job again after it has failed. Returns a sentence about those that do not answer; `None` if all do, or if they
+/// cannot be asked.
+pub(super) fn unreachable(job: &Job, medium: Medium) -> Option<String> {
+    let asked = reach_all(&job.start, remote_shell(job, medium), medium, LIMIT_AFTER_JOB);
+    asked.err().map(|error| error.to_string())
+}
+
+/// Reaches all hosts that a user has named through a remote shell, within a limit for each. Returns the name that each gives itself.
 pub(crate) fn reach_all(
     start: &StartArgs,
     shell: Option<Vec<OsString>>,
     medium: Medium,
+    limit: Duration,
 ) -> Result<BTreeMap<String, String>> {
     let Some(shell) = shell.filter(|_| medium != Medium::Mpi || !in_allocation()) else {
         return Ok(BTreeMap::new());
     };
-    let names = hosts(start, notation(start, medium))?.into_iter().map(|host| host.name);
+    let names = hosts(start)?.into_iter().map(|host| host.name);
     let (here, remote): (BTreeSet<String>, BTreeSet<String>) = names.partition(|name| is_here(name));
-    let mut names = reachability::reach(&shell, &Vec::from_iter(remote))?;
+    let mut names = reachability::reach(&shell, &Vec::from_iter(remote), limit)?;
     names.extend(here.into_iter().map(|name| (name, hostname())));
     Ok(names)
 }
@@ -95,26 +103,16 @@ pub(crate) struct RankHost {
     pub(crate) name: String,
 }
 
-/// Returns the hosts that get ranks if ranks fill one host after the other.
-fn used(hosts: Vec<Host>, ranks: u32) -> Vec<String> {
-    let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
-    let each = if hosts.iter().any(|host| host.slots.is_some()) { 1 } else { ranks.div_ceil(count) };
-    let mut left = ranks;
-    let mut names = Vec::new();
-    for Host { name, slots } in hosts {
-        if left > 0 && !names.contains(&name) {
+/// Returns the hosts that get ranks.
+fn used(hosts: Vec<Host>, ranks: u32) -> Result<Vec<String>> {
+    let counts = ranks_by_host(&hosts, ranks)?;
+    let mut names: Vec<String> = Vec::new();
+    for (Host { name, .. }, _) in hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0) {
+        if !names.contains(&name) {
             names.push(name);
         }
-        left = left.saturating_sub(slots.unwrap_or(each));
     }
-    names
-}
-
-fn notation(start: &StartArgs, medium: Medium) -> Notation {
-    match medium {
-        Medium::Mpi => mpiexec::notation(start),
-        Medium::Sockets | Medium::Own => Notation::Sockets,
-    }
+    Ok(names)
 }
 
 /// Returns the program that starts processes on other hosts, with its arguments before the host; `None` if there is none, or if it is

@@ -31,8 +31,10 @@ use crate::arguments::start::StartArgs;
 pub(crate) const SSH_OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4"];
 /// Command line for the host. It prints the name of the host, as ranks there report it.
 const LINE: &str = "cat /proc/sys/kernel/hostname || true";
-/// Time limit of a host. Some sites log in slowly.
-const LIMIT: Duration = Duration::from_secs(30);
+/// Time limit of a host before a job starts. Some sites log in slowly.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// Time limit of a host after a job has failed. It has answered before.
+pub(super) const LIMIT_AFTER_JOB: Duration = Duration::from_secs(10);
 /// Time limit of the other hosts once one has failed.
 const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(4800);
 /// Maximum number of hosts that are reached at the same time.
@@ -51,11 +53,11 @@ pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
 
 /// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.
 ///
-/// `shell` is a program with its arguments, which is called as rsh is: with a host and a command.
+/// `shell` is a program with its arguments, which is called as rsh is: with a host and a command. A host has this `limit` to answer.
 ///
 /// # Errors
 /// Names every host that cannot be reached, with the words of the remote shell.
-pub(crate) fn reach(shell: &[OsString], hosts: &[String]) -> Result<BTreeMap<String, String>> {
+pub(super) fn reach(shell: &[OsString], hosts: &[String], limit: Duration) -> Result<BTreeMap<String, String>> {
     let since = Since::now();
     let (mut waiting, mut running) = (hosts.iter(), Vec::new());
     let mut names = BTreeMap::new();
@@ -76,7 +78,7 @@ pub(crate) fn reach(shell: &[OsString], hosts: &[String]) -> Result<BTreeMap<Str
             }
             waiting.next();
         }
-        let limit = if failures.is_empty() { LIMIT } else { LIMIT_AFTER_FAILURE };
+        let limit = if failures.is_empty() { limit } else { limit.min(LIMIT_AFTER_FAILURE) };
         let mut still_running = Vec::new();
         for mut attempt in running {
             match attempt.child.try_wait() {
@@ -185,17 +187,17 @@ mod tests {
 
     #[test]
     fn hosts_that_are_reached_say_their_names() {
-        let names = reach(&shell("echo Welcome; echo name-of-$1"), &hosts(&["n01", "n02"])).unwrap();
+        let names = reach(&shell("echo Welcome; echo name-of-$1"), &hosts(&["n01", "n02"]), LIMIT).unwrap();
         assert_eq!(names["n01"], "name-of-n01");
         assert_eq!(names.len(), 2);
-        assert!(reach(&shell("exit 0"), &hosts(&["n01"])).unwrap().is_empty());
-        assert!(reach(&shell("exit 1"), &[]).unwrap().is_empty());
+        assert!(reach(&shell("exit 0"), &hosts(&["n01"]), LIMIT).unwrap().is_empty());
+        assert!(reach(&shell("exit 1"), &[], LIMIT).unwrap().is_empty());
     }
 
     #[test]
     fn a_mistyped_host_fails_with_the_words_of_the_shell() {
         let script = "case $1 in n0*) exit 0;; esac; echo Warning >&2; echo \"ssh: Could not resolve hostname $1\" >&2; exit 255";
-        let error = reach(&shell(script), &hosts(&["n01", "typo", "n02"])).unwrap_err().to_string();
+        let error = reach(&shell(script), &hosts(&["n01", "typo", "n02"]), LIMIT).unwrap_err().to_string();
         assert_eq!(
             error,
             "cannot reach 1 of 3 hosts: typo: ssh: Could not resolve hostname typo. Check `sh typo true`"
@@ -206,7 +208,7 @@ mod tests {
     fn all_hosts_that_fail_are_named_in_one_message() {
         let names: Vec<String> = (0..100).map(|n| format!("n{n:03}")).collect();
         let script = "case $1 in n000) echo denied >&2; exit 255;; esac; echo \"port 22 of $1: timed out\" >&2; exit 255";
-        let error = reach(&shell(script), &names).unwrap_err().to_string();
+        let error = reach(&shell(script), &names, LIMIT).unwrap_err().to_string();
         assert!(error.starts_with("cannot reach 100 of 100 hosts: "), "{error}");
         assert!(
             error.contains("n000: denied;") && error.contains("n[001-099]: port 22 of n001: timed out."),
@@ -218,7 +220,7 @@ mod tests {
     fn a_host_that_hangs_beside_one_that_fails_is_named_within_five_seconds() {
         let since = Since::now();
         let script = "case $1 in typo) echo no such host >&2; exit 255;; esac; sleep 600 & sleep 600";
-        let error = reach(&shell(script), &hosts(&["typo", "n07"])).unwrap_err().to_string();
+        let error = reach(&shell(script), &hosts(&["typo", "n07"]), LIMIT).unwrap_err().to_string();
         assert!(
             error.contains("typo: no such host") && error.contains("n07: no answer within 5 s"),
             "{error}"
@@ -229,13 +231,13 @@ mod tests {
     #[test]
     fn a_process_that_the_shell_leaves_behind_holds_nothing_up() {
         let since = Since::now();
-        reach(&shell("sleep 120 & exit 0"), &hosts(&["n01"])).unwrap();
+        reach(&shell("sleep 120 & exit 0"), &hosts(&["n01"]), LIMIT).unwrap();
         assert!(since.elapsed() < Duration::from_secs(120));
     }
 
     #[test]
     fn a_shell_that_cannot_start_or_says_nothing_is_an_error() {
-        let error = |shell: &[OsString]| reach(shell, &hosts(&["n01"])).unwrap_err().to_string();
+        let error = |shell: &[OsString]| reach(shell, &hosts(&["n01"]), LIMIT).unwrap_err().to_string();
         let directory = tempfile::tempdir().unwrap();
         assert!(
             error(&[directory.path().join("ssh").into()]).contains("n01: cannot start its remote shell: ")

@@ -75,6 +75,10 @@ pub(super) struct Supervision<'a> {
     pub(super) limit: Duration,
     /// What earlier launches left of it.
     pub(super) time_left: Duration,
+    /// Time within which each row should end, if rows have such a time.
+    pub(super) row_limit: Option<Duration>,
+    /// Asks the hosts again and returns a sentence about those that do not answer.
+    pub(super) unreachable: &'a dyn Fn() -> Option<String>,
     pub(super) output: &'a mut Output,
     pub(super) progress: &'a Progress,
     pub(super) timeline: &'a Timeline,
@@ -123,6 +127,8 @@ impl Supervision<'_> {
             ranks_here,
             limit,
             time_left,
+            row_limit,
+            unreachable,
             output,
             progress,
             timeline,
@@ -215,7 +221,7 @@ impl Supervision<'_> {
         if job.history.ranks.0.is_empty() {
             others.remove_new();
         }
-        job.conclude(which, status, limit)
+        job.conclude(which, status, limit, row_limit, unreachable)
     }
 }
 

@@ -244,9 +244,10 @@ impl OpenCase<'_, '_> {
 
     /// Compares what arrived, then runs many single iterations, each with a fresh pattern, and compares after each.
     ///
-    /// A pattern of its own proves that the data moved in this iteration and not in an earlier one. Returns the number of iterations
+    /// A pattern of its own proves that the data moved in this iteration and not in an earlier one. `whole` such iterations show what
+    /// one delivers. Returns the number of iterations
     /// that were checked so.
-    pub(crate) fn verify(&mut self, fill: Fill, sampling: &Sampling) -> Result<(Check, u64)> {
+    pub(crate) fn verify(&mut self, fill: Fill, whole: u64, sampling: &Sampling) -> Result<(Check, u64)> {
         let (team, verify) = (self.session.team, self.session.plan.verify);
         if verify == Verify::Off {
             return Ok((Check::Off, 0));
@@ -271,7 +272,7 @@ impl OpenCase<'_, '_> {
             let spent = Duration::from_nanos(start.elapsed_ns());
             let next = match verify {
                 Verify::Full => sampling.iterations.saturating_sub(checked).min(checked).min(MOST_UNREPORTED),
-                _ => stop::more_checks(checked, spent, sampling.spent),
+                _ => stop::more_checks(checked, whole, spent, sampling.spent),
             };
             more = team.broadcast_value(next)?;
         }

@@ -200,8 +200,9 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         row.figures = figures_of(assignment.timed(), team, &row.figures)?;
     }
     let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
-    (row.check, row.checked) = open.verify(last, &sampling)?;
-    row.checked /= (factory.iterations_per_check)(case);
+    let whole = (factory.iterations_per_check)(case);
+    (row.check, row.checked) = open.verify(last, whole, &sampling)?;
+    row.checked /= whole;
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();
 
@@ -307,6 +308,7 @@ fn conclude(
             ending: sampling.ending,
             precision: sampling.precision,
             check: &row.check,
+            checked: row.checked,
         }));
     }
     row.samples = sampling.samples;

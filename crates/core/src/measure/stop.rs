@@ -173,15 +173,15 @@ const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.05];
 const LEAST_FOR_CHECKS: Duration = Duration::from_millis(2);
 
 /// Returns how many more iterations are checked after `checked` in the time `spent`, for samples that took `sampled`; at most as many
-/// again.
-pub fn more_checks(checked: u64, spent: Duration, sampled: Duration) -> u64 {
+/// again. `whole` checks show everything that one iteration delivers.
+pub fn more_checks(checked: u64, whole: u64, spent: Duration, sampled: Duration) -> u64 {
     let each = spent.as_secs_f64() / checked as f64;
     let affordable = |part: f64| {
         let time = sampled.mul_f64(part).max(LEAST_FOR_CHECKS);
         (time.saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64
     };
     let [wanted, beyond] = PARTS_FOR_CHECKS.map(affordable);
-    wanted.min(CHECKED.saturating_sub(checked)).max(beyond).min(checked)
+    wanted.min(CHECKED.max(whole).saturating_sub(checked)).max(beyond).min(checked)
 }
 
 #[cfg(test)]
@@ -319,7 +319,7 @@ mod tests {
             while more > 0 {
                 checked += more;
                 let spent = Duration::from_micros(each_us * checked);
-                more = more_checks(checked, spent, Duration::from_millis(sampled_ms));
+                more = more_checks(checked, 1, spent, Duration::from_millis(sampled_ms));
             }
             checked
         };

@@ -163,11 +163,12 @@ mod tests {
         assert!((row.messages_per_s().unwrap().median - 8.0 / iteration_ns * 1e9).abs() < 1e-3);
     }
 
-    fn mb_per_s(bench: &'static Benchmark, depth: u32) -> f64 {
+    /// Returns the bandwidth in MB/s and the time of a leg in nanoseconds.
+    fn figures(bench: &'static Benchmark, depth: u32) -> (f64, f64) {
         let plan = Plan { depth, ..plan("1000") };
         let row = measure(2, bench, &plan).unwrap().rows.remove(0);
         assert_eq!(row.check, Check::Passed);
-        row.mb_per_s().unwrap().median
+        (row.mb_per_s().unwrap().median, row.summary.unwrap().median)
     }
 
     #[test]
@@ -177,12 +178,15 @@ mod tests {
         static DUO: Benchmark = Benchmark::of::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
         static UNI: Benchmark =
             Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
-        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        let close = |(rate, ns): (f64, f64), bytes: f64, leg_ns: f64| {
+            assert!((ns - leg_ns).abs() < 1e-9, "{ns} is not {leg_ns}");
+            assert!((rate * ns / 1e3 - bytes).abs() < 1e-9, "{rate} MB/s in {ns} ns are not {bytes} bytes");
+        };
         // A message of 1000 bytes occupies its sender for 2000 ns and arrives 5000 ns later.
-        close(mb_per_s(&BI, 8), 2.0 * 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0) * 1e3);
-        close(mb_per_s(&SEMI, 8), 1000.0 / 7000.0 * 1e3);
-        close(mb_per_s(&DUO, 8), 2.0 * 1000.0 / 7000.0 * 1e3);
-        close(mb_per_s(&UNI, 8), 8.0 * 1000.0 / (8.0 * 2000.0 + 5000.0 + 5000.0) * 1e3);
+        close(figures(&BI, 8), 2.0 * 8.0 * 1000.0, 8.0 * 2000.0 + 5000.0);
+        close(figures(&SEMI, 8), 1000.0, 7000.0);
+        close(figures(&DUO, 8), 2.0 * 1000.0, 7000.0);
+        close(figures(&UNI, 8), 1000.0, (8.0 * 2000.0 + 5000.0 + 5000.0) / 8.0);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct RowFacts<'a> {
     pub precision: f64,
     /// Result of the payload verification.
     pub check: &'a Check,
+    /// Number of whole iterations whose payload was checked.
+    pub checked: u64,
 }
 
 /// Returns the marks that follow from the facts of a row.
@@ -61,7 +63,7 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
         marks.extend(not_converged(summary, precision));
     }
     marks.extend(of_samples(summary));
-    marks.extend(unverified(row.check));
+    marks.extend(unverified(row.check, row.checked));
     marks
 }
 
@@ -244,8 +246,13 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     marks
 }
 
-fn unverified(check: &Check) -> Option<Mark> {
+fn unverified(check: &Check, checked: u64) -> Option<Mark> {
     let (level, why) = match check {
+        Check::Passed if checked == 0 => (
+            Level::Note,
+            "each check sees a part of what an iteration delivers, and there was no time to check a whole one (--verify full, or a \
+             smaller --window)",
+        ),
         Check::Passed | Check::Failed(_) => return None,
         Check::Unsupported => (Level::Note, "this benchmark cannot check payloads"),
         Check::Off => (Level::Caution, "payloads were not checked, because verification is off"),

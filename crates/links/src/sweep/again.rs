@@ -6,7 +6,7 @@ use ombx_core::{
     measure::plan::Plan,
     unit::{Bytes, Rank},
 };
-use ombx_results::verdict::{self, LOOKS, Retest};
+use ombx_results::verdict::{self, LOOKS, Retest, TIMES_AGAIN};
 
 /// Minimum number of rounds before a look, and between two: hosts are compared by at least three links of each.
 const ROUNDS_PER_LOOK: usize = 4;
@@ -40,29 +40,44 @@ impl Sweep<'_> {
         self.measure_again(links)
     }
 
-    /// Measures the links of rank 0's list again, each alone, except those that were. Collective over all ranks.
+    /// Measures the links of rank 0's list again, each alone, except those that were. A link that is slow each time is measured several
+    /// times, which are apart, so that no short disturbance reaches all of them. Collective over all ranks.
     fn measure_again(&mut self, links: Vec<Retest>) -> Result<()> {
-        let (team, me) = (self.team, self.team.rank());
-        let mut list: Vec<u8> = Vec::new();
-        for Retest { from, to, bytes, is_slow } in links {
-            if self.again.insert((from, to, bytes, is_slow)) {
-                let numbers = [from.into(), to.into(), bytes, is_slow.into()];
-                list.extend(numbers.iter().flat_map(|number: &u64| number.to_le_bytes()));
+        let mut links = links;
+        links.retain(|Retest { from, to, bytes, is_slow }| self.again.insert((*from, *to, *bytes, *is_slow)));
+        for attempt in 1..=TIMES_AGAIN {
+            for link in self.shared(&links)? {
+                self.measure_alone(link, attempt)?;
             }
-        }
-        list.resize(team.broadcast_value(list.len() as u64)? as usize, 0);
-        team.broadcast(&mut list)?;
-        for link in list.chunks_exact(32) {
-            let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
-            let (from, to) = (Rank(number(0) as u32), Rank(number(1) as u32));
-            let value = if number(3) == 1 { verdict::ALONE } else { verdict::REFERENCE };
-            let pair = match partner_in((from, to), me) {
-                Some(partner) => Some((partner, team.pair(partner, from)?)),
-                None => None,
-            };
-            let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-            self.measure_step(pair, Bytes(number(2)), Some(&(verdict::RETEST, value.into())))?;
+            links = verdict::once_more(links, &self.alone.0, &self.hosts);
         }
         Ok(())
+    }
+
+    /// Returns rank 0's list on all ranks.
+    fn shared(&self, links: &[Retest]) -> Result<Vec<Retest>> {
+        let numbers = |link: &Retest| [link.from.into(), link.to.into(), link.bytes, link.is_slow.into()];
+        let mut list: Vec<u8> = links.iter().flat_map(numbers).flat_map(u64::to_le_bytes).collect();
+        list.resize(self.team.broadcast_value(list.len() as u64)? as usize, 0);
+        self.team.broadcast(&mut list)?;
+        let link = |bytes: &[u8]| {
+            let number = |at: usize| bytes[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
+            let [from, to] = [number(0) as u32, number(1) as u32];
+            Retest { from, to, bytes: number(2), is_slow: number(3) == 1 }
+        };
+        Ok(list.chunks_exact(32).map(link).collect())
+    }
+
+    /// Measures a link while all other ranks sleep. Collective over all ranks.
+    fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
+        let (from, to) = (Rank(link.from), Rank(link.to));
+        let value = if link.is_slow { verdict::ALONE } else { verdict::REFERENCE };
+        let pair = match partner_in((from, to), self.team.rank()) {
+            Some(partner) => Some((partner, self.team.pair(partner, from)?)),
+            None => None,
+        };
+        let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
+        let labels = [(verdict::RETEST, value.into()), (verdict::ATTEMPT, attempt.to_string())];
+        self.measure_step(pair, Bytes(link.bytes), &labels)
     }
 }

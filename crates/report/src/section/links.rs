@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use ombx_core::unit::Bytes;
 use ombx_results::{
     file::RunOutcome,
-    number::figure,
-    verdict::{self, Component, LinkSweep, LinkTimes, Sentence, Verdict},
+    number::four_digits,
+    verdict::{self, Component, LinkSweep, LinkTimes, Sentence, SlowComponent, SlowLink, Verdict},
 };
 
 use crate::{
@@ -93,7 +93,7 @@ fn of_run(links: &LinkRun) -> Markup {
                 }
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
                 @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
-                (slowest(sweep, times))
+                (slowest(sweep, times, &verdict.slow))
                 (histogram::draw(&format!("g{run}-{size}"), sweep, times))
                 (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes)))
             }
@@ -108,13 +108,13 @@ fn in_order(mut sizes: Vec<LinkTimes>, verdict: &Verdict) -> Vec<LinkTimes> {
 }
 
 fn us(ns: f32) -> String {
-    figure(f64::from(ns) / 1e3)
+    four_digits(f64::from(ns) / 1e3)
 }
 
 fn range(sweep: &LinkSweep, times: &LinkTimes) -> String {
     let Some(range) = times.range() else { return String::new() };
     let [fastest, median, slowest] = range.map(|ns| {
-        let rate = sweep.mb_per_s(times.bytes, ns).map(|rate| format!(" ({} MB/s)", figure(rate)));
+        let rate = sweep.mb_per_s(times.bytes, ns).map(|rate| format!(" ({} MB/s)", four_digits(rate)));
         format!("{} µs{}", us(ns), rate.unwrap_or_default())
     });
     let links = count(times.sweep.len(), "link");
@@ -122,22 +122,22 @@ fn range(sweep: &LinkSweep, times: &LinkTimes) -> String {
 }
 
 /// Returns a table of the slowest links relative to their kind, with their times when measured again alone.
-fn slowest(sweep: &LinkSweep, times: &LinkTimes) -> Markup {
+fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[SlowComponent]) -> Markup {
     html! {
         div.wide role="group" aria-label="Slowest links" {
             table {
                 caption { "Slowest links of each kind: inside a host, and between hosts" }
                 thead { tr {
                     th.word scope="col" { "from" } th.word scope="col" { "to" } th scope="col" { "µs" } th scope="col" { "MB/s" }
-                    th scope="col" { "times the median" } th scope="col" { "measured again alone, µs" }
+                    th scope="col" { "times as long as ordinary links" } th scope="col" { "measured again alone, µs" }
                 } }
                 tbody {
-                    @for (link, factor) in verdict::slowest(times, &sweep.hosts, SLOWEST) {
+                    @for SlowLink { link, factor } in verdict::slowest(times, &sweep.hosts, SLOWEST, slow) {
                         tr {
                             td.word { (sweep.hosts.name(link.from)) " " (link.from) }
                             td.word { (sweep.hosts.name(link.to)) " " (link.to) }
                             td { (us(link.ns)) }
-                            td { @if let Some(rate) = sweep.mb_per_s(times.bytes, link.ns) { (figure(rate)) } }
+                            td { @if let Some(rate) = sweep.mb_per_s(times.bytes, link.ns) { (four_digits(rate)) } }
                             td { (format!("{factor:.2}")) }
                             td { @if let Some(ns) = times.retested(link.from, link.to) { (us(ns)) } }
                         }

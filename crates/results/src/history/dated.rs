@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::facts;
 use crate::{
+    by_state::{self, StateFigure},
     estimate::{Cases, Group, interval},
     file::{Record, Records},
     run_info::hosts,
+    state::States,
     verdict::{self, Hosts},
 };
 
@@ -57,22 +59,25 @@ pub struct DatedRow {
     pub ci95: Option<[f64; 2]>,
     /// Whether the row has an invalid mark.
     pub invalid: bool,
+    /// Time of a cache line between two cores in the state of the machine in which it was measured, in nanoseconds; `None` if it is
+    /// unknown, or if the row has ranks on several hosts.
+    pub core_to_core_ns: Option<f64>,
 }
 
 /// Row in the index: a list without names of fields.
-type Packed = (String, Option<[String; 2]>, u32, bool, f64, Option<[f64; 2]>, bool);
+type Packed = (String, Option<[String; 2]>, u32, bool, f64, Option<[f64; 2]>, bool, Option<f64>);
 
 impl From<Packed> for DatedRow {
-    fn from((key, ends, ranks, rate, value, ci95, invalid): Packed) -> DatedRow {
+    fn from((key, ends, ranks, rate, value, ci95, invalid, core_to_core_ns): Packed) -> DatedRow {
         let metric = if rate { Metric::Bandwidth } else { Metric::Latency };
-        DatedRow { key, ends, ranks, metric, value, ci95, invalid }
+        DatedRow { key, ends, ranks, metric, value, ci95, invalid, core_to_core_ns }
     }
 }
 
 impl From<DatedRow> for Packed {
     fn from(row: DatedRow) -> Packed {
         let rate = row.metric == Metric::Bandwidth;
-        (row.key, row.ends, row.ranks, rate, row.value, row.ci95, row.invalid)
+        (row.key, row.ends, row.ranks, rate, row.value, row.ci95, row.invalid, row.core_to_core_ns)
     }
 }
 
@@ -132,13 +137,15 @@ fn dated(group: &Group) -> Option<DatedResult> {
     })
 }
 
-/// Returns the rows of a setup. Of a case that was measured several times, the median.
+/// Returns the rows of a setup, one for each state of the machine. Of a case that was measured several times in a state, the median.
 fn rows(group: &Group) -> Vec<DatedRow> {
     let hosts = Hosts::of_run(&group.run);
     let mut rows: Vec<Vec<DatedRow>> = Vec::new();
-    let mut places: BTreeMap<(String, Option<[String; 2]>, u32), usize> = BTreeMap::new();
-    for row in group.estimates().iter().filter_map(|row| dated_row(row, &hosts)) {
-        let name = (row.key.clone(), row.ends.clone(), row.ranks);
+    let states = group.states();
+    let mut places: BTreeMap<(String, Option<[String; 2]>, u32, Option<u64>), usize> = BTreeMap::new();
+    for row in group.estimates().iter().flat_map(|row| dated_rows(row, &hosts, &states)) {
+        let state = row.core_to_core_ns.map(f64::to_bits);
+        let name = (row.key.clone(), row.ends.clone(), row.ranks, state);
         let at = *places.entry(name).or_insert_with(|| {
             rows.push(Vec::new());
             rows.len() - 1
@@ -159,16 +166,18 @@ fn combined(mut rows: Vec<DatedRow>) -> Option<DatedRow> {
     Some(DatedRow { value: median(&values)?, ci95, invalid, ..first })
 }
 
-/// Returns the figure of a row; `None` if it was not measured, or if it belongs to the second measurement of slow links.
-fn dated_row(row: &Measurement, hosts: &Hosts) -> Option<DatedRow> {
-    let headline = row.headline()?;
-    if row.axes.contains_key(verdict::RETEST) {
-        return None;
-    }
+/// Returns the figures of a row in each state of the machine; none if it was not measured, or if it belongs to the second measurement of
+/// slow links.
+fn dated_rows(row: &Measurement, hosts: &Hosts, states: &States) -> Vec<DatedRow> {
+    let Some(headline) = row.headline().filter(|_| !row.axes.contains_key(verdict::RETEST)) else {
+        return Vec::new();
+    };
     let rank = |axis: &str| row.axes.get(axis)?.parse::<u32>().ok();
     let ends = if row.bench == verdict::BENCH { rank("from").zip(rank("to")) } else { None };
     let key = ends.map_or_else(|| row.key.clone(), |(from, to)| key_of_link(&row.key, [from, to], hosts));
-    Some(DatedRow {
+    let mut figures = by_state::figures(row, states).into_iter();
+    let core_to_core_ns = figures.next().and_then(|first| first.core_to_core_ns);
+    let first = DatedRow {
         key,
         ends: ends.map(|(from, to)| [from, to].map(|rank| hosts.name(rank).to_owned())),
         ranks: row.ranks,
@@ -176,7 +185,15 @@ fn dated_row(row: &Measurement, hosts: &Hosts) -> Option<DatedRow> {
         value: headline.value,
         ci95: headline.ci95,
         invalid: row.trust.iter().any(|mark| mark.level == Level::Invalid),
-    })
+        core_to_core_ns,
+    };
+    let other = |StateFigure { median_ns, ends_ns, core_to_core_ns }: StateFigure| {
+        let ends = ends_ns.and_then(|[a, b]| Some([row.in_unit(a)?, row.in_unit(b)?]));
+        let ci95 = ends.map(|[a, b]| [a.min(b), a.max(b)]);
+        Some(DatedRow { value: row.in_unit(median_ns)?, ci95, core_to_core_ns, ..first.clone() })
+    };
+    let others: Vec<DatedRow> = figures.filter_map(other).collect();
+    std::iter::once(first).chain(others).collect()
 }
 
 /// Returns the name of a link without its ranks. They have other numbers in a job on other hosts. Of several ranks on a host, their

@@ -12,7 +12,7 @@ use crate::file::seal::{self, Seal};
 
 /// First line. Another version of ombx builds the index again.
 const HEAD: &str =
-    concat!("{\"index\":\"ombx.history\",\"version\":\"1 of ombx ", env!("CARGO_PKG_VERSION"), "\"}");
+    concat!("{\"index\":\"ombx.history\",\"version\":\"2 of ombx ", env!("CARGO_PKG_VERSION"), "\"}");
 
 /// What changes if a file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

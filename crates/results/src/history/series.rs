@@ -8,11 +8,12 @@ use std::{
 use ombx_core::benchmark::Metric;
 
 use super::{
-    change_point::{LEAST_RUNS, change_points},
+    change_point::{LEAST_RUNS, confirmed_changes},
     dated::{DatedResult, DatedRow},
     facts::{Difference, differences},
 };
 use crate::{
+    by_state,
     compare::{Ranks, Shifts},
     estimate::interval,
 };
@@ -45,6 +46,9 @@ pub struct Case {
     pub hosts: Option<String>,
     /// Timed and answering host of a link.
     pub ends: Option<[String; 2]>,
+    /// Time of a cache line between two cores in the state of the machine, in nanoseconds; `None` if all runs are of one state, or if too
+    /// few have a known one.
+    pub core_to_core_ns: Option<u64>,
 }
 
 impl Case {
@@ -116,6 +120,9 @@ pub struct History {
     pub series: Vec<Series>,
     /// Number of results that are copies of others.
     pub copies: usize,
+    /// Number of rows that are left out because the state of the machine in which they were measured is unknown, while other rows of the
+    /// case were measured in several states.
+    pub unknown_states: usize,
 }
 
 impl Series {
@@ -140,7 +147,7 @@ impl Series {
     fn find_changes(&mut self, results: &[DatedResult]) {
         let sign = if self.metric == Metric::Bandwidth { -1.0 } else { 1.0 };
         let times: Vec<f64> = self.points.iter().map(|point| sign * point.value.ln()).collect();
-        let places = change_points(&times);
+        let places = confirmed_changes(&times);
         let ends = places.iter().copied().skip(1).chain([times.len()]);
         let starts = [0].into_iter().chain(places.iter().copied());
         for ((at, start), end) in places.iter().copied().zip(starts).zip(ends) {
@@ -183,16 +190,25 @@ impl History {
                 rows.entry(case(result, row, selection)).or_default().push((at, row));
             }
         }
-        let wanted = rows.into_iter().filter(|(case, _)| wanted(case));
-        let mut series: Vec<Series> = wanted.map(|(case, rows)| Series::of(case, rows)).collect();
+        let mut unknown_states = 0;
+        let mut series: Vec<Series> = Vec::new();
+        for (case, rows) in rows.into_iter().filter(|(case, _)| wanted(case)) {
+            let (states, unknown) = by_state::divided(rows, |(_, row)| row.core_to_core_ns);
+            unknown_states += unknown;
+            series.extend(states.into_iter().map(|(ns, rows)| {
+                let core_to_core_ns = ns.map(|ns| ns.round() as u64);
+                Series::of(Case { core_to_core_ns, ..case.clone() }, rows)
+            }));
+        }
         series.iter_mut().for_each(|series| series.find_changes(&results));
         let last = |series: &Series| series.changes.last().map(|change| series.points[change.at].result);
         series.sort_by_cached_key(|series| {
             let case = &series.case;
-            let setup = (case.fabric.clone(), case.ranks, case.hosts.clone(), case.ends.clone());
+            let setup =
+                (case.fabric.clone(), case.ranks, case.hosts.clone(), case.ends.clone(), case.core_to_core_ns);
             (Reverse(last(series)), case.bench().to_owned(), case.choices(), setup, case.bytes())
         });
-        History { copies: all - results.len(), results, series }
+        History { copies: all - results.len(), results, series, unknown_states }
     }
 
     /// Returns the start of a run of a series.
@@ -223,6 +239,7 @@ fn case(result: &DatedResult, row: &DatedRow, selection: Selection<'_>) -> Case 
         ranks: row.ranks,
         hosts: (row.ends.is_none() && !selection.any_hosts).then(|| result.hosts.clone()),
         ends: row.ends.clone(),
+        core_to_core_ns: None,
     }
 }
 
@@ -234,7 +251,7 @@ pub(crate) mod tests {
     pub(crate) fn result(day: usize, key: &str, value: f64, metric: Metric) -> DatedResult {
         let value = value * (1.0 + 0.02 * ((day * 7 % 5) as f64 - 2.0) / 2.0);
         let key = key.to_owned();
-        let row = DatedRow { key, ends: None, ranks: 2, metric, value, ci95: None, invalid: false };
+        let row = DatedRow { key, ends: None, ranks: 2, metric, value, ci95: None, invalid: false, core_to_core_ns: None };
         DatedResult {
             run: format!("r{day}"),
             started: format!("2026-03-{day:02}T02:00:00Z"),
@@ -302,6 +319,24 @@ pub(crate) mod tests {
         assert_eq!(history(results.clone()).series.len(), 2);
         let any = Selection { any_hosts: true, ..Selection::default() };
         assert_eq!(History::of(results, any, |_| true).series.len(), 1);
+    }
+
+    #[test]
+    fn each_state_of_the_machine_has_its_own_series() {
+        let mut results = month(Metric::Latency, 10.0);
+        for (day, result) in results.iter_mut().enumerate() {
+            let row = &mut result.rows[0];
+            let slow = day % 2 == 1;
+            row.core_to_core_ns = Some(if slow { 250.0 } else { 51.0 }).filter(|_| day != 7);
+            row.value *= if slow { 4.0 } else { 1.0 };
+        }
+        // A step in one of the states.
+        results.iter_mut().skip(15).step_by(2).for_each(|result| result.rows[0].value *= 1.5);
+        let history = history(results);
+        let of = |series: &Series| (series.case.core_to_core_ns, series.points.len(), series.changes.len());
+        let found: Vec<_> = history.series.iter().map(of).collect();
+        assert_eq!(found, [(Some(250), 14, 1), (Some(51), 15, 0)], "{history:?}");
+        assert_eq!(history.unknown_states, 1);
     }
 
     #[test]

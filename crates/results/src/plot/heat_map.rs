@@ -4,6 +4,7 @@ use std::io::{Result, Write};
 
 use super::Shades;
 use crate::{
+    number::Scale,
     render::plain,
     verdict::{Hosts, LinkTimes},
 };
@@ -57,15 +58,16 @@ pub(crate) fn draw(
     for (label, row) in labels.iter().zip(slowest.chunks(cells)) {
         writeln!(out, "{label:>width$}  {}", row.iter().map(|ns| character(*ns)).collect::<String>())?;
     }
+    let scale = Scale::of_times(slowest.iter().copied().fold(0.0, f32::max).into());
     let bounds: Vec<String> = CHARACTERS
         .iter()
         .zip(shades.lower_bounds())
-        .map(|(character, ns)| format!("{character} from {:.2}", ns / 1e3))
+        .map(|(character, ns)| format!("{character} from {}", scale.format(ns)))
         .collect();
     let blocks = if block > 1 {
         format!("; a cell is the slowest link of {block} x {block} ranks")
     } else {
         String::new()
     };
-    Ok(Some(format!("{} us{blocks}", bounds.join("  "))))
+    Ok(Some(format!("{} {}{blocks}", bounds.join("  "), scale.unit)))
 }

@@ -91,6 +91,7 @@ pub fn summary(history: &History) -> String {
         (short, "cases with too few runs to find a change"),
         (left_out, "rows left out because of an invalid mark"),
         (history.copies, "results left out because they are copies"),
+        (history.unknown_states, "rows left out because the state of the machine is unknown"),
     ];
     for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
         text += &format!("; {what}: {count}");
@@ -106,7 +107,8 @@ pub fn heading(case: &Case) -> String {
         (None, None) => format!("{} on any hosts", counted(case.ranks as usize, "rank")),
     };
     let row = format!("{} {}", case.bench(), case.choices());
-    format!("{} · {placed} · {}", row.trim_end(), case.fabric)
+    let state = case.core_to_core_ns.map_or(String::new(), |ns| format!(" · cores {ns} ns apart"));
+    format!("{} · {placed} · {}{state}", row.trim_end(), case.fabric)
 }
 
 /// Returns the name of a case in its table.

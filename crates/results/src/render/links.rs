@@ -19,9 +19,10 @@ use super::{
 };
 use crate::{
     file::RunOutcome,
+    number::{self, Scale},
     plot::{Histogram, heat_map},
     run_info::banner,
-    verdict::{self, Link, LinkSweep, LinkTimes, Reference, Step, Verdict},
+    verdict::{self, Link, LinkSweep, LinkTimes, Reference, SlowComponent, SlowLink, Step, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
@@ -29,6 +30,8 @@ use ombx_core::{
     unit::Bytes,
 };
 
+/// Number of links up to which a table has all of them, and no map, histogram and steps are printed: those of three hosts.
+const FEW: usize = 3;
 /// Number of links in the table of the slowest.
 const SLOWEST: usize = 8;
 /// Maximum number of lines in the table of steps. With more steps, a line is several consecutive ones.
@@ -151,7 +154,7 @@ impl Links {
             writeln!(out, "{}", self.sentence(&format!("{what} ({})", row_count(*count))))?;
         }
         for times in &self.links.averaged() {
-            self.size(out, times)?;
+            self.size(out, times, &verdict.slow)?;
         }
         self.doubts(out)?;
         out.flush()
@@ -176,11 +179,16 @@ impl Links {
         writeln!(out, "\n{}", self.sentence(&text))
     }
 
-    fn size(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
+    fn size(&self, out: &mut dyn Write, times: &LinkTimes, slow: &[SlowComponent]) -> Result<()> {
         let bytes = Bytes(times.bytes);
-        let what = match times.directed {
-            true => "median time from (row) to (column)",
-            false => "median time of each pair, both directions averaged",
+        let few = times.measured <= FEW;
+        let what = match (few, times.directed, times.is_repeated) {
+            (true, _, false) => "median time",
+            (true, _, true) => "shortest median time of those measured at the same time and alone",
+            (_, true, false) => "median time from (row) to (column)",
+            (_, true, true) => "shortest median time from (row) to (column), of those measured at the same time and alone",
+            (_, false, false) => "median time of each pair, both directions averaged",
+            (_, false, true) => "shortest median time of each pair, of those measured at the same time and alone",
         };
         let over = match self.links.launches() {
             1 => String::new(),
@@ -188,6 +196,9 @@ impl Links {
         };
         let title = format!("links, {bytes} bytes, {}: {what}{over}", plain(&self.links.pattern));
         writeln!(out, "\n{}", self.sentence(&title))?;
+        if few {
+            return self.slowest(out, times, slow);
+        }
         let widest = self
             .columns
             .map_or(WIDEST_MAP, |columns| columns.saturating_sub(BESIDE_MAP).clamp(8, WIDEST_MAP));
@@ -211,21 +222,30 @@ impl Links {
                 pairs => format!("{pairs} pairs at the same time"),
             };
             let bisection = if self.between_halves { "bisection, " } else { "" };
+            let scale = Scale::of_rates(high);
+            let [low, mean, high] = [low, mean, high].map(|rate| scale.format(rate));
             let text = format!(
-                "{bisection}{pairs}: min {low:.1}, avg {mean:.1}, max {high:.1} MB/s over {} steps",
+                "{bisection}{pairs}: min {low}, avg {mean}, max {high} {} over {} steps",
+                scale.unit,
                 steps.len()
             );
             writeln!(out, "{}", self.sentence(&text))?;
         }
-        self.slowest(out, times)
+        self.slowest(out, times, slow)
     }
 
     fn figures(&self, bytes: u64, ns: f32) -> String {
-        let us = f64::from(ns) / 1e3;
+        let time = number::time(ns.into());
         match self.links.mb_per_s(bytes, ns) {
-            Some(rate) => format!("{us:.2} us ({rate:.1} MB/s)"),
-            None => format!("{us:.2} us"),
+            Some(rate) => format!("{time} ({})", number::rate(rate)),
+            None => time,
         }
+    }
+
+    /// Returns the units of the times and of the rates of a message size.
+    fn scales(&self, bytes: u64, [shortest, longest]: [f64; 2]) -> [Scale; 2] {
+        let largest = self.links.mb_per_s(bytes, shortest as f32).unwrap_or(0.0);
+        [Scale::of_times(longest), Scale::of_rates(largest)]
     }
 
     /// Prints how many links there are in each range of times.
@@ -237,13 +257,16 @@ impl Links {
         let longest = self
             .columns
             .map_or(LONGEST_BAR, |columns| columns.saturating_sub(BESIDE_BAR).clamp(5, LONGEST_BAR));
-        let mut grid = grid(["us from", "to", "MB/s from", "to", "links", ""], 0..5);
+        let ends = [histogram.ends[0], histogram.ends[histogram.ends.len() - 1]];
+        let [time, of_rates] = self.scales(times.bytes, ends);
+        let titles = [format!("{} from", time.unit), "to".into(), format!("{} from", of_rates.unit), "to".into()];
+        let mut grid = grid(titles.into_iter().chain(["links".into(), String::new()]), 0..5);
         for ([low, high], count) in histogram.ranges() {
             let rate = |ns: f64| self.links.mb_per_s(times.bytes, ns as f32);
             let bar = (count * longest).div_ceil(histogram.most());
-            let [us_from, us_to] = [low, high].map(|ns| format!("{:.2}", ns / 1e3));
+            let [us_from, us_to] = [low, high].map(|ns| time.format(ns));
             let [from, to] =
-                [high, low].map(|ns| rate(ns).map_or(String::new(), |rate| format!("{rate:.1}")));
+                [high, low].map(|ns| rate(ns).map_or(String::new(), |rate| of_rates.format(rate)));
             grid.add_row([us_from, us_to, from, to, count.to_string(), "█".repeat(bar)]);
         }
         writeln!(out, "histogram of {} links:\n{}", times.sweep.len(), grid.trim_fmt())
@@ -254,14 +277,18 @@ impl Links {
         if steps.len() < 2 {
             return Ok(());
         }
-        let titles =
-            ["step", "links", "us min", "mean", "max", "MB/s min", "mean", "max"].map(str::to_owned).to_vec();
+        let longest = steps.iter().map(|step| step.range_ns[1]).fold(0.0, f64::max);
+        let largest = steps.iter().filter_map(|step| Some(step.range_mb_per_s?[1])).fold(0.0, f64::max);
+        let (time, of_rates) = (Scale::of_times(longest), Scale::of_rates(largest));
+        let [times_from, rates_from] = [time, of_rates].map(|scale| format!("{} min", scale.unit));
+        let titles = ["step", "links", &times_from, "mean", "max", &rates_from, "mean", "max"];
+        let titles = titles.map(str::to_owned).to_vec();
         let mut rows = Vec::new();
         for (first, step) in verdict::join_steps(steps, MOST_STEPS) {
             let [low, high] = step.range_ns;
-            let us = [low, step.mean_ns(), high].map(|ns| format!("{:.2}", ns / 1e3));
+            let us = [low, step.mean_ns(), high].map(|ns| time.format(ns));
             let rates = match (step.range_mb_per_s, step.mean_mb_per_s()) {
-                (Some([low, high]), Some(mean)) => [low, mean, high].map(|rate| format!("{rate:.1}")),
+                (Some([low, high]), Some(mean)) => [low, mean, high].map(|rate| of_rates.format(rate)),
                 _ => [const { String::new() }; 3],
             };
             rows.push(
@@ -281,36 +308,40 @@ impl Links {
         )
     }
 
-    /// Prints the slowest links relative to their kind, and their times when measured again alone.
-    fn slowest(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
+    /// Prints the slowest links relative to the ordinary ones of their kind, and the times of those that were measured again alone.
+    fn slowest(&self, out: &mut dyn Write, times: &LinkTimes, slow: &[SlowComponent]) -> Result<()> {
         let hosts = &self.links.hosts;
-        let titles = ["from", "to", "us", "MB/s", "x median", "alone us", ""].map(str::to_owned).to_vec();
+        let links = verdict::slowest(times, hosts, SLOWEST, slow);
+        let ns = || links.iter().map(|SlowLink { link, .. }| f64::from(link.ns));
+        let again = |link: &Link| times.retested(link.from, link.to).filter(|_| !times.is_repeated);
+        let alone = links.iter().filter_map(|slow| again(&slow.link)).map(f64::from);
+        let longest = ns().chain(alone).fold(0.0, f64::max);
+        let [time, rates] = self.scales(times.bytes, [ns().fold(f64::MAX, f64::min), longest]);
+        let titles = ["from", "to", time.unit, rates.unit, "x ordinary", &format!("alone {}", time.unit)];
+        let mut titles = titles.map(str::to_owned).to_vec();
         let mut rows = Vec::new();
-        let ordinary = |inside: bool| {
-            let kind = times.reference.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
-            let mut ns: Vec<f32> = kind.map(|l| l.ns).collect();
-            ns.sort_by(f32::total_cmp);
-            ns.get(ns.len() / 2).copied()
-        };
-        for (Link { from, to, ns }, factor) in verdict::slowest(times, hosts, SLOWEST) {
-            let alone = times.retested(from, to);
-            let is_ordinary = times.reference.iter().any(|l| (l.from, l.to) == (from, to));
-            let usual = ordinary(hosts.same_host(from, to)).filter(|_| !is_ordinary);
-            let ratio = alone.zip(usual).map(|(ns, usual)| ns / usual);
+        for SlowLink { link, factor } in &links {
+            let rate = self.links.mb_per_s(times.bytes, link.ns);
             rows.push(vec![
-                plain(&format!("{} {from}", hosts.name(from))),
-                plain(&format!("{} {to}", hosts.name(to))),
-                format!("{:.2}", ns / 1e3),
-                self.links.mb_per_s(times.bytes, ns).map_or(String::new(), |rate| format!("{rate:.1}")),
+                plain(&format!("{} {}", hosts.name(link.from), link.from)),
+                plain(&format!("{} {}", hosts.name(link.to), link.to)),
+                time.format(link.ns.into()),
+                rate.map_or(String::new(), |rate| rates.format(rate)),
                 format!("{factor:.2}"),
-                alone.map_or(String::new(), |ns| format!("{:.2}", ns / 1e3)),
-                ratio.map_or(String::new(), |ratio| format!("{ratio:.2} x ordinary links alone")),
+                again(link).map_or(String::new(), |ns| time.format(ns.into())),
             ]);
         }
+        // A single link has nothing to be compared with, and nothing is said about a second measurement that did not take place.
+        let unused = [(5, links.iter().all(|slow| again(&slow.link).is_none())), (4, times.measured < 2)];
+        for (column, _) in unused.into_iter().filter(|(_, unused)| *unused) {
+            titles.remove(column);
+            rows.iter_mut().for_each(|row| _ = row.remove(column));
+        }
         let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
-        let mut grid = grid(titles, 2..6);
+        let mut grid = grid(titles.clone(), 2..titles.len());
         grid.add_rows(rows);
-        writeln!(out, "slowest of their kind:\n{}", grid.trim_fmt())
+        let title = if times.measured <= FEW { "" } else { "slowest of their kind:\n" };
+        writeln!(out, "{title}{}", grid.trim_fmt())
     }
 }
 

@@ -22,8 +22,17 @@ impl Retested {
             median(&if reference.is_empty() { of(&times.sweep) } else { reference })
         };
         let usual: Vec<f64> = (0..=hosts.levels() + 1).map(usual).collect();
-        let log = |l: &Link| f64::from(l.ns).ln() - usual[hosts.distance(l.from, l.to)];
+        // A link that was not slow each time is an ordinary one.
+        let log = |l: &Link| {
+            let log = f64::from(l.ns).ln() - usual[hosts.distance(l.from, l.to)];
+            if times.given_up.contains(&(l.from, l.to)) { log.min(0.0) } else { log }
+        };
         Retested(times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect())
+    }
+
+    /// Returns whether a link was slow alone, or was not measured.
+    pub(super) fn is_slow(&self, from: u32, to: u32) -> bool {
+        self.0.get(&(from, to)).is_none_or(|log| *log >= MIN_RETEST_FACTOR.ln())
     }
 
     /// Returns the confirmed logarithm for links that were slow by `log` in the sweep, or `None` if they are not slow

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, Verdict, count, link_name, sample::is_sampled};
-use crate::file::{RunOutcome, RunWithRows};
+use crate::{
+    file::{RunOutcome, RunWithRows},
+    number,
+};
 use ombx_core::unit::Bytes;
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
@@ -133,8 +136,8 @@ impl Expectation {
             Limit::Bandwidth(rate) => rate / sweep.mb_per_s(times.bytes, l.ns).unwrap_or(f64::MIN_POSITIVE),
         };
         let figure = |l: &Link| match self.limit {
-            Limit::Latency(_) => format!("{:.2} us", f64::from(l.ns) / 1e3),
-            Limit::Bandwidth(_) => format!("{:.1} MB/s", sweep.mb_per_s(times.bytes, l.ns).unwrap_or(0.0)),
+            Limit::Latency(_) => number::time(l.ns.into()),
+            Limit::Bandwidth(_) => number::rate(sweep.mb_per_s(times.bytes, l.ns).unwrap_or(0.0)),
         };
         let mut links: Vec<(Link, f64)> = times.shortest.iter().map(|l| (*l, worse(l))).collect();
         links.sort_by(|a, b| b.1.total_cmp(&a.1));

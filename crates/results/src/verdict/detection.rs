@@ -7,7 +7,7 @@ use super::{
     confirmation::Retested,
     evidence,
     few_units::FewUnits,
-    limits::{MIN_RETEST_SPREADS, POWER},
+    limits::{MIN_RETEST_FACTOR, MIN_RETEST_SPREADS},
     outlying::{LinkTest, slow_units},
     relative::{RelativeLink, Scope, median, recentre, relative_times},
 };
@@ -19,6 +19,16 @@ const MOST: f64 = 0.8;
 pub fn find_slow(times: &[LinkTimes], hosts: &Hosts) -> Vec<SlowComponent> {
     let averaged: Vec<LinkTimes> = times.iter().map(LinkTimes::averaged).collect();
     slow_of_sizes(averaged.iter().flat_map(|of_size| at_one_size(of_size, hosts, times.len()).slow).collect())
+}
+
+/// Returns for each message size the factor at which a slow link is named with a probability of 95 %; `None` if single links cannot be
+/// compared.
+pub fn nameable(times: &[LinkTimes], hosts: &Hosts) -> Vec<(u64, Option<f64>)> {
+    let of_size = |of_size: &LinkTimes| {
+        let found = at_one_size(&of_size.averaged(), hosts, times.len());
+        (of_size.bytes, found.nameable)
+    };
+    times.iter().map(of_size).collect()
 }
 
 /// Combines the slow components of all message sizes: the slowest first, each once.
@@ -74,7 +84,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     let evidence = evidence::of_components(times, hosts, &parts);
     let all = parts.into_iter().zip(logs).zip(evidence).map(|((component, log), evidence)| SlowComponent {
         component,
-        factor: log.exp(),
+        factor: evidence.factor.unwrap_or(log.exp()),
         bytes: times.bytes,
         evidence,
     });
@@ -160,14 +170,14 @@ impl Search<'_> {
 
     /// Tests the single links that are left.
     fn links(&mut self) {
-        let rows = self.times.row_spreads();
+        let of_shortest = self.times.shortest_spreads();
         let tests_per_link = self.sizes as f64 * self.times.links_per_sampled();
         for distance in 0..=self.hosts.levels() + 1 {
             let Some(test) = LinkTest::of(&self.links, distance, tests_per_link) else { continue };
             let of_distance = || self.links.iter().filter(|l| l.distance == distance);
             let outlying = of_distance().filter(|l| l.log >= test.limit);
             let single: Vec<(RelativeLink, f64)> = outlying
-                .filter_map(|l| Some((*l, self.again.confirms([l].into_iter(), l.log, test.spread * rows)?)))
+                .filter_map(|l| Some((*l, self.again.confirms([l].into_iter(), l.log, test.spread * of_shortest)?)))
                 .collect();
             let is_main = (distance == 0) == (self.hosts.count() == 1) && of_distance().next().is_some();
             let ways: BTreeSet<(u32, u32)> = single.iter().map(|(l, _)| (l.from, l.to)).collect();
@@ -180,7 +190,8 @@ impl Search<'_> {
                 }
             }
             if is_main {
-                let limit = test.limit.max(MIN_RETEST_SPREADS * test.spread * rows) + POWER * test.spread;
+                let again = test.spread * of_shortest;
+                let limit = test.nameable(MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * again), again);
                 self.nameable = Some(self.nameable.map_or(limit, |other| other.max(limit)));
             }
         }

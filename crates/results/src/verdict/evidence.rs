@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Component, Hosts, Link, LinkTimes, count, link_name, relative::median};
+use crate::number;
 
 /// Number of links that the evidence of a slow component lists.
 const EVIDENCE_LINKS: usize = 4;
@@ -12,7 +13,9 @@ const TYPICAL_LINKS: usize = 3;
 /// Links of a slow component, and the ordinary ones that they are compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// Slowest links of the component and their ratios to the ordinary ones in the sweep.
+    /// Median ratio of the links of the component to the ordinary ones; `None` without ordinary ones.
+    pub factor: Option<f64>,
+    /// Slowest links of the component and their ratios to the ordinary ones.
     pub links: Vec<([u32; 2], f64)>,
     /// Number of links of the component.
     pub count: usize,
@@ -44,11 +47,11 @@ impl Evidence {
         let typical: Vec<String> = self.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
         let such_as = if self.typical.len() < self.ordinary { "such as " } else { "" };
         format!(
-            "evidence: {}, against the median of {} ({such_as}{}: {:.2} us); {again}",
+            "evidence: {}, against the median of {} ({such_as}{}: {}); {again}",
             links.join(", "),
             count(self.ordinary, "ordinary link"),
             typical.join(", "),
-            self.ordinary_ns / 1e3
+            number::time(self.ordinary_ns)
         )
     }
 }
@@ -58,14 +61,12 @@ pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]
     if slow.is_empty() {
         return Vec::new();
     }
-    let parts = Parts::of(slow);
-    let is_ordinary = |l: &&Link| times.is_sampled(l, hosts) && !parts.contain(l, hosts);
-    let ordinary: Vec<&Link> = times.shortest.iter().filter(is_ordinary).collect();
-    let kinds: Vec<Ordinary> =
-        (0..=hosts.levels() + 1).map(|distance| Ordinary::of(&ordinary, hosts, distance)).collect();
+    let kinds = ordinary(times, hosts, slow);
+    let mut links: Vec<Link> = times.sweep.iter().chain(&times.outliers).copied().collect();
+    links.sort_by_key(|l| (l.from, l.to));
     let distance = |l: &Link| hosts.distance(l.from, l.to);
     let evidence = |part: &Component| {
-        let mut own = links_of(part, times, hosts);
+        let mut own = links_of(part, &links, hosts);
         // Only links over the same distance are compared. A host can have links over several.
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         own.iter().for_each(|l| *counts.entry(distance(l)).or_default() += 1);
@@ -75,7 +76,9 @@ pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]
         own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
         let measured_again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
         let slowest = own.iter().take(EVIDENCE_LINKS);
+        let ratios: Vec<f64> = own.iter().map(|l| f64::from(l.ns) / ns).collect();
         Evidence {
+            factor: (*ordinary > 0).then(|| median(&ratios)),
             links: slowest.map(|l| ([l.from, l.to], f64::from(l.ns) / ns)).collect(),
             count: own.len(),
             typical: typical.clone(),
@@ -87,9 +90,16 @@ pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]
     slow.iter().map(evidence).collect()
 }
 
-/// Returns the links of a component with their shortest times, in the order of their ends.
-fn links_of(part: &Component, times: &LinkTimes, hosts: &Hosts) -> Vec<Link> {
-    let links = &times.shortest;
+/// Returns the links of each distance that no slow component has.
+pub(super) fn ordinary(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<Ordinary> {
+    let parts = Parts::of(slow);
+    let is_ordinary = |l: &&Link| times.is_sampled(l, hosts) && !parts.contain(l, hosts);
+    let links: Vec<&Link> = times.sweep.iter().filter(is_ordinary).collect();
+    (0..=hosts.levels() + 1).map(|distance| Ordinary::of(&links, hosts, distance)).collect()
+}
+
+/// Returns the links of a component in the order of their ends, which is that of all `links`.
+fn links_of(part: &Component, links: &[Link], hosts: &Hosts) -> Vec<Link> {
     let find = |ends: (u32, u32)| {
         let at = links.binary_search_by_key(&ends, |l| (l.from, l.to)).ok()?;
         Some(links[at])
@@ -143,10 +153,10 @@ impl Parts {
 }
 
 /// Ordinary links of a kind.
-struct Ordinary {
+pub(super) struct Ordinary {
     count: usize,
-    /// Median time in nanoseconds.
-    ns: f64,
+    /// Median time in nanoseconds; 0 without links.
+    pub(super) ns: f64,
     /// Links next to it.
     typical: Vec<[u32; 2]>,
 }

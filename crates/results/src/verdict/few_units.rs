@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     Component, Hosts, Link, LinkTimes,
     confirmation::Retested,
-    limits::{MIN_UNITS, POWER},
+    limits::MIN_UNITS,
     relative::{RelativeLink, Scope, median, relative_links},
     search::{self, Explanation, PairTime, Part},
 };
@@ -16,8 +16,6 @@ pub(super) struct FewUnits {
     /// Whether the units are ranks: each host has one rank, or there is one host.
     pub(super) by_rank: bool,
     scope: Scope,
-    /// Whether every link was measured again. The search is then in the shortest times.
-    is_repeat: bool,
 }
 
 impl FewUnits {
@@ -34,18 +32,16 @@ impl FewUnits {
         if units > search::MAX_UNITS || scope.inside && (hosts.count() > 1 || scope.level > 0) {
             return None;
         }
-        let is_repeat = times.alone.len() + times.reference.len() == times.sweep.len();
-        let links = if is_repeat { &times.shortest } else { &times.sweep };
         let is_known = |l: &&Link| known.iter().any(|(part, _)| part.contains([l.from, l.to], hosts));
-        let links: Vec<Link> = links.iter().filter(|l| !is_known(l)).copied().collect();
+        let links: Vec<Link> = times.sweep.iter().filter(|l| !is_known(l)).copied().collect();
         let (pairs, offsets) = pair_times(&links, hosts, scope);
         let found = search::explain(&pairs, sizes, times.row_error, offsets)?;
-        Some(FewUnits { found, by_rank: scope.inside || one_each && scope.level == 0, scope, is_repeat })
+        Some(FewUnits { found, by_rank: scope.inside || one_each && scope.level == 0, scope })
     }
 
     /// Returns the logarithm of the smallest factor that is named in 95 of 100 runs.
     pub(super) fn nameable(&self) -> f64 {
-        self.found.limit + POWER * self.found.spread
+        self.found.nameable
     }
 
     /// Returns the slow parts. Without a repeat of all links, the links that were measured again must confirm them.
@@ -60,9 +56,10 @@ impl FewUnits {
         let confirmed = |(part, log): &(Part, f64)| {
             let own = || best.iter().filter(|l| self.scope.has(l.distance) && part.contains(ends(l)));
             let spread = if matches!(part, Part::Link(_)) { self.found.spread } else { 0.0 };
-            let log = match self.is_repeat {
-                true => *log,
-                false => again.confirms(own(), *log, spread * times.row_spreads())?,
+            let log = if times.is_repeated {
+                *log
+            } else {
+                again.confirms(own(), *log, spread * times.shortest_spreads())?
             };
             Some(match part {
                 Part::Unit(rank) if self.scope.inside => (Component::Rank(*rank), log),

@@ -1,6 +1,9 @@
 //! Several launches of a sweep: which runs they are, and the median of each link over them.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ombx_core::{result::Run, stats};
 
@@ -70,13 +73,17 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
             times.to_mut().leave_sample(hosts);
         }
         let directed = all.iter().any(|times| times.directed);
+        let attempts = all.iter().map(|times| times.attempts().0).max().unwrap_or(0);
+        let given_up = usually(all.iter().map(|times| times.attempts().1), &all);
         let outside: Vec<Vec<(Link, bool)>> = all.iter().map(|times| times.outside.rows()).collect();
         LinkTimes {
             bytes: *bytes,
             directed,
+            attempts,
+            given_up,
             sweep: medians(all.iter().flat_map(|times| &times.sweep)),
-            alone: medians(all.iter().flat_map(|times| &times.alone)),
-            reference: medians(all.iter().flat_map(|times| &times.reference)),
+            alone: medians(all.iter().flat_map(|times| shortest(&times.alone)).collect::<Vec<_>>().iter()),
+            reference: medians(all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter()),
             disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
             measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
             level,
@@ -85,6 +92,16 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
         }
     };
     TimesBySize(sizes.iter().map(of_size).collect())
+}
+
+/// Returns the shortest time of the rows of a launch between the same ends.
+fn shortest(rows: &[Link]) -> Vec<Link> {
+    let mut of_ends: BTreeMap<(u32, u32), f32> = BTreeMap::new();
+    for row in rows {
+        let shortest = of_ends.entry((row.from, row.to)).or_insert(f32::MAX);
+        *shortest = shortest.min(row.ns);
+    }
+    of_ends.into_iter().map(|((from, to), ns)| Link { from, to, ns }).collect()
 }
 
 /// Returns the median time of the rows between the same ends, sorted by ends.
@@ -96,6 +113,20 @@ fn medians<'a>(rows: impl Iterator<Item = &'a Link>) -> Vec<Link> {
     let one =
         |((from, to), ns): ((u32, u32), Vec<f64>)| Some(Link { from, to, ns: stats::median(&ns)? as f32 });
     of_ends.into_iter().filter_map(one).collect()
+}
+
+/// Returns the links that were given up in most of the launches that measured them again.
+fn usually(
+    given_up: impl Iterator<Item = BTreeSet<(u32, u32)>>,
+    launches: &[Cow<'_, LinkTimes>],
+) -> BTreeSet<(u32, u32)> {
+    let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    given_up.flatten().for_each(|ends| *counts.entry(ends).or_default() += 1);
+    let ends = |l: &Link| [(l.from, l.to), (l.to, l.from)];
+    let measured = |link: &(u32, u32)| {
+        launches.iter().filter(|times| times.alone.iter().any(|l| ends(l).contains(link))).count()
+    };
+    counts.into_iter().filter(|(link, count)| 2 * count > measured(link)).map(|(link, _)| link).collect()
 }
 
 /// Returns the medians over launches of rows outside the sample. A launch that did not keep a row counts as a faster one.

@@ -3,17 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    limits::{LEVEL, MIN_FACTOR, MIN_LINKS, MIN_SPREAD, MIN_UNITS, POWER},
+    limits::{LEVEL, MIN_FACTOR, MIN_LINKS, MIN_SPREAD, MIN_UNITS, MISSED},
     relative::{RelativeLink, median},
+    student,
 };
 
 /// Standard deviation of a normal distribution, in median absolute deviations.
 const MAD_TO_SIGMA: f64 = 1.4826;
+/// Efficiency of the median absolute deviation as an estimate of the standard deviation (Rousseeuw and Croux, JASA 1993).
+const EFFICIENCY: f64 = 0.37;
 
 /// Test of single links of a kind.
 pub(super) struct LinkTest {
     pub(super) spread: f64,
     pub(super) limit: f64,
+    /// Number of links that tell the spread.
+    count: usize,
 }
 
 impl LinkTest {
@@ -33,9 +38,22 @@ impl LinkTest {
         (count >= MIN_LINKS).then(|| {
             let spread = spread(kind).max(few.unwrap_or(0.0));
             let tests = sampled().count() as f64 * tests_per_link;
-            LinkTest { spread, limit: threshold(tests, spread, count) }
+            LinkTest { spread, limit: threshold(tests, spread, count), count }
         })
     }
+
+    /// Returns the logarithm of the factor at which a slow link is named with the probability 1 - [`MISSED`]: in the sweep, and with the
+    /// limit `alone` when it is measured again, where its standard deviation is `again`. Each misses it half as often.
+    pub(super) fn nameable(&self, alone: f64, again: f64) -> f64 {
+        let margin = margin(MISSED / 2.0, self.count);
+        (self.limit + margin * self.spread).max(alone + margin * again)
+    }
+}
+
+/// Returns how many robust standard deviations above a limit a value exceeds it but for a probability. That they are estimated from few
+/// values counts as in Student's t. An estimate from absolute deviations is as good as one from squares of [`EFFICIENCY`] as many values.
+fn margin(missed: f64, values: usize) -> f64 {
+    student::upper_quantile(((values as f64 * EFFICIENCY) as usize).max(1), missed)
 }
 
 /// Hosts, ranks or groups that stand out.
@@ -83,7 +101,7 @@ pub(super) fn slow_units(
     let spread = (MAD_TO_SIGMA * median(&deviations)).max(noise).max(MIN_SPREAD);
     let limit = threshold((centres.len() * sizes) as f64, spread, centres.len());
     let slow = centres.keys().map(|unit| (*unit, above(*unit))).filter(|(_, log)| *log >= limit).collect();
-    Some(SlowUnits { slow, nameable: limit + POWER * spread })
+    Some(SlowUnits { slow, nameable: limit + margin(MISSED, centres.len()) * spread })
 }
 
 /// Returns the limit for one of `tests` tests: Bonferroni's correction with the bound exp(-z²/2) of the normal tail.

@@ -1,6 +1,10 @@
 //! Power of a verdict: what would have been named if it were slow.
 
-use super::{Hosts, limits::MIN_UNITS, plural};
+use super::{
+    Hosts,
+    limits::{MIN_UNITS, MISSED},
+    plural,
+};
 use ombx_core::unit::Bytes;
 
 /// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.
@@ -14,7 +18,7 @@ pub(super) fn clause(
     hosts: &Hosts,
 ) -> Option<String> {
     let known: Vec<(u64, f64)> = power.iter().filter_map(|(bytes, x)| Some((*bytes, (*x)?))).collect();
-    let links = (!known.is_empty()).then(|| format!("{} would have been named", slower("link", &known)));
+    let links = (!known.is_empty()).then(|| format!("{} would have been named with a probability of {:.0} %", slower("link", &known), 100.0 * (1.0 - MISSED)));
     let groups = (0..hosts.levels()).map(|level| {
         let known: Vec<(u64, f64)> =
             of_groups.iter().filter_map(|(bytes, levels)| Some((*bytes, (*levels.get(level)?)?))).collect();

@@ -1,15 +1,17 @@
 //! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Hosts, LOOKS, Link, LinkTimes,
+    Component, Hosts, LOOKS, Link, LinkTimes, SlowComponent,
+    confirmation::Retested,
     detection::at_one_size,
+    evidence,
     relative::{RelativeLink, median, relative_times},
     search,
 };
 
-/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is one per
+/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is two per
 /// rank, which takes about as long as the sweep.
 const MAX_SINGLE_LINKS: usize = 32;
 /// Number of links measured again for a slow group, host or rank.
@@ -62,7 +64,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
         let few = hosts.ranks() as usize <= search::MAX_UNITS;
         let (per_unit, references) =
             if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_UNIT, REFERENCE_LINKS) };
-        let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(hosts.ranks() as usize));
+        let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
         let mut found = at_one_size(of_size, hosts, times.len()).slow;
         found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
         for slow in found {
@@ -100,13 +102,40 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     all
 }
 
-/// Returns the slowest links relative to their kind, and their ratios to its median. `times` are averaged.
-pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize) -> Vec<(Link, f64)> {
-    let mut links = relative_times(times, hosts);
-    links.sort_by(|a, b| b.log.total_cmp(&a.log));
-    let ns = |l: &RelativeLink| {
-        let mut kept = times.sweep.iter().chain(&times.outliers);
-        kept.find(|s| (s.from, s.to) == (l.from, l.to)).map_or(0.0, |s| s.ns)
+/// Returns the links that are measured once more: the ordinary ones, and the slow ones that were slow each time until now. Few links are
+/// all measured equally often, because the shortest times of all are compared. `again` has the rows that measured links again.
+pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
+    if hosts.ranks() as usize <= search::MAX_UNITS {
+        return links;
+    }
+    let of_size = |times: &LinkTimes| (times.bytes, Retested::of(&times.averaged(), hosts));
+    let known: BTreeMap<u64, Retested> = again.iter().map(of_size).collect();
+    let is_slow = |l: &Retest| known.get(&l.bytes).is_none_or(|known| known.is_slow(l.from, l.to));
+    links.into_iter().filter(|l| !l.is_slow || is_slow(l)).collect()
+}
+
+/// Link among the slowest of its kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowLink {
+    /// The link with its time.
+    pub link: Link,
+    /// Ratio of the time to the median of the ordinary links of its kind.
+    pub factor: f64,
+}
+
+/// Returns the slowest links relative to the ordinary ones of their kind, which belong to no slow component. `times` are averaged.
+pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[SlowComponent]) -> Vec<SlowLink> {
+    let parts: Vec<Component> = slow.iter().map(|slow| slow.component.clone()).collect();
+    let [usual, all] = [&parts[..], &[]].map(|parts| evidence::ordinary(times, hosts, parts));
+    let links = times.sweep.iter().chain(&times.outliers).filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    let ratio = |l: &Link| {
+        let kind = hosts.distance(l.from, l.to);
+        // All links of a kind may be slow.
+        let ns = if usual[kind].ns > 0.0 { usual[kind].ns } else { all[kind].ns };
+        SlowLink { link: *l, factor: f64::from(l.ns) / ns }
     };
-    links.iter().take(count).map(|l| (Link { from: l.from, to: l.to, ns: ns(l) }, l.log.exp())).collect()
+    let mut links: Vec<SlowLink> = links.map(ratio).collect();
+    links.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    links.truncate(count);
+    links
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    limits::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS},
+    limits::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED},
     student,
 };
 
@@ -52,8 +52,8 @@ pub(super) struct Explanation {
     pub(super) slow: Vec<(Part, f64)>,
     /// Standard deviation of the logarithm of an ordinary link.
     pub(super) spread: f64,
-    /// Logarithm of the factor from which one more link would be slow.
-    pub(super) limit: f64,
+    /// Logarithm of the factor at which one more slow link is named with the probability 1 - [`MISSED`].
+    pub(super) nameable: f64,
 }
 
 /// Least-squares fit of one set of slow parts.
@@ -141,9 +141,13 @@ pub(super) fn explain(
             }
         }
     }
-    let error = best.spread * (1.0 + 1.0 / best.ordinary).sqrt();
+    // The slow link takes a degree of freedom, and no longer tells what is ordinary. Its own error is as large as that of the others,
+    // which is estimated: hence a quantile of Student's t.
+    let freedom = best.freedom.saturating_sub(1).max(1);
+    let error = best.spread * (1.0 + 1.0 / (best.ordinary - 1.0).max(1.0)).sqrt();
+    let limit = (limit(freedom, parts.len()) * error).max(MIN_FACTOR.ln());
     Some(Explanation {
-        limit: (limit(best.freedom, parts.len()) * error).max(MIN_FACTOR.ln()),
+        nameable: limit + student::upper_quantile(freedom, MISSED) * error,
         spread: best.spread,
         slow: best.slow.into_iter().map(|(part, log, _)| (part, log)).collect(),
     })

@@ -1,6 +1,9 @@
 //! All links of one sweep, collected from the rows of its launches.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MOST_ROWS, Reference, Sentence,
@@ -10,6 +13,7 @@ use super::{
     limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
     link_name, no_verdict_reason, power,
     steps::{Step, Steps},
+    times::WAITING,
 };
 use ombx_core::{
     result::{Measurement, Run},
@@ -34,9 +38,17 @@ pub struct LinkSweep {
     leg_bytes: BTreeMap<u64, f64>,
     /// Reason why links cannot be judged.
     obstacle: Option<String>,
+    rows: Rows,
     /// Expectations of the run.
     expectations: Vec<Expectation>,
     reference: Option<Arc<Reference>>,
+}
+
+/// Number of rows, and of those in which ranks waited for a CPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rows {
+    all: usize,
+    waited: usize,
 }
 
 impl LinkSweep {
@@ -99,6 +111,8 @@ impl LinkSweep {
         if let Some(pattern) = row.axes.get("pattern") {
             self.pattern.clone_from(pattern);
         }
+        self.rows.all += 1;
+        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
         if self.obstacle.is_none() {
             self.obstacle = no_verdict_reason(row.trust.iter().map(|notice| notice.code.as_str()));
         }
@@ -173,8 +187,13 @@ impl LinkSweep {
                 "{what}, but in most of these rows ranks waited for a CPU: stop other programs and repeat"
             )
         });
-        let doubt = waited.or_else(|| verdict.doubt.take()).or_else(|| self.shortage(&sizes));
-        verdict.doubt = doubt.or_else(|| power::too_coarse(&power));
+        let doubt = waited.or_else(|| verdict.doubt.take());
+        let reason = || self.shortage(&sizes).or_else(|| power::too_coarse(&power));
+        verdict.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
+            // One link is too few however it was measured.
+            (Some(waited), Some(reason)) if self.units() >= MIN_UNITS => Some(format!("{waited}; {reason}")),
+            (_, reason) => reason,
+        });
         verdict.nameable = power.iter().filter_map(|(bytes, factor)| Some((*bytes, (*factor)?))).collect();
         verdict.power = power::clause(&power, &of_groups, &self.hosts);
         verdict
@@ -199,10 +218,23 @@ impl LinkSweep {
         slow_of_sizes(times.0.iter().flat_map(of_size).collect())
     }
 
+    /// Returns the number of hosts, or of ranks of the only host.
+    fn units(&self) -> usize {
+        if self.hosts.count() == 1 { self.hosts.ranks() as usize } else { self.hosts.count() }
+    }
+
+    /// Returns a clause on the rows in which ranks waited for a CPU, if most did: their times say little about links.
+    fn disturbance(&self) -> Option<String> {
+        let Rows { all, waited } = self.rows;
+        let how_many = if waited == all { "all".to_owned() } else { format!("{waited} of {all}") };
+        (2 * waited > all)
+            .then(|| format!("ranks waited for a CPU in {how_many} rows: stop other programs and repeat"))
+    }
+
     /// Returns why the links are too few for the verdict that nothing is slow, with the ratios that were seen.
     fn shortage(&self, sizes: &[LinkTimes]) -> Option<String> {
         let (hosts, inside) = (&self.hosts, self.hosts.count() == 1);
-        let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+        let groups = self.units();
         let of_kind = |l: &&Link| hosts.same_host(l.from, l.to) == inside;
         let links = sizes.iter().map(|times| times.sweep.iter().filter(of_kind).count()).min().unwrap_or(0);
         if groups >= MIN_UNITS && links >= MIN_LINKS {
@@ -246,6 +278,8 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
     let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
     let (take, others) =
         (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
+    let common = common_host(slow.iter().map(|l| [l.from, l.to]), hosts);
+    let common = common.map_or(String::new(), |host| format!("; host {host} is an end of all of them"));
     let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
     let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
     let why = match (groups < MIN_UNITS, inside) {
@@ -254,10 +288,20 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
         (false, _) => "one or two slow parts do not explain all times",
     };
     Some(format!(
-        "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}",
+        "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}{common}",
         names.join(", "),
         Bytes(bytes)
     ))
+}
+
+/// Returns the only host that is an end of every one of several links.
+fn common_host(links: impl ExactSizeIterator<Item = [u32; 2]>, hosts: &Hosts) -> Option<&str> {
+    if links.len() < 2 {
+        return None;
+    }
+    let ends = links.map(|ends| BTreeSet::from(ends.map(|rank| hosts.number(rank))));
+    let common = ends.reduce(|a, b| a.intersection(&b).copied().collect())?;
+    common.first().filter(|_| common.len() == 1).map(|host| hosts.name_of(*host))
 }
 
 /// What is concluded about the links of a run.
@@ -309,6 +353,7 @@ impl Verdict {
             evidence: vec![slow.evidence.sentence(hosts)],
             ..of(Conclusion::Slow, &slow.sentence(hosts))
         });
+        let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();
         let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
         let met = self.met.iter().map(|text| of(Conclusion::Clear, text));
         let mut all: Vec<Sentence> = slow.chain(missed).chain(met).collect();
@@ -328,6 +373,9 @@ impl Verdict {
             }
             (_, Some(power), Some(last)) => last.evidence.push(format!("besides, {power}")),
             _ => {}
+        }
+        if let (Some(host), Some(last)) = (common_host(links.into_iter(), hosts), all.last_mut()) {
+            last.evidence.push(format!("host {host} is an end of all slow links"));
         }
         if let (Some(sample), Some(last)) = (&self.sample, all.last_mut()) {
             last.evidence.push(format!("judged by {sample}"));

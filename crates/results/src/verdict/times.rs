@@ -1,6 +1,6 @@
 //! Times of links.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     result::{Level, Mark, Measurement},
@@ -13,7 +13,10 @@ use super::{
 };
 
 /// Marks of ranks that waited for a CPU.
-const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
+pub(super) const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
+
+/// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
+const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
 
 /// Value of the axis `pattern` of traffic in one direction.
 const DIRECTED: &str = "unidirectional";
@@ -46,10 +49,17 @@ pub struct LinkTimes {
     pub(super) level: u32,
     /// Rows of links outside the sample.
     pub(super) outside: Outliers,
-    /// Slow links, measured again while all other ranks sleep.
+    /// Slow links, measured again while all other ranks sleep; the shortest time of each once they are averaged.
     pub alone: Vec<Link>,
     /// Ordinary links, measured again for comparison with `alone`.
     pub reference: Vec<Link>,
+    /// Whether every link was measured again, once they are averaged. The time of a link is then the shortest of all its rows, which few
+    /// disturbances reach. Otherwise it is that of the sweep, in which all links are measured under the same conditions.
+    pub is_repeated: bool,
+    /// Number of rows that measure a slow link again, once they are combined. It is 1 in older results.
+    pub(super) attempts: usize,
+    /// Links that were measured again fewer times, because they were not slow each time.
+    pub(super) given_up: BTreeSet<(u32, u32)>,
     /// Shortest time of all rows of a link, once they are averaged. What disturbs a measurement makes it longer.
     pub shortest: Vec<Link>,
     /// Standard error of the logarithm of a link's time by which its rows disagree, once they are averaged.
@@ -59,8 +69,8 @@ pub struct LinkTimes {
 }
 
 impl LinkTimes {
-    /// Returns the times with one entry per link: the mean of all rows of a link. Links with directed traffic are two, one for
-    /// each direction.
+    /// Returns the times with one entry per link: the mean of its rows in the sweep, or the shortest of all its rows if every link was
+    /// measured again. Links with directed traffic are two, one for each direction.
     #[must_use]
     pub fn averaged(&self) -> LinkTimes {
         let mean = |ns: &[f32]| ns.iter().sum::<f32>() / ns.len() as f32;
@@ -70,7 +80,16 @@ impl LinkTimes {
         let row_error = row_error(&rows, self.directed);
         let outside: Vec<Link> = self.outside.rows().into_iter().map(|(row, _)| row).collect();
         rows.extend(&outside);
-        let sweep = average(&self.sweep);
+        let shortest = |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
+        let (alone, reference) = (shortest(&self.alone), shortest(&self.reference));
+        let (attempts, given_up) = self.attempts();
+        let mut sweep = average(&self.sweep);
+        let again: BTreeSet<(u32, u32)> = alone.iter().chain(&reference).map(|l| (l.from, l.to)).collect();
+        let is_repeated = self.level == 0 && !sweep.is_empty() && again.len() == sweep.len();
+        let shortest = shortest(&rows);
+        if is_repeated {
+            sweep.clone_from(&shortest);
+        }
         let measured = match self.level {
             0 => sweep.len(),
             _ if self.directed => self.measured,
@@ -84,12 +103,26 @@ impl LinkTimes {
             outside: Outliers::default(),
             outliers: average(&outside),
             sweep,
-            alone: average(&self.alone),
-            reference: average(&self.reference),
-            shortest: combine(&rows, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min)),
+            alone,
+            reference,
+            is_repeated,
+            attempts,
+            given_up,
+            shortest,
             row_error,
             disturbed: Vec::new(),
         }
+    }
+
+    /// Returns how often slow links were measured again, and those that were measured less often.
+    pub(super) fn attempts(&self) -> (usize, BTreeSet<(u32, u32)>) {
+        if self.attempts > 0 {
+            return (self.attempts, self.given_up.clone());
+        }
+        let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+        by_link(&self.alone, self.directed).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
+        let most = counts.values().copied().max().unwrap_or(0);
+        (most, counts.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
     }
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
@@ -147,10 +180,11 @@ impl LinkTimes {
         again.into_iter().find(|link| (link.from, link.to) == (from, to)).map(|link| link.ns)
     }
 
-    /// Returns the standard deviation of one row in those of a link. Without directed traffic a link is the mean of two rows in
-    /// the sweep, and one row when it is measured again.
-    pub(super) fn row_spreads(&self) -> f64 {
-        if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
+    /// Returns the standard deviation of the shortest of the rows that measure a link again, in those of the link. Without directed traffic
+    /// a link is the mean of two rows in the sweep.
+    pub(super) fn shortest_spreads(&self) -> f64 {
+        let rows = self.attempts.clamp(1, SPREADS_OF_SHORTEST.len());
+        SPREADS_OF_SHORTEST[rows - 1] * if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
     }
 
     /// Returns whether most rows of a component are invalid because ranks waited for a CPU.

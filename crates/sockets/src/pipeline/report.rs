@@ -96,6 +96,7 @@ pub(super) fn measure(
             ending,
             precision: session.plan.effort.precision(),
             check: &row.check,
+            checked: row.checked,
         }));
     }
     session.sink.case(&row)?;
@@ -253,7 +254,7 @@ impl Measuring<'_, '_> {
             if more == 0 {
                 more = match self.session.plan.verify {
                     Verify::Full => (self.runs.len() as u64).saturating_sub(self.checked),
-                    _ => stop::more_checks(self.checked, since.elapsed(), sampled),
+                    _ => stop::more_checks(self.checked, 1, since.elapsed(), sampled),
                 };
             }
         }

@@ -6,11 +6,12 @@ use ombx_core::{
     system::{environment::hostname, node_set},
 };
 use ombx_results::{
-    baseline::{Baseline, Reference},
+    baseline::{Baseline, Missing, Reference, state_of},
     limit::{Standing, disturbance, standing},
     number::{self, Decimals},
     render::monitoring::Status,
     run_info::hosts,
+    state::is_same,
 };
 
 use super::{expectations::Entry, measurement::Measured};
@@ -103,6 +104,10 @@ pub(super) struct Finding {
     pub(super) state: State,
     /// How often the row was measured.
     pub(super) measured: u32,
+    /// Nanoseconds between two cores in the state of the machine in which the row was measured; `None` if it is unknown.
+    pub(super) core_to_core_ns: Option<f64>,
+    /// The states of two measurements that both missed the limit, if they differ.
+    pub(super) two_states: Option<[f64; 2]>,
     /// Why the state is what it is, if figure and limit do not say it.
     pub(super) why: Option<String>,
 }
@@ -116,7 +121,7 @@ pub(super) struct Limit {
     pub(super) value: f64,
     /// Whether it follows from good days.
     pub(super) is_relative: bool,
-    /// Whether fewer than three good days stand behind it.
+    /// Whether fewer than seven good days stand behind it.
     pub(super) is_thin: bool,
 }
 
@@ -141,6 +146,8 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         limit,
         state,
         measured: 1,
+        core_to_core_ns: state_of(run, row),
+        two_states: None,
         why,
     };
     let without_figure = match (&row.outcome, &row.check) {
@@ -162,18 +169,29 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         findings.push(of(Some(Limit { text, value, is_relative: false, is_thin: false }), state, why));
     }
     if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.within, good) {
-        findings.push(match baseline.reference(run, row, limits).map(|good| relative(row, &good, within)) {
-            Some(Some(limit)) => {
+        let limit = baseline.reference(run, row, limits).and_then(|good| relative(row, &good, within).ok_or(Missing::Case));
+        findings.push(match limit {
+            Ok(limit) => {
                 let (state, why) = against(row, limit.value, limit.is_thin);
                 of(Some(limit), state, why)
             }
-            _ => {
-                let why = "the baseline has no such row of these hosts: learn it with --learn".to_owned();
-                of(None, State::NoVerdict, Some(why))
-            }
+            Err(missing) => of(None, State::NoVerdict, Some(without_good_day(missing))),
         });
     }
     findings
+}
+
+/// Returns why a row has no limit.
+fn without_good_day(missing: Missing) -> String {
+    match missing {
+        Missing::Case => "the baseline has no such row of these hosts: learn it with --learn".into(),
+        Missing::State(ns) => format!(
+            "no good day was measured in this state of the machine (cores {ns:.0} ns apart): learn one with --learn"
+        ),
+        Missing::UnknownState => {
+            "the state of the machine is unknown, and good days were measured in several: repeat the check".into()
+        }
+    }
 }
 
 /// Returns the state of a row and why, if a limit does not say it.
@@ -218,9 +236,14 @@ fn relative(row: &Measurement, good: &Reference, within: f64) -> Option<Limit> {
 /// Returns what a first and a second measurement of the same entry say together. A limit is missed only if both miss it.
 pub(super) fn combine(first: &[Finding], second: Vec<Finding>) -> Vec<Finding> {
     let together = |mut again: Finding| {
+        // A limit from good days of another state of the machine has another text.
         let same = |finding: &&Finding| finding.id() == again.id();
         let Some(before) = first.iter().find(same) else { return again };
         again.measured = before.measured + 1;
+        if [before.state, again.state] == [State::Missed; 2] {
+            let states = before.core_to_core_ns.zip(again.core_to_core_ns);
+            again.two_states = states.filter(|(one, other)| !is_same(*one, *other)).map(|(one, other)| [one, other]);
+        }
         let limits = [before.state, again.state];
         if limits.contains(&State::Missed) && limits.contains(&State::Undecided) {
             again.state = State::Undecided;
@@ -233,7 +256,17 @@ pub(super) fn combine(first: &[Finding], second: Vec<Finding>) -> Vec<Finding> {
 
 impl Finding {
     pub(super) fn without_row(name: String, state: State, why: String) -> Finding {
-        Finding { name, run: None, row: None, limit: None, state, measured: 0, why: Some(why) }
+        Finding {
+            name,
+            run: None,
+            row: None,
+            limit: None,
+            state,
+            measured: 0,
+            core_to_core_ns: None,
+            two_states: None,
+            why: Some(why),
+        }
     }
 
     /// Returns whether a second measurement could change the state.
@@ -251,7 +284,7 @@ impl Finding {
     /// Identifies row and kind of limit over two measurements.
     fn id(&self) -> (&str, Option<&str>, Option<&str>) {
         let key = self.row.as_ref().map(|row| row.key.as_str());
-        (&self.name, key, self.limit.as_ref().map(|limit| limit.text.as_str()))
+        (&self.name, key, self.limit.as_ref().map(|limit| if limit.is_relative { "" } else { limit.text.as_str() }))
     }
 
     /// Returns the figure with its interval and unit.
@@ -343,7 +376,7 @@ mod tests {
             "within 30 % of 1.000 us (1 good day), which may vary by more than 20 %; thin baseline"
         );
         assert!(limit.is_thin && (limit.value - 1.3).abs() < 1e-12, "{limit:?}");
-        let many = Reference { days: 5, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };
-        assert_eq!(relative(&row, &many, 0.2).unwrap().text, "within 20 % of 1.000 us (5 good days)");
+        let many = Reference { days: 7, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };
+        assert_eq!(relative(&row, &many, 0.2).unwrap().text, "within 20 % of 1.000 us (7 good days)");
     }
 }

@@ -54,7 +54,7 @@ impl Report {
             parts.push(format!("{met} limit{} met", if met == 1 { " is" } else { "s are" }));
         }
         if self.findings.iter().any(|finding| finding.limit.as_ref().is_some_and(|limit| limit.is_thin)) {
-            parts.push("the baseline is thin: learn at least three good days".into());
+            parts.push("the baseline is thin: learn at least seven good days".into());
         }
         parts.extend(self.learnt.clone());
         parts.join("; ")

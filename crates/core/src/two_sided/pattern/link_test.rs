@@ -1,6 +1,6 @@
 //! The patterns of LinkTest.
 
-use super::{Link, Pattern, PingPong, Stream};
+use super::{Link, Pattern, PingPong};
 use crate::{
     benchmark::{Method, Metric, Work},
     error::Result,
@@ -82,13 +82,14 @@ impl Pattern for Bidirectional {
     }
 }
 
-/// LinkTest's unidirectional test: a window of blocking messages back to back, then an acknowledgement. One leg.
+/// LinkTest's unidirectional test: a window of blocking messages back to back, then an acknowledgement. Each message is a leg, so that
+/// the time of a leg is (t1 - t0) / n.
 pub enum Unidirectional {}
 
 impl Pattern for Unidirectional {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a window of blocking sends back to back and one acknowledgement; the figure is the window divided by the time",
+        timed: "a window of blocking sends back to back and one acknowledgement; the figure is the window divided by the time, and the time of a message is that of the window divided by its messages",
         untimed: "connections, buffers, filling and checking them",
         like: "LinkTest, unidirectional",
     };
@@ -99,7 +100,7 @@ impl Pattern for Unidirectional {
     }
 
     fn work(bytes: u64, depth: u64) -> Work {
-        Stream::work(bytes, depth)
+        Work { bytes: bytes * depth, ops: depth, legs: depth }
     }
 
     #[inline(always)]

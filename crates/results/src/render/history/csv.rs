@@ -10,7 +10,7 @@ use crate::{
 /// Columns in order. New columns are added at the end only.
 const COLUMNS: &str = "\
     key,fabric,ranks,hosts,from_host,to_host,unit,runs,first,last,level,level_low,level_high,judged,since,before,time_ratio,\
-    time_ratio_low,time_ratio_high,differences";
+    time_ratio_low,time_ratio_high,differences,core_to_core_ns";
 
 /// Writes a header line, then the lines. A value that does not exist is empty.
 pub fn csv(out: &mut dyn Write, history: &History) -> Result<()> {
@@ -63,5 +63,6 @@ fn fields(history: &History, series: &Series, change: Option<&Change>) -> Vec<St
             ]
         }
     });
+    fields.push(case.core_to_core_ns.map(|ns| ns.to_string()).unwrap_or_default());
     fields
 }

@@ -32,7 +32,7 @@ fn case(history: &History, series: &Series) -> Value {
     };
     present(json!({
         "key": case.key, "bench": case.bench(), "fabric": case.fabric, "ranks": case.ranks, "hosts": case.hosts,
-        "ends": case.ends, "unit": series.metric.unit(), "judged": series.is_judged(), "left_out": series.left_out,
+        "ends": case.ends, "core_to_core_ns": case.core_to_core_ns, "unit": series.metric.unit(), "judged": series.is_judged(), "left_out": series.left_out,
         "level": present(json!({"value": level, "interval": ends})),
         "runs": (0..series.points.len()).map(run).collect::<Vec<_>>(),
         "changes": series.changes.iter().map(|found| change(history, series, found)).collect::<Vec<_>>(),

@@ -15,7 +15,7 @@ use crate::{
         Renderer,
         monitoring::{Figure, Status, line},
     },
-    verdict::{self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, Verdict},
+    verdict::{self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, SlowLink, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Run, Tally},
@@ -137,7 +137,7 @@ impl LinksSummary {
             "pattern": self.sweep.pattern,
             "hosts": (0..hosts.ranks()).map(|rank| hosts.name(rank)).collect::<Vec<_>>(),
             "launches": self.sweep.launches(),
-            "sizes": self.sweep.averaged().iter().map(|times| self.size(times)).collect::<Vec<_>>(),
+            "sizes": self.sweep.averaged().iter().map(|times| self.size(times, &verdict.slow)).collect::<Vec<_>>(),
             "rows": {"all": cases, "skipped": skipped, "failed": failed, "corrupt": corrupt},
             "marks": marks.collect::<Vec<_>>(),
         })
@@ -146,7 +146,7 @@ impl LinksSummary {
     fn slow(&self, slow: &SlowComponent) -> Value {
         let hosts = &self.sweep.hosts;
         let part = slow.part(hosts);
-        let Evidence { links, count, typical, ordinary, ordinary_ns, measured_again } = &slow.evidence;
+        let Evidence { links, count, typical, ordinary, ordinary_ns, measured_again, .. } = &slow.evidence;
         let links = links.iter().map(|(ends, factor)| json!({"ranks": ends, "factor": factor}));
         json!({
             "kind": part.part,
@@ -162,11 +162,11 @@ impl LinksSummary {
         })
     }
 
-    fn size(&self, times: &LinkTimes) -> Value {
+    fn size(&self, times: &LinkTimes, slow: &[SlowComponent]) -> Value {
         let figure =
             |ns: f32| json!({"us": f64::from(ns) / 1e3, "mb_per_s": self.sweep.mb_per_s(times.bytes, ns)});
         let slowest =
-            verdict::slowest(times, &self.sweep.hosts, SLOWEST).into_iter().map(|(link, factor)| {
+            verdict::slowest(times, &self.sweep.hosts, SLOWEST, slow).into_iter().map(|SlowLink { link, factor }| {
                 let alone = times.retested(link.from, link.to).map(|ns| f64::from(ns) / 1e3);
                 let us = f64::from(link.ns) / 1e3;
                 json!({"from": link.from, "to": link.to, "us": us, "factor": factor, "alone_us": alone})

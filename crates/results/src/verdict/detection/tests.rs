@@ -1,7 +1,7 @@
 //! Detection on simulated machines with and without slow components.
 
 use super::*;
-use crate::verdict::{Groups, Link};
+use crate::verdict::{Groups, Link, TIMES_AGAIN, once_more, retest_candidates};
 
 mod groups;
 mod looks;
@@ -69,12 +69,17 @@ fn grouped(
         };
         times.sweep.push(Link { from, to, ns: once(0.02) });
     }
-    // Retested links are slow again, with new noise.
-    for again in super::super::retest_candidates(&[times.clone()], &hosts_of, 4) {
-        let base = if hosts_of.same_host(again.from, again.to) { 2000.0 } else { 5000.0 };
-        let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp()) as f32;
-        let link = Link { from: again.from, to: again.to, ns };
-        if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
+    // Links that are measured again are slow again, with new noise and as many disturbances.
+    let mut links = retest_candidates(&[times.clone()], &hosts_of, 4);
+    for _ in 0..TIMES_AGAIN {
+        for again in &links {
+            let base = if hosts_of.same_host(again.from, again.to) { 2000.0 } else { 5000.0 };
+            let burst = if dice.uniform() < 0.02 { 1.0 + dice.uniform() } else { 1.0 };
+            let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp() * burst) as f32;
+            let link = Link { from: again.from, to: again.to, ns };
+            if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
+        }
+        links = once_more(links, &[times.clone()], &hosts_of);
     }
     (vec![times], hosts_of)
 }
@@ -98,15 +103,18 @@ fn lasting(seed: u64, sigma: f64) -> impl Fn(u32, u32) -> f64 {
 
 const SHAPES: [(u32, u32); 6] = [(1, 4), (1, 16), (4, 1), (8, 2), (16, 4), (2, 8)];
 
+/// `cargo xtask coverage verdicts` counts many more.
 #[test]
-fn healthy_machines_give_no_verdict() {
+fn healthy_machines_are_seldom_accused() {
+    let mut accused = Vec::new();
     for (hosts, each) in SHAPES {
-        for (seed, noise) in (0..20).flat_map(|seed| [(seed, 0.01), (seed, 0.03), (seed, 0.08)]) {
+        for (seed, noise) in (0..12).flat_map(|seed| [(seed, 0.01), (seed, 0.03), (seed, 0.08)]) {
             let (times, hosts_of) = machine(hosts, each, seed, noise, |_, _| 1.0);
             let found = find_slow(&times, &hosts_of);
-            assert!(found.is_empty(), "{hosts} x {each}, seed {seed}, noise {noise}: {found:?}");
+            accused.extend((!found.is_empty()).then(|| format!("{hosts} x {each}, seed {seed}: {found:?}")));
         }
     }
+    assert!(accused.len() <= 2, "of 216: {accused:#?}");
 }
 
 #[test]

@@ -52,6 +52,44 @@ fn the_ratios_of_few_links_are_said() {
 }
 
 #[test]
+fn the_reason_of_no_verdict_is_the_true_one() {
+    let waiting = || {
+        let rows = Rows { all: 12, waited: 12 };
+        LinkSweep { rows, ..sweep(4, |_, _| 1000.0) }
+    };
+    let said = text(&waiting());
+    assert!(said.starts_with("no verdict: ranks waited for a CPU in all rows: "), "{said}");
+    assert!(said.contains("6 links between 4 hosts are too few"), "{said}");
+    let some = LinkSweep { rows: Rows { all: 12, waited: 6 }, ..waiting() };
+    assert!(!text(&some).contains("waited"), "{}", text(&some));
+    let few = LinkSweep { rows: Rows { all: 2, waited: 2 }, ..sweep(2, |_, _| 1000.0) };
+    assert!(text(&few).starts_with("no verdict: 1 link cannot be compared"), "{}", text(&few));
+}
+
+#[test]
+fn the_host_that_slow_links_share_is_named() {
+    let slow = sweep(3, |a, b| if a == 1 || b == 1 { 9000.0 } else { 1000.0 });
+    assert!(text(&slow).contains("; host h2 is an end of all of them"), "{}", text(&slow));
+    // Two links of a host are slow, and the others are not.
+    let slow = sweep(8, |a, b| if [(0, 3), (3, 5)].contains(&(a, b)) { 9000.0 } else { 1000.0 });
+    let said = text(&slow);
+    assert_eq!(said.matches("verdict: the link between").count(), 2, "{said}");
+    assert!(said.contains("host h4 is an end of all slow links"), "{said}");
+}
+
+#[test]
+fn a_link_has_one_factor() {
+    let slow = sweep(8, |a, b| if (a, b) == (0, 3) { 2000.0 } else { 1000.0 });
+    let verdict = slow.verdict();
+    let [found] = &verdict.slow[..] else { panic!("{}", text(&slow)) };
+    assert_eq!(found.evidence.links[0].1, found.factor);
+    let times = slow.averaged().remove(0);
+    assert!(times.is_repeated, "eight ranks measure all links again");
+    let table = crate::verdict::slowest(&times, &slow.hosts, 1, &verdict.slow);
+    assert_eq!(table[0].factor, found.factor);
+}
+
+#[test]
 fn links_that_differ_much_are_no_all_clear() {
     let scattered = sweep(6, |a, b| 1000.0 * 1.5f32.powi(((a * 3 + b) % 5) as i32));
     assert_eq!(scattered.verdict().conclusion(), Conclusion::None, "{}", text(&scattered));

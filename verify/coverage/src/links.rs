@@ -1,0 +1,169 @@
+//! Simulated sweeps over links: how often a healthy machine is accused, and how often a slow link is named.
+
+use ombx_results::verdict::{
+    Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
+};
+
+use crate::{document::with_interval, line::wilson};
+
+/// Numbers of hosts with one rank each.
+const HOSTS: [u32; 4] = [4, 8, 16, 64];
+/// Share of rows that are disturbed, in the sweep and in second measurements. Each takes up to twice as long.
+const DISTURBED: f64 = 0.02;
+/// Standard deviation of the logarithm of a row.
+const NOISE: f64 = 0.02;
+/// Standard deviations of the logarithms by which links differ for good.
+const DIFFERENCES: [f64; 2] = [0.0, 0.05];
+/// Factor of a link that is clearly slow.
+const CLEARLY: f64 = 1.5;
+/// Number of slowest links that are measured again besides those that stand out: the default of `ombx links`.
+const AGAIN: usize = 4;
+/// Goals: the largest share of healthy sweeps that accuse something, and the smallest power at the printed factor.
+const MOST_FALSE: f64 = 0.015;
+const LEAST_POWER: f64 = 0.95;
+
+/// Counts over sweeps of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sweeps {
+    hosts: u32,
+    differences: f64,
+    sweeps: u64,
+    accused: u64,
+    /// Sweeps that printed a factor, and those that named a link which is slower by it.
+    printed: u64,
+    named: u64,
+    /// Sweeps that named a link which is slower by [`CLEARLY`].
+    clearly: u64,
+    /// Sum of the printed factors.
+    factors: f64,
+}
+
+impl Sweeps {
+    /// Returns whether healthy machines are certainly accused too often, or slow links certainly named too seldom.
+    pub(crate) fn failed(&self) -> bool {
+        let [least_false, _] = wilson(self.accused, self.sweeps);
+        let [_, most_named] = wilson(self.named, self.printed);
+        least_false > MOST_FALSE || self.printed > 0 && most_named < LEAST_POWER
+    }
+}
+
+/// Simulates this many sweeps of each kind.
+pub(crate) fn simulate(sweeps: u64, seed: u64) -> Vec<Sweeps> {
+    let kinds = HOSTS.iter().flat_map(|hosts| DIFFERENCES.map(|differences| (*hosts, differences)));
+    kinds.map(|(hosts, differences)| of_kind(hosts, differences, sweeps, seed)).collect()
+}
+
+fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
+    let mut counts = Sweeps {
+        hosts,
+        differences,
+        sweeps,
+        accused: 0,
+        printed: 0,
+        named: 0,
+        clearly: 0,
+        factors: 0.0,
+    };
+    let names: Vec<String> = (1..=hosts).map(|host| format!("n{host}")).collect();
+    let hosts_of = Hosts::of(names.iter().map(String::as_str));
+    for number in 0..sweeps {
+        let machine = Machine { hosts, differences, seed: hash([seed, number, hosts.into(), 0]) };
+        let healthy = machine.swept(&hosts_of, None);
+        counts.accused += u64::from(!find_slow(&healthy, &hosts_of).is_empty());
+        let slow = machine.one_link();
+        let is_named = |factor: f64| {
+            let times = machine.swept(&hosts_of, Some((slow, factor)));
+            find_slow(&times, &hosts_of).iter().any(|found| found.component == Component::Link(slow.0, slow.1))
+        };
+        if let Some(factor) = nameable(&healthy, &hosts_of)[0].1 {
+            counts.printed += 1;
+            counts.factors += factor;
+            counts.named += u64::from(is_named(factor));
+        }
+        counts.clearly += u64::from(is_named(CLEARLY));
+    }
+    counts
+}
+
+/// Returns a line for each kind of sweeps.
+pub(crate) fn table(all: &[Sweeps]) -> String {
+    let mut text = String::from(
+        "| hosts | links differ by | sweeps | something healthy was named, % | mean printed factor | a link slower by the printed factor was named, % | a link 1.5 times slower was named, % |\n|---|---|---|---|---|---|---|\n",
+    );
+    for s in all {
+        text += &format!(
+            "| {} | {:.0} % | {} | {} | {:.2} | {} | {} |\n",
+            s.hosts,
+            100.0 * s.differences,
+            s.sweeps,
+            with_interval(s.accused, s.sweeps),
+            s.factors / s.printed.max(1) as f64,
+            with_interval(s.named, s.printed),
+            with_interval(s.clearly, s.sweeps)
+        );
+    }
+    text
+}
+
+/// A machine whose links take 5 us but for noise. Every number follows from the seed, the link and the row, so that a sweep can be
+/// repeated with one link slower.
+struct Machine {
+    hosts: u32,
+    differences: f64,
+    seed: u64,
+}
+
+impl Machine {
+    /// Measures all links in both directions, then some again. A link may take some times as long.
+    fn swept(&self, hosts: &Hosts, slow: Option<((u32, u32), f64)>) -> Vec<LinkTimes> {
+        let row = |from: u32, to: u32, number: u64| {
+            let ends = (from.min(to), from.max(to));
+            let factor = slow.filter(|(link, _)| *link == ends).map_or(1.0, |(_, factor)| factor);
+            Link { from, to, ns: (5000.0 * factor * self.row(ends, number)) as f32 }
+        };
+        let mut times = LinkTimes::default();
+        times.bytes = 8;
+        let pairs = (0..self.hosts).flat_map(|a| (0..self.hosts).map(move |b| (a, b)));
+        times.sweep = pairs.filter(|(a, b)| a != b).map(|(a, b)| row(a, b, u64::from(a > b))).collect();
+        let mut again = retest_candidates(std::slice::from_ref(&times), hosts, AGAIN);
+        for attempt in 0..TIMES_AGAIN as u64 {
+            for link in &again {
+                let row = row(link.from, link.to, 2 + attempt);
+                if link.is_slow { times.alone.push(row) } else { times.reference.push(row) }
+            }
+            again = once_more(again, std::slice::from_ref(&times), hosts);
+        }
+        vec![times]
+    }
+
+    /// Returns the time of a row of a link in that of the machine.
+    fn row(&self, (a, b): (u32, u32), number: u64) -> f64 {
+        let draw = |row: u64, what: u64| uniform(hash([self.seed, (u64::from(a) << 32) | u64::from(b), row, what]));
+        let normal = |row: u64| (-2.0 * draw(row, 0).ln()).sqrt() * (std::f64::consts::TAU * draw(row, 1)).cos();
+        let burst = if draw(number, 2) < DISTURBED { 1.0 + draw(number, 3) } else { 1.0 };
+        (self.differences * normal(u64::MAX) + NOISE * normal(number)).exp() * burst
+    }
+
+    /// Returns a link, as likely as any other.
+    fn one_link(&self) -> (u32, u32) {
+        let a = (hash([self.seed, 1, 0, 0]) % u64::from(self.hosts)) as u32;
+        let b = (hash([self.seed, 2, 0, 0]) % u64::from(self.hosts - 1)) as u32;
+        let b = if b >= a { b + 1 } else { b };
+        (a.min(b), a.max(b))
+    }
+}
+
+/// Mixes words with the finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+fn hash(words: [u64; 4]) -> u64 {
+    words.into_iter().fold(0, |state, word| {
+        let mut x = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    })
+}
+
+/// Returns a number from 0 to 1, both excluded.
+fn uniform(bits: u64) -> f64 {
+    ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
