@@ -1,5 +1,7 @@
 //! A job: what is measured, on which ranks, and where rows go. Commands prepare it and check all of it before it runs.
 
+#[cfg(feature = "mpi")]
+pub(crate) mod accelerator;
 #[cfg(feature = "io")]
 pub(crate) mod directory;
 pub(crate) mod load;
@@ -36,10 +38,7 @@ impl Job {
     }
 
     fn plans(&self) -> Vec<&Plan> {
-        match &self.work {
-            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
-            Work::Links(_, plan) => vec![plan],
-        }
+        self.work.plans()
     }
 
     /// Returns the files of this job besides its result file, with their descriptions.
@@ -95,6 +94,13 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    fn plans(&self) -> Vec<&Plan> {
+        match self {
+            Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
+            Work::Links(_, plan) => vec![plan],
+        }
+    }
+
     fn choices(&self) -> Vec<Choice> {
         match self {
             Work::Benchmarks(parts) => parts.iter().flat_map(|part| part.choices.iter().copied()).collect(),
