@@ -8,8 +8,8 @@
  *   full        the device has 1 MiB
  *   copy        copies to the device fail
  *   lost        every call fails after the first 8 copies
- *   wrong       a bit of every copy of at least 64 bytes from the device is flipped
- *   spoilt      a bit of every buffer of at least 64 bytes is flipped when a call of MPI returns
+ *   wrong       a byte of every copy of at least 64 bytes from the device is one too large
+ *   spoilt      a byte of every buffer of at least 64 bytes grows by one when a call of MPI returns
  *   touch       a copy from the device returns without its bytes, and the program touches the device instead
  */
 #define _GNU_SOURCE
@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #define MOST 4096     /* buffers at the same time */
-#define LEAST 64      /* bytes of a buffer in which a bit is flipped */
-#define FLIPPED 42    /* byte */
+#define LEAST 64      /* bytes of a buffer in which a byte is changed */
+#define CHANGED 42    /* byte */
 #define COPIES 8      /* before a device is lost */
 #define PAGE 4096
 #define MEMORY ((size_t)8 << 30)
@@ -68,7 +68,7 @@ static void leave_mpi(void) {
     pthread_mutex_lock(&lock);
     if (wrong("spoilt"))
         for (int i = 0; i < MOST; i++)
-            if (buffers[i].there != NULL && buffers[i].bytes >= LEAST) buffers[i].inside[FLIPPED] ^= 0x10;
+            if (buffers[i].there != NULL && buffers[i].bytes >= LEAST) buffers[i].inside[CHANGED]++;
     if (--inside_mpi == 0) protect(PROT_NONE);
     pthread_mutex_unlock(&lock);
 }
@@ -130,7 +130,7 @@ static int copy(uint64_t address, void *host, size_t bytes, int to_device) {
         if (to_device) memcpy(inside, host, bytes);
         else if (wrong("touch")) memcpy(host, (void *)(uintptr_t)address, bytes);
         else memcpy(host, inside, bytes);
-        if (!to_device && bytes >= LEAST && wrong("wrong")) ((unsigned char *)host)[FLIPPED] ^= 0x10;
+        if (!to_device && bytes >= LEAST && wrong("wrong")) ((unsigned char *)host)[CHANGED]++;
     }
     pthread_mutex_unlock(&lock);
     return code;

@@ -50,7 +50,7 @@ fn collective_operations_use_the_memory_of_devices() {
     let operations = "allgather allgatherv allreduce alltoall bcast gather reduce reduce_scatter scan scatter iallgather ibcast";
     let names: Vec<String> = operations.split(' ').map(|name| format!("collective.{name}")).collect();
     verified(&format!("{} --memory cuda,rocm-managed --sizes 8,4K", names.join(" ")), "");
-    verified("collective.allreduce --memory cuda --in-place on --sizes 4K", "");
+    verified("collective.allreduce --memory cuda --in-place --sizes 4K", "");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn messages_are_copied_through_the_host_if_mpi_takes_no_device_memory() {
     let words = "p2p.latency p2p.bw p2p.bibw collective.allreduce collective.gather collective.bcast";
     let rows = verified(&format!("{words} --window 4 --memory cuda --staged --sizes 8,64K"), "unable");
     assert!(rows.iter().all(|row| row.key.contains("staged=on")));
-    verified("collective.allreduce --memory rocm --staged --in-place on --sizes 4K", "unable");
+    verified("collective.allreduce --memory rocm --staged --in-place --sizes 4K", "unable");
     let (row, done) = one_row("p2p.latency --memory cuda --sizes 8", "unable", 4);
     assert!(matches!(&row.outcome, Outcome::Skipped(why) if why.contains("takes no memory of CUDA devices")), "{done}");
 }
