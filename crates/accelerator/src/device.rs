@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::{CStr, c_char, c_int},
+    ffi::c_int,
     fmt,
     sync::OnceLock,
 };
@@ -56,7 +56,7 @@ pub fn count(api: Api) -> Result<u32> {
     counted(&Driver::load(api)?)
 }
 
-fn counted(driver: &Driver) -> Result<u32> {
+pub(crate) fn counted(driver: &Driver) -> Result<u32> {
     let mut count = 0;
     // SAFETY: `count` outlives the call.
     driver.check("the number of devices", unsafe { (driver.device_count)(&raw mut count) })?;
@@ -121,16 +121,6 @@ impl Device {
         self.enter()?;
         // SAFETY: the call has no arguments, and this thread has a device.
         self.driver.check("waiting for the device", unsafe { (self.driver.synchronize)() })
-    }
-
-    /// Returns a text that a function of the driver writes; `None` if it fails.
-    pub(crate) fn text(&self, get: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int) -> Option<String> {
-        let mut text = [0 as c_char; 128];
-        // SAFETY: the driver writes at most the given length with a final zero, for which the last byte is kept.
-        let code = unsafe { get(text.as_mut_ptr(), text.len() as c_int - 1, self.handle) };
-        // SAFETY: the last byte is zero.
-        let text = unsafe { CStr::from_ptr(text.as_ptr()) };
-        (code == 0).then(|| text.to_string_lossy().into_owned())
     }
 }
 

@@ -24,4 +24,5 @@ mod facts;
 pub use self::{
     allocation::{Allocation, Copies, Pinned},
     device::{Device, LOCAL_RANKS, count, device, select},
+    facts::{HostLink, links},
 };

@@ -72,6 +72,10 @@ pub enum Nonblocking {}
 impl Mode for Nonblocking {
     const METHOD: Method = overlap::METHOD;
 
+    fn prepare<C: Call>(cx: &Context<'_>, _: &mut Operation<C>) -> Result<()> {
+        Operation::<C>::may_start(cx)
+    }
+
     #[inline(always)]
     fn run<C: Call>(operation: &mut Operation<C>) -> Result<()> {
         operation.overlapped(0, || ())

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Buffer, Comm, MpiTeam,
-    runtime::library,
+    runtime::{device_support, library},
     sys::{
         completion,
         derived::DerivedDatatype,
@@ -318,11 +318,23 @@ impl<C: Call> Operation<C> {
         Ok(())
     }
 
+    /// Checks that the nonblocking and persistent forms take the buffers of the case.
+    ///
+    /// # Errors
+    /// The library takes no memory of devices in them.
+    pub fn may_start(cx: &Context<'_>) -> Result<()> {
+        match C::FLOW.reduces() {
+            true => device_support::combining_works(cx, C::START),
+            false => Ok(()),
+        }
+    }
+
     /// Creates the persistent requests: one per root, and one per copy of the buffers. Collective.
     ///
     /// # Errors
     /// The library has no persistent collectives, or this one is known to fail, or too many copies need requests.
     pub fn make_requests(&mut self, cx: &Context<'_>) -> Result<()> {
+        Self::may_start(cx)?;
         library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
         requests::afford(cx, self.copies, 1, 0)?;

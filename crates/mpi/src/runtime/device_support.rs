@@ -7,7 +7,10 @@ use std::{
 
 use ombx_accelerator::device;
 use ombx_core::{
-    benchmark::memory::Api,
+    benchmark::{
+        Context,
+        memory::{Api, BufferMemory, Staged},
+    },
     error::{Error, Result},
     fact::{Fact, Facts},
     system::environment::hostname,
@@ -87,6 +90,20 @@ pub(crate) fn check(api: Api) -> Result<()> {
             "{version} does not say whether it takes memory of {name} devices: {instead}"
         ))),
     }
+}
+
+/// Refuses calls that combine data in the memory of devices if the library does not copy the data for them: it would end the job with a
+/// segmentation fault.
+///
+/// # Errors
+/// The library is Open MPI, which documents that only blocking reductions take memory of devices.
+pub fn combining_works(cx: &Context<'_>, calls: &str) -> Result<()> {
+    let (memory, staged): (BufferMemory, Staged) = (cx.choice(), cx.choice());
+    let version = library::library_name();
+    if memory == BufferMemory::Host || staged == Staged::On || !version.starts_with("Open MPI") {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("{version} takes no memory of devices in {calls}: only blocking reductions do")))
 }
 
 /// Facts about the devices of all ranks, on rank 0.
