@@ -133,3 +133,35 @@ fn a_machine_without_a_driver_says_so() {
     assert!(done.stderr.contains("needs ROCm, but libamdhip64.so cannot be loaded"), "{done}");
     assert_eq!(done.stdout, "", "{done}");
 }
+
+#[test]
+fn osu_programs_take_the_options_of_omb() {
+    let programs = [
+        ("osu_latency -d cuda -m 8:8 -i 20 -x 2 D H", "# OSU MPI-CUDA Latency Test v7.4", "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)"),
+        ("osu_bw -d rocm -m 8:8 -i 20 -x 2 MD MD", "# OSU MPI-ROCM Bandwidth Test v7.4", "# Send Buffer on MANAGED (MD) and Receive Buffer on MANAGED (MD)"),
+        ("osu_put_latency -d cuda -m 8:8 -i 20 -x 2 D D", "# Window creation: MPI_Win_create", "# Rank 0 Memory on DEVICE (D) and Rank 1 Memory on DEVICE (D)"),
+        ("osu_bcast -d managed -m 8:8 -i 20 -x 2", "# OSU MPI-MANAGED Broadcast Latency Test v7.4", "# Datatype: MPI_CHAR."),
+    ];
+    for (words, title, memory) in programs {
+        let done = stand_in::job(DIRECTORY, &format!("osu {words} -n 2"), "").run().expect(0);
+        assert!(done.stdout.contains(title) && done.stdout.contains(memory), "{done}");
+    }
+    let refused = [
+        ("osu_latency -d openacc D D", "supports cuda, rocm and managed"),
+        ("osu_latency_mt -d cuda D D", "host memory only"),
+        ("osu_latency -d managed D D", "MD for each rank"),
+        ("osu_latency -d cuda MH D", "give MD"),
+    ];
+    for (words, expected) in refused {
+        let done = Job::ombx(&format!("osu {words}")).run().expect(2);
+        assert!(done.stderr.contains(expected), "{done}");
+    }
+}
+
+#[test]
+fn links_between_devices_are_measured() {
+    let done = stand_in::job(DIRECTORY, "links --memory cuda --sizes 8,64K -n 2 --fail-on nothing", "").run().expect(0);
+    assert!(done.stdout.contains("memory=cuda") || done.stdout.contains("semidirectional"), "{done}");
+    let done = Job::ombx("links --fabric tcp --memory cuda").run().expect(2);
+    assert!(done.stderr.contains("needs --fabric mpi"), "{done}");
+}
