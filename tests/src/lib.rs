@@ -17,6 +17,7 @@ pub mod reframe;
 pub mod results;
 pub mod shim;
 pub mod sockets;
+pub mod stand_in;
 pub mod terminal;
 pub mod walkthrough;
 

@@ -1,5 +1,7 @@
 //! A job: what is measured, on which ranks, and where rows go. Commands prepare it and check all of it before it runs.
 
+#[cfg(feature = "mpi")]
+pub(crate) mod accelerator;
 #[cfg(feature = "io")]
 pub(crate) mod directory;
 pub(crate) mod load;

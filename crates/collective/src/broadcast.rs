@@ -26,9 +26,7 @@ use crate::{
         kernel::{Broadcast, SingleBroadcast},
         tree::{Algorithm, Binomial, Linear, Tree},
     },
-    entry::{FORMULA, SIZES, check_broadcast, run_cached},
-    kernel::Collective,
-    mode::Blocking,
+    entry::{FORMULA, SIZES, check_broadcast, run_blocking},
 };
 
 /// Calls of a broadcast of the library. With `--by linear` and `--by binomial` ombx sends its messages.
@@ -108,7 +106,7 @@ fn every_algorithm<T: Timing>(session: &mut Session<'_>) -> Result<()> {
 /// Measures `collective.bcast`. The broadcast of the library is that of the table of operations.
 pub(crate) fn run_bcast(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, algorithm| match algorithm {
-        Algorithm::Library => run_cached::<Collective<Bcast, Blocking>>(session),
+        Algorithm::Library => run_blocking::<Bcast>(session),
         Algorithm::Linear => Single::run::<Tree<Linear, Mesh>>(session),
         Algorithm::Binomial => Single::run::<Tree<Binomial, Mesh>>(session),
     })

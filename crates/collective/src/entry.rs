@@ -6,6 +6,7 @@ use ombx_core::{
         ReductionOp, Topology,
         cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
+        memory::{BufferMemory, Staged},
         neighbourhood::{self, NEIGHBOURS, TORUS},
         payload::{BLOCK_LENGTH, BLOCKS, Datatype, STRIDE},
         reduction::{self, MESSAGE_TYPE},
@@ -26,7 +27,7 @@ use ombx_mpi::{
 use crate::{
     broadcast::{run_bcast, tree::Algorithm},
     kernel::{Collective, InPlace},
-    mode::{Blocking, Mode, Nonblocking, Persistent},
+    mode::{self, Blocking, Mode, Nonblocking, Persistent},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.
@@ -43,7 +44,7 @@ const OVERLAP: &str =
 #[track_caller]
 pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -> Benchmark {
     let entry = Benchmark::custom(name, about, Metric::Latency, Blocking::METHOD, |session| {
-        by_datatype(session, run_cached::<Collective<C, Blocking>>)
+        by_datatype(session, run_blocking::<C>)
     });
     let entry = paced::<C>(entry);
     let entry = entry.iterates(const { &[C::NAME] }, FORMULA).axes(axes::<C>().blocking);
@@ -57,6 +58,8 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
                     MESSAGE_TYPE,
                     Algorithm::AXIS,
                     Cache::AXIS,
+                    BufferMemory::AXIS,
+                    Staged::AXIS,
                 ])
         }
         false => entry,
@@ -71,6 +74,7 @@ pub(crate) fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(
         Datatype::Contiguous => (reduction::message_type(case) != ElementType::Byte).then_some("type"),
         _ => Some("datatype"),
     };
+    let option = option.or((case.choice::<BufferMemory>() != BufferMemory::Host).then_some("memory"));
     match option.filter(|_| case.choice::<Algorithm>() != Algorithm::Library) {
         None => Ok(()),
         Some(option) => Err(format!(
@@ -194,9 +198,11 @@ macro_rules! axes {
     ($($own:expr),*) => {
         const {
             Axes {
-                blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
-                nonblocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Computation::AXIS, Cache::AXIS],
-                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS],
+                blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS, BufferMemory::AXIS, Staged::AXIS],
+                nonblocking: &[
+                    Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Computation::AXIS, Cache::AXIS, BufferMemory::AXIS,
+                ],
+                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS, BufferMemory::AXIS],
             }
         }
     };
@@ -214,6 +220,14 @@ const fn axes<C: Call>() -> Axes {
         (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS, MESSAGE_TYPE),
         _ => axes!(Datatype::AXIS, MESSAGE_TYPE),
     }
+}
+
+/// Runs the blocking call on the buffers, or with copies of them through memory of the host.
+pub(crate) fn run_blocking<C: Call>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, staged| match staged {
+        Staged::Off => run_cached::<Collective<C, Blocking>>(session),
+        Staged::On => run_paced::<Collective<C, mode::Staged>, Mesh>(session),
+    })
 }
 
 /// Runs a kernel with the same buffers in every iteration, or with others.

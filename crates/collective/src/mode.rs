@@ -46,11 +46,35 @@ impl Mode for Blocking {
     }
 }
 
+/// The blocking call on memory of the host, after a copy from a device and before a copy to it.
+pub enum Staged {}
+
+impl Mode for Staged {
+    const METHOD: Method = Method {
+        timed: "on every rank, a copy of what it sends from the device to the host, one blocking call, and a copy of what it has received \
+                to the device; the figure is the time of the slowest rank of each iteration",
+        ..Blocking::METHOD
+    };
+
+    fn prepare<C: Call>(cx: &Context<'_>, operation: &mut Operation<C>) -> Result<()> {
+        operation.stage(cx)
+    }
+
+    #[inline(always)]
+    fn run<C: Call>(operation: &mut Operation<C>) -> Result<()> {
+        operation.staged_call()
+    }
+}
+
 /// The nonblocking call and waiting for it. This is the operation alone, from which overlap is computed.
 pub enum Nonblocking {}
 
 impl Mode for Nonblocking {
     const METHOD: Method = overlap::METHOD;
+
+    fn prepare<C: Call>(cx: &Context<'_>, _: &mut Operation<C>) -> Result<()> {
+        Operation::<C>::may_start(cx)
+    }
 
     #[inline(always)]
     fn run<C: Call>(operation: &mut Operation<C>) -> Result<()> {

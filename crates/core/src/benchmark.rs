@@ -14,6 +14,7 @@ mod imbalance;
 mod initialization;
 mod kernel;
 mod layout;
+pub mod memory;
 pub mod neighbourhood;
 mod pairs;
 pub mod payload;

@@ -61,8 +61,8 @@ pub struct Fabric {
 
 /// Ranks 0 to `size` - 1 that take part in a benchmark.
 ///
-/// Every function except `rank`, `size`, `fabric`, `software`, `place`, `name_task`, `release_memory`, `abort` and `pair` is collective:
-/// all ranks call it, in the same order.
+/// Every function except `rank`, `size`, `fabric`, `software`, `place`, `name_task`, `release_memory`, `write_buffers`, `read_buffers`, `abort`
+/// and `pair` is collective: all ranks call it, in the same order.
 pub trait Team: Any {
     /// Returns this rank.
     fn rank(&self) -> Rank;
@@ -114,6 +114,20 @@ pub trait Team: Any {
     fn name_task(&self, task: &str);
     /// Returns memory of this rank that is kept for later buffers to the system.
     fn release_memory(&self) {}
+    /// Copies what kernels have written into their buffers to the devices on which the buffers are. Not collective.
+    ///
+    /// # Errors
+    /// A device failed.
+    fn write_buffers(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Copies the buffers on devices to where kernels read them. Not collective.
+    ///
+    /// # Errors
+    /// A device failed.
+    fn read_buffers(&self) -> Result<()> {
+        Ok(())
+    }
     /// Ends every rank immediately with an exit code.
     fn abort(&self, code: u8) -> !;
 }

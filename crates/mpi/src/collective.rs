@@ -8,6 +8,7 @@ mod local;
 mod operation;
 mod part;
 pub(crate) mod reduction;
+mod staging;
 mod topology;
 
 pub use self::{

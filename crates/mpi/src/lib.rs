@@ -62,6 +62,7 @@ mod window;
 pub use self::{
     collective::broadcast::Broadcast,
     runtime::{
+        device_support::{combining_works, open_devices},
         forked_child::ForkedChild,
         initialization::{Mpi, sessions_exist},
         library::{Family, compare_and_swap_works, family, grants, library_version},
@@ -81,6 +82,7 @@ pub use self::{
         request::RequestChannel,
         rounds::{RoundsChannel, Step},
         source::Source,
+        staged::Staged,
         star::StarChannel,
         threaded::SharedChannel,
     },

@@ -2,7 +2,7 @@
 
 use crate::in_modes;
 use ombx_core::{
-    benchmark::{AxisValue, Case, cold::Cache, derived, payload::Datatype, reduction::MESSAGE_TYPE},
+    benchmark::{AxisValue, Case, cold::Cache, derived, memory::{BufferMemory, Staged}, payload::Datatype, reduction::MESSAGE_TYPE},
     measure::plan::Plan,
     two_sided::pattern::{BiStream, Buffers},
 };
@@ -21,6 +21,6 @@ fn check(case: &Case, plan: &Plan) -> Result<(), String> {
 ombx_core::inventory::submit! {
     in_modes::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
         .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t").streaming().made_of(derived::block_bytes, check)
-        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS, Staged::AXIS])
         .osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
 }

@@ -2,7 +2,7 @@
 
 use crate::{STREAM, in_modes};
 use ombx_core::{
-    benchmark::{AxisValue, cold::Cache, payload::Datatype, reduction::MESSAGE_TYPE},
+    benchmark::{AxisValue, cold::Cache, memory::{BufferMemory, Staged}, payload::Datatype, reduction::MESSAGE_TYPE},
     two_sided::pattern::{Buffers, Stream},
 };
 use ombx_mpi::{SendMode, Source};
@@ -10,5 +10,5 @@ use ombx_mpi::{SendMode, Source};
 ombx_core::inventory::submit! {
     in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
         .iterates(STREAM, "W S / t").streaming()
-        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE]).osu("osu_bw", "OSU MPI Bandwidth Test")
+        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS, Staged::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

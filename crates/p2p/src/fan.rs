@@ -5,6 +5,7 @@ use ombx_core::{
     benchmark::{
         AxisValue, Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work,
         derived::{self, by_datatype},
+        memory::BufferMemory,
         payload::{Check, Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -118,7 +119,7 @@ const fn entry(name: &'static str, about: &'static str, direction: FanDirection)
         .iterates(STREAM, FORMULA)
         .streaming()
         .layout(Layout::Fan(direction))
-        .axes(&[Buffers::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .axes(&[Buffers::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
         .settings(derived::SETTINGS)
         .made_of(derived::block_bytes, derived::check)
 }

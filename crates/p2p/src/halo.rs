@@ -5,6 +5,7 @@ use ombx_core::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
+        memory::BufferMemory,
         payload::{Check, Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -100,6 +101,6 @@ ombx_core::inventory::submit! {
         |session| by_datatype(session, run_cached::<Halo>),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
-    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
     .settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check)
 }

@@ -67,6 +67,7 @@ use ombx_core::{
         Benchmark,
         cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
+        memory,
     },
     error::Result,
     measure::{
@@ -76,7 +77,7 @@ use ombx_core::{
     two_sided::pattern::{Link, Pattern, PatternKernel},
 };
 pub use ombx_mpi::Mpi;
-use ombx_mpi::{Buffered, Channel, Large, ModeChannel, ReadyChannel, SendMode, Synchronous};
+use ombx_mpi::{Buffered, Channel, Large, ModeChannel, ReadyChannel, SendMode, Staged, Synchronous};
 
 /// Calls of a ping-pong.
 const PING_PONG: &[&str] = &["MPI_Send", "MPI_Recv"];
@@ -114,6 +115,16 @@ fn run_modes<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
 
 /// Runs a pattern whose sends have the standard mode.
 fn run_two_sided<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, staged| match staged {
+        memory::Staged::Off => run_direct::<P>(session),
+        memory::Staged::On => {
+            run_either::<PatternKernel<P, Staged<Channel>>, PatternKernel<P, Staged<Channel<Large>>>>(session)
+        }
+    })
+}
+
+/// Runs a pattern whose buffers are those of the library's calls.
+fn run_direct<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, cache| match cache {
         Cache::Warm => run_either::<PatternKernel<P, Channel>, PatternKernel<P, Channel<Large>>>(session),
         Cache::Cold => {

@@ -2,7 +2,7 @@
 
 use crate::{PING_PONG, run_two_sided};
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Method, Metric},
+    benchmark::{AxisValue, Benchmark, Method, Metric, memory::{BufferMemory, Staged}},
     error::Result,
     measure::session::Session,
     two_sided::pattern::{Bidirectional, LinkPattern, Semidirectional, Unidirectional},
@@ -26,5 +26,5 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
 ombx_core::inventory::submit! {
     Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
         .iterates(PING_PONG, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
-        .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name()).axes(&[LinkPattern::AXIS])
+        .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name()).axes(&[LinkPattern::AXIS, BufferMemory::AXIS, Staged::AXIS])
 }

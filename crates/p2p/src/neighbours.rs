@@ -7,6 +7,7 @@ use ombx_core::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
+        memory::BufferMemory,
         payload::{Check, Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -174,13 +175,13 @@ pub(crate) const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
 }
 ombx_core::inventory::submit! {
     meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
 }
 ombx_core::inventory::submit! {
     meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
 }

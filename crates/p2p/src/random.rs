@@ -7,6 +7,7 @@ use ombx_core::{
         AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
+        memory::BufferMemory,
         payload::{Check, Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -281,7 +282,7 @@ const fn entry<D: Draw>(
     Benchmark::custom(name, about, Metric::Latency, D::METHOD, run_each)
         .iterates(calls, "t of the slowest rank")
         .sizes("0,1..4M")
-        .axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE])
+        .axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
         .settings(derived::SETTINGS)
         .made_of(derived::block_bytes, derived::check)
         .layout(Layout::Everyone { least: 2 })

@@ -5,6 +5,7 @@ use ombx_core::{
         Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
         cold::Cache,
         derived::{self, by_datatype},
+        memory::BufferMemory,
         payload::Datatype,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements, MESSAGE_TYPE},
     },
@@ -36,6 +37,7 @@ const MOVING: &[&Axis] = &[
     Hints::AXIS,
     Pairing::AXIS,
     Cache::AXIS,
+    BufferMemory::AXIS,
 ];
 const COMPARING: &[&Axis] = &[
     SyncKind::AXIS,
@@ -45,6 +47,7 @@ const COMPARING: &[&Axis] = &[
     Hints::AXIS,
     Pairing::AXIS,
     Cache::AXIS,
+    BufferMemory::AXIS,
 ];
 const ACCUMULATING: &[&Axis] = &[
     SyncKind::AXIS,
@@ -55,6 +58,7 @@ const ACCUMULATING: &[&Axis] = &[
     Hints::AXIS,
     Pairing::AXIS,
     Cache::AXIS,
+    BufferMemory::AXIS,
 ];
 
 const COMBINING: &[&Axis] = &[
@@ -67,6 +71,7 @@ const COMBINING: &[&Axis] = &[
     Hints::AXIS,
     Pairing::AXIS,
     Cache::AXIS,
+    BufferMemory::AXIS,
 ];
 
 /// Size of the one element of an operation whose type is not chosen.

@@ -12,7 +12,7 @@ use ombx_core::{
     error::{Error, Result},
     unit::Rank,
 };
-use ombx_mpi::{Hints, Window, WindowKind, WindowOptions};
+use ombx_mpi::{Hints, Window, WindowKind, WindowOptions, combining_works};
 
 use crate::{
     iteration::Iteration, memory::Memory, mode::Mode, operation::Operation, sync::Synchronization,
@@ -97,6 +97,9 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         Self::check_case(case)?;
+        if O::ELEMENTS != Elements::Bytes {
+            combining_works(cx, O::CALLS[0])?;
+        }
         let kind: WindowKind = case.choice();
         let hints: Hints = case.choice();
         let blocks = Blocks::of(case.choice(), cx.settings)?;

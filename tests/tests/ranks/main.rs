@@ -1,5 +1,6 @@
 //! Tests of `ombx` on ranks of the MPI under test: every benchmark, wrong data, launching, failures. `matrices` combines options.
 
+mod accelerators;
 mod benchmarks;
 mod congestion;
 mod corruption;

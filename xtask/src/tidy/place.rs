@@ -4,7 +4,7 @@ use super::violation::Violation;
 use crate::source::Source;
 
 /// Directories of crates with unsafe code. Clippy requires a `SAFETY` comment for every block.
-const UNSAFE_CRATES: &[&str] = &["mpi"];
+const UNSAFE_CRATES: &[&str] = &["accelerator", "mpi"];
 
 /// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, memory shared by processes,
 /// and a queue without a safe interface.

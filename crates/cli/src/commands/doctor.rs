@@ -1,5 +1,7 @@
 //! `ombx doctor`: checks the system for causes of wrong measurements before anything is measured.
 
+#[cfg(feature = "mpi")]
+mod accelerators;
 mod finding;
 mod probe;
 mod report;
@@ -81,6 +83,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     examination.findings.extend(standing.map(Finding::of_advice));
     let host = Host::here(free_shared_memory);
     examination.findings.extend(host.problems(examination.ranks_here).into_iter().map(Finding::of_mark));
+    #[cfg(feature = "mpi")]
+    examination.findings.extend(accelerators::findings(examination.ranks_here));
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
     let facts = Facts { clock: clock.facts(), host };
     match args.format {

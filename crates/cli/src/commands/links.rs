@@ -15,9 +15,15 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use ombx_core::{
-    benchmark::{Choice, Registry},
+    benchmark::{
+        AxisValue, Choice, Registry,
+        memory::{BufferMemory, DEVICE, Staged},
+    },
     error::{Error, Result},
-    measure::plan::{Launch, Plan, Verify},
+    measure::{
+        plan::{Launch, Plan, Verify},
+        session::check_combinations,
+    },
     unit::{self, Bytes},
 };
 use ombx_links::sweep::{Mode, Task};
@@ -36,6 +42,8 @@ use crate::{
     launch::{detection, hosts::slots},
     result_file,
 };
+#[cfg(feature = "mpi")]
+use crate::{job::accelerator, launch::preflight};
 
 /// Benchmarks of two ranks that measure a link, over MPI and over sockets.
 const OVER_MPI: &str = "p2p.link";
@@ -73,6 +81,15 @@ pub(crate) struct LinksArgs {
     /// Messages back to back before the acknowledgement in the unidirectional pattern [default: 64]
     #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) window: Option<u32>,
+    /// Memory of the buffers of messages, such as cuda, or of sender and receiver apart, such as host:cuda; as in ombx run
+    #[arg(long, default_value = "host", value_parser = PossibleValuesParser::new(BufferMemory::AXIS.values), hide_possible_values = true, help_heading = "What is measured")]
+    pub(crate) memory: String,
+    /// Copy messages through memory of the host inside the timed region
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) staged: bool,
+    /// Device of --memory on every host [default: number of the rank on its host, modulo the devices]
+    #[arg(long, value_name = "NUMBER", value_parser = values::number::<u32>(0..=255), help_heading = "What is measured")]
+    pub(crate) device: Option<u32>,
     /// Measure one pair at a time while all other ranks sleep
     #[arg(long, conflicts_with_all = ["bisection", "halves"], help_heading = "What is measured")]
     pub(crate) serial: bool,
@@ -248,6 +265,16 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     let mut axes = BTreeMap::from([("pattern".into(), vec![args.pattern.name()])]);
     axes.extend(transport.map(|transport| ("transport".into(), vec![transport])));
+    let memory = BufferMemory::parse(&args.memory)?;
+    if memory != BufferMemory::Host && args.fabric != Fabric::Mpi {
+        return Err(Error::usage(format!("--memory {} needs --fabric mpi: choose it, or leave out --memory", args.memory)));
+    }
+    if memory != BufferMemory::Host {
+        axes.insert(BufferMemory::AXIS.name.into(), vec![memory.name()]);
+    }
+    if args.staged {
+        axes.insert(Staged::AXIS.name.into(), vec![Staged::On.name()]);
+    }
     let mode = match (args.serial, args.bisection, args.halves) {
         (true, ..) => Mode::Serial,
         (_, true, _) => Mode::Bisection,
@@ -268,8 +295,14 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
         launch: args.launch,
         axes,
+        settings: args.device.map(|number| (DEVICE.to_owned(), number.to_string())).into_iter().collect(),
         ..usual
     };
+    check_combinations(Choice { bench, preset: &[] }, &plan)?;
+    #[cfg(feature = "mpi")]
+    if args.role.relay.is_none() {
+        accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
+    }
     let reference = reference(&args, &sizes)?;
     let groups = groups(&args)?;
     let fail_on = match args.fail_on {

@@ -15,6 +15,8 @@ use ombx_core::{
 use ombx_results::render::OsuTable;
 
 use self::{arguments::OsuArgs, program::Program};
+#[cfg(feature = "mpi")]
+use crate::job::accelerator;
 use crate::{
     arguments::{
         launches::Launches,
@@ -66,6 +68,10 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     {
         let last = ranks - 1;
         return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));
+    }
+    #[cfg(feature = "mpi")]
+    if args.role.relay.is_none() {
+        accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
     }
     let choices = vec![program.choice];
     let rows = selection::rows(&plan, &choices)?;

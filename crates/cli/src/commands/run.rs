@@ -21,7 +21,9 @@ use crate::{
     suite,
 };
 #[cfg(feature = "io")]
-use crate::{job::directory, launch::preflight};
+use crate::job::directory;
+#[cfg(feature = "mpi")]
+use crate::{job::accelerator, launch::preflight};
 
 /// Returns the job of a command line after finding every mistake in it. Starts nothing.
 pub(crate) fn prepare(
@@ -112,9 +114,11 @@ pub(crate) fn job(
         extent.rows = extent.rows.saturating_add(rows);
         extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
     }
-    #[cfg(feature = "io")]
+    #[cfg(feature = "mpi")]
     if args.role.relay.is_none() {
         let is_here = detection::launcher().is_some() || preflight::all_here(&args.start);
+        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
+        #[cfg(feature = "io")]
         directory::check(&parts, ranks, is_here)?;
     }
     let launches = args.launches.launches(args.effort.precision, extent.rows);

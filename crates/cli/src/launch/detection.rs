@@ -57,8 +57,7 @@ pub(crate) fn ranks_here() -> Option<u64> {
 /// Returns whether this process is the first of its launcher on this host. A launcher that does not publish it has one process per host.
 #[cfg(feature = "mpi")]
 pub(crate) fn is_first_on_host() -> bool {
-    let names = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
-    names.iter().find_map(|name| env::var(name).ok()).is_none_or(|rank| rank == "0")
+    ombx_accelerator::LOCAL_RANKS.iter().find_map(|name| env::var(name).ok()).is_none_or(|rank| rank == "0")
 }
 
 /// Returns whether this process prints messages for all processes of its launcher: it is the first, or there is no launcher.

@@ -11,7 +11,7 @@ use ombx_mpi::Mpi;
 
 use super::{failure, handshake, state::RankState};
 use crate::{
-    job::Work,
+    job::{Work, accelerator},
     launch::{detection, limits},
     output::relay::Message,
 };
@@ -23,6 +23,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         // Standard error may be closed; the launching process then does without.
         let _ = Message::Started(hostname()).write(&mut io::stderr());
     }
+    accelerator::enter(work);
     let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
@@ -30,6 +31,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     // The launching process knows the ranks by the numbers of the launcher.
     let measured = handshake::run(team, state.pipe.as_mut())
         .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
+        .and_then(|()| accelerator::open(work, team))
         .and_then(|()| measure_numbered(state, team, work));
     measured.unwrap_or_else(|error| failure::abort(team, &error));
     Ok(mpi)

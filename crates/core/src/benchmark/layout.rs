@@ -108,6 +108,11 @@ pub struct Assignment {
 }
 
 impl Layout {
+    /// Returns whether senders and receivers, or origins and targets, are different ranks.
+    pub const fn has_roles(self) -> bool {
+        matches!(self, Layout::Pair | Layout::Pairs(_) | Layout::Star)
+    }
+
     /// Returns the number of ranks that `ombx run` starts by default.
     pub const fn ranks_wanted(self, pairs: Option<u32>) -> u32 {
         match (self, pairs) {

@@ -75,6 +75,7 @@ impl OpenCase<'_, '_> {
     /// Fills the buffers, which makes their memory resident even if payloads are not checked, and opens what iterations need.
     pub(crate) fn begin(&mut self, fill: Fill) -> Result<()> {
         self.kernel.fill(fill)?;
+        self.session.team.write_buffers()?;
         self.session.team.barrier()?;
         self.kernel.begin()
     }
@@ -253,6 +254,7 @@ impl OpenCase<'_, '_> {
             return Ok((Check::Off, 0));
         }
         team.barrier()?;
+        team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
         let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
         while found == Check::Passed && more > 0 {
@@ -265,6 +267,7 @@ impl OpenCase<'_, '_> {
                 self.iterate(1)?;
                 self.kernel.end()?;
                 team.barrier()?;
+                team.read_buffers()?;
                 mine = mine.and(self.kernel.check(fresh)?);
                 self.session.sink.alive();
             }

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         Assignment, Axis, AxisValue, Benchmark, Case, Choice, ElementType, Groups, IMBALANCE, Imbalance,
-        Medium, Named, Neighbourhood, Preset,
+        Medium, Named, Neighbourhood, Preset, memory,
     },
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
@@ -179,7 +179,12 @@ fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
     let types = plan.axes.get(ElementType::AXIS.name).map_or(&[][..], Vec::as_slice);
     let suits_another = || types.iter().any(|element| is_whole(&with_type(element)));
     let is_chosen = plan.sizes.is_some() && bench.sized;
-    (bench.combines)(case, plan).is_ok() && (is_whole(case) || is_chosen && !suits_another())
+    combines(bench, case, plan).is_ok() && (is_whole(case) || is_chosen && !suits_another())
+}
+
+/// Returns an error with the reason if a combination of values on axes does not exist.
+fn combines(bench: &Benchmark, case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    memory::check(case, bench.layout).and_then(|()| (bench.combines)(case, plan))
 }
 
 /// Checks that every value which is selected on the axes of a benchmark has a combination with the others that exists. Where all
@@ -213,7 +218,7 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
         .into_iter()
         .map(|axes| {
             let case = case(axes);
-            let result = (choice.bench.combines)(&case, plan);
+            let result = combines(choice.bench, &case, plan);
             (case, result)
         })
         .collect();

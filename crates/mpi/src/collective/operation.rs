@@ -16,11 +16,12 @@ use super::{
     call::Call,
     part::{Gaps, Part, Role},
     reduction::OpHandle,
+    staging::Staging,
     topology::{self, Neighbours},
 };
 use crate::{
     Buffer, Comm, MpiTeam,
-    runtime::library,
+    runtime::{device_support, library},
     sys::{
         completion,
         derived::DerivedDatatype,
@@ -93,6 +94,8 @@ pub enum Requests {
 /// An operation on this rank. It owns the buffers that its requests use, and completes or frees the requests first.
 #[derive(Debug)]
 pub struct Operation<C> {
+    /// The buffers on a device, if messages are copied between them and the buffers of the host. Dropped first, because they pin these.
+    staging: Option<[Staging; 2]>,
     arguments: Arguments,
     part: Part,
     /// The addresses as the root, and as another rank.
@@ -149,7 +152,9 @@ impl<C: Call> Operation<C> {
         };
         let lists = options.blocks.map_or(0, |blocks| blocks.extra_bytes(options.bytes));
         cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum::<u64>() + lists)?;
-        let buffer = |bytes| -> Result<Buffer> { Ok(Buffer::zeroed(copies.total(bytes))?.in_copies(bytes)) };
+        let buffer = |bytes| -> Result<Buffer> {
+            Ok(Buffer::zeroed(copies.total(bytes))?.placed(cx)?.in_copies(bytes))
+        };
         let adjacent = |blocks| DerivedDatatype::adjacent(blocks, options.bytes, options.element);
         let parts = options.blocks.map(adjacent).transpose().and_then(|datatype| {
             let arguments = Arguments::of(&part, datatype.as_ref())?;
@@ -167,6 +172,7 @@ impl<C: Call> Operation<C> {
         // As many as there can be roots, so that their address never changes.
         let requests = Vec::with_capacity(part.ranks as usize);
         let mut operation = Operation {
+            staging: None,
             arguments,
             part,
             addresses,
@@ -198,12 +204,52 @@ impl<C: Call> Operation<C> {
 
     /// Returns the send buffer.
     pub fn from(&mut self) -> &mut [u8] {
-        self.from.bytes_mut()
+        match &mut self.staging {
+            Some([from, _]) => from.buffer.bytes_mut(),
+            None => self.from.bytes_mut(),
+        }
     }
 
     /// Returns the receive buffer.
     pub fn to(&mut self) -> &mut [u8] {
-        self.to.bytes_mut()
+        match &mut self.staging {
+            Some([_, to]) => to.buffer.bytes_mut(),
+            None => self.to.bytes_mut(),
+        }
+    }
+
+    /// Gives the operation buffers on a device, between which and its own [`Operation::staged_call`] copies. Collective.
+    ///
+    /// # Errors
+    /// The device has too little memory, or the blocks have gaps.
+    pub fn stage(&mut self, cx: &Context<'_>) -> Result<()> {
+        if self.part.gaps.is_some() {
+            return Err(Error::unsupported("--staged copies contiguous blocks: choose --datatype contiguous"));
+        }
+        let (send, receive) = (self.part.send_bytes(), self.part.receive_bytes());
+        // SAFETY: `self` owns the buffers of the host and drops them after `staging`.
+        let staging = unsafe {
+            Staging::open(cx, &mut self.from, send)
+                .and_then(|from| Ok([from, Staging::open(cx, &mut self.to, receive)?]))
+        };
+        self.staging = Some(cx.agree(staging)?);
+        Ok(())
+    }
+
+    /// Copies what this rank sends to the host, calls the blocking form, and copies what it has received to the device.
+    #[inline(always)]
+    pub fn staged_call(&mut self) -> Result<()> {
+        if let Some([from, to]) = &self.staging {
+            from.to_host()?;
+            if self.part.in_place {
+                to.to_host()?;
+            }
+        }
+        self.call()?;
+        match &self.staging {
+            Some([_, to]) => to.to_device(),
+            None => Ok(()),
+        }
     }
 
     /// Returns the copies of the larger buffer. An empty buffer has none.
@@ -272,11 +318,23 @@ impl<C: Call> Operation<C> {
         Ok(())
     }
 
+    /// Checks that the nonblocking and persistent forms take the buffers of the case.
+    ///
+    /// # Errors
+    /// The library takes no memory of devices in them.
+    pub fn may_start(cx: &Context<'_>) -> Result<()> {
+        match C::FLOW.reduces() {
+            true => device_support::combining_works(cx, C::START),
+            false => Ok(()),
+        }
+    }
+
     /// Creates the persistent requests: one per root, and one per copy of the buffers. Collective.
     ///
     /// # Errors
     /// The library has no persistent collectives, or this one is known to fail, or too many copies need requests.
     pub fn make_requests(&mut self, cx: &Context<'_>) -> Result<()> {
+        Self::may_start(cx)?;
         library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
         requests::afford(cx, self.copies, 1, 0)?;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs};
 
 use ombx_core::fact::{Fact, Facts};
 
-use super::library;
+use super::{device_support, library};
 
 /// Lines of `MPI_Get_library_version` of MPICH and its derivatives, and the names of their facts.
 const LINES: [(&str, &str); 3] = [
@@ -42,6 +42,7 @@ pub(crate) fn facts() -> Facts {
     );
     let granted = library::threading().map(|level| level.name().to_owned());
     facts.insert("thread_level".into(), Fact::of(granted, "the library does not say what it grants"));
+    facts.extend(device_support::facts());
     facts
 }
 

@@ -2,13 +2,15 @@
 
 use std::{
     mem, ptr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use ombx_core::{
-    benchmark::payload::Slots,
+    benchmark::{Context, memory::Place, payload::Slots},
     error::{Error, Result},
 };
+
+use super::on_device::{self, OnDevice};
 
 const PAGE: usize = 4096;
 
@@ -26,16 +28,23 @@ pub(crate) fn release_kept() {
 
 /// Page-aligned memory whose address does not change until it is dropped.
 ///
+/// A buffer that was [`Buffer::placed`] on a device has its address there, and a copy in the memory of the host, which
+/// [`Buffer::bytes_mut`] returns.
+///
 /// Calls use one copy of its content, which is the whole buffer unless [`Buffer::in_copies`] makes it a part.
 #[derive(Debug)]
 pub struct Buffer {
     mapping: Mapping,
+    /// Address of the first copy for calls.
+    first: *mut u8,
     /// Address of the copy that calls use.
     at: *mut u8,
     /// Bytes of a copy.
     size: usize,
     /// Largest offset of a copy.
     last: usize,
+    /// Where the buffer is if it is on a device.
+    on_device: Option<Arc<OnDevice>>,
 }
 
 // SAFETY: the pages belong to the process, and the buffer has the only pointers to them.
@@ -63,7 +72,8 @@ impl Buffer {
         let mapping = size.checked_next_multiple_of(PAGE).and_then(Mapping::of);
         let mapping = mapping
             .ok_or_else(|| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
-        Ok(Buffer { at: mapping.start, mapping, size, last: 0 })
+        let first = mapping.start;
+        Ok(Buffer { mapping, first, at: first, size, last: 0, on_device: None })
     }
 
     /// Returns a buffer of all copies of some slots, as [`Buffer::reserved`].
@@ -74,37 +84,66 @@ impl Buffer {
         Ok(Buffer::reserved(slots.reserved())?.in_copies(slots.total()))
     }
 
+    /// Returns the buffer where the case has the buffers of this rank, if that is on a device. The memory of the host remains.
+    ///
+    /// # Errors
+    /// The device has too little memory, the MPI library does not take its memory, or the case cannot have its buffers there.
+    pub fn placed(self, cx: &Context<'_>) -> Result<Buffer> {
+        self.on(on_device::place(cx)?)
+    }
+
+    /// Returns the buffer at a place.
+    ///
+    /// # Errors
+    /// There is no device, or it has too little memory.
+    pub(crate) fn on(mut self, place: Place) -> Result<Buffer> {
+        self.on_device = OnDevice::new(place, self.mapping.start, self.last + self.size)?;
+        self.first = self.on_device.as_ref().map_or(self.mapping.start, |there| there.address());
+        self.at = self.first;
+        Ok(self)
+    }
+
+    /// Returns where the buffer is if it is on a device.
+    pub(crate) fn on_device(&self) -> Option<&OnDevice> {
+        self.on_device.as_deref()
+    }
+
     /// Returns the buffer as copies of `bytes` bytes, at least one, of which calls use the first.
     #[must_use]
     pub fn in_copies(self, bytes: u64) -> Buffer {
         let all = self.last + self.size;
         let size = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, all);
         let (mut buffer, last) = (self, all - size);
-        (buffer.at, buffer.size, buffer.last) = (buffer.mapping.start, size, last);
+        (buffer.at, buffer.size, buffer.last) = (buffer.first, size, last);
         buffer
     }
 
     /// Makes the copy at an offset the one that calls use. A buffer without copies stays where it is.
     #[inline(always)]
     pub fn move_to(&mut self, offset: usize) {
-        self.at = self.mapping.start.wrapping_add(offset.min(self.last));
+        self.at = self.first.wrapping_add(offset.min(self.last));
     }
 
-    /// Returns the address of the first byte, which is valid for the length of a copy and the buffer's lifetime.
+    /// Returns the address of the first byte for calls, which is valid for the length of a copy and the buffer's lifetime.
     pub fn start(&self) -> *mut u8 {
         self.at
     }
 
-    /// Returns the copy that calls use as a slice.
+    /// Returns the copy that calls use as a slice, in the memory of the host.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has at least `last + size` bytes, `at` is at most `last` bytes after its start, and the kernel has zeroed
+        if let Some(there) = &self.on_device {
+            there.changes();
+        }
+        let offset = self.at as usize - self.first as usize;
+        // SAFETY: the mapping has at least `last + size` bytes, the offset is at most `last`, and the kernel has zeroed
         // it. `&mut self` excludes other references to it.
-        unsafe { std::slice::from_raw_parts_mut(self.at, self.size) }
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.start.add(offset), self.size) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        self.on_device = None;
         kept().push(mem::replace(&mut self.mapping, Mapping::NONE));
     }
 }

@@ -13,7 +13,7 @@ use super::handles::Handles;
 use crate::{
     Comm,
     runtime::{library, software},
-    sys::{buffer, error},
+    sys::{buffer, error, on_device},
 };
 
 /// Pause between two tests of the sleeping barrier.
@@ -120,6 +120,14 @@ impl Team for MpiTeam {
 
     fn release_memory(&self) {
         buffer::release_kept();
+    }
+
+    fn write_buffers(&self) -> Result<()> {
+        on_device::write_all()
+    }
+
+    fn read_buffers(&self) -> Result<()> {
+        on_device::read_all()
     }
 
     fn abort(&self, code: u8) -> ! {

@@ -7,7 +7,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, payload::Slots},
+    benchmark::{Context, memory::Staged, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
 };
@@ -124,6 +124,9 @@ impl<M: Mode> Link for ModeChannel<M> {
     const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
+        if cx.choice::<Staged>() == Staged::On {
+            return Err(Error::unsupported("--staged is for standard sends: leave out --send"));
+        }
         let channel = Channel::open(cx, slots)?;
         let attached = if M::BUFFERED { Some(AttachedBuffer::open(cx, slots)?) } else { None };
         Ok(ModeChannel { _attached: attached, channel, mode: PhantomData })

@@ -48,7 +48,8 @@ impl NeighbourChannel {
         let left_source = Source::of(cx, left);
         let parts = MessageType::of(slots).and_then(|message| {
             let both = || -> Result<Buffer> {
-                Ok(Buffer::reserved(slots.copies.total(2 * slots.total()))?.in_copies(2 * slots.total()))
+                let both = Buffer::reserved(slots.copies.total(2 * slots.total()))?.placed(cx)?;
+                Ok(both.in_copies(2 * slots.total()))
             };
             Ok((message, both()?, both()?))
         });

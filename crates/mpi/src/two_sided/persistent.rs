@@ -131,7 +131,7 @@ impl Link for PersistentChannel {
             2 * slots.reserved() + slots.extra_bytes(),
         )?;
         let parts = MessageType::counted(slots, Large::count)
-            .and_then(|message| Ok((message, Buffer::of(slots)?, Buffer::of(slots)?)));
+            .and_then(|message| Ok((message, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?)));
         let (message, outgoing, incoming) = cx.agree(parts)?;
         let mut channel = PersistentChannel {
             requests: Vec::new(),

@@ -86,7 +86,7 @@ impl Link for StarChannel {
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
         let parts = MessageType::of(slots).and_then(|message| {
             let total = slots.total() * partners.len() as u64;
-            Ok((message, Buffer::reserved(total)?, Buffer::reserved(total)?))
+            Ok((message, Buffer::reserved(total)?.placed(cx)?, Buffer::reserved(total)?.placed(cx)?))
         });
         let (message, outgoing, incoming) = cx.agree(parts)?;
         let each = slots.total() as usize;

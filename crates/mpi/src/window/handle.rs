@@ -95,8 +95,8 @@ impl Window {
         let parts = MessageType::of(slots).and_then(|message| {
             let op = reduction::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
-            let memory = Memory::of(kind, slots.reserved(), hints)?;
-            let locals = (0..locals).map(|_| Buffer::of(local)).collect::<Result<Vec<_>>>()?;
+            let memory = Memory::of(cx, kind, slots.reserved(), hints)?;
+            let locals = (0..locals).map(|_| Buffer::of(local)?.placed(cx)).collect::<Result<Vec<_>>>()?;
             Ok((message, op, memory, locals))
         });
         let (message, op, memory, locals) = cx.agree(parts)?;
@@ -224,8 +224,11 @@ impl Window {
                 "MPI_Win_lock",
                 ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, self.rank, 0, self.raw),
             )?;
-            let exposed =
-                std::slice::from_raw_parts_mut(self.exposed.add(self.at), self.slots.total() as usize);
+            let total = self.slots.total() as usize;
+            let exposed = match &mut self.memory {
+                Some(Memory::Mapped(buffer)) => &mut buffer.bytes_mut()[self.at..][..total],
+                _ => std::slice::from_raw_parts_mut(self.exposed.add(self.at), total),
+            };
             let result = access(&mut self.locals, exposed);
             check("MPI_Win_unlock", ffi::MPI_Win_unlock(self.rank, self.raw))?;
             Ok(result)

@@ -3,7 +3,10 @@
 use std::{ffi::c_void, ptr};
 
 use mpi::ffi;
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    benchmark::{Context, memory::BufferMemory},
+    error::{Error, Result},
+};
 
 use super::options::{Hints, WindowKind};
 use crate::{Buffer, sys::error::check};
@@ -21,10 +24,18 @@ impl Memory {
     ///
     /// # Errors
     /// The memory is not available.
-    pub(super) fn of(kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
+    pub(super) fn of(cx: &Context<'_>, kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
+        let is_own = matches!(kind, WindowKind::Create | WindowKind::Dynamic);
+        if !is_own && cx.choice::<BufferMemory>() != BufferMemory::Host {
+            return Err(Error::unsupported(
+                "MPI allocates the memory of this window, on the host: choose --win create or --win dynamic",
+            ));
+        }
         Ok(match kind {
             WindowKind::Allocate | WindowKind::Shared => None,
-            WindowKind::Create | WindowKind::Dynamic => Some(Memory::Mapped(Buffer::zeroed(bytes)?)),
+            WindowKind::Create | WindowKind::Dynamic => {
+                Some(Memory::Mapped(Buffer::zeroed(bytes)?.placed(cx)?))
+            }
             WindowKind::AllocMem => Some(Memory::Allocated(Allocated::of(bytes, hints)?)),
         })
     }

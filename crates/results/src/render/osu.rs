@@ -137,7 +137,7 @@ impl OsuTable {
             _ => String::new(),
         };
         lines += &match &osu {
-            Some(osu) => OsuTable::title(osu, &self.version),
+            Some(osu) => OsuTable::title(osu, &self.version).replacen("MPI", &format!("MPI{}", accelerator(row)), 1),
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {
@@ -162,8 +162,38 @@ impl OsuTable {
             false => String::new(),
         };
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
-        [lines, of_type + &line(size, columns, |column| (&column.title, column.width))]
+        [lines, of_type + &memory(row) + &line(size, columns, |column| (&column.title, column.width))]
     }
+}
+
+/// Returns what follows `MPI` in the title of a row with buffers on an accelerator.
+fn accelerator(row: &Measurement) -> &'static str {
+    match row.axes.get("memory").map(String::as_str) {
+        Some("cuda-managed") if is_collective(row) => "-MANAGED",
+        Some(memory) if memory.contains("cuda") => "-CUDA",
+        Some(memory) if memory.contains("rocm") => "-ROCM",
+        _ => "",
+    }
+}
+
+fn is_collective(row: &Measurement) -> bool {
+    row.bench.starts_with("collective.")
+}
+
+/// Returns the line about the memory of both ranks, which collectives do not have.
+fn memory(row: &Measurement) -> String {
+    let Some(memory) = row.axes.get("memory").filter(|_| !is_collective(row)) else { return String::new() };
+    let [managed, ranks] = match row.axes.contains_key("win") {
+        true => ["MANAGED (M)", "# Rank 0 Memory on {} and Rank 1 Memory on {}\n"],
+        false => ["MANAGED (MD)", "# Send Buffer on {} and Receive Buffer on {}\n"],
+    };
+    let place = |name: &str| match name {
+        "host" => "HOST (H)",
+        "cuda" | "rocm" => "DEVICE (D)",
+        _ => managed,
+    };
+    let (first, second) = memory.split_once(':').unwrap_or((memory, memory));
+    ranks.replacen("{}", place(first), 1).replacen("{}", place(second), 1)
 }
 
 /// Returns the times that MPI took to start, in whole milliseconds as OMB prints them.

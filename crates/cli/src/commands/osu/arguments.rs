@@ -20,8 +20,8 @@ use crate::arguments::{
 pub(crate) struct OsuArgs {
     /// OSU program, for example: osu_latency [default: list all programs]
     pub(crate) name: Option<String>,
-    /// Memory of the buffers of both ranks; this build uses host memory in any case
-    #[arg(value_name = "H|D|M")]
+    /// Memory of the buffers of both ranks: host, device or managed memory, as in: D H
+    #[arg(value_name = "H|D|MD")]
     pub(crate) buffers: Vec<String>,
 
     /// Message sizes: -m 128, -m 2:128, -m 2:, with K, M and G as in 1M
@@ -103,6 +103,9 @@ pub(crate) struct OsuArgs {
     /// Start MPI as a session of MPI 4
     #[arg(short = 'I', long, help_heading = "As OMB")]
     pub(crate) session: bool,
+    /// Accelerator: cuda, rocm, or in collectives managed; other programs have D or MD for each rank
+    #[arg(short = 'd', long, value_name = "TYPE", help_heading = "As OMB")]
+    pub(crate) accelerator: Option<String>,
     #[command(flatten)]
     pub(crate) unsupported: UnsupportedArgs,
     /// Print help
@@ -132,8 +135,6 @@ fn root(text: &str) -> Result<Root> {
 /// Options of OMB that ombx rejects, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct UnsupportedArgs {
-    #[arg(short = 'd', long, hide = true)]
-    pub(crate) accelerator: Option<String>,
     #[arg(short = 'a', long, hide = true)]
     pub(crate) array_size: Option<String>,
     #[arg(short = 'r', long, hide = true)]

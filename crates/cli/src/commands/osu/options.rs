@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads},
+    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads, memory::BufferMemory},
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,
@@ -33,6 +33,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     reject(args, program)?;
     reader.check_memory(args)?;
     reader.axes(args)?;
+    reader.memory(args)?;
     let bench = program.choice.bench;
     let ddt = described::datatype(args.ddt.as_deref(), program)?;
     let neighbourhood = described::neighbourhood(args.nhbr.as_deref(), program)?;
@@ -120,9 +121,8 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
     let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
     let why = [
-        (unsupported.accelerator.is_some(), "-d: this build supports host memory only"),
-        (unsupported.array_size.is_some(), "-a: this build supports host memory only"),
-        (unsupported.cuda_target.is_some(), "-r: this build supports host memory only"),
+        (unsupported.array_size.is_some(), "-a: computing on devices is not supported: leave it out"),
+        (unsupported.cuda_target.is_some(), "-r: computing on devices is not supported: leave it out"),
         (args.vary_window && !args.graph.is_empty(), "-G draws one window size: leave out -V"),
         (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
@@ -192,25 +192,65 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    /// Checks the memory of the buffers, which is host memory in any case.
+    /// Checks the words for the memory of the buffers.
     fn check_memory(&mut self, args: &OsuArgs) -> Result<()> {
-        let places = |word: &str| matches!(word.len(), 1 | 2) && word.chars().all(|c| "HDM".contains(c));
+        let places = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
         if let Some(word) = args.buffers.iter().find(|word| !places(word)) {
-            return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D or M")));
+            return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D or MD")));
         }
         if args.buffers.len() > 2 {
             return Err(Error::usage(
                 "give at most two kinds of buffer memory, one for each rank, as in H H",
             ));
         }
-        if args.buffers.iter().any(|word| word != "H") {
-            self.notes.push(format!(
-                "{}: this build does not support device memory: all buffers are in host memory",
-                args.buffers.join(" ")
-            ));
+        if args.buffers.iter().any(|word| word == "MH") {
+            return Err(Error::usage("MH: managed memory is on the device when iterations begin: give MD"));
         }
         if args.validation_warmup.is_some() {
             self.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
+        }
+        Ok(())
+    }
+
+    /// Chooses the memory of the buffers. Windows on devices are created on memory of ombx, because MPI allocates no such memory.
+    fn memory(&mut self, args: &OsuArgs) -> Result<()> {
+        let family = self.program.family;
+        let (device, managed) = match args.accelerator.as_deref() {
+            None | Some("cuda") => ("cuda", "cuda-managed"),
+            Some("rocm") => ("rocm", "rocm-managed"),
+            Some("managed") if family == Family::Collective => ("cuda-managed", "cuda-managed"),
+            Some("managed") => {
+                return Err(Error::usage(format!(
+                    "-d managed is for collectives: give -d cuda and MD for each rank, as in {} -d cuda MD MD",
+                    self.program.osu.name
+                )));
+            }
+            Some(other) => {
+                return Err(Error::usage(format!("-d {other}: this build supports cuda, rocm and managed")));
+            }
+        };
+        let place = |word: &str| match word {
+            "D" => device,
+            "M" | "MD" => managed,
+            _ => "host",
+        };
+        let sides = match (family, &args.buffers[..]) {
+            (Family::Collective, _) if args.accelerator.is_some() => [device; 2],
+            (_, [both]) => [place(both); 2],
+            (_, [first, second]) => [place(first), place(second)],
+            _ => ["host"; 2],
+        };
+        let name = if sides[0] == sides[1] { sides[0].to_owned() } else { sides.join(":") };
+        if name == "host" {
+            return Ok(());
+        }
+        let axis = self.program.axis(BufferMemory::AXIS.name).ok_or_else(|| {
+            Error::usage(format!("{} has its buffers in host memory only: leave out -d, D and M", self.program.osu.name))
+        })?;
+        self.axes.insert(axis.name.into(), vec![axis.value(&name)?]);
+        if self.program.axis("win").is_some() && args.win_options.is_none() {
+            self.axes.insert("win".into(), vec!["create"]);
+            self.notes.push("the windows are created on memory of the device: MPI_Win_create instead of MPI_Win_allocate".into());
         }
         Ok(())
     }

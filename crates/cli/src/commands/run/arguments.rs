@@ -65,6 +65,9 @@ pub(crate) struct RunArgs {
     /// Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]
     #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
     pub(crate) memory_limit: Option<Bytes>,
+    /// Device of --memory on every host, among those that a rank sees, for example: --device 1 [default: number of the rank on its host, modulo the devices]
+    #[arg(long, value_name = "NUMBER", value_parser = values::number::<u32>(0..=255), help_heading = "What is measured")]
+    pub(crate) device: Option<u32>,
     /// Size of the last-level cache for --cache cold, for example: 32M [default: the largest that sysfs has on any host]
     #[arg(long, value_name = "BYTES", value_parser = unit::parse_memory, help_heading = "What is measured")]
     pub(crate) cache_size: Option<Bytes>,

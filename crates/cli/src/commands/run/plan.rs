@@ -1,7 +1,7 @@
 //! The plan that the arguments of `ombx run` describe. All mistakes in them are found here.
 
 use ombx_core::{
-    benchmark::{AxisValue, Choice, Initialization, Medium, Threading, Threads, cold::Cache},
+    benchmark::{AxisValue, Choice, Initialization, Medium, Threading, Threads, cold::Cache, memory::DEVICE},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify},
@@ -21,7 +21,8 @@ use crate::{
 /// Returns the plan after checking the arguments against the benchmarks.
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
     axes::check(&chosen, choices)?;
-    let Chosen { axes, settings } = chosen;
+    let Chosen { axes, mut settings } = chosen;
+    settings.extend(args.device.map(|number| (DEVICE.to_owned(), number.to_string())));
     if args.sizes.is_some() && !choices.iter().any(|c| c.bench.sized) {
         return Err(unsupported("sizes", choices));
     }

@@ -1,0 +1,136 @@
+//! Whether the MPI library takes addresses of device memory, as it says itself.
+
+use std::{
+    ffi::{CStr, c_int, c_void},
+    sync::{Mutex, PoisonError},
+};
+
+use ombx_accelerator::device;
+use ombx_core::{
+    benchmark::{
+        Context,
+        memory::{Api, BufferMemory, Staged},
+    },
+    error::{Error, Result},
+    fact::{Fact, Facts},
+    system::environment::hostname,
+    team::Team,
+};
+
+use super::library;
+
+/// Functions without arguments that return 1 if the library does. Not every library has them, and mpi.h declares them in some only.
+const fn queries(api: Api) -> &'static [&'static CStr] {
+    match api {
+        Api::Cuda => &[c"MPIX_Query_cuda_support"],
+        Api::Rocm => &[c"MPIX_Query_rocm_support", c"MPIX_Query_hip_support"],
+    }
+}
+
+/// Value of the first argument of `MPIX_GPU_query_support` of MPICH and its derivatives.
+const fn kind(api: Api) -> c_int {
+    match api {
+        Api::Cuda => 0,
+        Api::Rocm => 2,
+    }
+}
+
+const fn name(api: Api) -> &'static str {
+    match api {
+        Api::Cuda => "CUDA",
+        Api::Rocm => "ROCm",
+    }
+}
+
+/// Returns a function of the libraries that this process has loaded.
+fn function(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name is terminated by zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Returns the function that answered and its answer; `None` if the library has none.
+pub(crate) fn answer(api: Api) -> Option<(&'static str, bool)> {
+    if let Some(query) = function(c"MPIX_GPU_query_support") {
+        let mut able = 0;
+        // SAFETY: this is the declaration of MPICH and its derivatives, the only libraries with a function of this name.
+        let code = unsafe {
+            let query: unsafe extern "C" fn(c_int, *mut c_int) -> c_int = std::mem::transmute(query);
+            query(kind(api), &raw mut able)
+        };
+        if code == 0 {
+            return Some(("MPIX_GPU_query_support", able != 0));
+        }
+    }
+    let (name, query) = queries(api).iter().find_map(|name| Some((name, function(name)?)))?;
+    // SAFETY: every library with a function of this name declares it so.
+    let able = unsafe {
+        let query: unsafe extern "C" fn() -> c_int = std::mem::transmute(query);
+        query()
+    };
+    Some((name.to_str().unwrap_or_default(), able == 1))
+}
+
+/// Refuses a library that does not say that it takes addresses of device memory: it may end the job with a segmentation fault.
+///
+/// # Errors
+/// [`Error::unsupported`] with its answer and what to do.
+pub(crate) fn check(api: Api) -> Result<()> {
+    let (version, name) = (library::library_name(), name(api));
+    let instead = match version.starts_with("Intel") {
+        true => "set I_MPI_OFFLOAD=1, or choose --staged",
+        false => "use an MPI that was built for it, or choose --staged",
+    };
+    match answer(api) {
+        Some((_, true)) => Ok(()),
+        Some((function, false)) => Err(Error::unsupported(format!(
+            "{version} takes no memory of {name} devices, says {function}: {instead}"
+        ))),
+        None => Err(Error::unsupported(format!(
+            "{version} does not say whether it takes memory of {name} devices: {instead}"
+        ))),
+    }
+}
+
+/// Refuses calls that combine data in the memory of devices if the library does not copy the data for them: it would end the job with a
+/// segmentation fault.
+///
+/// # Errors
+/// The library is Open MPI, which documents that only blocking reductions take memory of devices.
+pub fn combining_works(cx: &Context<'_>, calls: &str) -> Result<()> {
+    let (memory, staged): (BufferMemory, Staged) = (cx.choice(), cx.choice());
+    let version = library::library_name();
+    if memory == BufferMemory::Host || staged == Staged::On || !version.starts_with("Open MPI") {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("{version} takes no memory of devices in {calls}: only blocking reductions do")))
+}
+
+/// Facts about the devices of all ranks, on rank 0.
+static DEVICES: Mutex<Facts> = Mutex::new(Facts::new());
+
+/// Opens the device of every rank, and keeps on rank 0 what provenance says of them. Collective.
+///
+/// # Errors
+/// Usage error of the lowest rank that has no driver or no device.
+pub fn open_devices(team: &dyn Team, api: Api) -> Result<()> {
+    let device = team.agree(device(api))?;
+    let mine = format!("{} on {}", device.bus_id().unwrap_or_else(|| "a device".to_owned()), hostname());
+    let Some(all) = team.gather(mine.as_bytes())? else { return Ok(()) };
+    let of_rank = |(rank, device): (usize, &Vec<u8>)| format!("{rank}: {}", String::from_utf8_lossy(device));
+    let list: Vec<String> = all.iter().enumerate().map(of_rank).collect();
+    let mut facts = device.facts();
+    facts.insert("accelerators_of_ranks".into(), Fact::Known(list.join(", ")));
+    let able = match answer(api) {
+        Some((function, able)) => Fact::Known(format!("{} ({function})", if able { "yes" } else { "no" })),
+        None => Fact::Unknown("the MPI library has no function that says it".to_owned()),
+    };
+    facts.insert("mpi_takes_device_memory".into(), able);
+    DEVICES.lock().unwrap_or_else(PoisonError::into_inner).extend(facts);
+    Ok(())
+}
+
+/// Returns what [`open_devices`] has kept.
+pub(crate) fn facts() -> Facts {
+    DEVICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
