@@ -65,9 +65,15 @@ fn the_broadcast_of_omb_3_subtracts_the_acknowledgement() {
 fn the_broadcast_of_omb_3_has_as_many_iterations_at_all_sizes() {
     let (links, files) = (Links::install(), Files::default());
     let out = files.path("r.jsonl");
-    links.alone("osu_bcast_ack").args(["-m", "8K:16K", "-k", "1", "-T", "mpi_int", "-o"]).arg(&out).run().expect(0);
+    links
+        .alone("osu_bcast_ack")
+        .args(["-m", "8K:16K", "-k", "1", "-T", "mpi_int", "-o"])
+        .arg(&out)
+        .run()
+        .expect(0);
     let rows = results::run_of(&out).rows;
-    let iterations = |row: &ombx_core::result::Measurement| row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64;
+    let iterations =
+        |row: &ombx_core::result::Measurement| row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64;
     assert_eq!(rows.iter().map(iterations).collect::<Vec<_>>(), [1000, 1000]);
     assert!(rows.iter().all(|row| row.axes["type"] == "int32" && row.axes["root"] == "1"), "{rows:?}");
 }

@@ -103,7 +103,8 @@ fn the_acked_broadcast_of_any_root_measures_the_same_time() {
         let rooted = Plan { root: Root::Fixed(Rank(root)), ..plan("1000") };
         let rows = measure(4, &ACKED, &rooted).unwrap().rows;
         let ackers: Vec<&str> = rows.iter().map(|row| row.axes["acker"].as_str()).collect();
-        let others: Vec<String> = (0..4).filter(|acker| *acker != root).map(|acker| acker.to_string()).collect();
+        let others: Vec<String> =
+            (0..4).filter(|acker| *acker != root).map(|acker| acker.to_string()).collect();
         assert_eq!(ackers[..3], others, "every rank but the root");
         let slowest = rows.last().unwrap();
         let (found, programmed) = (median(slowest), completion(4));

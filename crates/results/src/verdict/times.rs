@@ -80,7 +80,8 @@ impl LinkTimes {
         let row_error = row_error(&rows, self.directed);
         let outside: Vec<Link> = self.outside.rows().into_iter().map(|(row, _)| row).collect();
         rows.extend(&outside);
-        let shortest = |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
+        let shortest =
+            |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
         let (alone, reference) = (shortest(&self.alone), shortest(&self.reference));
         let (attempts, given_up) = self.attempts();
         let mut sweep = average(&self.sweep);
@@ -120,7 +121,9 @@ impl LinkTimes {
             return (self.attempts, self.given_up.clone());
         }
         let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-        by_link(&self.alone, self.directed).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
+        by_link(&self.alone, self.directed)
+            .iter()
+            .for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
         let most = counts.values().copied().max().unwrap_or(0);
         (most, counts.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
     }
