@@ -111,7 +111,7 @@ fn a_step_is_found_with_its_date_and_what_changed() {
     let since = history(&root, "--since 2026-03-19").expect(0);
     assert!(since.stdout.contains("no change found in 2 cases"), "{since}");
     let few = history(&root, "--since 2026-03-24").expect(0);
-    assert!(few.stdout.contains("2 cases with fewer than 10 runs: too few"), "{few}");
+    assert!(few.stdout.contains("2 cases with fewer than 12 runs: too few"), "{few}");
 }
 
 #[test]

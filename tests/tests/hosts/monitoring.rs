@@ -1,6 +1,7 @@
 //! Daily checks of emulated hosts: a link that becomes slower is named, in the result and by Prometheus, and nothing is named before.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -12,7 +13,7 @@ use serde_json::Value;
 use crate::testbed::{Bed, eventually};
 
 /// Good days that are learnt before the first day.
-const LEARNT: u32 = 5;
+const LEARNT: u32 = 7;
 const DAYS: u32 = 14;
 /// First day on which the link is slow.
 const SLOW_FROM: u32 = 9;
@@ -64,6 +65,16 @@ fn move_to(directory: &Path, day: u32) {
     fs::remove_file(new).unwrap();
 }
 
+/// Gives the misses of today the date of a day of March.
+fn move_misses_to(directory: &Path, day: u32) {
+    let path = directory.join("missed-h1.json");
+    let Ok(text) = fs::read_to_string(&path) else { return };
+    let mut dates: BTreeMap<String, String> = serde_json::from_str(&text).expect("dates");
+    let new = dates.values_mut().filter(|date| !date.starts_with("2026-03"));
+    new.for_each(|date| *date = format!("2026-03-{day:02}"));
+    fs::write(path, serde_json::to_string(&dates).expect("dates")).expect("misses");
+}
+
 /// Returns the names of the limits that are missed.
 fn missed(done: &Done) -> Vec<String> {
     let result: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"));
@@ -96,6 +107,7 @@ fn a_link_that_becomes_slower_on_day_nine_is_named() {
         }
         let done = check(&bed, &["--store", &store, "--openmetrics", &metrics]);
         move_to(&days, LEARNT + day);
+        move_misses_to(&bed.files.path("good"), LEARNT + day);
         let named = missed(&done);
         print_note(&format!("day {day}: exit code {:?}, missed: {named:?}", done.code));
         assert!(matches!(done.code, Some(0 | 8 | 9)), "{done}");

@@ -1,6 +1,6 @@
 //! Tests of starting jobs: a copied binary, a scheduler's template, rings, several ranks per host, host files.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
 use ombx_core::benchmark::{Figure, payload::Check};
 use ombx_tests::{mpi, results};
@@ -138,32 +138,55 @@ fn rings_and_several_ranks_per_host() {
     }
 }
 
-#[test]
-fn single_benchmarks_run_on_the_hosts_of_a_hostfile() {
-    let Some(bed) = Bed::up("--hosts 2") else { return };
-    let lines = if mpi::is_open_mpi() { "h1 slots=1\nh2 slots=1\n" } else { "h1:1\nh2:1\n" };
+/// Returns the hosts of a sweep over the hosts of a host file with these lines, which one launch measures.
+fn swept(bed: &Bed, lines: &str, options: &str) -> Vec<String> {
     let hostfile = bed.files.write("hosts", lines);
-    let (ombx, out) = (mpi::ombx().display().to_string(), bed.out().display().to_string());
-    let words = [
-        "run",
-        "p2p.latency",
-        "-n",
-        "2",
-        "--sizes",
-        "8",
-        "--iterations",
-        "20",
-        "--bind",
-        "none",
-        "--interface",
-        "eth0",
-        "--quick",
-        "-o",
-        &out,
-    ];
-    let words: Vec<String> = [ombx.as_str()].iter().chain(&words).map(|word| (*word).to_owned()).collect();
-    bed.job(&words).arg("--hostfile").arg(&hostfile).run().expect(0);
-    let run = results::run_of(&bed.out()).run;
-    let hosts: Vec<&str> = run.places.iter().map(|place| place.host.as_str()).collect();
-    assert_eq!(hosts, ["h1", "h2"]);
+    let words = format!("links --sizes 8 --iterations 10 --warmup 1 --retest 0 --bind none --fail-on nothing {options}");
+    let ombx = mpi::ombx().display().to_string();
+    let mut words: Vec<String> = [ombx.as_str()].into_iter().chain(words.split_whitespace()).map(str::to_owned).collect();
+    if !options.contains("--fabric") {
+        words.extend(["--interface", "eth0"].map(str::to_owned));
+    }
+    let job = bed.job(&words).arg("--force").arg("-o").arg(bed.out()).arg("--hostfile").arg(hostfile);
+    job.run().expect(0);
+    results::run_of(&bed.out()).run.places.into_iter().map(|place| place.host).collect()
+}
+
+#[test]
+fn links_start_a_rank_on_each_host_of_a_host_file() {
+    let Some(bed) = Bed::up("--hosts 4") else { return };
+    assert_eq!(swept(&bed, "h1\nh2\nh3\nh4\n", ""), ["h1", "h2", "h3", "h4"]);
+    assert_eq!(swept(&bed, "h1\nh2\nh3\nh4\n", "--fabric tcp"), ["h1", "h2", "h3", "h4"]);
+}
+
+#[test]
+fn each_form_of_a_host_file_serves_every_launcher() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    for lines in [
+        "h1,h2\n",
+        "h[1-2]\n",
+        "h1 slots=1\nh2 slots = 1 max-slots=2 # two\n",
+        "h1:1\nh2:1\n",
+        "h1 1\n// the second\nh2 1\n",
+        "h1 user=root\nroot@h2\n",
+        "node1.testbed\nnode2.testbed\n",
+    ] {
+        for options in ["", "--fabric tcp"] {
+            assert_eq!(swept(&bed, lines, options), ["h1", "h2"], "{lines} {options}");
+        }
+    }
+    assert_eq!(swept(&bed, "h1*2\n", ""), ["h1", "h1"]);
+}
+
+#[test]
+fn hosts_that_do_not_answer_after_a_time_limit_are_named() {
+    let Some(bed) = Bed::up("--hosts 2") else { return };
+    let options = "links --sizes 8 --max-time 2500ms --precision 0.0001% --retest 0 --timeout 12s";
+    let mut running = bed.ombx("h1,h2", options).limit(Duration::from_secs(120)).start();
+    let out = bed.out();
+    running.until("a row", |_| results::rows_so_far(&out) >= 1);
+    assert!(bed.xtask("cut", "h2").status.success());
+    let done = running.wait().expect(6);
+    assert!(done.stderr.contains("cannot reach") && done.stderr.contains("h2: "), "{done}");
+    assert!(!done.stderr.contains("--timeout"), "more time does not help: {done}");
 }

@@ -81,7 +81,7 @@ fn of_model(model: Model, years: u64, seed: u64) -> Looks {
 /// Returns whether any look at a growing series alarms. A change is confirmed by the looks before, which are computed once.
 fn has_alarm(values: &[f64]) -> bool {
     let mut looks: Vec<Vec<usize>> = Vec::new();
-    (LEAST_RUNS..=values.len()).any(|runs| {
+    (LEAST_RUNS + 1 - CONFIRMED_BY..=values.len()).any(|runs| {
         looks.push(change_points(&values[..runs]));
         let last = looks.iter().rev().take(CONFIRMED_BY);
         // The looks agree on no change most of the time.

@@ -26,7 +26,8 @@ pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
         put(bed, &format!("{name}.boot_id"), &boot_id)?;
     }
     put(bed, "known_hosts", &known)?;
-    let lines: String = addressed().map(|(number, name)| format!("{SUBNET}.{number} {name}\n")).collect();
+    let lines: String =
+        addressed().map(|(number, name)| format!("{SUBNET}.{number} {name} {}\n", with_domain(number))).collect();
     put(bed, "hosts", &format!("127.0.0.1 localhost\n{SUBNET}.{HEAD} head\n{lines}"))?;
     put(bed, "ssh_config.inside", &ssh(bed, &addressed().collect::<Vec<_>>(), None))?;
     let own = std::env::current_exe().map_err(Failure::file("the path of this program"))?;
@@ -38,6 +39,11 @@ pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
     put(bed, "ssh_config", &ssh(bed, &addressed().collect::<Vec<_>>(), Some(&through)))?;
     put(bed, "cluster.toml", &inventory(&names, mpi))?;
     put(bed, "init.sh", INIT)
+}
+
+/// Returns a second name of a host, which does not resolve without its domain.
+fn with_domain(number: usize) -> String {
+    format!("node{number}.testbed")
 }
 
 /// Script of process 1 of a host: `sh init.sh DIRECTORY NAME`.
@@ -69,7 +75,8 @@ fn ssh(bed: &Bed, hosts: &[(usize, &String)], through: Option<&str>) -> String {
     let directory = bed.directory().display();
     let mut text = String::new();
     for (number, name) in hosts {
-        text += &format!("Host {name}\n  HostName {SUBNET}.{number}\n  HostKeyAlias {name}\n");
+        let names = format!("{name} {}", with_domain(*number));
+        text += &format!("Host {names}\n  HostName {SUBNET}.{number}\n  HostKeyAlias {name}\n");
     }
     text += &format!(
         "Host *\n  User root\n  IdentityFile \"{directory}/id\"\n  IdentitiesOnly yes\n  UserKnownHostsFile \"{directory}/known_hosts\"\n  \

@@ -7,8 +7,10 @@
 
 use ombx_core::stats::{median, quantile};
 
-/// Minimum number of values in which changes are searched for. Fewer do not show how much the values scatter.
-pub const LEAST_RUNS: usize = 10;
+/// Minimum number of values in which a look searches for changes. Fewer do not show how much the values scatter.
+const LEAST_IN_LOOK: usize = 10;
+/// Minimum number of values of a series that is judged: enough for the looks that confirm a change.
+pub const LEAST_RUNS: usize = LEAST_IN_LOOK + CONFIRMED_BY - 1;
 /// Maximum loss of a value: a distance of 4 standard deviations.
 const MOST_LOSS: f64 = 16.0;
 /// Penalty of a change of independent values, in units of the logarithm of the number of values: the smallest whole number with which a
@@ -48,13 +50,13 @@ pub fn confirmed_changes(values: &[f64]) -> Vec<usize> {
     found
 }
 
-/// Returns the index of the first value after each change, in ascending order; none for fewer than [`LEAST_RUNS`] values.
+/// Returns the index of the first value after each change, in ascending order; none for fewer than ten values.
 ///
 /// The values are logarithms in the order of time. Where the residuals have a lag-1 autocorrelation r, levels of chance differ by
 /// (1 + r) / (1 - r) times the variance of independent values, and so does the penalty. A segmentation with a higher penalty leaves
 /// residuals that are more correlated, so that both are repeated until they agree.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
-    if values.len() < LEAST_RUNS {
+    if values.len() < LEAST_IN_LOOK {
         return Vec::new();
     }
     let (noise, levels) = (noise(values), levels(values));
@@ -185,7 +187,7 @@ mod tests {
     fn at_most_one_series_in_twenty_without_a_change_has_a_false_alarm() {
         for noise in ALL {
             let mut random = fastrand::Rng::with_seed(1);
-            let alarm = |i: &usize| !change_points(&series(noise, runs(*i), &mut random)).is_empty();
+            let alarm = |i: &usize| !confirmed_changes(&series(noise, runs(*i), &mut random)).is_empty();
             let alarms = (0..SERIES).filter(alarm).count();
             assert!(alarms * 20 <= SERIES, "{noise:?}: {alarms} of {SERIES} series have a false alarm");
         }
@@ -195,7 +197,7 @@ mod tests {
     fn short_series_have_no_more_false_alarms() {
         for noise in ALL {
             let mut random = fastrand::Rng::with_seed(2);
-            let alarm = |_: &usize| !change_points(&series(noise, LEAST_RUNS, &mut random)).is_empty();
+            let alarm = |_: &usize| !confirmed_changes(&series(noise, LEAST_RUNS, &mut random)).is_empty();
             let alarms = (0..1000).filter(alarm).count();
             assert!(alarms <= 50, "{noise:?}: {alarms} of 1000 series have a false alarm");
         }
@@ -223,6 +225,17 @@ mod tests {
         values[20..40].iter_mut().for_each(|value| *value += 0.2);
         values[40..].iter_mut().for_each(|value| *value -= 0.2);
         assert_eq!(change_points(&values), [20, 40]);
+    }
+
+    #[test]
+    fn one_look_alarms_nobody() {
+        let mut random = fastrand::Rng::with_seed(6);
+        let mut values = series(Noise::Normal, 40, &mut random);
+        values[35..].iter_mut().for_each(|value| *value += 1.0);
+        let after = |runs: usize| confirmed_changes(&values[..runs]);
+        let first = (36..=40).find(|runs| !change_points(&values[..*runs]).is_empty()).unwrap();
+        assert!(after(first).is_empty() && after(first + 1).is_empty(), "{first}");
+        assert_eq!(after(first + CONFIRMED_BY - 1), [35]);
     }
 
     #[test]
