@@ -25,7 +25,7 @@ struct Content {
     samples: u64,
     /// Time of a message in units of 20 us.
     level: f64,
-    /// Standard deviation of launches, as a logarithm. All rows of a launch share it.
+    /// Standard deviation of launches, as a logarithm. All rows of a launch share it. Without an order, each launch is a run.
     scatter: f64,
     seed: u64,
 }
@@ -136,9 +136,9 @@ fn a_regression_is_printed_and_fails_the_gate() {
     let json: Value = serde_json::from_str(&compare(&[&base, &slow], "--json").expect(0).stdout).unwrap();
     let case = &json["cases"][0];
     assert!((case["time_change"]["estimate"].as_f64().unwrap() - 0.1).abs() < 0.02, "{case}");
-    assert!(case["detectable"].as_f64().unwrap() < 0.05 && case["launches_for_margin"] == 4, "{case}");
+    assert!(case["detectable"].as_f64().unwrap() < 0.07 && case["units_to_decide"] == 4, "{case}");
     assert_eq!((&case["verdict"], &json["margin"]), (&"worse".into(), &0.05.into()));
-    assert_eq!(case["base"]["launches"].as_array().unwrap().len(), 6);
+    assert_eq!(case["base"]["values"].as_array().unwrap().len(), 6);
     let same = compare(&[&base, &base], "--fail-on 5%").expect(0);
     assert!(same.stdout.ends_with("\nnew and base are the same within 5% in all 3 cases\n"), "{same}");
 }
@@ -166,7 +166,7 @@ fn a_gate_is_open_only_if_every_case_is_shown_not_to_be_worse() {
     let junit = files.path("junit.xml");
     let done = compare(&[&base, &again], &format!("--fail-on 5% --junit {}", junit.display())).expect(8);
     assert!(
-        done.stdout.contains("undecided in all 3 cases: ") && done.stdout.contains("launches a side"),
+        done.stdout.contains("undecided in all 3 cases: ") && done.stdout.contains("runs a side"),
         "{done}"
     );
     assert_eq!(done.sentence(), "of 3 cases 3 not shown to be within 5%");
@@ -221,7 +221,7 @@ fn few_launches_per_side_give_ratios_and_ranges() {
         assert!(done.stdout.contains("\nundecided in all 3 cases: "), "{done}");
         let json: Value = serde_json::from_str(&compare(&[&base, &slow], "--json").expect(0).stdout).unwrap();
         let case = &json["cases"][0];
-        assert_eq!(case["reason"], "fewer than 4 launches on a side", "{json}");
+        assert_eq!(case["reason"], "fewer than 4 runs on a side", "{json}");
         assert!((1.9..2.1).contains(&case["time_change"]["estimate"].as_f64().unwrap()), "{case}");
     }
 }

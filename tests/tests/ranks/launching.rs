@@ -152,7 +152,7 @@ fn a_multithreaded_benchmark_has_ranks_of_its_own() {
     let line = format!("run p2p.latency_mt p2p.latency p2p.bw --threads 1:2 {QUICK}");
     let done = Job::ombx(&line).arg("-o").arg(kept.out()).run().expect(0);
     // One result: one title, one sum, and the benchmarks in the order of their starts.
-    for once in ["ombx 0.", "rows can be published", "1 launch:"] {
+    for once in ["ombx 0.", "fit to publish", "1 launch:"] {
         assert_eq!(done.stdout.matches(once).count(), 1, "{once}: {done}");
     }
     let at =

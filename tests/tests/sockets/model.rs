@@ -74,8 +74,7 @@ fn a_model_of_sockets_has_parameters_with_units_and_reasons() {
     // A message without bytes has no place in the model.
     assert_eq!(model["one_way"]["points"].as_array().map(Vec::len), Some(6));
     let table = Job::ombx("model").arg(&known).run().expect(0).stdout;
-    for part in
-        ["LogGP of sockets.latency", "and sockets.bw", "2 launches", "us at 1 byte", "rows can be published"]
+    for part in ["LogGP of sockets.latency", "and sockets.bw", "2 launches", "us at 1 byte", "fit to publish"]
     {
         assert!(table.contains(part), "{part}: {table}");
     }

@@ -123,7 +123,7 @@ fn failures_come_first_and_doubts_are_one_line_that_unfolds() {
     let order = [
         "Data arrived wrong: rank 1, message 2, byte 3",
         "MPI_ERR_X",
-        "<details class=\"doubts\"><summary>Doubts: 0 of 3 rows can be published; 3 not: ",
+        "<details class=\"doubts\"><summary>Doubts: 0 of 3 rows are fit to publish; 3 not: ",
         "; 1 row skipped.</summary>",
         "needs 4 ranks",
         "Preempted ranks: 1 row",
@@ -160,23 +160,23 @@ fn a_chart_is_drawn_again_for_phones() {
 }
 
 #[test]
-fn notes_are_folded_and_rows_that_can_be_published_are_counted() {
+fn notes_are_folded_and_rows_that_are_fit_to_publish_are_counted() {
     let mut rows = over_launches(12).runs.remove(0).rows;
     rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
     let html = of_rows(rows.clone());
-    let line = "<details class=\"doubts\"><summary>No doubts: 4 of 4 rows can be published.</summary>";
+    let line = "<details class=\"doubts\"><summary>No doubts: 4 of 4 rows are fit to publish.</summary>";
     assert!(html.contains(line), "{html}");
     let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
     assert!(html.find("set the governor").is_some_and(|at| at > folded));
     rows[1].trust = vec![Mark::caution("bimodal", "bimodal", "look at the samples")];
     let html = of_rows(rows);
     assert!(html.contains(
-        "<summary>Doubts: 3 of 4 rows can be published; 1 not: samples in two groups (1).</summary>"
+        "<summary>Doubts: 3 of 4 rows are fit to publish; 1 not: samples in two groups (1).</summary>"
     ));
     let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
     assert!(html.find("look at the samples").is_some_and(|at| at < folded));
     let well = of_rows(over_launches(12).runs.remove(0).rows);
-    assert!(well.contains("<p class=\"doubts\">No doubts: 4 of 4 rows can be published.</p>"), "{well}");
+    assert!(well.contains("<p class=\"doubts\">No doubts: 4 of 4 rows are fit to publish.</p>"), "{well}");
 }
 
 #[test]
@@ -235,6 +235,7 @@ fn over_launches(count: usize) -> ResultFile {
         let medians_ns = (0..count).map(|i| median * (1.0 + 0.1 * i as f64 / count as f64)).collect();
         let coverage = if count < 6 { 0.75 } else { 0.961 };
         row.samples.clear();
+        row.checked = 600;
         row.launches = Some(OverLaunches::of_one_state(medians_ns, 1.0, None, coverage));
     }
     let mut run = run(&["a", "b"]);

@@ -23,8 +23,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the minimum number on each side for a verdict. With 4 runs a side, 1 of 70 ways to exchange them is 1.4 %; with 6 turns, 1
-    /// of 64 is 1.6 %.
+    /// Returns the minimum number on each side for a verdict. The smallest p value of 4 runs a side is 0.4 %,
+    /// that of 6 turns 1.6 %.
     pub const fn least(self) -> usize {
         match self {
             Unit::Run => 4,

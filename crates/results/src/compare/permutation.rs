@@ -1,13 +1,14 @@
-//! Permutation test of all cases together: the step-down maximum statistic of Westfall and Young.
+//! Test of all cases together by random signs: the step-down maximum statistic of Westfall and Young.
 //!
-//! Whole runs or turns are relabelled, and every case of them. What the cases of a run share therefore stays together, and no
-//! assumption about the distribution of runs is needed. A margin is tested by shifting the new side by it before relabelling.
+//! The deviations of whole runs from the mean of their side, or the differences of whole turns, change their signs, and every case of
+//! them. What the cases of a run share therefore stays together, and each side keeps its own scatter: relabelling runs would mix a side that
+//! scatters widely with one that does not, and then calls too many equal sides different. A margin is tested by shifting the new side by it.
 
 use super::comparison::Unit;
 
-/// Maximum number of relabellings that are enumerated. Otherwise [`DRAWS`] are drawn.
+/// Maximum number of choices of signs that are enumerated. Otherwise [`DRAWS`] are drawn.
 const ENUMERATED: f64 = 1000.0;
-const DRAWS: usize = 9999;
+const DRAWS: usize = 1999;
 const SEED: u64 = 1;
 /// Standard error that is added to that of each case, as a logarithm: the maximum must not belong to rows that hardly vary.
 const FLOOR: f64 = 0.01;
@@ -41,10 +42,10 @@ pub(super) fn test(cases: &[Values], base: usize, unit: Unit, side: Side, shift:
     let sided = |statistic: f64| if side == Side::Both { statistic.abs() } else { statistic };
     match unit {
         Unit::Run => {
-            let block = Groups::new(&moved);
-            let labels: Vec<bool> = (0..moved.first().map_or(0, Vec::len)).map(|at| at >= base).collect();
+            let block = Deviations::new(&moved, base);
             adjusted(cases.len(), sided, |visit| {
-                each_arrangement(labels, |labels| visit(&block.statistics(labels)));
+                visit(&block.observed);
+                each_exchange(block.by_run.len(), |exchanged| visit(&block.statistics(exchanged)));
             })
         }
         Unit::Turn => {
@@ -56,7 +57,7 @@ pub(super) fn test(cases: &[Values], base: usize, unit: Unit, side: Side, shift:
     }
 }
 
-/// Returns adjusted p values. `each` visits the statistics of all cases for every relabelling, first for the labels as measured.
+/// Returns adjusted p values. `each` visits the statistics of all cases, first as measured, then for every choice of signs.
 fn adjusted(cases: usize, sided: impl Fn(f64) -> f64, each: impl FnOnce(&mut dyn FnMut(&[f64]))) -> Vec<f64> {
     let (mut observed, mut order): (Vec<f64>, Vec<usize>) = (Vec::new(), (0..cases).collect());
     let (mut reached, mut all) = (vec![0usize; cases], 0usize);
@@ -81,70 +82,79 @@ fn adjusted(cases: usize, sided: impl Fn(f64) -> f64, each: impl FnOnce(&mut dyn
     p
 }
 
-/// Values of all cases by run, for Welch's statistic. Each list has an entry for each case, so that a CPU computes several at a time.
-struct Groups {
-    /// Deviations from the mean of the case; 0 without a value.
-    deviations: Vec<Vec<f64>>,
-    /// 1 with a value, else 0.
-    present: Vec<Vec<f64>>,
-    squares: Vec<f64>,
-    counts: Vec<f64>,
+/// Deviations of all cases from the mean of their side, by run, for Welch's statistic. Each list has an entry for each case, so that a CPU
+/// computes several at a time.
+struct Deviations {
+    /// Multiplied by sqrt(n / (n - 1)), because deviations from a mean of n values are that much smaller; 0 without a value.
+    by_run: Vec<Vec<f64>>,
+    /// Number of runs of the base.
+    base: usize,
+    /// Sums of squares, and numbers of values, of both sides.
+    squares: [Vec<f64>; 2],
+    counts: [Vec<f64>; 2],
+    /// Statistics as measured.
+    observed: Vec<f64>,
 }
 
-impl Groups {
-    fn new(cases: &[Values]) -> Groups {
+impl Deviations {
+    fn new(cases: &[Values], base: usize) -> Deviations {
         let runs = cases.first().map_or(0, Vec::len);
-        let mut all = Groups {
-            deviations: vec![Vec::with_capacity(cases.len()); runs],
-            present: vec![Vec::with_capacity(cases.len()); runs],
-            squares: Vec::new(),
-            counts: Vec::new(),
+        let mut all = Deviations {
+            by_run: vec![Vec::with_capacity(cases.len()); runs],
+            base,
+            squares: [Vec::new(), Vec::new()],
+            counts: [Vec::new(), Vec::new()],
+            observed: Vec::new(),
         };
         for values in cases {
-            let known = || values.iter().flatten();
-            let count = known().count() as f64;
-            let mean = known().sum::<f64>() / count.max(1.0);
-            all.squares.push(known().map(|value| (value - mean).powi(2)).sum());
-            all.counts.push(count);
-            for (at, value) in values.iter().enumerate() {
-                all.deviations[at].push(value.map_or(0.0, |value| value - mean));
-                all.present[at].push(if value.is_some() { 1.0 } else { 0.0 });
+            let mut means = [0.0; 2];
+            for (side, part) in [&values[..base], &values[base..]].into_iter().enumerate() {
+                let count = part.iter().flatten().count() as f64;
+                let mean = part.iter().flatten().sum::<f64>() / count.max(1.0);
+                let widen = (count / (count - 1.0).max(1.0)).sqrt();
+                let deviations = part.iter().map(|value| value.map_or(0.0, |value| widen * (value - mean)));
+                let deviations: Vec<f64> = deviations.collect();
+                all.squares[side].push(deviations.iter().map(|x| x * x).sum());
+                all.counts[side].push(count);
+                let from = if side == 0 { 0 } else { base };
+                all.by_run[from..].iter_mut().zip(deviations).for_each(|(list, x)| list.push(x));
+                means[side] = mean;
             }
+            let case = all.observed.len();
+            let [a, b] = [0, 1].map(|side| {
+                let n = all.counts[side][case];
+                // Without the factor of the deviations.
+                all.squares[side][case] * (n - 1.0) / n / (n - 1.0) / n
+            });
+            let is_known = all.counts.iter().all(|counts| counts[case] >= 2.0);
+            let statistic = (means[1] - means[0]) / (a + b + FLOOR * FLOOR).sqrt();
+            all.observed.push(if is_known { statistic } else { f64::NEG_INFINITY });
         }
         all
     }
 
-    /// Returns the difference of the means of both sides over its standard error, without the assumption that they scatter alike
-    /// (Welch); negative infinity for a case of which a side has fewer than two values.
-    fn statistics(&self, labels: &[bool]) -> Vec<f64> {
-        let cases = self.counts.len();
-        let (mut sums, mut squares, mut counts) = (vec![0.0; cases], vec![0.0; cases], vec![0.0; cases]);
-        for (at, _) in labels.iter().enumerate().filter(|(_, is_new)| **is_new) {
-            let values = self.deviations[at].iter().zip(&self.present[at]);
-            for (((sum, square), count), (x, one)) in
-                sums.iter_mut().zip(&mut squares).zip(&mut counts).zip(values)
-            {
-                *sum += x;
-                *square += x * x;
-                *count += one;
-            }
+    /// Returns the difference of the means over its standard error, without the assumption that both sides scatter alike (Welch), if these
+    /// runs change their signs; negative infinity for a case of which a side has fewer than two values.
+    fn statistics(&self, exchanged: &[bool]) -> Vec<f64> {
+        let mut sums = [vec![0.0; self.observed.len()], vec![0.0; self.observed.len()]];
+        for (at, (deviations, is_exchanged)) in self.by_run.iter().zip(exchanged).enumerate() {
+            let sign = if *is_exchanged { -1.0 } else { 1.0 };
+            let sums = &mut sums[usize::from(at >= self.base)];
+            sums.iter_mut().zip(deviations).for_each(|(sum, x)| *sum += sign * x);
         }
-        let of_new = sums.iter().zip(&squares).zip(&counts);
-        let all = self.squares.iter().zip(&self.counts);
-        let statistic =
-            |(((sum, square), count), (all_squares, all_counts)): (((&f64, &f64), &f64), (&f64, &f64))| {
-                let others = all_counts - count;
-                if count.min(others) < 2.0 {
-                    return f64::NEG_INFINITY;
-                }
-                // The deviations of both sides add up to 0.
-                let difference = sum / count + sum / others;
-                let error =
-                    |square: f64, count: f64| (square - sum * sum / count).max(0.0) / (count - 1.0) / count;
-                let variance = error(*square, *count) + error(all_squares - square, others);
-                difference / (variance + FLOOR * FLOOR).sqrt()
-            };
-        of_new.zip(all).map(statistic).collect()
+        let of = |side: usize, case: usize| {
+            let (sum, n) = (sums[side][case], self.counts[side][case]);
+            let variance = (self.squares[side][case] - sum * sum / n).max(0.0) / (n - 1.0);
+            (sum / n, variance / n)
+        };
+        let statistic = |case: usize| {
+            if self.counts.iter().any(|counts| counts[case] < 2.0) {
+                return f64::NEG_INFINITY;
+            }
+            let ((a, of_a), (b, of_b)) = (of(0, case), of(1, case));
+            (b - a) / (of_a + of_b + FLOOR * FLOOR).sqrt()
+        };
+        (0..self.observed.len()).map(statistic).collect()
     }
 }
 
@@ -192,27 +202,7 @@ impl Differences {
     }
 }
 
-/// Calls `visit` with the labels as measured and all other arrangements of them if these are few, else with random ones.
-fn each_arrangement(mut labels: Vec<bool>, mut visit: impl FnMut(&[bool])) {
-    let new = labels.iter().filter(|label| **label).count();
-    if ways(labels.len(), new) <= ENUMERATED {
-        // The labels as measured are the first in lexical order.
-        loop {
-            visit(&labels);
-            if !next_arrangement(&mut labels) {
-                return;
-            }
-        }
-    }
-    visit(&labels);
-    let mut random = Random(SEED);
-    for _ in 0..DRAWS {
-        (1..labels.len()).for_each(|at| labels.swap(at, (random.next() % (at as u64 + 1)) as usize));
-        visit(&labels);
-    }
-}
-
-/// Calls `visit` with which turns are exchanged: none, and all other choices if these are few, else random ones.
+/// Calls `visit` with which runs or turns change their sign: none, and all other choices if these are few, else random ones.
 fn each_exchange(turns: usize, mut visit: impl FnMut(&[bool])) {
     let mut exchanged = vec![false; turns];
     if 2.0_f64.powi(turns as i32) <= ENUMERATED {
@@ -228,21 +218,6 @@ fn each_exchange(turns: usize, mut visit: impl FnMut(&[bool])) {
         exchanged.iter_mut().for_each(|is| *is = random.next() >> 63 == 1);
         visit(&exchanged);
     }
-}
-
-/// Makes the next arrangement of labels in lexical order. Returns whether there is one.
-fn next_arrangement(labels: &mut [bool]) -> bool {
-    // The last `false` before a `true` becomes `true`.
-    let Some(at) = (1..labels.len()).rev().find(|at| !labels[at - 1] && labels[*at]) else { return false };
-    labels[at - 1..].sort_unstable();
-    let first = at - 1 + labels[at - 1..].iter().take_while(|label| !**label).count();
-    labels.swap(at - 1, first);
-    true
-}
-
-/// Returns the number of ways to choose `few` of `all`.
-fn ways(all: usize, few: usize) -> f64 {
-    (0..few).fold(1.0, |ways, i| ways * (all - i) as f64 / (i + 1) as f64)
 }
 
 /// `SplitMix64` (Steele, Lea and Flood).
@@ -261,19 +236,9 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
-    fn few_relabellings_are_enumerated_and_many_are_drawn() {
-        for (base, new, count) in [(4, 4, 70), (3, 6, 84), (6, 6, 924), (7, 7, DRAWS + 1)] {
-            let mut all = Vec::new();
-            each_arrangement((0..base + new).map(|at| at >= base).collect(), |labels| {
-                all.push(labels.to_vec())
-            });
-            assert!(all.len() == count && all[0][base..].iter().all(|label| *label), "{base} {new}");
-            assert!(all.iter().all(|labels| labels.iter().filter(|label| **label).count() == new));
-            assert!(count > 1000 || all.iter().collect::<BTreeSet<_>>().len() == count);
-        }
+    fn few_choices_of_signs_are_enumerated_and_many_are_drawn() {
         for (turns, count) in [(6, 64), (9, 512), (10, DRAWS + 1)] {
             let mut all = Vec::new();
             each_exchange(turns, |exchanged| all.push(exchanged.to_vec()));
@@ -292,13 +257,14 @@ mod tests {
 
     #[test]
     fn sides_that_are_apart_have_the_smallest_p_value() {
-        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Side::Both, 0.0), [2.0 / 70.0]);
-        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Side::Above, 0.05), [1.0 / 70.0]);
-        assert_eq!(p(&[apart(-0.5, 4)], 4, Unit::Run, Side::Below, 0.05), [1.0 / 70.0]);
+        // All choices of signs, and the values as measured.
+        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Side::Both, 0.0), [1.0 / 257.0]);
+        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Side::Above, 0.05), [1.0 / 257.0]);
+        assert_eq!(p(&[apart(-0.5, 4)], 4, Unit::Run, Side::Below, 0.05), [1.0 / 257.0]);
         assert_eq!(p(&[apart(-0.5, 6)], 6, Unit::Turn, Side::Below, 0.05), [1.0 / 64.0]);
         assert!(p(&[apart(0.5, 6)], 6, Unit::Turn, Side::Below, 0.05)[0] > 0.9);
         let drawn = p(&[apart(0.5, 8)], 8, Unit::Run, Side::Above, 0.05)[0];
-        assert!((1e-4..0.001).contains(&drawn), "{drawn}");
+        assert!(drawn <= 1.0 / f64::from(DRAWS as u32), "{drawn}");
         assert!(p(&[], 0, Unit::Run, Side::Both, 0.0).is_empty());
     }
 

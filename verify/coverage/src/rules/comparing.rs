@@ -43,6 +43,7 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
         ("4 and 4 runs, scatter 3 %", [4, 4], [small; 2]),
         ("6 and 6 runs, scatter 3 %", [6, 6], [small; 2]),
         ("6 and 6 runs, scatter 11 %", [6, 6], [large; 2]),
+        ("4 and 4 runs, scatter 11 and 3 %", [4, 4], [large, small]),
         ("6 and 30 runs, scatter 11 and 3 %", [6, 30], [large, small]),
         ("30 and 6 runs, scatter 3 and 11 %", [30, 6], [small, large]),
     ] {
@@ -57,7 +58,7 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
             "any row worse, true difference = margin",
             name,
             any(edge, |v| *v == Verdict::Worse),
-            [0.0, 6.0],
+            [0.0, 8.0],
         ));
     }
     let one = |units: usize, slower: f64| Model {

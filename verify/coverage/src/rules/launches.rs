@@ -213,7 +213,7 @@ fn labels(times: u64, seed: u64) -> Vec<Line> {
             "OTHER_STATE = 1.5 merges two states",
             "55 and 95 ns, 3 %",
             [merged as u64, times],
-            [0.0, 0.6],
+            [0.0, 3.0],
         ),
     ];
     debug_assert!((OTHER_STATE - 1.5).abs() < 1e-9);
@@ -233,7 +233,7 @@ fn labels(times: u64, seed: u64) -> Vec<Line> {
                 "gap of ln 1.25 and 1.5 ranges divides one state",
                 model,
                 [divided, times],
-                [0.0, 3.0],
+                [0.0, 5.0],
             ));
         }
     }
