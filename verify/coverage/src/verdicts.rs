@@ -34,7 +34,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     println!("{}", links::table(&links));
     let history = history::table(&history::simulate(options.repetitions.div_ceil(10), options.seed));
     println!("{history}");
-    let days = days::table(&days::simulate(options.repetitions * 5, options.seed));
+    let days = days::table(&days::simulate(options.repetitions * 2, options.seed));
     println!("{days}");
     if options.write {
         let date = ombx_core::system::environment::timestamp();

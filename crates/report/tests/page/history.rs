@@ -20,6 +20,7 @@ fn sweeps(key: &str, host: &str, kernel: &str) -> History {
         value: (if day >= 16 && from + to >= 2 { 15.0 } else { 10.0 }) + 0.1 * (day * 7 % 5) as f64,
         ci95: None,
         invalid: false,
+        core_to_core_ns: None,
     };
     let result = |day: usize| DatedResult {
         run: format!("r{day}"),

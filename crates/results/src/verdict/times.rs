@@ -80,8 +80,7 @@ impl LinkTimes {
         let row_error = row_error(&rows, self.directed);
         let outside: Vec<Link> = self.outside.rows().into_iter().map(|(row, _)| row).collect();
         rows.extend(&outside);
-        let shortest =
-            |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
+        let shortest = |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
         let (alone, reference) = (shortest(&self.alone), shortest(&self.reference));
         let (attempts, given_up) = self.attempts();
         let mut sweep = average(&self.sweep);
@@ -115,17 +114,19 @@ impl LinkTimes {
         }
     }
 
-    /// Returns how often slow links were measured again, and those that were measured less often.
+    /// Returns how often links were measured again, and the slow ones that were measured less often.
     pub(super) fn attempts(&self) -> (usize, BTreeSet<(u32, u32)>) {
         if self.attempts > 0 {
             return (self.attempts, self.given_up.clone());
         }
-        let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-        by_link(&self.alone, self.directed)
-            .iter()
-            .for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
-        let most = counts.values().copied().max().unwrap_or(0);
-        (most, counts.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
+        // Ordinary links are never given up.
+        let [alone, reference] = [&self.alone, &self.reference].map(|links| {
+            let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+            by_link(links, self.directed).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
+            counts
+        });
+        let most = alone.values().chain(reference.values()).copied().max().unwrap_or(0);
+        (most, alone.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
     }
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.

@@ -132,8 +132,7 @@ impl SimulatedTeam {
             Step::Round(round, _) => (ROUND, round.to_string()),
             Step::Again(_, value) => (RETEST, value.to_owned()),
         };
-        let row =
-            renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), std::slice::from_ref(&label));
+        let row = renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), &[label]);
         let mut line = Vec::new();
         file::write_launch(&mut line, &row).map_err(|e| Error::fabric(e.to_string()))?;
         Ok(Some(line))

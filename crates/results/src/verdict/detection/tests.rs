@@ -202,6 +202,21 @@ fn a_link_that_was_slow_only_once_is_not_named() {
     assert_eq!(find_slow(&times, &hosts), []);
 }
 
+/// With more than eight ranks, a link that is not slow once is not measured further.
+#[test]
+fn a_link_that_is_given_up_is_not_named() {
+    let (mut times, hosts) = machine(12, 1, 1, 0.001, |_, _| 1.0);
+    let slow = |l: &Link| (l.from.min(l.to), l.from.max(l.to)) == (2, 5);
+    times[0].sweep.iter_mut().filter(|l| slow(l)).for_each(|l| l.ns *= 2.0);
+    let again = |ns: f32| Link { from: 2, to: 5, ns };
+    times[0].alone.retain(|l| !slow(l));
+    times[0].alone.extend([again(5600.0); 3]);
+    assert_eq!(components(&times, &hosts), [Component::Link(2, 5)], "three times slow");
+    let rows = times[0].alone.len();
+    times[0].alone.truncate(rows - 2);
+    assert_eq!(components(&times, &hosts), []);
+}
+
 #[test]
 fn too_few_links_give_no_verdict() {
     let (times, hosts) = machine(1, 3, 1, 0.02, |from, _| if from == 1 { 9.0 } else { 1.0 });
