@@ -33,7 +33,15 @@ fn directory(of_tests: &str) -> &'static Path {
             .expect("a source file");
         let library = directory.join(LIBRARIES[0]);
         let mut compile = Command::new(ombx_mpi::COMPILER);
-        compile.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Wno-deprecated-declarations", "-pthread"]);
+        compile.args([
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Wno-deprecated-declarations",
+            "-pthread",
+        ]);
         compile.arg(format!("-Wl,-soname,{}", LIBRARIES[0])).arg("-o").arg(&library).arg(&source);
         let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
         assert!(output.status.success(), "{compile:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -60,7 +68,8 @@ fn wrappers(header: &str) -> String {
         let name = name.trim();
         let is_declared = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let (parameters, after) = rest.split_once(')')?;
-        let is_call = is_declared && !parameters.contains(['.', '(', '{']) && !after.trim_start().starts_with('{');
+        let is_call =
+            is_declared && !parameters.contains(['.', '(', '{']) && !after.trim_start().starts_with('{');
         is_call.then(|| wrapper(name, parameters.trim()))
     });
     let mut calls: Vec<String> = calls.collect();
@@ -90,6 +99,7 @@ fn wrapper(name: &str, parameters: &str) -> String {
 pub fn job(of_tests: &str, arguments: &str, wrong: &str) -> Job {
     let directory = directory(of_tests);
     let variables: Vec<OsString> = mpi::variable_of_ranks("LD_PRELOAD", directory.join(LIBRARIES[0]));
-    let job = Job::ombx(arguments).args(variables).env("LD_LIBRARY_PATH", directory).env("OMBX_STAND_IN", wrong);
+    let job =
+        Job::ombx(arguments).args(variables).env("LD_LIBRARY_PATH", directory).env("OMBX_STAND_IN", wrong);
     THROUGH_SHARED_MEMORY.iter().fold(job, |job, (name, value)| job.env(name, value))
 }

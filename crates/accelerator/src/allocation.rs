@@ -89,7 +89,9 @@ impl Allocation {
         driver.check("copying to the device", code)?;
         if self.is_managed {
             // SAFETY: the memory is managed and belongs to `self`. A null stream is the default one.
-            let code = unsafe { (driver.prefetch)(self.address, self.bytes, self.device.handle, std::ptr::null_mut()) };
+            let code = unsafe {
+                (driver.prefetch)(self.address, self.bytes, self.device.handle, std::ptr::null_mut())
+            };
             driver.check("moving managed memory to the device", code)?;
         }
         self.device.synchronize()

@@ -1,11 +1,6 @@
 //! The device of this process.
 
-use std::{
-    env,
-    ffi::c_int,
-    fmt,
-    sync::OnceLock,
-};
+use std::{env, ffi::c_int, fmt, sync::OnceLock};
 
 use ombx_core::{
     benchmark::memory::Api,
@@ -44,7 +39,8 @@ pub fn select(number: u32) {
 pub fn device(api: Api) -> Result<&'static Device> {
     type Opened = OnceLock<std::result::Result<Device, (Kind, String)>>;
     static DEVICES: [Opened; 2] = [Opened::new(), Opened::new()];
-    let opened = DEVICES[api as usize].get_or_init(|| Device::open(api).map_err(|e| (e.kind(), e.to_string())));
+    let opened =
+        DEVICES[api as usize].get_or_init(|| Device::open(api).map_err(|e| (e.kind(), e.to_string())));
     opened.as_ref().map_err(|(kind, why)| Error::new(*kind, why.as_str()))
 }
 

@@ -92,7 +92,9 @@ impl Driver {
                         Api::Rocm => $rocm,
                     };
                     *library.get(symbol.as_bytes()).map_err(|_| {
-                        Error::usage(format!("{option}: {file} has no function {symbol}: install a newer version of {name}"))
+                        Error::usage(format!(
+                            "{option}: {file} has no function {symbol}: install a newer version of {name}"
+                        ))
                     })?
                 }};
             }
@@ -105,9 +107,10 @@ impl Driver {
                     },
                     DescribeError::Stores(get!("cuGetErrorString", "")),
                 ),
-                Api::Rocm => {
-                    (UseDevice::Number(get!("", "hipSetDevice")), DescribeError::Returns(get!("", "hipGetErrorString")))
-                }
+                Api::Rocm => (
+                    UseDevice::Number(get!("", "hipSetDevice")),
+                    DescribeError::Returns(get!("", "hipGetErrorString")),
+                ),
             };
             let driver = Driver {
                 api,

@@ -70,7 +70,8 @@ impl Device {
             Some(format!("{} x{}", of_link(bus, speed)?, of_link(bus, width)?))
         };
         let of_cuda = |attribute| if self.driver.api == Api::Cuda { self.attribute(attribute) } else { None };
-        let mhz = |attribute| of_cuda(attribute).filter(|khz| *khz > 0).map(|khz| format!("{} MHz", khz / 1000));
+        let mhz =
+            |attribute| of_cuda(attribute).filter(|khz| *khz > 0).map(|khz| format!("{} MHz", khz / 1000));
         let ecc = of_cuda(ECC).map(|ecc| if ecc == 0 { "off" } else { "on" });
         let silent = "the driver does not say it";
         let facts = [
@@ -83,8 +84,16 @@ impl Device {
             ("accelerator_memory_clock", mhz(MEMORY_CLOCK), silent),
             ("accelerator_interface", self.interface(), silent),
             ("accelerator_driver", driver_version(self.driver.api), "no version in /sys/module"),
-            ("accelerator_link", link("current_link_speed", "current_link_width"), "sysfs has no such PCI device"),
-            ("accelerator_widest_link", link("max_link_speed", "max_link_width"), "sysfs has no such PCI device"),
+            (
+                "accelerator_link",
+                link("current_link_speed", "current_link_width"),
+                "sysfs has no such PCI device",
+            ),
+            (
+                "accelerator_widest_link",
+                link("max_link_speed", "max_link_width"),
+                "sysfs has no such PCI device",
+            ),
         ];
         facts.into_iter().map(|(name, value, why)| (name.to_owned(), Fact::of(value, why))).collect()
     }

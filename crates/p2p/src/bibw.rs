@@ -2,7 +2,14 @@
 
 use crate::in_modes;
 use ombx_core::{
-    benchmark::{AxisValue, Case, cold::Cache, derived, memory::{BufferMemory, Staged}, payload::Datatype, reduction::MESSAGE_TYPE},
+    benchmark::{
+        AxisValue, Case,
+        cold::Cache,
+        derived,
+        memory::{BufferMemory, Staged},
+        payload::Datatype,
+        reduction::MESSAGE_TYPE,
+    },
     measure::plan::Plan,
     two_sided::pattern::{BiStream, Buffers},
 };

@@ -2,7 +2,13 @@
 
 use crate::{STREAM, in_modes};
 use ombx_core::{
-    benchmark::{AxisValue, cold::Cache, memory::{BufferMemory, Staged}, payload::Datatype, reduction::MESSAGE_TYPE},
+    benchmark::{
+        AxisValue,
+        cold::Cache,
+        memory::{BufferMemory, Staged},
+        payload::Datatype,
+        reduction::MESSAGE_TYPE,
+    },
     two_sided::pattern::{Buffers, Stream},
 };
 use ombx_mpi::{SendMode, Source};

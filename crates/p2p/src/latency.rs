@@ -2,7 +2,13 @@
 
 use crate::{PING_PONG, in_modes};
 use ombx_core::{
-    benchmark::{AxisValue, cold::Cache, memory::{BufferMemory, Staged}, payload::Datatype, reduction::MESSAGE_TYPE},
+    benchmark::{
+        AxisValue,
+        cold::Cache,
+        memory::{BufferMemory, Staged},
+        payload::Datatype,
+        reduction::MESSAGE_TYPE,
+    },
     two_sided::pattern::PingPong,
 };
 use ombx_mpi::{SendMode, Source};

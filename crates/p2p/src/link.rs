@@ -2,7 +2,10 @@
 
 use crate::{PING_PONG, run_two_sided};
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Method, Metric, memory::{BufferMemory, Staged}},
+    benchmark::{
+        AxisValue, Benchmark, Method, Metric,
+        memory::{BufferMemory, Staged},
+    },
     error::Result,
     measure::session::Session,
     two_sided::pattern::{Bidirectional, LinkPattern, Semidirectional, Unidirectional},

@@ -2,7 +2,13 @@
 
 use crate::{PING_PONG, STREAM, in_modes};
 use ombx_core::{
-    benchmark::{AxisValue, Layout, Pairing, Pairs, cold::Cache, memory::{BufferMemory, Staged}, payload::Datatype, reduction::MESSAGE_TYPE},
+    benchmark::{
+        AxisValue, Layout, Pairing, Pairs,
+        cold::Cache,
+        memory::{BufferMemory, Staged},
+        payload::Datatype,
+        reduction::MESSAGE_TYPE,
+    },
     two_sided::pattern::{Buffers, PingPong, Stream},
 };
 use ombx_mpi::{SendMode, Source};

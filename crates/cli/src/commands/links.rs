@@ -264,7 +264,10 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     axes.extend(transport.map(|transport| ("transport".into(), vec![transport])));
     let memory = BufferMemory::parse(&args.memory)?;
     if memory != BufferMemory::Host && args.fabric != Fabric::Mpi {
-        return Err(Error::usage(format!("--memory {} needs --fabric mpi: choose it, or leave out --memory", args.memory)));
+        return Err(Error::usage(format!(
+            "--memory {} needs --fabric mpi: choose it, or leave out --memory",
+            args.memory
+        )));
     }
     if memory != BufferMemory::Host {
         axes.insert(BufferMemory::AXIS.name.into(), vec![memory.name()]);

@@ -13,6 +13,8 @@ use ombx_core::{
 };
 
 use self::arguments::RunArgs;
+#[cfg(feature = "io")]
+use crate::job::directory;
 use crate::{
     arguments::{axes::Chosen, launches::LaunchesArgs},
     job::{Extent, Job, Work, selection, time_limit},
@@ -20,8 +22,6 @@ use crate::{
     output::renderers,
     suite,
 };
-#[cfg(feature = "io")]
-use crate::job::directory;
 #[cfg(feature = "mpi")]
 use crate::{job::accelerator, launch::preflight};
 

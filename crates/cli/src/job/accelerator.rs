@@ -34,12 +34,17 @@ pub(crate) fn check(plan: &Plan, is_here: bool) -> Result<()> {
     let needed = interfaces([plan]);
     let number = chosen(plan);
     if number.is_some() && needed.is_empty() {
-        return Err(Error::usage("--device chooses an accelerator: add --memory cuda or --memory rocm, or leave it out"));
+        return Err(Error::usage(
+            "--device chooses an accelerator: add --memory cuda or --memory rocm, or leave it out",
+        ));
     }
     for api in needed.into_iter().filter(|_| is_here) {
         let devices = count(api)?;
         if let Some(number) = number.filter(|number| *number >= devices) {
-            return Err(Error::usage(format!("--device {number}: this host has devices 0 to {}", devices - 1)));
+            return Err(Error::usage(format!(
+                "--device {number}: this host has devices 0 to {}",
+                devices - 1
+            )));
         }
     }
     Ok(())

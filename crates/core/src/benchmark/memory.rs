@@ -130,10 +130,13 @@ pub fn check(case: &Case, layout: Layout) -> Result<(), String> {
     match case.choice() {
         Staged::Off => Ok(()),
         Staged::On if sender == receiver && sender != Place::Host => Ok(()),
-        Staged::On if sender != receiver => Err(format!(
-            "--staged copies on both sides: choose one memory instead of --memory {name}"
-        )),
-        Staged::On => Err("--staged copies from and to a device: add --memory cuda or --memory rocm, or leave it out".to_owned()),
+        Staged::On if sender != receiver => {
+            Err(format!("--staged copies on both sides: choose one memory instead of --memory {name}"))
+        }
+        Staged::On => {
+            Err("--staged copies from and to a device: add --memory cuda or --memory rocm, or leave it out"
+                .to_owned())
+        }
     }
 }
 

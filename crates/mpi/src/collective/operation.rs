@@ -224,7 +224,9 @@ impl<C: Call> Operation<C> {
     /// The device has too little memory, or the blocks have gaps.
     pub fn stage(&mut self, cx: &Context<'_>) -> Result<()> {
         if self.part.gaps.is_some() {
-            return Err(Error::unsupported("--staged copies contiguous blocks: choose --datatype contiguous"));
+            return Err(Error::unsupported(
+                "--staged copies contiguous blocks: choose --datatype contiguous",
+            ));
         }
         let (send, receive) = (self.part.send_bytes(), self.part.receive_bytes());
         // SAFETY: `self` owns the buffers of the host and drops them after `staging`.

@@ -103,7 +103,9 @@ pub fn combining_works(cx: &Context<'_>, calls: &str) -> Result<()> {
     if memory == BufferMemory::Host || staged == Staged::On || !version.starts_with("Open MPI") {
         return Ok(());
     }
-    Err(Error::unsupported(format!("{version} takes no memory of devices in {calls}: only blocking reductions do")))
+    Err(Error::unsupported(format!(
+        "{version} takes no memory of devices in {calls}: only blocking reductions do"
+    )))
 }
 
 /// Facts about the devices of all ranks, on rank 0.

@@ -78,8 +78,9 @@ impl<C: Counting> Link for Channel<C> {
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
-        let parts = MessageType::counted(slots, C::count)
-            .and_then(|message| Ok((message, C::count(0)?, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?)));
+        let parts = MessageType::counted(slots, C::count).and_then(|message| {
+            Ok((message, C::count(0)?, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
+        });
         let (message, zero, outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
         let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];

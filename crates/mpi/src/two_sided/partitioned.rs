@@ -162,8 +162,9 @@ mod present {
             let team: &MpiTeam = cx.fabric()?;
             requests::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
             let partition = MessageType::counted(slots, |count| Ok(count as ffi::MPI_Count));
-            let parts =
-                partition.and_then(|partition| Ok((partition, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?)));
+            let parts = partition.and_then(|partition| {
+                Ok((partition, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
+            });
             let (partition, outgoing, incoming) = cx.agree(parts)?;
             let mut channel = PartitionedChannel {
                 requests: Vec::new(),

@@ -130,8 +130,9 @@ impl Link for PersistentChannel {
             2 * u64::from(slots.count),
             2 * slots.reserved() + slots.extra_bytes(),
         )?;
-        let parts = MessageType::counted(slots, Large::count)
-            .and_then(|message| Ok((message, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?)));
+        let parts = MessageType::counted(slots, Large::count).and_then(|message| {
+            Ok((message, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
+        });
         let (message, outgoing, incoming) = cx.agree(parts)?;
         let mut channel = PersistentChannel {
             requests: Vec::new(),

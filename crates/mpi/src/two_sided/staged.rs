@@ -57,7 +57,9 @@ impl Side {
         for slot in 0..count {
             let offset = slots.offset(slot);
             // SAFETY: as above.
-            copied(unsafe { self.copies.to_device(offset, self.host.byte_add(offset), slots.bytes as usize) })?;
+            copied(unsafe {
+                self.copies.to_device(offset, self.host.byte_add(offset), slots.bytes as usize)
+            })?;
         }
         Ok(())
     }
@@ -81,10 +83,13 @@ impl<L: Link> Link for Staged<L> {
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Staged<L>> {
         if slots.blocks.is_some() {
-            return Err(Error::unsupported("--staged copies contiguous messages: choose --datatype contiguous"));
+            return Err(Error::unsupported(
+                "--staged copies contiguous messages: choose --datatype contiguous",
+            ));
         }
         let mut link = L::open(cx, slots)?;
-        let sides = Side::open(cx, link.outgoing()).and_then(|out| Ok((out, Side::open(cx, link.incoming())?)));
+        let sides =
+            Side::open(cx, link.outgoing()).and_then(|out| Ok((out, Side::open(cx, link.incoming())?)));
         let ((outgoing, pinned), (incoming, also_pinned)) = cx.agree(sides)?;
         Ok(Staged { _pinned: [pinned, also_pinned], link, outgoing, incoming, slots })
     }

@@ -53,7 +53,11 @@ impl SharedLink for SharedChannel {
         let comm = team.comm().raw();
         let parts = library::grants(Threading::Multiple).and_then(|()| {
             let message = MessageType::of(slots)?;
-            Ok((message, Buffer::reserved(slots.total())?.placed(cx)?, Buffer::reserved(slots.total())?.placed(cx)?))
+            Ok((
+                message,
+                Buffer::reserved(slots.total())?.placed(cx)?,
+                Buffer::reserved(slots.total())?.placed(cx)?,
+            ))
         });
         let (message, outgoing, incoming) = cx.agree(parts)?;
         team.lend(|handles| handles.describe_messages(cx, slots, &outgoing, &incoming));

@@ -119,7 +119,9 @@ impl OsuTable {
             _ => String::new(),
         };
         lines += &match &osu {
-            Some(osu) => OsuTable::title(osu, &self.version).replacen("MPI", &format!("MPI{}", accelerator(row)), 1),
+            Some(osu) => {
+                OsuTable::title(osu, &self.version).replacen("MPI", &format!("MPI{}", accelerator(row)), 1)
+            }
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {

@@ -245,12 +245,18 @@ impl Reader<'_> {
             return Ok(());
         }
         let axis = self.program.axis(BufferMemory::AXIS.name).ok_or_else(|| {
-            Error::usage(format!("{} has its buffers in host memory only: leave out -d, D and M", self.program.osu.name))
+            Error::usage(format!(
+                "{} has its buffers in host memory only: leave out -d, D and M",
+                self.program.osu.name
+            ))
         })?;
         self.axes.insert(axis.name.into(), vec![axis.value(&name)?]);
         if self.program.axis("win").is_some() && args.win_options.is_none() {
             self.axes.insert("win".into(), vec!["create"]);
-            self.notes.push("the windows are created on memory of the device: MPI_Win_create instead of MPI_Win_allocate".into());
+            self.notes.push(
+                "the windows are created on memory of the device: MPI_Win_create instead of MPI_Win_allocate"
+                    .into(),
+            );
         }
         Ok(())
     }
