@@ -46,6 +46,26 @@ fn failed(call: &'static str, code: c_int) -> Error {
     Error::fabric(format!("{call}: {}", text(code)))
 }
 
+/// Turns the return code of a call that a library may refuse into a result: the case then cannot run. The job continues.
+pub(crate) fn accept(call: &'static str, code: c_int) -> Result<()> {
+    if code == ffi::MPI_SUCCESS as c_int {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!("the library refuses it in {call}: {}", text(code))))
+    }
+}
+
+/// Calls a function while errors of a communicator are return codes. Outside of it they end the job.
+pub(crate) fn returning<T>(comm: ffi::MPI_Comm, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    // SAFETY: the caller passes a valid communicator, and the handler is a static of mpi-sys that is never written.
+    check("MPI_Comm_set_errhandler", unsafe {
+        ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN)
+    })?;
+    let result = call();
+    guard_comm(comm)?;
+    result
+}
+
 /// Returns the library's description of an error on one line.
 pub(crate) fn text(code: c_int) -> String {
     let mut text = vec![0u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];

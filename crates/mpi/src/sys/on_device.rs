@@ -8,8 +8,7 @@ use std::sync::{
 use ombx_accelerator::{Allocation, Copies, device};
 use ombx_core::{
     benchmark::{
-        Context,
-        cold::{self, Cache},
+        Context, cold,
         memory::{BufferMemory, Place, Staged},
     },
     error::Result,
@@ -30,7 +29,7 @@ fn buffers() -> MutexGuard<'static, Vec<Weak<OnDevice>>> {
 /// The MPI library takes no memory of such devices, or the case cannot have its buffers there.
 pub(crate) fn place(cx: &Context<'_>) -> Result<Place> {
     let memory: BufferMemory = cx.choice();
-    if memory != BufferMemory::Host && cx.choice::<Cache>() == Cache::Cold {
+    if memory != BufferMemory::Host {
         cold::only_warm(cx, "buffers on a device, which are in no cache of the CPU")?;
     }
     match (memory.api(), cx.choice()) {

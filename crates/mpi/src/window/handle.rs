@@ -8,7 +8,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, payload::Slots},
+    benchmark::{Context, memory::BufferMemory, payload::Slots},
     error::{Error, Result},
     unit::Rank,
 };
@@ -100,7 +100,14 @@ impl Window {
             Ok((message, op, memory, locals))
         });
         let (message, op, memory, locals) = cx.agree(parts)?;
-        let (raw, exposed) = create(comm, kind, &slots, memory.as_ref(), hints)?;
+        let (raw, exposed) = match cx.choice() {
+            BufferMemory::Host => create(comm, kind, &slots, memory.as_ref(), hints, check)?,
+            // A library may refuse memory of devices. A rank on which it does not keeps its window.
+            _ => {
+                let created = || create(comm, kind, &slots, memory.as_ref(), hints, error::accept);
+                cx.agree(error::returning(comm.raw(), created))?
+            }
+        };
         // SAFETY: these statics of mpi-sys are never written.
         let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };
         let mut window = Window {
@@ -294,6 +301,7 @@ fn create(
     slots: &Slots,
     memory: Option<&Memory>,
     hints: Hints,
+    check: fn(&'static str, c_int) -> Result<()>,
 ) -> Result<(ffi::MPI_Win, *mut u8)> {
     let size = slots.reserved() as ffi::MPI_Aint;
     let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |memory| memory.start().cast());

@@ -12,7 +12,6 @@ use crate::{file, run, sweep};
 fn sweeps(key: &str, host: &str, kernel: &str) -> History {
     let hosts = ["n01", "n02", host];
     let row = |day: usize, [from, to]: [usize; 2]| DatedRow {
-        core_to_core_ns: None,
         key: key.to_owned(),
         ends: Some([from, to].map(|at| hosts[at].to_owned())),
         ranks: 2,

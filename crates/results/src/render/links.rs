@@ -198,7 +198,9 @@ impl Links {
             1 => String::new(),
             launches => format!("; each the median of {launches} launches"),
         };
-        let title = format!("links, {bytes} bytes, {}: {what}{over}", plain(&self.links.pattern));
+        let memory = self.links.memory.as_ref().map(|memory| format!(", memory {}", plain(memory)));
+        let pattern = plain(&self.links.pattern) + &memory.unwrap_or_default();
+        let title = format!("links, {bytes} bytes, {pattern}: {what}{over}");
         writeln!(out, "\n{}", self.sentence(&title))?;
         if few {
             return self.slowest(out, times, slow);

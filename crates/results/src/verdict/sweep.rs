@@ -34,6 +34,8 @@ pub struct LinkSweep {
     steps: Steps,
     /// Communication pattern: the axis `pattern` of the rows.
     pub pattern: String,
+    /// Memory of the buffers, the axis `memory`, unless it is that of the host.
+    pub memory: Option<String>,
     /// Bytes of one leg by message size. Bandwidths are computed from it.
     leg_bytes: BTreeMap<u64, f64>,
     /// Reason why links cannot be judged.
@@ -108,6 +110,7 @@ impl LinkSweep {
         if let (Some(bytes), Some(work)) = (row.bytes, row.work) {
             self.leg_bytes.insert(bytes, work.bytes as f64 / work.legs as f64);
         }
+        self.memory = row.axes.get("memory").cloned();
         if let Some(pattern) = row.axes.get("pattern") {
             self.pattern.clone_from(pattern);
         }

@@ -25,7 +25,7 @@ fn of_devices(links: &[HostLink], ranks: u32) -> Vec<Mark> {
         Mark::note(
             "shared_device",
             format!("{ranks} ranks on this host have {devices} accelerator{}", if devices == 1 { "" } else { "s" }),
-            "messages between ranks on one device stay on it, so that --memory measures no link between devices: start as many ranks as devices",
+            "with --memory their messages stay on the device, and it switches between the processes, which takes longer than a message: start as many ranks as devices, or the ranks under NVIDIA's Multi-Process Service",
         )
     });
     links.iter().filter_map(narrow).chain(shared).collect()
