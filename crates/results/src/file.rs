@@ -15,7 +15,8 @@ pub use self::{
     record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
     records::Records,
 };
-use ombx_core::result::Measurement;
+use crate::run_info::is_same_launch;
+use ombx_core::result::{Measurement, Run};
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
@@ -65,7 +66,15 @@ pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
     for record in &mut records {
         match (record?, file.runs.last_mut()) {
             (Record::Launched(launched), _) => {
-                file.runs[first..].iter_mut().for_each(|run| launched.add_to(&mut run.run.plan));
+                // Runs of a launch that was killed have no such record.
+                let mut last: Option<Run> = None;
+                for run in file.runs[first..].iter_mut().rev() {
+                    let last = last.get_or_insert_with(|| run.run.clone());
+                    if last.id != run.run.id && !is_same_launch(last, &run.run) {
+                        break;
+                    }
+                    launched.add_to(&mut run.run.plan);
+                }
                 first = file.runs.len();
             }
             (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None }),

@@ -197,17 +197,21 @@ fn a_twofold_slowdown_fails_the_gate_although_launches_scatter() {
     }
 }
 
+/// At most 5 of 100 comparisons are wrong. Of 40 that is 2, with a standard deviation of 1.4.
 #[test]
-fn equal_sides_never_fail_the_gate_as_worse() {
+fn equal_sides_seldom_fail_the_gate_as_worse() {
     let files = Files::default();
-    for seed in 0..40 {
+    let worse = |seed: u64| {
         let base = Content { seed: 100 + 2 * seed, ..ROUGH };
         let again = Content { seed: 101 + 2 * seed, ..base };
         let [base, again] =
             [("a", base), ("b", again)].map(|(name, content)| files.write(name, launches(content)));
         let done = compare(&[&base, &again], "--fail-on 5%");
-        assert!(matches!(done.code, Some(0 | 8)), "{done}");
-    }
+        assert!(matches!(done.code, Some(0 | 3 | 8)), "{done}");
+        done.code == Some(3)
+    };
+    let count = (0..40).filter(|seed| worse(*seed)).count();
+    assert!(count <= 6, "{count} of 40");
 }
 
 #[test]
@@ -243,7 +247,7 @@ fn sides_are_files_lists_globs_and_directories() {
         json
     };
     let by_directory = compared(old.clone());
-    assert_eq!(by_directory["base"]["runs"].as_array().unwrap().len(), 6);
+    assert_eq!(by_directory["base"]["launches"].as_array().unwrap().len(), 6);
     assert_eq!(by_directory["cases"][0]["verdict"], "worse");
     assert_eq!(compared(list), by_directory);
     assert_eq!(compared(format!("{old}/*.jsonl")), by_directory);

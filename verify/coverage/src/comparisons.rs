@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::stats::median;
+use ombx_core::{measure::shuffle::Shuffle, stats::median};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file,
@@ -25,8 +25,11 @@ use crate::{document::with_interval, line::wilson};
 const PAGE: &str = "docs/COVERAGE.md";
 /// Heading of the last section of the page.
 const HEADING: &str = "\n## Comparisons on this machine\n\n";
-/// Launches per side of a pair, and of the first look of `ab`.
+/// Launches of a run, and turns of a pair of `ab`.
 const PAIR: usize = 9;
+/// Runs of one build from which pairs are drawn, and runs of a side.
+const RUNS: u32 = 60;
+const RUNS_OF_SIDE: u32 = 4;
 /// Delays, as a percentage of the latency.
 const DELAYS: [u32; 3] = [5, 10, 20];
 /// Numbers of launches per side for which found delays are counted.
@@ -140,7 +143,7 @@ impl Comparisons {
     /// Returns the tables.
     fn tables(&self) -> String {
         let mut text = format!(
-            "### The same build on both sides\n\n`compare`: two runs of {PAIR} launches, one after the other. `ab`: {PAIR} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
+            "### The same build on both sides\n\n`compare`: {RUNS_OF_SIDE} runs a side of {PAIR} launches each, drawn from {RUNS} runs. `ab`: {PAIR} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
              | MPI | command | pairs | with a case worse | with a case better | false verdicts, % |\n|---|---|---|---|---|---|\n"
         );
         for Pairs { mpi, kind, pairs, worse, better } in &self.pairs {
@@ -186,21 +189,29 @@ impl Bench<'_> {
         ombx
     }
 
+    /// Measures the runs of one build from which pairs are drawn.
+    fn runs(&self) -> Result<Vec<PathBuf>> {
+        let paths: Vec<PathBuf> =
+            (0..RUNS).map(|run| self.directory.join(format!("run-{run}.jsonl"))).collect();
+        for path in &paths {
+            output(&mut self.ombx("run", PAIRED_ROWS, PAIR, path))?;
+        }
+        Ok(paths)
+    }
+
     /// Runs pairs of the same build.
     fn pairs(&self, kind: &'static str, pairs: u32) -> Result<Pairs> {
         let mut sum = Pairs { mpi: self.mpi.flavour.to_string(), kind, pairs: 0, worse: 0, better: 0 };
-        for _ in 0..pairs {
-            let sides = match kind {
-                "ab" => self.turns(PAIRED_ROWS, PAIR, &[])?,
-                _ => {
-                    let paths = ["x", "y"].map(|name| self.directory.join(format!("{name}.jsonl")));
-                    for path in &paths {
-                        output(&mut self.ombx("run", PAIRED_ROWS, PAIR, path))?;
-                    }
-                    paths
-                }
+        let runs = if kind == "ab" { Vec::new() } else { self.runs()? };
+        for pair in 0..pairs {
+            let counts = if kind == "ab" {
+                compared(&self.turns(PAIRED_ROWS, PAIR, &[])?, PAIR, 0.05)?.counts()
+            } else {
+                let order = Shuffle::new(RUNS, u64::from(pair));
+                let side = |from: u32| (from..from + RUNS_OF_SIDE).map(|at| &runs[order.forth(at) as usize]);
+                Comparison::of(&of_files(side(0))?, &of_files(side(RUNS_OF_SIDE))?, Settings { margin: 0.05 })
+                    .counts()
             };
-            let counts = compared(&sides, PAIR, 0.05)?.counts();
             sum.pairs += 1;
             sum.worse += u64::from(counts.worse > 0);
             sum.better += u64::from(counts.better > 0);
@@ -269,6 +280,16 @@ impl Bench<'_> {
         output(&mut ab)?;
         Ok(['a', 'b'].map(|side| self.directory.join(format!("ab-{side}.jsonl"))))
     }
+}
+
+/// Reads files as one side.
+fn of_files<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<SideResults> {
+    let mut side = SideResults::named("");
+    for path in paths {
+        let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
+        file.runs.iter().for_each(|run| side.run(run));
+    }
+    Ok(side)
 }
 
 /// Compares the first launches of two files.

@@ -99,10 +99,14 @@ impl Cases {
 
     /// Notes the end of a launch in all setups that have a run of it.
     fn launched(&mut self, launched: Launched) {
-        let open = self.groups.iter_mut().filter_map(|group| group.started.last_mut());
-        for started in open.filter(|started| started.launched.is_none()) {
-            started.launched = Some(launched);
-            started.distances.after_ns = launched.core_to_core_ns;
+        let Some(last) = self.groups.get(self.current).map(|group| group.last.clone()) else { return };
+        for group in &mut self.groups {
+            let is_of_launch = group.last.id == last.id || is_same_launch(&group.last, &last);
+            let started = group.started.last_mut().filter(|launch| is_of_launch && launch.launched.is_none());
+            if let Some(started) = started {
+                started.launched = Some(launched);
+                started.distances.after_ns = launched.core_to_core_ns;
+            }
         }
     }
 

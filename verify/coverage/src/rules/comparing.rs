@@ -58,7 +58,7 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
             "any row worse, true difference = margin",
             name,
             any(edge, |v| *v == Verdict::Worse),
-            [0.0, 8.0],
+            [0.0, 6.0],
         ));
     }
     let one = |units: usize, slower: f64| Model {
