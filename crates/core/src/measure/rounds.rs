@@ -169,7 +169,8 @@ impl OpenCase<'_, '_> {
             let (mut round, wall) = self.round(batch, before + more)?;
             round.iter_mut().for_each(|thread| thread.skip(before as usize));
             total += more;
-            sampling.spent += Duration::from_nanos(wall);
+            // The time of the samples that count.
+            sampling.spent += Duration::from_nanos(wall).mul_f64(more as f64 / (before + more) as f64);
             let mut round = collect(team, self.aggregation, round)?;
             compare_starts(&mut round, self.session.clock);
             if let Some(intervals) = &mut self.intervals {

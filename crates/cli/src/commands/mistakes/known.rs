@@ -275,7 +275,6 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run collective.bcast --datatype indexed --by binomial", "choose --by library, or leave out --datatype"),
     ("osu osu_latency -z50,101", "50,101"),
     ("osu osu_latency -clog", "directory"),
-    ("osu osu_latency -d cuda", "host memory"),
     ("osu osu_bw -D vect:8:16", "larger number first"),
     ("osu osu_bw -D vect:16", "-D vect:16:8"),
     ("osu osu_bw -D indx:./absent", "cannot read ./absent"),
