@@ -79,6 +79,8 @@ pub(crate) struct Output {
     misses_precision: bool,
     /// Earlier runs, which tell where the next run lies.
     earlier: Option<EarlierRuns>,
+    /// The user named the earlier runs.
+    earlier_is_named: bool,
 }
 
 impl Output {
@@ -148,6 +150,7 @@ impl Output {
             },
             misses_precision: false,
             earlier,
+            earlier_is_named: job.against.is_some(),
             transport: Fact::Unknown(
                 "ombx asks the library only in jobs whose ranks it starts itself".into(),
             ),
@@ -351,7 +354,10 @@ impl Output {
             if let Some(earlier) = &self.earlier {
                 for row in &mut rows {
                     let between = earlier.between(&group.run, row);
-                    row.launches.iter_mut().for_each(|over| over.between = Some(between));
+                    // Files that nobody named are worth columns only if they tell something.
+                    if self.earlier_is_named || between.next_ns.is_some() {
+                        row.launches.iter_mut().for_each(|over| over.between = Some(between));
+                    }
                 }
             }
             let mut reached = Reached::new(&group.described());

@@ -278,7 +278,7 @@ fn a_dash_is_standard_output() {
     let done = Job::ombx("run p2p.latency --sizes 8 --iterations 10 -o -").run().expect(0);
     let kinds: Vec<String> =
         results::lines(&done.stdout).iter().map(|line| line["kind"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(kinds, ["run", "case", "end"], "{done}");
+    assert_eq!(kinds, ["run", "case", "end", "launched"], "{done}");
     let files = Files::default();
     let page =
         Job::ombx("report -o -").arg(files.write("golden.jsonl", GOLDEN)).directory(files.root()).run();

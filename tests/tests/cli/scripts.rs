@@ -135,7 +135,7 @@ fn the_schema_describes_what_a_run_writes() {
     assert!(done.stderr.is_empty(), "{done}");
     let lines = results::lines_of(&out);
     // p2p.latency_mt has ranks of its own.
-    assert_eq!(lines.len(), 2 + 12 + 2, "{done}");
+    assert_eq!(lines.len(), 2 + 12 + 2 + 1, "{done}");
     for line in &lines {
         let errors: Vec<String> = validator.iter_errors(line).map(|e| e.to_string()).collect();
         assert!(errors.is_empty(), "{line}: {errors:?}");

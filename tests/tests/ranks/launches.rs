@@ -15,7 +15,7 @@ fn each_launch_is_a_run_in_the_file_with_its_own_case_order() {
     let words = format!("run {SMALL} --launches 2 --seed 3 -o");
     let done = Job::ombx(&words).arg(&out).run().expect(0);
     assert!(done.stderr.is_empty(), "{done}");
-    for part in ["2 launches, cases in random order", "min launch", "(50%)"] {
+    for part in ["2 launches in ", " s, cases in random order", "min launch", "(50%)"] {
         assert!(done.stdout.contains(part), "{part}\n{done}");
     }
     let file = file::open(&out).unwrap();
@@ -53,7 +53,7 @@ fn a_single_launch_says_so_once_and_files_of_single_launches_combine() {
     quick(&a);
     quick(&b);
     let done = Job::ombx("show").args([&a, &b]).run().expect(0);
-    assert!(done.stdout.contains("2 launches, cases in random order"), "{done}");
+    assert!(done.stdout.contains("2 launches of 2 runs, cases in random order"), "{done}");
     assert!(done.stdout.contains("(50%)") && !done.stdout.contains(ONE_LAUNCH), "{done}");
 }
 
@@ -68,7 +68,7 @@ fn launches_of_a_launcher_are_appended_to_a_file() {
     }
     assert_eq!(results::runs_of(&out).len(), 2);
     let done = Job::ombx("show").arg(&out).run().expect(0);
-    assert!(done.stdout.contains("\n2 launches") && !done.stdout.contains(ONE_LAUNCH), "{done}");
+    assert!(done.stdout.contains("\n2 launches of 2 runs") && !done.stdout.contains(ONE_LAUNCH), "{done}");
     let done = Job::mpiexec(2, "run p2p.latency --sizes 8 --launches 2").run();
     assert_ne!(done.code, Some(0), "{done}");
     done.complains(&["--launches cannot repeat ranks that a launcher has started"]);
