@@ -121,11 +121,7 @@ pub fn pages(bytes: &[u8]) {
 #[cfg(feature = "sockets")]
 pub fn hosts(bytes: &[u8]) {
     use crate::{
-        launch::{
-            hostfile::Hostfile,
-            hosts::hosts_of_line,
-            invitation::Invitation,
-        },
+        launch::{hostfile::Hostfile, hosts::hosts_of_line, invitation::Invitation},
         rank::rendezvous,
     };
     let text = String::from_utf8_lossy(bytes);

@@ -118,7 +118,9 @@ impl Baseline {
             ([(_, all)], row) => {
                 let mut known = all.iter().filter_map(|good| good.core_to_core_ns);
                 match (row, known.next()) {
-                    (Some(row), Some(good)) if !is_same(row, good) && known.all(|good| !is_same(row, good)) => {
+                    (Some(row), Some(good))
+                        if !is_same(row, good) && known.all(|good| !is_same(row, good)) =>
+                    {
                         return Err(Missing::State(row));
                     }
                     _ => all,
@@ -257,7 +259,11 @@ mod tests {
         let (row, mut run) = (&one.rows[0], one.run.clone());
         let figures = |distances: &[f64]| {
             let day = |(day, ns): (usize, &f64)| {
-                good(&format!("d{day}"), if *ns > 100.0 { 900.0 } else { 300.0 }, Some(*ns).filter(|ns| *ns > 0.0))
+                good(
+                    &format!("d{day}"),
+                    if *ns > 100.0 { 900.0 } else { 300.0 },
+                    Some(*ns).filter(|ns| *ns > 0.0),
+                )
             };
             let figures = distances.iter().enumerate().map(day).collect();
             Baseline { cases: BTreeMap::from([(Case::of(&one.run, row), figures)]) }

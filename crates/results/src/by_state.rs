@@ -32,7 +32,8 @@ pub(crate) fn figures(row: &Measurement, states: &States) -> Vec<StateFigure> {
         let known = |one: &StateFigure| one.core_to_core_ns == state.core_to_core_ns;
         // Two groups of medians in one state are no two states.
         if all.is_empty() || state.core_to_core_ns.is_some() && !all.iter().any(known) {
-            let (median_ns, ends_ns, core_to_core_ns) = (state.median_ns, state.ends_ns, state.core_to_core_ns);
+            let (median_ns, ends_ns, core_to_core_ns) =
+                (state.median_ns, state.ends_ns, state.core_to_core_ns);
             all.push(StateFigure { median_ns, ends_ns, core_to_core_ns });
         }
     }
@@ -42,7 +43,10 @@ pub(crate) fn figures(row: &Measurement, states: &States) -> Vec<StateFigure> {
 /// Divides things by the state of the machine: neighbours in distance that differ by at most a factor of 1.5 are one state. Those whose
 /// state is unknown belong to none, unless one state alone is known, or fewer than half have one: then all are together, and the
 /// distance is `None`.
-pub(crate) fn divided<T>(all: Vec<T>, distance: impl Fn(&T) -> Option<f64>) -> (Vec<(Option<f64>, Vec<T>)>, usize) {
+pub(crate) fn divided<T>(
+    all: Vec<T>,
+    distance: impl Fn(&T) -> Option<f64>,
+) -> (Vec<(Option<f64>, Vec<T>)>, usize) {
     let mut known: Vec<f64> = all.iter().filter_map(&distance).collect();
     known.sort_by(f64::total_cmp);
     let states: Vec<&[f64]> = known.chunk_by(|low, high| high / low <= OTHER_STATE).collect();

@@ -141,9 +141,12 @@ fn rings_and_several_ranks_per_host() {
 /// Returns the hosts of a sweep over the hosts of a host file with these lines, which one launch measures.
 fn swept(bed: &Bed, lines: &str, options: &str) -> Vec<String> {
     let hostfile = bed.files.write("hosts", lines);
-    let words = format!("links --sizes 8 --iterations 10 --warmup 1 --retest 0 --bind none --fail-on nothing {options}");
+    let words = format!(
+        "links --sizes 8 --iterations 10 --warmup 1 --retest 0 --bind none --fail-on nothing {options}"
+    );
     let ombx = mpi::ombx().display().to_string();
-    let mut words: Vec<String> = [ombx.as_str()].into_iter().chain(words.split_whitespace()).map(str::to_owned).collect();
+    let mut words: Vec<String> =
+        [ombx.as_str()].into_iter().chain(words.split_whitespace()).map(str::to_owned).collect();
     if !options.contains("--fabric") {
         words.extend(["--interface", "eth0"].map(str::to_owned));
     }

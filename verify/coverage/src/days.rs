@@ -21,11 +21,8 @@ enum Model {
     Correlated,
 }
 
-const MODELS: [(Model, &str); 3] = [
-    (Model::Normal, "normal"),
-    (Model::Exponential, "exponential"),
-    (Model::Correlated, "normal, r = 0.5"),
-];
+const MODELS: [(Model, &str); 3] =
+    [(Model::Normal, "normal"), (Model::Exponential, "exponential"), (Model::Correlated, "normal, r = 0.5")];
 
 /// Counts over checks.
 #[derive(Debug, Clone, Copy)]

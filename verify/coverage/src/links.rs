@@ -54,16 +54,8 @@ pub(crate) fn simulate(sweeps: u64, seed: u64) -> Vec<Sweeps> {
 }
 
 fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
-    let mut counts = Sweeps {
-        hosts,
-        differences,
-        sweeps,
-        accused: 0,
-        printed: 0,
-        named: 0,
-        clearly: 0,
-        factors: 0.0,
-    };
+    let mut counts =
+        Sweeps { hosts, differences, sweeps, accused: 0, printed: 0, named: 0, clearly: 0, factors: 0.0 };
     let names: Vec<String> = (1..=hosts).map(|host| format!("n{host}")).collect();
     let hosts_of = Hosts::of(names.iter().map(String::as_str));
     for number in 0..sweeps {
@@ -73,7 +65,9 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
         let slow = machine.one_link();
         let is_named = |factor: f64| {
             let times = machine.swept(&hosts_of, Some((slow, factor)));
-            find_slow(&times, &hosts_of).iter().any(|found| found.component == Component::Link(slow.0, slow.1))
+            find_slow(&times, &hosts_of)
+                .iter()
+                .any(|found| found.component == Component::Link(slow.0, slow.1))
         };
         if let Some(factor) = nameable(&healthy, &hosts_of)[0].1 {
             counts.printed += 1;
@@ -138,8 +132,10 @@ impl Machine {
 
     /// Returns the time of a row of a link in that of the machine.
     fn row(&self, (a, b): (u32, u32), number: u64) -> f64 {
-        let draw = |row: u64, what: u64| uniform(hash([self.seed, (u64::from(a) << 32) | u64::from(b), row, what]));
-        let normal = |row: u64| (-2.0 * draw(row, 0).ln()).sqrt() * (std::f64::consts::TAU * draw(row, 1)).cos();
+        let draw =
+            |row: u64, what: u64| uniform(hash([self.seed, (u64::from(a) << 32) | u64::from(b), row, what]));
+        let normal =
+            |row: u64| (-2.0 * draw(row, 0).ln()).sqrt() * (std::f64::consts::TAU * draw(row, 1)).cos();
         let burst = if draw(number, 2) < DISTURBED { 1.0 + draw(number, 3) } else { 1.0 };
         (self.differences * normal(u64::MAX) + NOISE * normal(number)).exp() * burst
     }

@@ -38,7 +38,13 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     println!("{days}");
     if options.write {
         let date = ombx_core::system::environment::timestamp();
-        let page = format!(include_str!("verdicts.md"), date = date, links = links::table(&links), history = history, days = days);
+        let page = format!(
+            include_str!("verdicts.md"),
+            date = date,
+            links = links::table(&links),
+            history = history,
+            days = days
+        );
         workspace.write(PAGE, &page)?;
     }
     Ok(failed_if(links.iter().any(links::Sweeps::failed)))

@@ -26,8 +26,9 @@ pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
         put(bed, &format!("{name}.boot_id"), &boot_id)?;
     }
     put(bed, "known_hosts", &known)?;
-    let lines: String =
-        addressed().map(|(number, name)| format!("{SUBNET}.{number} {name} {}\n", with_domain(number))).collect();
+    let lines: String = addressed()
+        .map(|(number, name)| format!("{SUBNET}.{number} {name} {}\n", with_domain(number)))
+        .collect();
     put(bed, "hosts", &format!("127.0.0.1 localhost\n{SUBNET}.{HEAD} head\n{lines}"))?;
     put(bed, "ssh_config.inside", &ssh(bed, &addressed().collect::<Vec<_>>(), None))?;
     let own = std::env::current_exe().map_err(Failure::file("the path of this program"))?;

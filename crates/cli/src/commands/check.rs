@@ -98,7 +98,8 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     }
     args.store.iter().try_for_each(|directory| days::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
-    let mut misses = good.as_ref().and(expectations.baseline.as_ref()).map(|baseline| Misses::read(&baseline.path));
+    let mut misses =
+        good.as_ref().and(expectations.baseline.as_ref()).map(|baseline| Misses::read(&baseline.path));
     let mut check = Check { expectations: &expectations, good, budget, load: None, contents: String::new() };
     let mut findings = match check.busy() {
         Some(why) => vec![Finding::without_row(expectations.name.clone(), State::Busy, why)],

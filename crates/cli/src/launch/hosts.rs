@@ -195,15 +195,23 @@ mod tests {
 
     #[test]
     fn other_forms_are_refused() {
-        for text in ["n01:0", "n01:-1", "n01:x", "n01:", "n01:4097", "n01:+2", "-x", "a;b", "", "n[04-01]", "n[01"]
+        for text in
+            ["n01:0", "n01:-1", "n01:x", "n01:", "n01:4097", "n01:+2", "-x", "a;b", "", "n[04-01]", "n[01"]
         {
             assert_eq!(read(text), None, "{text}");
         }
-        for text in ["n01 slots=0", "n01 slots=-1", "n01 slots=", "n01 slots=2 max_slots=0", "n01 slots=1-4"] {
+        for text in ["n01 slots=0", "n01 slots=-1", "n01 slots=", "n01 slots=2 max_slots=0", "n01 slots=1-4"]
+        {
             assert_eq!(read(text), None, "{text}");
         }
-        for text in ["n01 1 2", "n01:1 slots=1", "n01 n02", "n01 binding=rr", "rank 0=n01 slot=0", "n01 slots=4 max_slots=2"]
-        {
+        for text in [
+            "n01 1 2",
+            "n01:1 slots=1",
+            "n01 n02",
+            "n01 binding=rr",
+            "rank 0=n01 slot=0",
+            "n01 slots=4 max_slots=2",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
         for text in ["^n01", "+n1"] {

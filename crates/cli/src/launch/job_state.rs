@@ -141,11 +141,7 @@ impl JobState<'_> {
             return;
         }
         let words = self.history.launcher_output.back().map(|line| format!(": {line}")).unwrap_or_default();
-        let what = format!(
-            "no rank on {} after {} s{words}",
-            node_set::fold(missing),
-            limit.as_secs()
-        );
+        let what = format!("no rank on {} after {} s{words}", node_set::fold(missing), limit.as_secs());
         self.history.failure = Some(what);
         self.history.starts_slowly = true;
         self.end(EndReason::LostRank);
@@ -267,10 +263,14 @@ impl JobState<'_> {
             }
             Some(EndReason::TimeLimit) => {
                 let quiet = self.history.quiet;
-                let advice = unreachable().unwrap_or_else(|| match row_limit.is_some_and(|limit| quiet > limit) {
-                    true => format!("nothing was measured in the last {} s: a rank or a link hangs", quiet.as_secs()),
-                    false => "give a longer --timeout".into(),
-                });
+                let advice =
+                    unreachable().unwrap_or_else(|| match row_limit.is_some_and(|limit| quiet > limit) {
+                        true => format!(
+                            "nothing was measured in the last {} s: a rank or a link hangs",
+                            quiet.as_secs()
+                        ),
+                        false => "give a longer --timeout".into(),
+                    });
                 return Err(Error::fabric(format!(
                     "the job did not end within {} s and was ended{case}; {kept}; {advice}",
                     limit.as_secs()

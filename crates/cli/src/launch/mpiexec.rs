@@ -357,7 +357,8 @@ fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
         }
         // Each host is named once for each of its ranks.
         None => {
-            let each = placed.0.iter().flat_map(|(host, count)| repeat_n(host.name.as_str(), *count as usize));
+            let each =
+                placed.0.iter().flat_map(|(host, count)| repeat_n(host.name.as_str(), *count as usize));
             command.arg("-w").arg(each.collect::<Vec<_>>().join(",")).arg("--distribution=arbitrary");
         }
     }

@@ -57,7 +57,11 @@ pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
 ///
 /// # Errors
 /// Names every host that cannot be reached, with the words of the remote shell.
-pub(super) fn reach(shell: &[OsString], hosts: &[String], limit: Duration) -> Result<BTreeMap<String, String>> {
+pub(super) fn reach(
+    shell: &[OsString],
+    hosts: &[String],
+    limit: Duration,
+) -> Result<BTreeMap<String, String>> {
     let since = Since::now();
     let (mut waiting, mut running) = (hosts.iter(), Vec::new());
     let mut names = BTreeMap::new();

@@ -37,7 +37,8 @@ impl OpenCase<'_, '_> {
         }
         self.kernel.end()?;
         let last = Fill { iterations: iterations + 1, ..fill };
-        let (check, _) = self.verify(last, 1, &Sampling::of_load(iterations, Duration::from_nanos(spent_ns)))?;
+        let (check, _) =
+            self.verify(last, 1, &Sampling::of_load(iterations, Duration::from_nanos(spent_ns)))?;
         background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
         team.barrier()
     }

@@ -192,7 +192,10 @@ fn a_slow_link_is_measured_again_and_named() {
     assert_eq!(retests.len(), 2 * 4 * TIMES_AGAIN);
     let keys: BTreeSet<&str> = memory.rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(keys.len(), memory.rows.len());
-    assert_eq!(retests.iter().filter(|r| (axis(r, "from"), axis(r, "to")) == (2, 4)).count(), 2 * TIMES_AGAIN);
+    assert_eq!(
+        retests.iter().filter(|r| (axis(r, "from"), axis(r, "to")) == (2, 4)).count(),
+        2 * TIMES_AGAIN
+    );
     let ordinary = memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "reference"));
     assert_eq!(ordinary.count(), 2 * (15 - 4) * TIMES_AGAIN, "few links are all measured again");
     let found = find_slow(&times.0, &hosts);

@@ -82,7 +82,8 @@ fn autocorrelation(values: &[f64], changes: &[usize], noise: f64) -> f64 {
     for (start, end) in starts.zip(ends) {
         let middle = median(&values[start..end]).unwrap_or(0.0);
         let bound = MOST_RESIDUAL * noise;
-        let left: Vec<f64> = values[start..end].iter().map(|value| (value - middle).clamp(-bound, bound)).collect();
+        let left: Vec<f64> =
+            values[start..end].iter().map(|value| (value - middle).clamp(-bound, bound)).collect();
         squares += left.iter().map(|x| x * x).sum::<f64>();
         products += left.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
     }

@@ -204,8 +204,13 @@ impl History {
         let last = |series: &Series| series.changes.last().map(|change| series.points[change.at].result);
         series.sort_by_cached_key(|series| {
             let case = &series.case;
-            let setup =
-                (case.fabric.clone(), case.ranks, case.hosts.clone(), case.ends.clone(), case.core_to_core_ns);
+            let setup = (
+                case.fabric.clone(),
+                case.ranks,
+                case.hosts.clone(),
+                case.ends.clone(),
+                case.core_to_core_ns,
+            );
             (Reverse(last(series)), case.bench().to_owned(), case.choices(), setup, case.bytes())
         });
         History { copies: all - results.len(), results, series, unknown_states }
@@ -251,7 +256,16 @@ pub(crate) mod tests {
     pub(crate) fn result(day: usize, key: &str, value: f64, metric: Metric) -> DatedResult {
         let value = value * (1.0 + 0.02 * ((day * 7 % 5) as f64 - 2.0) / 2.0);
         let key = key.to_owned();
-        let row = DatedRow { key, ends: None, ranks: 2, metric, value, ci95: None, invalid: false, core_to_core_ns: None };
+        let row = DatedRow {
+            key,
+            ends: None,
+            ranks: 2,
+            metric,
+            value,
+            ci95: None,
+            invalid: false,
+            core_to_core_ns: None,
+        };
         DatedResult {
             run: format!("r{day}"),
             started: format!("2026-03-{day:02}T02:00:00Z"),

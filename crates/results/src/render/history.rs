@@ -34,7 +34,8 @@ const DATE: usize = 10;
 const MINUTE: usize = 16;
 
 /// Power of the search for changes, as `cargo xtask coverage verdicts` simulates it (docs/VERDICTS.md).
-const POWER: &str = "a change of 3 standard deviations is found after 5, 8 and 12 runs in about 30, 80 and 95 of 100 series";
+const POWER: &str =
+    "a change of 3 standard deviations is found after 5, 8 and 12 runs in about 30, 80 and 95 of 100 series";
 
 /// How a table is shown.
 #[derive(Debug, Clone, Copy)]

@@ -186,9 +186,13 @@ impl Links {
             (true, _, false) => "median time",
             (true, _, true) => "shortest median time of those measured at the same time and alone",
             (_, true, false) => "median time from (row) to (column)",
-            (_, true, true) => "shortest median time from (row) to (column), of those measured at the same time and alone",
+            (_, true, true) => {
+                "shortest median time from (row) to (column), of those measured at the same time and alone"
+            }
             (_, false, false) => "median time of each pair, both directions averaged",
-            (_, false, true) => "shortest median time of each pair, of those measured at the same time and alone",
+            (_, false, true) => {
+                "shortest median time of each pair, of those measured at the same time and alone"
+            }
         };
         let over = match self.links.launches() {
             1 => String::new(),
@@ -259,7 +263,8 @@ impl Links {
             .map_or(LONGEST_BAR, |columns| columns.saturating_sub(BESIDE_BAR).clamp(5, LONGEST_BAR));
         let ends = [histogram.ends[0], histogram.ends[histogram.ends.len() - 1]];
         let [time, of_rates] = self.scales(times.bytes, ends);
-        let titles = [format!("{} from", time.unit), "to".into(), format!("{} from", of_rates.unit), "to".into()];
+        let titles =
+            [format!("{} from", time.unit), "to".into(), format!("{} from", of_rates.unit), "to".into()];
         let mut grid = grid(titles.into_iter().chain(["links".into(), String::new()]), 0..5);
         for ([low, high], count) in histogram.ranges() {
             let rate = |ns: f64| self.links.mb_per_s(times.bytes, ns as f32);

@@ -177,7 +177,9 @@ impl Search<'_> {
             let of_distance = || self.links.iter().filter(|l| l.distance == distance);
             let outlying = of_distance().filter(|l| l.log >= test.limit);
             let single: Vec<(RelativeLink, f64)> = outlying
-                .filter_map(|l| Some((*l, self.again.confirms([l].into_iter(), l.log, test.spread * of_shortest)?)))
+                .filter_map(|l| {
+                    Some((*l, self.again.confirms([l].into_iter(), l.log, test.spread * of_shortest)?))
+                })
                 .collect();
             let is_main = (distance == 0) == (self.hosts.count() == 1) && of_distance().next().is_some();
             let ways: BTreeSet<(u32, u32)> = single.iter().map(|(l, _)| (l.from, l.to)).collect();

@@ -83,7 +83,9 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
             given_up,
             sweep: medians(all.iter().flat_map(|times| &times.sweep)),
             alone: medians(all.iter().flat_map(|times| shortest(&times.alone)).collect::<Vec<_>>().iter()),
-            reference: medians(all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter()),
+            reference: medians(
+                all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter(),
+            ),
             disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
             measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
             level,

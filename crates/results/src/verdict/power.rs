@@ -18,7 +18,13 @@ pub(super) fn clause(
     hosts: &Hosts,
 ) -> Option<String> {
     let known: Vec<(u64, f64)> = power.iter().filter_map(|(bytes, x)| Some((*bytes, (*x)?))).collect();
-    let links = (!known.is_empty()).then(|| format!("{} would have been named with a probability of {:.0} %", slower("link", &known), 100.0 * (1.0 - MISSED)));
+    let links = (!known.is_empty()).then(|| {
+        format!(
+            "{} would have been named with a probability of {:.0} %",
+            slower("link", &known),
+            100.0 * (1.0 - MISSED)
+        )
+    });
     let groups = (0..hosts.levels()).map(|level| {
         let known: Vec<(u64, f64)> =
             of_groups.iter().filter_map(|(bytes, levels)| Some((*bytes, (*levels.get(level)?)?))).collect();

@@ -80,7 +80,8 @@ impl LinkTimes {
         let row_error = row_error(&rows, self.directed);
         let outside: Vec<Link> = self.outside.rows().into_iter().map(|(row, _)| row).collect();
         rows.extend(&outside);
-        let shortest = |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
+        let shortest =
+            |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
         let (alone, reference) = (shortest(&self.alone), shortest(&self.reference));
         let (attempts, given_up) = self.attempts();
         let mut sweep = average(&self.sweep);

@@ -169,7 +169,9 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         findings.push(of(Some(Limit { text, value, is_relative: false, is_thin: false }), state, why));
     }
     if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.within, good) {
-        let limit = baseline.reference(run, row, limits).and_then(|good| relative(row, &good, within).ok_or(Missing::Case));
+        let limit = baseline
+            .reference(run, row, limits)
+            .and_then(|good| relative(row, &good, within).ok_or(Missing::Case));
         findings.push(match limit {
             Ok(limit) => {
                 let (state, why) = against(row, limit.value, limit.is_thin);
@@ -189,7 +191,8 @@ fn without_good_day(missing: Missing) -> String {
             "no good day was measured in this state of the machine (cores {ns:.0} ns apart): learn one with --learn"
         ),
         Missing::UnknownState => {
-            "the state of the machine is unknown, and good days were measured in several: repeat the check".into()
+            "the state of the machine is unknown, and good days were measured in several: repeat the check"
+                .into()
         }
     }
 }
@@ -242,7 +245,8 @@ pub(super) fn combine(first: &[Finding], second: Vec<Finding>) -> Vec<Finding> {
         again.measured = before.measured + 1;
         if [before.state, again.state] == [State::Missed; 2] {
             let states = before.core_to_core_ns.zip(again.core_to_core_ns);
-            again.two_states = states.filter(|(one, other)| !is_same(*one, *other)).map(|(one, other)| [one, other]);
+            again.two_states =
+                states.filter(|(one, other)| !is_same(*one, *other)).map(|(one, other)| [one, other]);
         }
         let limits = [before.state, again.state];
         if limits.contains(&State::Missed) && limits.contains(&State::Undecided) {
@@ -284,7 +288,11 @@ impl Finding {
     /// Identifies row and kind of limit over two measurements.
     fn id(&self) -> (&str, Option<&str>, Option<&str>) {
         let key = self.row.as_ref().map(|row| row.key.as_str());
-        (&self.name, key, self.limit.as_ref().map(|limit| if limit.is_relative { "" } else { limit.text.as_str() }))
+        (
+            &self.name,
+            key,
+            self.limit.as_ref().map(|limit| if limit.is_relative { "" } else { limit.text.as_str() }),
+        )
     }
 
     /// Returns the figure with its interval and unit.

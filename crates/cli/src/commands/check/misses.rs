@@ -31,7 +31,9 @@ impl Misses {
     /// Judges a row that missed its limit today: it is missed if it was on an earlier day too, or if it is in two states of the machine,
     /// of which neither is then the cause. Forgets a row that meets its limit.
     pub(super) fn judge(&mut self, finding: &mut Finding, today: &str) {
-        let Some(row) = finding.row.as_ref().filter(|_| finding.limit.as_ref().is_some_and(|limit| limit.is_relative)) else {
+        let Some(row) =
+            finding.row.as_ref().filter(|_| finding.limit.as_ref().is_some_and(|limit| limit.is_relative))
+        else {
             return;
         };
         let id = format!("{} {}", finding.name, row.key);
@@ -47,11 +49,14 @@ impl Misses {
                 (finding.state, finding.why) = match (earlier, finding.two_states) {
                     (Some(first), _) => (State::Missed, Some(format!("missed since {first}"))),
                     (None, Some([one, other])) => {
-                        let why = format!("missed in two states of the machine (cores {one:.0} and {other:.0} ns apart)");
+                        let why = format!(
+                            "missed in two states of the machine (cores {one:.0} and {other:.0} ns apart)"
+                        );
                         (State::Missed, Some(why))
                     }
                     (None, None) => {
-                        let why = "missed today for the first time: a limit from good days is missed on two days";
+                        let why =
+                            "missed today for the first time: a limit from good days is missed on two days";
                         (State::Undecided, Some(why.to_owned()))
                     }
                 };
@@ -76,7 +81,12 @@ mod tests {
     use crate::commands::check::judgement::Limit;
     use ombx_core::{benchmark::Metric, result::Measurement};
 
-    fn judged(misses: &mut Misses, state: State, two_states: Option<[f64; 2]>, today: &str) -> (State, String) {
+    fn judged(
+        misses: &mut Misses,
+        state: State,
+        two_states: Option<[f64; 2]>,
+        today: &str,
+    ) -> (State, String) {
         let limit = Limit { text: "l".into(), value: 5.0, is_relative: true, is_thin: false };
         let row = Some(Measurement::new("b", "b/", Metric::Latency, 2));
         let none = Finding::without_row("b".into(), state, String::new());

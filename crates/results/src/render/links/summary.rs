@@ -15,7 +15,9 @@ use crate::{
         Renderer,
         monitoring::{Figure, Status, line},
     },
-    verdict::{self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, SlowLink, Verdict},
+    verdict::{
+        self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, SlowLink, Verdict,
+    },
 };
 use ombx_core::{
     result::{Measurement, Run, Tally},
@@ -165,12 +167,13 @@ impl LinksSummary {
     fn size(&self, times: &LinkTimes, slow: &[SlowComponent]) -> Value {
         let figure =
             |ns: f32| json!({"us": f64::from(ns) / 1e3, "mb_per_s": self.sweep.mb_per_s(times.bytes, ns)});
-        let slowest =
-            verdict::slowest(times, &self.sweep.hosts, SLOWEST, slow).into_iter().map(|SlowLink { link, factor }| {
+        let slowest = verdict::slowest(times, &self.sweep.hosts, SLOWEST, slow).into_iter().map(
+            |SlowLink { link, factor }| {
                 let alone = times.retested(link.from, link.to).map(|ns| f64::from(ns) / 1e3);
                 let us = f64::from(link.ns) / 1e3;
                 json!({"from": link.from, "to": link.to, "us": us, "factor": factor, "alone_us": alone})
-            });
+            },
+        );
         let [fastest, median, last] =
             times.range().map_or([const { Value::Null }; 3], |range| range.map(figure));
         json!({
