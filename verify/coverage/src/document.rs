@@ -15,6 +15,8 @@ pub(crate) const PAGE: &str = "docs/COVERAGE.md";
 pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage --write`. -->\n";
 /// Line before the results of invocations in the page.
 pub(crate) const INVOCATIONS: &str = "<!-- Written by `cargo xtask coverage invocations --write`. -->\n";
+/// Line before the results of simulated rules in the page.
+pub(crate) const RULES: &str = "<!-- Written by `cargo xtask coverage rules --write`. -->\n";
 /// Line after a part of a document that a command writes.
 pub(crate) const END: &str = "<!-- End of what is written. -->\n";
 
@@ -108,7 +110,7 @@ pub(crate) fn page(lines: &[Line], simulated: &str, [rules, invocations]: &[Stri
         table = table(lines),
         beginning = INVOCATIONS,
         invocations = invocations,
-        of_rules = crate::rules::BEGINNING,
+        of_rules = RULES,
         rules = rules,
         end = END
     )

@@ -2,6 +2,7 @@
 
 mod comparing;
 mod launches;
+mod line;
 mod runs;
 
 use std::{fmt::Write as _, process::ExitCode};
@@ -12,10 +13,8 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use crate::document;
-
-/// Line before the results of the rules in the page.
-pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage rules --write`. -->\n";
+use self::line::Line;
+use crate::document::{self, RULES};
 
 /// Simulate intervals, states, earlier runs and comparisons, and print each constant beside what it must give
 ///
@@ -35,41 +34,6 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// One simulated figure.
-#[derive(Debug, Clone)]
-pub(crate) struct Line {
-    /// The rule, with its constant.
-    rule: &'static str,
-    /// What is simulated.
-    model: String,
-    /// What was found, in percent.
-    found: f64,
-    /// Half of its interval of 95 %, by chance.
-    chance: f64,
-    /// Least and most that it must be, in percent.
-    must: [f64; 2],
-}
-
-impl Line {
-    /// Returns the line of a share that must lie in a range of percentages.
-    fn share(rule: &'static str, model: impl Into<String>, [hits, of]: [u64; 2], must: [f64; 2]) -> Line {
-        let share = hits as f64 / of.max(1) as f64;
-        // The chance at the nearer end of what must be: a share of 0 or 1 has some too.
-        let at = (must[0] / 100.0).max(share.min(must[1] / 100.0)).clamp(0.5 / of.max(1) as f64, 0.995);
-        let chance = 196.0 * (at * (1.0 - at) / of.max(1) as f64).sqrt();
-        Line { rule, model: model.into(), found: share * 100.0, chance, must }
-    }
-
-    /// Returns the line of a figure that is not a share.
-    fn figure(rule: &'static str, model: impl Into<String>, found: f64, must: [f64; 2]) -> Line {
-        Line { rule, model: model.into(), found, chance: 0.0, must }
-    }
-
-    fn is_right(&self) -> bool {
-        self.must[0] - self.chance <= self.found && self.found <= self.must[1] + self.chance
-    }
-}
-
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let Options { times, seed, write } = *options;
     let lines =
@@ -83,7 +47,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let when = ombx_core::system::environment::timestamp();
         let part =
             format!("{times} runs a line, and a tenth as many comparisons, seed {seed}, {when}.\n\n{table}");
-        document::replace(workspace, document::PAGE, BEGINNING, &part)?;
+        document::replace(workspace, document::PAGE, RULES, &part)?;
     }
     Ok(failed_if(wrong > 0))
 }
@@ -91,7 +55,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
 /// Returns the results as they were written last.
 pub(crate) fn written(workspace: &Workspace) -> String {
     let text = std::fs::read_to_string(workspace.root.join(document::PAGE)).unwrap_or_default();
-    document::split(&text, BEGINNING).map_or("Not simulated yet.\n".into(), |[_, part, _]| part.into())
+    document::split(&text, RULES).map_or("Not simulated yet.\n".into(), |[_, part, _]| part.into())
 }
 
 fn table(lines: &[Line]) -> String {

@@ -10,7 +10,7 @@ use ombx_results::{
     state,
 };
 
-use super::{Line, launches::Uniform};
+use super::{launches::Uniform, line::Line};
 
 const MARGIN: f64 = 0.05;
 /// Rows of a comparison, which share part of the scatter.

@@ -8,7 +8,7 @@ use ombx_results::{
     state::{self, Distances, OTHER_STATE, States},
 };
 
-use super::Line;
+use super::line::Line;
 
 const PRECISION: f64 = 0.02;
 const LAUNCH: Duration = Duration::from_millis(300);

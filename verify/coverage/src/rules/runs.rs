@@ -2,7 +2,7 @@
 
 use ombx_results::runs::{level, next_run};
 
-use super::{Line, launches::Uniform};
+use super::{launches::Uniform, line::Line};
 
 /// Numbers of earlier runs.
 const RUNS: [usize; 9] = [3, 4, 5, 6, 8, 10, 12, 15, 20];
