@@ -53,6 +53,7 @@ impl Sampling {
             summary: None,
             ending: None,
             iterations,
+            untimed: 0,
             spent,
             batch: 1,
             one_stamp_each: false,

@@ -61,6 +61,8 @@ pub(crate) struct Sampling {
     pub(crate) summary: Option<Summary>,
     pub(crate) ending: Option<Ending>,
     pub(crate) iterations: u64,
+    /// Iterations before the samples that are dropped.
+    pub(crate) untimed: u64,
     /// Wall time of all rounds and of the tail.
     pub(crate) spent: Duration,
     /// Iterations per sample.
@@ -151,6 +153,7 @@ impl OpenCase<'_, '_> {
             summary: None,
             ending: None,
             iterations: 0,
+            untimed: 0,
             spent: Duration::ZERO,
             batch,
             one_stamp_each: self.kernel.batch().is_some(),
@@ -197,7 +200,7 @@ impl OpenCase<'_, '_> {
             self.session.sink.alive();
             more = team.broadcast_value(more)?;
         }
-        sampling.iterations = (leading + total) * batch;
+        (sampling.untimed, sampling.iterations) = (leading * batch, total * batch);
         // A fixed number of iterations stays what it is. A kernel that fixes its batch has its own order of samples.
         if batch > 1 && self.effort.time().is_some() && self.kernel.batch().is_none() {
             self.sample_tail(&mut sampling)?;

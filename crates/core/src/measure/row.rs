@@ -199,7 +199,8 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     if assignment.timed() != Rank(0) {
         row.figures = figures_of(assignment.timed(), team, &row.figures)?;
     }
-    let last = Fill { iterations: warm_up.iterations + sampling.iterations, ..fill };
+    let iterations = warm_up.iterations + sampling.untimed + sampling.iterations;
+    let last = Fill { iterations, ..fill };
     let whole = (factory.iterations_per_check)(case);
     (row.check, row.checked) = open.verify(last, whole, &sampling)?;
     row.checked /= whole;

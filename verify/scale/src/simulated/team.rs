@@ -20,7 +20,7 @@ use ombx_links::{
 };
 use ombx_results::{
     file,
-    verdict::{ALONE, REFERENCE, RETEST},
+    verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, TIMES_AGAIN},
 };
 
 use super::{BYTES, machine::Machine};
@@ -70,14 +70,19 @@ impl Pair {
 #[derive(Clone, Copy)]
 enum Step {
     Round(u32, bool),
-    Again([u32; 2], &'static str),
+    /// Ends, kind, and the number of the attempt.
+    Again([u32; 2], &'static str, usize),
 }
 
 impl Step {
     /// Reads a link of the list that rank 0 broadcasts.
-    fn again(link: &[u8]) -> Step {
+    fn again(link: &[u8], attempt: usize) -> Step {
         let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
-        Step::Again([number(0) as u32, number(1) as u32], if number(3) == 1 { ALONE } else { REFERENCE })
+        Step::Again(
+            [number(0) as u32, number(1) as u32],
+            if number(3) == 1 { ALONE } else { REFERENCE },
+            attempt,
+        )
     }
 
     /// Returns a number that distinguishes the rows of a link.
@@ -94,6 +99,8 @@ pub(super) struct SimulatedTeam {
     schedule: Schedule,
     /// The current step, and those that follow. Links that are measured again come before the other rounds.
     steps: RefCell<VecDeque<Step>>,
+    /// Lists of links to be measured again that rank 0 has announced. Each look announces [`TIMES_AGAIN`].
+    lists: Cell<usize>,
     /// Whether a step is over.
     has_begun: Cell<bool>,
     /// Whether the places of the ranks have been gathered, which happens first.
@@ -106,7 +113,14 @@ impl SimulatedTeam {
         let rounds = rounds_of(&schedule, task.rounds);
         let steps = rounds.flat_map(|round| [true, false].map(|lower| Step::Round(round, lower))).collect();
         let (has_begun, has_places) = (Cell::new(false), Cell::new(false));
-        SimulatedTeam { machine, schedule, steps: RefCell::new(steps), has_begun, has_places }
+        SimulatedTeam {
+            machine,
+            schedule,
+            steps: RefCell::new(steps),
+            lists: Cell::new(0),
+            has_begun,
+            has_places,
+        }
     }
 
     fn current_step(&self) -> Result<Step> {
@@ -121,18 +135,20 @@ impl SimulatedTeam {
                 let Rank(partner) = self.schedule.partner(Rank(rank), round)?;
                 ((rank < partner) == lower).then_some([rank, partner])
             }
-            Step::Again(ends, _) => (ends[0] == rank).then_some(ends),
+            Step::Again(ends, ..) => (ends[0] == rank).then_some(ends),
         }
     }
 
     /// Returns what a rank sends in a step.
     fn line(&self, rank: u32, step: Step) -> Result<Option<Vec<u8>>> {
         let Some(ends) = self.timed(rank, step) else { return Ok(None) };
-        let label = match step {
-            Step::Round(round, _) => (ROUND, round.to_string()),
-            Step::Again(_, value) => (RETEST, value.to_owned()),
+        let labels = match step {
+            Step::Round(round, _) => vec![(ROUND, round.to_string())],
+            Step::Again(_, value, attempt) => {
+                vec![(RETEST, value.to_owned()), (ATTEMPT, attempt.to_string())]
+            }
         };
-        let row = renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), &[label]);
+        let row = renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), &labels);
         let mut line = Vec::new();
         file::write_launch(&mut line, &row).map_err(|e| Error::fabric(e.to_string()))?;
         Ok(Some(line))
@@ -161,10 +177,14 @@ impl Team for SimulatedTeam {
     }
 
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
-        // After the first step, rank 0 broadcasts nothing longer than a number but links that are measured again.
+        // After the first step, rank 0 broadcasts nothing but the length of a list of links that are measured again, and the list.
+        if self.has_begun.get() && bytes.len() == 8 {
+            self.lists.set(self.lists.get() + 1);
+        }
         if self.has_begun.get() && bytes.len() > 8 {
+            let attempt = (self.lists.get() - 1) % TIMES_AGAIN + 1;
             let mut steps = self.steps.borrow_mut();
-            bytes.chunks_exact(32).rev().for_each(|link| steps.push_front(Step::again(link)));
+            bytes.chunks_exact(32).rev().for_each(|link| steps.push_front(Step::again(link, attempt)));
         }
         Ok(())
     }
