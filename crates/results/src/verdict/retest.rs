@@ -108,7 +108,11 @@ pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts) -> Vec<
     if hosts.ranks() as usize <= search::MAX_UNITS {
         return links;
     }
-    let of_size = |times: &LinkTimes| (times.bytes, Retested::of(&times.averaged(), hosts));
+    // Links of earlier looks have all their rows, those of this one not yet.
+    let of_size = |times: &LinkTimes| {
+        let known = LinkTimes { given_up: BTreeSet::new(), ..times.averaged() };
+        (times.bytes, Retested::of(&known, hosts))
+    };
     let known: BTreeMap<u64, Retested> = again.iter().map(of_size).collect();
     let is_slow = |l: &Retest| known.get(&l.bytes).is_none_or(|known| known.is_slow(l.from, l.to));
     links.into_iter().filter(|l| !l.is_slow || is_slow(l)).collect()

@@ -8,7 +8,7 @@ use ombx_core::{
 };
 
 use super::{
-    ALONE, Component, Hosts, RETEST,
+    ALONE, Component, Hosts, RETEST, TIMES_AGAIN,
     sample::{Outliers, is_sampled, most_rows},
 };
 
@@ -126,7 +126,8 @@ impl LinkTimes {
             by_link(links, self.directed).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
             counts
         });
-        let most = alone.values().chain(reference.values()).copied().max().unwrap_or(0);
+        // A series of measurements is complete with three, also if a link had several series, at looks or in launches.
+        let most = alone.values().chain(reference.values()).copied().max().unwrap_or(0).min(TIMES_AGAIN);
         (most, alone.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
     }
 
