@@ -129,7 +129,7 @@ impl Baseline {
             (_, None) => return Err(Missing::UnknownState),
             (states, Some(row)) => {
                 let same = |good: &&GoodFigure| good.core_to_core_ns.is_some_and(|good| is_same(row, good));
-                let found = states.iter().find(|(_, of_state)| of_state.iter().any(|good| same(good)));
+                let found = states.iter().find(|(_, of_state)| of_state.iter().any(same));
                 found.map(|(_, of_state)| of_state).ok_or(Missing::State(row))?
             }
         };

@@ -40,13 +40,13 @@ pub(crate) fn figures(row: &Measurement, states: &States) -> Vec<StateFigure> {
     all
 }
 
+/// Distance of a state, and what belongs to it.
+pub(crate) type OfState<T> = (Option<f64>, Vec<T>);
+
 /// Divides things by the state of the machine: neighbours in distance that differ by at most a factor of 1.5 are one state. Those whose
 /// state is unknown belong to none, unless one state alone is known, or fewer than half have one: then all are together, and the
 /// distance is `None`.
-pub(crate) fn divided<T>(
-    all: Vec<T>,
-    distance: impl Fn(&T) -> Option<f64>,
-) -> (Vec<(Option<f64>, Vec<T>)>, usize) {
+pub(crate) fn divided<T>(all: Vec<T>, distance: impl Fn(&T) -> Option<f64>) -> (Vec<OfState<T>>, usize) {
     let mut known: Vec<f64> = all.iter().filter_map(&distance).collect();
     known.sort_by(f64::total_cmp);
     let states: Vec<&[f64]> = known.chunk_by(|low, high| high / low <= OTHER_STATE).collect();
@@ -54,8 +54,7 @@ pub(crate) fn divided<T>(
         return (vec![(None, all)], 0);
     }
     let middle = |state: &[f64]| ombx_core::stats::median(state);
-    let mut of_states: Vec<(Option<f64>, Vec<T>)> =
-        states.iter().map(|state| (middle(state), Vec::new())).collect();
+    let mut of_states: Vec<OfState<T>> = states.iter().map(|state| (middle(state), Vec::new())).collect();
     let mut unknown = 0;
     for one in all {
         let found = distance(&one)

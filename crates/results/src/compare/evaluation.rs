@@ -111,7 +111,7 @@ impl<'r> Case<'r> {
             Unit::Run | Unit::Turn => {
                 let ranks = [TAIL, judge.level].map(|tail| rank(&[[a, b]], tail));
                 let scatter = Scatter::of_runs([&sides[0], &sides[1]]);
-                (Shifts::of(&[sides.clone()]), ranks, scatter, [a, b])
+                (Shifts::of(std::slice::from_ref(&sides)), ranks, scatter, [a, b])
             }
         };
         let shift = shifts.estimate().unwrap_or(f64::NAN);

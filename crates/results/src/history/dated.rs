@@ -142,7 +142,7 @@ fn rows(group: &Group) -> Vec<DatedRow> {
     let hosts = Hosts::of_run(&group.run);
     let mut rows: Vec<Vec<DatedRow>> = Vec::new();
     let states = group.states();
-    let mut places: BTreeMap<(String, Option<[String; 2]>, u32, Option<u64>), usize> = BTreeMap::new();
+    let mut places = BTreeMap::new();
     for row in group.estimates().iter().flat_map(|row| dated_rows(row, &hosts, &states)) {
         let state = row.core_to_core_ns.map(f64::to_bits);
         let name = (row.key.clone(), row.ends.clone(), row.ranks, state);
