@@ -193,7 +193,7 @@ fn links_between_devices_are_measured() {
     let done = stand_in::job(DIRECTORY, "links --memory cuda --sizes 8,64K -n 2 --fail-on nothing", "")
         .run()
         .expect(0);
-    assert!(done.stdout.contains("semidirectional, memory cuda: median"), "{done}");
+    assert!(done.stdout.contains("semidirectional, memory cuda: "), "{done}");
     let done = Job::ombx("links --fabric tcp --memory cuda").run().expect(2);
     assert!(done.stderr.contains("needs --fabric mpi"), "{done}");
 }
