@@ -213,10 +213,13 @@ impl OpenCase<'_, '_> {
     }
 
     /// Returns the number of samples that are dropped at the start of the first round. A fixed warm-up is repeated there: the messages
-    /// with which ranks agree lie between it and the samples, and would otherwise be part of what an average contains.
+    /// with which ranks agree lie between it and the samples, and would otherwise be part of what an average contains. Kernels with a
+    /// schedule, or with an order of their own within a batch, have none.
     fn leading(&self, batch: u64) -> u64 {
+        let is_plain =
+            self.kernel.interval_ns().is_none() && self.kernel.batch().is_none_or(|batch| batch == 1);
         match self.effort {
-            Effort::Fixed { warmup, .. } if self.kernel.interval_ns().is_none() => warmup.div_ceil(batch),
+            Effort::Fixed { warmup, .. } if is_plain => warmup.div_ceil(batch),
             _ => 0,
         }
     }
