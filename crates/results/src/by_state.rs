@@ -2,7 +2,7 @@
 
 use ombx_core::result::Measurement;
 
-use crate::state::{LaunchState, OTHER_STATE, States};
+use crate::state::{LaunchState, States, of_distances};
 
 /// Figure of a row in one state of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) type OfState<T> = (Option<f64>, Vec<T>);
 pub(crate) fn divided<T>(all: Vec<T>, distance: impl Fn(&T) -> Option<f64>) -> (Vec<OfState<T>>, usize) {
     let mut known: Vec<f64> = all.iter().filter_map(&distance).collect();
     known.sort_by(f64::total_cmp);
-    let states: Vec<&[f64]> = known.chunk_by(|low, high| high / low <= OTHER_STATE).collect();
+    let states = of_distances(&known);
     if states.len() < 2 || known.len() * 2 < all.len() {
         return (vec![(None, all)], 0);
     }

@@ -72,7 +72,7 @@ impl States {
     pub fn new(launches: &[Distances]) -> States {
         let mut all: Vec<f64> = launches.iter().flat_map(Distances::known).collect();
         all.sort_by(f64::total_cmp);
-        let states: Vec<&[f64]> = all.chunk_by(|low, high| high / low <= OTHER_STATE).collect();
+        let states = of_distances(&all);
         let state_of = |ns: f64| states.iter().position(|state| state.last().is_some_and(|last| ns <= *last));
         let of_launch = |launch: &Distances| match launch.before_ns.zip(launch.after_ns) {
             None => LaunchState::Unknown,
@@ -96,6 +96,11 @@ impl States {
     pub fn of(&self, launch: usize) -> LaunchState {
         self.of.get(launch).copied().unwrap_or(LaunchState::Unknown)
     }
+}
+
+/// Divides ascending distances by state: neighbours that differ by at most [`OTHER_STATE`] are one.
+pub(crate) fn of_distances(ascending: &[f64]) -> Vec<&[f64]> {
+    ascending.chunk_by(|low, high| high / low <= OTHER_STATE).collect()
 }
 
 /// Returns the median distance in each state that the launches of a run met, such as `35 or 178 ns`, and their number; `None` if none is

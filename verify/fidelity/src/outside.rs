@@ -281,9 +281,10 @@ impl Turns {
 impl Programs {
     fn build(mpi: &Mpi, workspace: &Workspace, options: &Options) -> Result<Self> {
         let target = mpi.target(&workspace.target);
-        let ombx = match options.no_build {
-            true => target.join("release/ombx"),
-            false => release::built(mpi, workspace, &workspace.target)?,
+        let ombx = if options.no_build {
+            target.join("release/ombx")
+        } else {
+            release::built(mpi, workspace, &workspace.target)?
         };
         let directory = target.join("outside");
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;
@@ -463,10 +464,10 @@ fn build_omb(mpi: &Mpi, source: &Path, directory: &Path) -> Result<PathBuf> {
 fn found(directory: &Path, name: &str) -> Option<PathBuf> {
     fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
         let path = entry.path();
-        match path.is_dir() {
-            true => found(&path, name),
-            false => (entry.file_name() == name && path.extension().is_none()).then_some(path),
+        if path.is_dir() {
+            return found(&path, name);
         }
+        (entry.file_name() == name && path.extension().is_none()).then_some(path)
     })
 }
 
