@@ -1,6 +1,6 @@
 //! The output of a job: the screen and the result file.
 
-mod earlier;
+pub(crate) mod earlier;
 pub(crate) mod gauges;
 mod graphs;
 pub(crate) mod intervals;

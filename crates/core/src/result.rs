@@ -9,7 +9,7 @@ mod tally;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    launches::{BetweenRuns, OverLaunches, StateFigure},
+    launches::{BetweenRuns, OverLaunches, SingleTimes, StateFigure},
     mark::{Level, Mark},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate},
     run::{ClockFacts, Run},
@@ -99,11 +99,16 @@ fn of_single_iterations<'s>(samples: &'s [Samples], tail: &'s [Samples]) -> &'s 
 
 /// Returns a percentile whose bounds contain a step of the clock at each end; `None` if a reading is a considerable part of it.
 fn resolved(p: Percentile, single: &[Samples], legs: u64, clock: Facts) -> Option<Percentile> {
+    let step = clock.resolution_ns as f64 / legs as f64;
+    let resolved = p.value >= least_percentile(single, legs, clock);
+    resolved.then(|| Percentile { ci95: p.ci95.map(|ends| widened(ends, step)), ..p })
+}
+
+/// Returns the least percentile of which a reading of the clock is no considerable part.
+fn least_percentile(single: &[Samples], legs: u64, clock: Facts) -> f64 {
     let correction = single.first().map_or(0.0, Samples::correction_ns);
     let reading = clock.overhead_ns.max(clock.resolution_ns) as f64 / legs as f64;
-    let step = clock.resolution_ns as f64 / legs as f64;
-    let resolved = reading <= MAX_READING * (p.value + correction);
-    resolved.then(|| Percentile { ci95: p.ci95.map(|ends| widened(ends, step)), ..p })
+    reading / MAX_READING - correction
 }
 
 /// Outcome of a row.
@@ -294,6 +299,19 @@ impl Measurement {
         let single = of_single_iterations(&self.samples, &self.tail);
         let found = stats::percentiles(&Measurement::combine(single, legs), quantiles);
         found.into_iter().map(|p| p.and_then(|p| resolved(p, single, legs, clock))).collect()
+    }
+
+    /// Returns the times of single iterations, from which percentiles over several launches come.
+    pub fn single_times(&self, clock: Facts) -> SingleTimes {
+        let legs = self.work.map_or(1, |work| work.legs);
+        let single = of_single_iterations(&self.samples, &self.tail);
+        let mut times: Vec<f32> = Measurement::combine(single, legs).into_iter().map(|ns| ns as f32).collect();
+        times.sort_unstable_by(f32::total_cmp);
+        SingleTimes {
+            counts: times.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u32)).collect(),
+            least_ns: least_percentile(single, legs, clock),
+            step_ns: clock.resolution_ns as f64 / legs as f64,
+        }
     }
 
     /// Returns mean, minimum and maximum of the mean times of the timed ranks; `None` if only rank 0 was timed.

@@ -18,6 +18,9 @@ pub struct Input<'a> {
     pub cases: &'a [CaseSamples],
 }
 
+/// Name of the only series beside which there are others of other states of the machine.
+const MOST_FREQUENT: &str = "most frequent state";
+
 /// What the horizontal axis of a curve shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Abscissa {
@@ -48,7 +51,7 @@ pub(crate) struct Collected<'a> {
 
 /// Rows that differ in message size only, or in the offered rate only.
 pub(crate) struct Series<'a> {
-    /// Parts of the name: label, benchmark, axes, window, pairs, setup.
+    /// Parts of the name: label, benchmark, axes, window, pairs, setup, state of the machine other than the most frequent one.
     parts: Vec<String>,
     /// In ascending order of the horizontal axis.
     pub(crate) cases: Vec<Case<'a>>,
@@ -108,6 +111,7 @@ pub(crate) fn collect<'a>(
             if setups > 1 {
                 parts.push(format!("setup {}", samples.setup + 1));
             }
+            parts.extend(samples.other.map(|other| other.to_string()));
             let figures = match abscissa {
                 Abscissa::Size => vec![(None, median)],
                 Abscissa::OfferedRate => {
@@ -124,6 +128,10 @@ pub(crate) fn collect<'a>(
                 }
             }
         }
+    }
+    if series.len() > MAX_SERIES {
+        // Other states of the machine give way to the series that the user chose.
+        series.retain(|series| series.cases.iter().any(|case| case.samples.other.is_none()));
     }
     series.iter_mut().for_each(|series| series.cases.sort_by(|a, b| a.x.total_cmp(&b.x)));
     // Labels that tell all series apart are names by themselves.
@@ -190,7 +198,11 @@ fn names(series: &[&Vec<String>], options: &Options<'_>) -> Result<Vec<String>, 
         let own = parts.iter().filter(|part| !series.iter().all(|other| other.contains(part)));
         own.map(String::as_str).collect::<Vec<_>>().join(" · ")
     });
-    let made: Vec<String> = made.collect();
+    let named = |name: String| match name.is_empty() && series.len() > 1 {
+        true => MOST_FREQUENT.to_owned(),
+        false => name,
+    };
+    let made: Vec<String> = made.map(named).collect();
     match options.labels.len() {
         0 => Ok(made),
         given if given == series.len() => Ok(options.labels.to_vec()),

@@ -51,6 +51,12 @@ impl Estimate {
         }
     }
 
+    /// Returns the estimate of a time, which is never negative: `None` for a value that is not above 0, and 0 for an end below 0.
+    pub fn as_time(self) -> Option<Estimate> {
+        let interval = self.interval.map(|ends| ends.map(|end| end.max(0.0)));
+        (self.value > 0.0).then_some(Estimate { interval, ..self })
+    }
+
     /// Returns 1 or -1 if the whole interval is above or below 0, else 0.
     pub(crate) fn sign(&self) -> i8 {
         match self.interval {

@@ -4,13 +4,63 @@ use std::{fmt, str::FromStr};
 
 use ombx_core::{
     error::{Error, Result},
-    result::{ClockFacts, Measurement},
-    stats::least_samples,
+    result::{ClockFacts, Measurement, SingleTimes},
+    stats::{Percentile, least_samples},
     system::clock::Facts,
 };
 
+use crate::verdict::student;
+
 /// Maximum number of percentiles.
 const MOST: usize = 9;
+/// Fewest launches with an iteration beyond a percentile: of fewer, chance decides which launches have one.
+const LEAST_BEYOND: usize = 5;
+/// Probability beyond each end of an interval.
+const TAIL: f64 = 0.025;
+
+/// Returns the quantile of the single iterations of several launches together, with its 95 % interval; `None` if it is not resolved.
+///
+/// Launches are clusters: iterations of one launch resemble each other. The interval is that of Woodruff (Confidence Intervals for
+/// Medians and Other Position Measures, Journal of the American Statistical Association 47, 1952): the quantiles between whose shares
+/// the share beyond lies, +- t(0.975, launches - 1) of its standard error between launches. The median of the launches' own quantiles
+/// would be too low where few launches have most of the slow iterations.
+pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percentile> {
+    let mut all: Vec<(f32, u32)> = launches.iter().flat_map(|one| one.counts.iter().copied()).collect();
+    all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let total: u64 = launches.iter().map(|one| one.count()).sum();
+    let at_rank = |rank: u64| {
+        let mut before = 0;
+        let found = all.iter().find(|(_, count)| {
+            before += u64::from(*count);
+            before >= rank
+        });
+        found.map(|(ns, _)| f64::from(*ns))
+    };
+    let rank = (total as f64 * quantile).ceil() as u64;
+    let value = at_rank(rank)?;
+    let beyond = |one: &&SingleTimes| {
+        let above = one.counts.iter().filter(|(ns, _)| f64::from(*ns) >= value);
+        above.map(|(_, count)| u64::from(*count)).sum::<u64>() as f64 / one.count().max(1) as f64
+    };
+    let shares: Vec<f64> = launches.iter().map(beyond).collect();
+    if shares.iter().filter(|share| **share > 0.0).count() < LEAST_BEYOND {
+        return None;
+    }
+    let n = shares.len() as f64;
+    let mean = shares.iter().sum::<f64>() / n;
+    let between = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (n - 1.0) / n;
+    // Launches that happen to agree are not more exact than independent iterations.
+    let independent = quantile * (1.0 - quantile) / total as f64;
+    let half = student::upper_quantile(launches.len() - 1, TAIL) * between.max(independent).sqrt();
+    let [low, high] = [quantile - half, quantile + half];
+    let (lower, upper) = ((total as f64 * low).floor(), (total as f64 * high).ceil() + 1.0);
+    let ends = (lower >= 1.0 && upper <= total as f64).then_some([lower as u64, upper as u64])?;
+    let step = launches.iter().map(|one| one.step_ns).fold(0.0, f64::max);
+    let least = launches.iter().map(|one| one.least_ns).fold(0.0, f64::max);
+    let [low, high] = ends.map(at_rank);
+    let ci95 = Some([(low? - step).max(low?.min(0.0)), high? + step]);
+    (value >= least).then_some(Percentile { value, ci95 })
+}
 
 /// Percentiles to show, in the order of the user, each once. By default there are none, and formats show those of their own.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -80,6 +130,29 @@ impl fmt::Display for Percentiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn launch(times: &[(f32, u32)]) -> SingleTimes {
+        SingleTimes { counts: times.to_vec(), least_ns: 0.0, step_ns: 1.0 }
+    }
+
+    #[test]
+    fn a_percentile_is_that_of_the_iterations_of_all_launches_together() {
+        let even = launch(&[(100.0, 970), (200.0, 30)]);
+        let nine = [&even; 9];
+        let found = over_launches(&nine, 0.99).unwrap();
+        assert_eq!((found.value, found.ci95), (200.0, Some([199.0, 201.0])));
+        assert_eq!(over_launches(&nine, 0.95).unwrap().value, 100.0);
+        // Three launches have all slow iterations: the median of the launches' own percentiles is 100 ns.
+        let (quiet, slow) = (launch(&[(100.0, 1000)]), launch(&[(100.0, 950), (300.0, 50)]));
+        let some = [&quiet, &slow, &quiet, &quiet, &slow, &quiet, &slow, &quiet, &quiet];
+        assert_eq!(over_launches(&some, 0.99), None, "three launches are too few");
+        let more: Vec<&SingleTimes> = some.iter().cycle().take(27).copied().collect();
+        let found = over_launches(&more, 0.99).unwrap();
+        assert_eq!((found.value, found.ci95), (300.0, Some([99.0, 301.0])));
+        let hidden = SingleTimes { least_ns: 250.0, ..even };
+        assert_eq!(over_launches(&[&hidden; 9], 0.99), None);
+        assert_eq!(over_launches(&[], 0.99), None);
+    }
 
     #[test]
     fn percentiles_are_read_each_once() {

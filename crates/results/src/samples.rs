@@ -1,12 +1,17 @@
 //! Raw samples of each case, launch by launch, for charts of distributions and of time series.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
-use ombx_core::result::{Measurement, Outcome, Run, Samples};
+use ombx_core::{
+    result::{Measurement, Outcome, Run, Samples},
+    stats::median,
+};
 
 use crate::{
     estimate::{estimate, have_same_setup, without_samples},
     file::RunWithRows,
+    run_info::is_same_launch,
+    state::{self, Distances, Launches, States},
 };
 
 /// Samples of one launch of a case. Values are in the unit of the headline: microseconds or MB/s.
@@ -19,15 +24,40 @@ pub struct LaunchSamples {
     /// Value of each sample of a single iteration, in the order of measurement; empty if `batches` are of single iterations or if
     /// there are none.
     pub single: Vec<f64>,
+    /// Number of the launch in its setup, from 0.
+    number: usize,
 }
 
-/// Samples of one case in all launches of one setup.
+/// Samples of one case in the launches of one setup and one state of the machine.
 #[derive(Debug, Clone)]
 pub struct CaseSamples {
     /// Number of the setup, from 0.
     pub setup: usize,
+    /// What tells these launches from those of the headline; `None` for those of the headline, the most frequent state.
+    pub other: Option<OtherState>,
     /// At least one launch, in the order of measurement.
     pub launches: Vec<LaunchSamples>,
+}
+
+/// State of the machine that is not the most frequent one of a case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OtherState {
+    /// A cache line takes another time between two cores: this one, in nanoseconds.
+    CoresApart(f64),
+    /// Launches of the same distance, or of unknown ones, that were faster.
+    Faster,
+    /// Launches of the same distance, or of unknown ones, that were slower.
+    Slower,
+}
+
+impl fmt::Display for OtherState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OtherState::CoresApart(ns) => write!(f, "cores {ns:.0} ns apart"),
+            OtherState::Faster => f.write_str("faster launches"),
+            OtherState::Slower => f.write_str("slower launches"),
+        }
+    }
 }
 
 /// Samples of all cases.
@@ -35,6 +65,8 @@ pub struct CaseSamples {
 pub struct SampleStore {
     /// First run of each setup.
     setups: Vec<Run>,
+    /// Last run of each setup, and the distances of its launches.
+    started: Vec<(Run, Vec<Distances>)>,
     cases: Vec<CaseSamples>,
     places: HashMap<(usize, String), usize>,
     /// Maximum number of values that are kept of each launch.
@@ -52,16 +84,24 @@ impl SampleStore {
         let known = self.setups.iter().position(|run| have_same_setup(run, &launch.run));
         let setup = known.unwrap_or_else(|| {
             self.setups.push(launch.run.clone());
+            self.started.push((launch.run.clone(), Vec::new()));
             self.setups.len() - 1
         });
+        let (last, distances) = &mut self.started[setup];
+        let last = std::mem::replace(last, launch.run.clone());
+        if distances.is_empty() || !is_same_launch(&last, &launch.run) {
+            distances.push(Distances::of_run(&launch.run));
+        }
+        let number = distances.len() - 1;
         for row in launch.rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()) {
             let samples = LaunchSamples {
-                row: without_samples(row),
+                row: without_samples(row, &launch.run.clock),
                 batches: self.thinned(values(row, &row.samples)),
                 single: self.thinned(values(row, &row.tail)),
+                number,
             };
             let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
-                self.cases.push(CaseSamples { setup, launches: Vec::new() });
+                self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
                 self.cases.len() - 1
             });
             self.cases[at].launches.push(samples);
@@ -73,9 +113,13 @@ impl SampleStore {
         &self.setups
     }
 
-    /// Returns the cases in the order of setup, benchmark, axes, depth, pairs and size.
+    /// Returns the cases in the order of setup, benchmark, axes, depth, pairs and size, one for each state of the machine that its launches
+    /// were in, the most frequent first. Launches of which the state is unknown are in none if others were in several.
     pub fn into_cases(self) -> Vec<CaseSamples> {
-        let mut cases = self.cases;
+        let states: Vec<States> =
+            self.started.iter().map(|(_, distances)| States::new(distances)).collect();
+        let mut cases: Vec<CaseSamples> =
+            self.cases.into_iter().flat_map(|case| case.by_state(&states)).collect();
         cases.sort_by(|a, b| {
             let key = |case: &CaseSamples| {
                 let row = case.row();
@@ -104,18 +148,44 @@ impl LaunchSamples {
 }
 
 impl CaseSamples {
+    /// Divides the launches by state, as the table does.
+    fn by_state(self, states: &[States]) -> Vec<CaseSamples> {
+        let medians: Vec<f64> = self
+            .launches
+            .iter()
+            .map(|launch| launch.row.summary.as_ref().map_or(0.0, |summary| summary.median))
+            .collect();
+        let numbers: Vec<usize> = self.launches.iter().map(|launch| launch.number).collect();
+        let divided = state::divide(&medians, &numbers, &states[self.setup]);
+        let [first, others @ ..] = &divided[..] else { return vec![self] };
+        let middle =
+            |one: &Launches| median(&one.at.iter().map(|at| medians[*at]).collect::<Vec<_>>()).unwrap_or(0.0);
+        let other = |one: &Launches| match one.core_to_core_ns.filter(|_| one.core_to_core_ns != first.core_to_core_ns) {
+            Some(ns) => OtherState::CoresApart(ns),
+            None if middle(one) < middle(first) => OtherState::Faster,
+            None => OtherState::Slower,
+        };
+        let names = std::iter::once(None).chain(others.iter().map(|one| Some(other(one))));
+        let of = |(one, other): (&Launches, Option<OtherState>)| CaseSamples {
+            setup: self.setup,
+            other,
+            launches: one.at.iter().map(|at| self.launches[*at].clone()).collect(),
+        };
+        divided.iter().zip(names).map(of).collect()
+    }
+
     /// Returns the row of the first launch, without raw samples.
     pub fn row(&self) -> &Measurement {
         &self.launches[0].row
     }
 
-    /// Returns the row over all launches.
+    /// Returns the row over these launches.
     pub fn estimate(&self) -> Measurement {
         let rows: Vec<Measurement> = self.launches.iter().map(|launch| launch.row.clone()).collect();
         estimate(&rows).unwrap_or_else(|| self.row().clone())
     }
 
-    /// Returns all values of all launches, in the order of measurement: of single iterations, if there are any.
+    /// Returns all values of these launches, in the order of measurement: of single iterations, if there are any.
     pub fn distribution(&self) -> Vec<f64> {
         self.launches.iter().flat_map(|launch| launch.distribution().iter().copied()).collect()
     }
@@ -152,6 +222,31 @@ mod tests {
         assert!((median - row.headline().unwrap().value).abs() < 1e-9 * median, "{values:?}");
         assert_eq!(case.batches().len(), 2 * case.launches[0].batches.len());
         assert!(case.row().samples.is_empty());
+    }
+
+    #[test]
+    fn launches_of_each_state_are_a_case_of_their_own() {
+        let mut store = SampleStore::default();
+        for at in 0..9_u64 {
+            let mut run = crate::golden();
+            run.rows.truncate(1);
+            let is_slow = at % 3 == 2;
+            for option in [state::BEFORE, state::AFTER] {
+                run.run.plan.insert(option.into(), if is_slow { "252".into() } else { "51".into() });
+            }
+            let row = &mut run.rows[0];
+            row.summary.as_mut().unwrap().median = if is_slow { 900.0 } else { 300.0 } + at as f64;
+            store.launch(&run);
+        }
+        let cases = store.into_cases();
+        let found: Vec<(Option<String>, usize, f64)> = cases
+            .iter()
+            .map(|case| {
+                let median = case.estimate().summary.unwrap().median;
+                (case.other.map(|other| other.to_string()), case.launches.len(), median)
+            })
+            .collect();
+        assert_eq!(found, [(None, 6, 303.5), (Some("cores 252 ns apart".into()), 3, 905.0)]);
     }
 
     #[test]

@@ -11,14 +11,15 @@ use std::{
 use clap::Args;
 use ombx_core::{
     error::{Error, Result},
-    result::Tally,
+    result::{Measurement, Tally},
     unit::Bytes,
 };
 use ombx_results::{
-    estimate::{self, Cases},
+    estimate::{self, Cases, Group},
     file::{self, Record, RunOutcome, RunWithRows},
     matrix,
     render::{Broadcasts, Overhead, Renderer, Shown},
+    runs::EarlierRuns,
     verdict,
 };
 
@@ -29,6 +30,7 @@ use crate::{
         shown::ShownArgs,
     },
     output::{
+        earlier,
         renderers::{self, Notes},
         stdout::{is_closed, print},
         target, unwritable,
@@ -60,6 +62,9 @@ pub(crate) struct ShowArgs {
     /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot", "samples"])]
     matrix: Option<PathBuf>,
+    /// Earlier results, a file or a directory: rows tell where the next run and the level of the machine lie
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["plot", "samples", "matrix", "provenance"])]
+    against: Option<PathBuf>,
     /// Print where, when and how the rows were measured, a paragraph about the method for a publication, and a citation
     #[arg(long, conflicts_with_all = ["format", "plot", "samples", "matrix", "verbose"])]
     provenance: bool,
@@ -87,6 +92,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if args.provenance {
         return provenance::show(runs(args)?);
     }
+    let earlier = args.against.as_deref().map(|path| earlier::of_path(path, Vec::new())).transpose()?;
     let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
@@ -110,9 +116,15 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     }
     let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot, &shown)
     {
-        None => estimates(&cases).try_for_each(|row| file::write_case(&mut out, &row)),
-        Some(mut renderer) => show_cases(&cases, &mut *renderer, args.format, &shown, &mut out)
-            .and_then(|()| show_links(&links, args, &mut out)),
+        None => cases
+            .groups()
+            .iter()
+            .flat_map(|group| estimates(group, earlier.as_ref()))
+            .try_for_each(|row| file::write_case(&mut out, &row)),
+        Some(mut renderer) => {
+            show_cases(&cases, earlier.as_ref(), &mut *renderer, args.format, &shown, &mut out)
+                .and_then(|()| show_links(&links, args, &mut out))
+        }
     };
     is_closed(shown.and_then(|()| out.flush()))?;
     Ok(0)
@@ -128,6 +140,7 @@ fn runs(args: &ShowArgs) -> Result<Vec<RunWithRows>> {
 /// Writes the rows over all launches.
 fn show_cases(
     cases: &Cases,
+    earlier: Option<&EarlierRuns>,
     renderer: &mut dyn Renderer,
     format: Format,
     shown: &Shown,
@@ -136,7 +149,7 @@ fn show_cases(
     let unit = shown.units.of_times();
     let (mut overhead, mut broadcasts) = (Overhead::in_unit(unit), Vec::new());
     for group in cases.groups() {
-        let rows = group.estimates();
+        let rows = estimates(group, earlier);
         let mut of_group = Broadcasts::in_unit(unit);
         renderer.run(out, &group.described())?;
         for row in &rows {
@@ -199,6 +212,14 @@ fn lines(out: &mut dyn Write, launches: &[RunWithRows]) -> io::Result<()> {
     Ok(())
 }
 
-fn estimates(cases: &Cases) -> impl Iterator<Item = ombx_core::result::Measurement> {
-    cases.groups().iter().flat_map(estimate::Group::estimates)
+/// Returns the rows over all launches of a setup, with what earlier runs say.
+fn estimates(group: &Group, earlier: Option<&EarlierRuns>) -> Vec<Measurement> {
+    let mut rows = group.estimates();
+    for row in &mut rows {
+        let between = earlier.map(|earlier| earlier.between(&group.run, row));
+        if let Some(over) = row.launches.as_mut().filter(|over| over.medians_ns.len() > 1) {
+            over.between = between;
+        }
+    }
+    rows
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_results::{file::Records, runs::EarlierRuns};
+use ombx_results::{file::Records, history, runs::EarlierRuns};
 
 use crate::job::{Job, Work};
 
@@ -20,15 +20,21 @@ const NEWEST: usize = 20;
 /// # Errors
 /// A file that the user names cannot be read, or is no result file.
 pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
-    if !matches!(job.work, Work::Benchmarks(_)) || job.launches.is_one() {
+    let Work::Benchmarks(parts) = &job.work else { return Ok(None) };
+    if job.launches.is_one() {
         return Ok(None);
     }
-    let mut earlier = EarlierRuns::default();
+    // The index of `ombx history` has the files of directories below too.
+    let is_wanted = |bench: &str| {
+        parts.iter().flat_map(|part| &part.choices).any(|choice| choice.bench.name == bench)
+    };
+    let indexed = |directory: &Path| -> Vec<PathBuf> {
+        history::indexed(directory, is_wanted).into_iter().take(NEWEST).collect()
+    };
     if let Some(path) = &job.against {
-        let files = if path.is_dir() { of_directory(path) } else { vec![path.clone()] };
-        files.iter().try_for_each(|file| add(&mut earlier, file))?;
-        return Ok(Some(earlier));
+        return of_path(path, indexed(path)).map(Some);
     }
+    let mut earlier = EarlierRuns::default();
     let Some(out) = &job.output.file.out else { return Ok(None) };
     let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut files = of_directory(directory);
@@ -36,9 +42,26 @@ pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
         let changed = fs::metadata(file).and_then(|data| data.modified());
         std::cmp::Reverse(changed.unwrap_or(SystemTime::UNIX_EPOCH))
     });
-    // Nobody named these files, which may be of other programs.
-    files.iter().take(NEWEST).for_each(|file| drop(add(&mut earlier, file)));
+    files.truncate(NEWEST);
+    let known = indexed(directory).into_iter().filter(|file| !files.contains(file));
+    files.extend(known.collect::<Vec<_>>());
+    // Nobody named these files, which may be of other programs, or gone.
+    files.iter().filter(|file| file.is_file()).for_each(|file| drop(add(&mut earlier, file)));
     Ok(Some(earlier))
+}
+
+/// Reads the earlier runs in a file, or in a directory and in these files of directories below it.
+///
+/// # Errors
+/// A file cannot be read, or is no result file.
+pub(crate) fn of_path(path: &Path, below: Vec<PathBuf>) -> Result<EarlierRuns> {
+    let mut files = if path.is_dir() { of_directory(path) } else { vec![path.to_owned()] };
+    let known: Vec<PathBuf> =
+        below.into_iter().filter(|file| !files.contains(file) && file.is_file()).collect();
+    files.extend(known);
+    let mut earlier = EarlierRuns::default();
+    files.iter().try_for_each(|file| add(&mut earlier, file))?;
+    Ok(earlier)
 }
 
 /// Returns the files of a directory whose names end like those of result files, sorted.

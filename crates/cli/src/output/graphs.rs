@@ -112,6 +112,7 @@ impl FinishedGraphs {
     fn title(&self, case: &CaseSamples) -> String {
         let program = self.request.program;
         let of_type = |case: &CaseSamples| case.row().axes.get(ElementType::AXIS.name).cloned();
+        let other = case.other.map_or(String::new(), |other| format!(", {other}"));
         let size = match case.row().bytes {
             // A barrier moves no data, and OMB prints no size.
             None => return program.to_owned(),
@@ -120,8 +121,8 @@ impl FinishedGraphs {
             Some(bytes) => format!("{} bytes", Bytes(bytes)),
         };
         match of_type(case).filter(|_| self.cases.iter().any(|other| of_type(other) != of_type(case))) {
-            Some(element) => format!("{program}, {size} of {element}"),
-            None => format!("{program}, {size}"),
+            Some(element) => format!("{program}, {size} of {element}{other}"),
+            None => format!("{program}, {size}{other}"),
         }
     }
 }

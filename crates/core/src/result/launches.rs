@@ -18,6 +18,27 @@ pub struct OverLaunches {
     pub elapsed_s: Option<f64>,
     /// What earlier runs say about the next one; `None` if none were given.
     pub between: Option<BetweenRuns>,
+    /// Single iterations of the launch, for percentiles over several launches. Empty for several launches, and not in result files, whose
+    /// samples give them.
+    pub singles: SingleTimes,
+}
+
+/// Times of one leg in the single iterations of a launch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SingleTimes {
+    /// Each distinct time in nanoseconds with its number of iterations, ascending.
+    pub counts: Vec<(f32, u32)>,
+    /// Least percentile in nanoseconds that readings of the clock do not hide.
+    pub least_ns: f64,
+    /// Step of the clock per leg, in nanoseconds.
+    pub step_ns: f64,
+}
+
+impl SingleTimes {
+    /// Returns the number of iterations.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
 }
 
 /// What earlier runs of the same case, setup and state of the machine say.

@@ -8,7 +8,7 @@ use ombx_core::{
     result::{Level, Measurement, Outcome},
     unit::Bytes,
 };
-use ombx_results::render::{FormattedRow, Scope, column_titles, format_row};
+use ombx_results::render::{FormattedRow, Scope, column_titles, format_other_states, format_row};
 
 use crate::{
     runs::{NumberedRow, RunList, count},
@@ -78,6 +78,12 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Empty cells in front of the figures of another state of the machine.
+    fn blank(&self) -> Markup {
+        let count = self.axes.len() + usize::from(self.depth) + usize::from(self.pairs);
+        html! { @for _ in 0..count { td {} } }
+    }
+
     fn cells(&self, row: &Measurement) -> Markup {
         html! {
             @for axis in &self.axes { td.word { (row.axes.get(*axis).map_or("", String::as_str)) } }
@@ -126,6 +132,13 @@ fn table(bench: &str, rows: &[NumberedRow<'_>], scope: Scope) -> Markup {
                                 (outcome, _) => (instead(r.row, outcome, titles.len() - 1)),
                             }
                             (check(r.row))
+                        }
+                        @for state in format_other_states(r.row, scope) {
+                            tr.state {
+                                (columns.blank())
+                                @for cell in state.cells(&figures) { td { (cell) } }
+                                td.word { "other state" }
+                            }
                         }
                     }
                 }

@@ -5,21 +5,24 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::phases::Phases,
-    result::{AcrossRanks, Level, Mark, Measurement, Outcome, OverLaunches, StateFigure},
-    stats::{Percentile, Summary, median},
+    result::{AcrossRanks, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure},
+    stats::{Summary, median},
     two_sided::datagrams::received::{SHARES, Share},
 };
 
 use super::interval::interval;
-use crate::state::{self, States};
+use crate::{
+    percentiles,
+    state::{self, States},
+};
 
 /// Codes of marks about the interval within a launch, which the interval over launches replaces.
 const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
 
-/// Returns the row over all launches of a case whose states are unknown, as [`estimate_in`] does.
+/// Returns the row over launches of a case in one state of the machine, as [`estimate_in`] does.
 pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
     let launches: Vec<usize> = (0..rows.len()).collect();
-    estimate_in(rows, &launches, &States::default(), None)
+    estimated(rows, &launches, None, None)
 }
 
 /// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
@@ -30,6 +33,15 @@ pub fn estimate_in(
     rows: &[Measurement],
     launches: &[usize],
     states: &States,
+    elapsed_s: Option<f64>,
+) -> Option<Measurement> {
+    estimated(rows, launches, Some(states), elapsed_s)
+}
+
+fn estimated(
+    rows: &[Measurement],
+    launches: &[usize],
+    states: Option<&States>,
     elapsed_s: Option<f64>,
 ) -> Option<Measurement> {
     let (first, rest) = rows.split_first()?;
@@ -101,10 +113,13 @@ fn check(rows: &[Measurement], typical: &Check) -> Check {
 fn over_launches(
     all: &[&Measurement],
     launches: &[usize],
-    states: &States,
+    states: Option<&States>,
 ) -> Option<(Summary, OverLaunches, Option<Mark>)> {
     let medians: Vec<f64> = all.iter().filter_map(|row| Some(row.summary.as_ref()?.median)).collect();
-    let divided = state::divide(&medians, launches, states);
+    let divided = match states {
+        Some(states) => state::divide(&medians, launches, states),
+        None => vec![state::Launches { at: (0..medians.len()).collect(), core_to_core_ns: None }],
+    };
     let figure = |one: &state::Launches| {
         let values: Vec<f64> = one.at.iter().map(|at| medians[*at]).collect();
         let found = interval(&values);
@@ -121,13 +136,12 @@ fn over_launches(
     let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
     let all = |pick: fn(&Summary) -> f64| summaries.iter().map(|s| pick(s)).collect::<Vec<f64>>();
     let found = interval(&all(|s| s.median));
-    // A percentile that fewer than half of the launches resolve is not resolved.
-    let percentile = |pick: &dyn Fn(&Summary) -> Option<Percentile>| {
-        let values: Vec<f64> = summaries.iter().filter_map(|s| pick(s)).map(|p| p.value).collect();
-        let ci95 = interval(&values).map(|found| [found.low, found.high]);
-        let value = median(&values).filter(|_| values.len() * 2 >= summaries.len())?;
-        Some(Percentile { value, ci95 })
-    };
+    let singles: Vec<&SingleTimes> = rows
+        .iter()
+        .filter_map(|row| row.launches.as_ref().map(|over| &over.singles))
+        .filter(|singles| !singles.counts.is_empty())
+        .collect();
+    let percentile = |quantile: f64| percentiles::over_launches(&singles, quantile);
     let summary = Summary {
         n: summaries.iter().map(|s| s.n).sum(),
         median: median(&all(|s| s.median))?,
@@ -137,15 +151,10 @@ fn over_launches(
         max: all(|s| s.max).into_iter().reduce(f64::max)?,
         mad: median(&all(|s| s.mad))?,
         tail_n: summaries.iter().map(|s| s.tail_n).sum(),
-        p95: percentile(&|s| s.p95),
-        p99: percentile(&|s| s.p99),
-        p999: percentile(&|s| s.p999),
-        chosen: summaries[0]
-            .chosen
-            .iter()
-            .zip(0..)
-            .map(|((p, _), at)| (*p, percentile(&|s| s.chosen[at].1)))
-            .collect(),
+        p95: percentile(0.95),
+        p99: percentile(0.99),
+        p999: percentile(0.999),
+        chosen: summaries[0].chosen.iter().map(|(p, _)| (*p, percentile(p / 100.0))).collect(),
         lag1: median(&all(|s| s.lag1))?,
         bimodal: summaries.iter().filter(|s| s.bimodal).count() * 2 > summaries.len(),
     };
@@ -159,6 +168,7 @@ fn over_launches(
         medians_ns: medians,
         elapsed_s: None,
         between: None,
+        singles: SingleTimes::default(),
     };
     let drift = found.filter(|found| found.drift).map(|_| {
         Mark::caution(

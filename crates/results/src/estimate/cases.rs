@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use ombx_core::{
     measure::plan::KnownBatches,
-    result::{Mark, Measurement, OverLaunches, Run, Tally},
+    result::{ClockFacts, Mark, Measurement, OverLaunches, Run, Tally},
     stats::Summary,
+    system::clock,
 };
 
 use super::case::estimate_in;
@@ -168,7 +169,7 @@ impl Cases {
             rows.len() - 1
         });
         *repeat += 1;
-        let mut kept = without_samples(row);
+        let mut kept = without_samples(row, &run.clock);
         self.percentiles.take(&mut kept, row, &run.clock);
         rows[at].push(kept);
         row_launches[at].push(started.len().saturating_sub(1));
@@ -331,8 +332,10 @@ fn add_options(plan: &mut BTreeMap<String, String>, other: &BTreeMap<String, Str
 }
 
 /// Returns a row without raw samples, and with what can only be derived from them.
-pub(crate) fn without_samples(row: &Measurement) -> Measurement {
+pub(crate) fn without_samples(row: &Measurement, clock: &ClockFacts) -> Measurement {
+    let ClockFacts { resolution_ns, overhead_ns, .. } = *clock;
     let launches = OverLaunches {
+        singles: row.single_times(clock::Facts { source: "", resolution_ns, overhead_ns }),
         medians_ns: row.summary.iter().map(|summary| summary.median).collect(),
         batch: row.batch().unwrap_or(1),
         across: row.across_ranks(),

@@ -19,6 +19,8 @@ use super::{
 pub const INDEX: &str = ".ombx-index";
 /// End of the names of result files.
 const ENDING: &str = "jsonl";
+/// Longest index that is read unasked: of ten thousand files of a hundred rows each.
+const LONGEST_INDEX: u64 = 256 << 20;
 
 /// Results of all files of a directory and of the directories in it.
 #[derive(Debug, Default)]
@@ -97,6 +99,26 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
     found.dedup();
     let mut known = BTreeSet::new();
     found.into_iter().map(|(_, path)| path).filter(|path| known.insert(*path)).collect()
+}
+
+/// Returns the paths of the files with results of one of these benchmarks that the index of a directory has, the newest first; empty without
+/// an index. Nothing else is read.
+pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let path = directory.join(INDEX);
+    // Nobody named this file: a link may lead anywhere, and reading a pipe may never end.
+    let is_plain = fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_INDEX);
+    let Some(text) = is_plain.then(|| fs::read(&path).ok()).flatten() else { return Vec::new() };
+    let newest = |(path, content): (String, Content)| {
+        let Content::Results(results) = content else { return None };
+        let has = |result: &&DatedResult| {
+            result.rows.iter().any(|row| is_wanted(row.key.split('/').next().unwrap_or(&row.key)))
+        };
+        let started = results.iter().filter(has).map(|result| result.started.clone()).max()?;
+        Some((started, directory.join(path)))
+    };
+    let mut found: Vec<(String, PathBuf)> = Index::parse(&text).into_contents().filter_map(newest).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// File whose name ends like that of a result file.
@@ -214,6 +236,21 @@ mod tests {
         assert_eq!(counts(&open(root)), (2, 2, 1, 1));
         fs::remove_file(root.join(INDEX)).unwrap();
         assert_eq!(counts(&open(root)), (2, 2, 1, 1));
+    }
+
+    #[test]
+    fn an_index_tells_which_files_have_a_benchmark() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::write(root.join("a.jsonl"), GOLDEN).unwrap();
+        assert!(indexed(root, |_| true).is_empty(), "there is no index");
+        let key = open(root).results[0].rows[0].key.clone();
+        let bench = key.split('/').next().unwrap();
+        assert_eq!(indexed(root, |name| name == bench), [root.join("a.jsonl")]);
+        assert!(indexed(root, |name| name == "p2p.none").is_empty());
+        fs::rename(root.join(INDEX), root.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(root.join("elsewhere"), root.join(INDEX)).unwrap();
+        assert!(indexed(root, |_| true).is_empty(), "a link is not followed");
     }
 
     #[test]

@@ -17,8 +17,10 @@ const PATTERNS: [[&str; 2]; 3] = [
 pub struct Pattern {
     /// Name of the benchmark, axes and depth: `p2p.bw buffers=multiple depth=64`.
     pub name: String,
-    /// Message sizes that were left out, because launches lack them or have no positive time for them.
+    /// Message sizes that were left out: launches lack them or have no positive time for them, or were in two groups of times.
     pub left_out: usize,
+    /// Launches that were left out, because the machine was in another state.
+    pub other_states: usize,
 }
 
 /// A parameter of the model.
@@ -57,13 +59,16 @@ pub struct MachineModel {
 
 /// Rows of one benchmark that differ in size only.
 struct Rows<'a> {
+    /// Cases in the most frequent state, at least one.
     cases: Vec<&'a CaseSamples>,
+    /// Largest number of launches of a case in other states.
+    other_states: usize,
 }
 
-/// Returns a model for each ping-pong. The cases are in the order of [`crate::samples::SampleStore::into_cases`].
+/// Returns a model for each ping-pong, from the launches in the most frequent state of the machine. The cases are in the order of
+/// [`crate::samples::SampleStore::into_cases`].
 pub fn models(cases: &[CaseSamples]) -> Vec<MachineModel> {
-    let all: Vec<Rows<'_>> =
-        cases.chunk_by(differ_in_size).map(|cases| Rows { cases: cases.iter().collect() }).collect();
+    let all: Vec<Rows<'_>> = cases.chunk_by(differ_in_size).map(|cases| Rows::of(cases)).collect();
     let ping_pongs = all.iter().filter_map(|rows| Some((rows, stream_of(rows.bench())?)));
     let model = |(latency, bench): (&Rows<'_>, &str)| {
         let streams = all.iter().filter(|rows| rows.bench() == bench && rows.goes_with(latency));
@@ -76,7 +81,7 @@ pub fn models(cases: &[CaseSamples]) -> Vec<MachineModel> {
 /// size only and are in ascending order.
 pub fn one_way(cases: &[&CaseSamples]) -> Option<Fit> {
     stream_of(&cases.first()?.row().bench)?;
-    Rows { cases: cases.to_vec() }.curve().fit()
+    Rows { cases: cases.to_vec(), other_states: 0 }.curve().fit()
 }
 
 /// Returns whether a model uses rows of this benchmark.
@@ -99,6 +104,19 @@ fn differ_in_size(a: &CaseSamples, b: &CaseSamples) -> bool {
         (case.setup, row.bench.clone(), row.axes.clone(), row.depth, row.pairs)
     };
     key(a) == key(b)
+}
+
+impl<'a> Rows<'a> {
+    fn of(cases: &'a [CaseSamples]) -> Rows<'a> {
+        let of_size = |cases: &'a [CaseSamples]| -> usize {
+            cases.iter().filter(|case| case.other.is_some()).map(|case| case.launches.len()).sum()
+        };
+        let by_size = cases.chunk_by(|a, b| a.row().bytes == b.row().bytes);
+        Rows {
+            cases: cases.iter().filter(|case| case.other.is_none()).collect(),
+            other_states: by_size.map(of_size).max().unwrap_or(0),
+        }
+    }
 }
 
 impl Rows<'_> {
@@ -141,7 +159,8 @@ impl Rows<'_> {
     fn pattern(&self, curve: &Curve) -> Pattern {
         let measured =
             self.cases.iter().filter(|case| case.row().bytes.is_some_and(|bytes| bytes > 0)).count();
-        Pattern { name: self.name(), left_out: measured - curve.sizes.len() }
+        let Rows { other_states, .. } = *self;
+        Pattern { name: self.name(), left_out: measured - curve.sizes.len(), other_states }
     }
 }
 
@@ -276,14 +295,14 @@ impl Sources<'_> {
 }
 
 fn resolved(symbol: &'static str, unit: &'static str, estimate: Option<Estimate>, note: String) -> Parameter {
-    // A negative value is noise around 0.
-    let is_positive = estimate.is_none_or(|estimate| estimate.value > 0.0);
-    let note = if is_positive { note } else { format!("not above 0 within its noise: {note}") };
+    let time = estimate.and_then(Estimate::as_time);
+    let is_noise = estimate.is_some() && time.is_none();
+    let note = if is_noise { format!("not above 0 within its noise: {note}") } else { note };
     Parameter {
         symbol,
         unit,
-        value: estimate.filter(|_| is_positive).map(|estimate| estimate.value),
-        interval: estimate.and_then(|estimate| estimate.interval),
+        value: time.map(|time| time.value),
+        interval: time.and_then(|time| time.interval),
         note,
     }
 }

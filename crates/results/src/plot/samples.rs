@@ -28,7 +28,8 @@ pub fn draw(out: &mut dyn Write, case: &CaseSamples, columns: usize, characters:
     let row = case.row();
     let size = row.bytes.map_or(String::new(), |bytes| format!(", {} bytes", Bytes(bytes)));
     let separator = if characters == Characters::Ascii { "-" } else { "·" };
-    let title = format!("{}{size}", plain(&heading(row)).replace('·', separator));
+    let other = case.other.map_or(String::new(), |other| format!(", {other}"));
+    let title = format!("{}{size}{other}", plain(&heading(row)).replace('·', separator));
     draw_over_time(out, case, &title, columns, characters)?;
     let values = case.batches();
     let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };

@@ -105,8 +105,9 @@ fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, screen: Screen) -> Resul
     let titles = ["bytes", "us at 1 byte", "95% interval", "ns/byte", "95% interval", "distance"];
     let row = |segment: &Segment| {
         let [from, to] = segment.bytes.map(Bytes);
-        let [fixed, fixed_ends] = cells(segment.fixed);
-        let [per_byte, per_byte_ends] = cells(segment.per_byte);
+        let time = |estimate: Estimate| estimate.as_time().map_or([NO_VALUE; 2].map(str::to_owned), cells);
+        let [fixed, fixed_ends] = time(segment.fixed);
+        let [per_byte, per_byte_ends] = time(segment.per_byte);
         let distance = format!("{:.1}%", 100.0 * segment.residual);
         vec![format!("{from} .. {to}"), fixed, fixed_ends, per_byte, per_byte_ends, distance]
     };
@@ -165,7 +166,17 @@ fn notes(model: &MachineModel) -> Vec<String> {
     for pattern in [Some(&model.latency), model.stream.as_ref()].into_iter().flatten() {
         if pattern.left_out > 0 {
             let sizes = counted(pattern.left_out, "size");
-            notes.push(format!("{}: {sizes} left out, because a launch has no time for it", pattern.name));
+            notes.push(format!(
+                "{}: {sizes} left out, of which a launch has no time, or launches form two groups",
+                pattern.name
+            ));
+        }
+        if pattern.other_states > 0 {
+            let noun = if pattern.other_states == 1 { "launch" } else { "launches" };
+            notes.push(format!(
+                "{}: {} {noun} left out, in which the machine was in another state",
+                pattern.name, pattern.other_states
+            ));
         }
     }
     notes

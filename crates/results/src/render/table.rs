@@ -8,7 +8,7 @@ use std::{
     io::{Result, Write},
 };
 
-pub use self::cells::{FormattedRow, Scope, column_titles, format_row};
+pub use self::cells::{FormattedRow, Scope, column_titles, format_other_states, format_row};
 pub(super) use self::cells::{failed, format, other_states, titles};
 use self::fit::{Fitted, fitted};
 use super::{

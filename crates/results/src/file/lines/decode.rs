@@ -20,7 +20,7 @@ use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{
-        self, AcrossRanks, BetweenRuns, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
+        self, AcrossRanks, BetweenRuns, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run, SingleTimes,
         Samples, StateFigure, Tally,
     },
     stats::{Percentile, Summary},
@@ -255,7 +255,7 @@ fn launches_of(line: LaunchesLine) -> OverLaunches {
         inside,
     });
     let states = states.into_iter().map(state).collect();
-    OverLaunches { medians_ns, states, batch, across, elapsed_s, between }
+    OverLaunches { medians_ns, states, batch, across, elapsed_s, between, singles: SingleTimes::default() }
 }
 
 fn launched_of(line: LaunchedLine) -> Result<Launched, String> {

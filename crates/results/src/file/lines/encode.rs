@@ -213,7 +213,7 @@ fn case_line(row: &Measurement) -> CaseLine<'_> {
 }
 
 fn launches_line(over: &OverLaunches) -> LaunchesLine {
-    let OverLaunches { medians_ns, states, batch, across, elapsed_s, between } = over;
+    let OverLaunches { medians_ns, states, batch, across, elapsed_s, between, singles: _ } = over;
     let state = |state: &StateFigure| StateLine {
         launches: state.launches.clone(),
         median_ns: state.median_ns,

@@ -48,7 +48,7 @@ fn fields(model: &MachineModel) -> Vec<Vec<String>> {
     }
     let named = model.one_way.iter().flat_map(|fit| fit.switches.iter().zip(&model.protocols));
     all.extend(
-        named.map(|(switch, protocol)| line("switch", protocol.name(), switch.between, switch.step, "us")),
+        named.map(|(switch, protocol)| line("switch", protocol.name(), switch.between, Some(switch.step), "us")),
     );
     all
 }
@@ -56,21 +56,22 @@ fn fields(model: &MachineModel) -> Vec<Vec<String>> {
 fn segments(curve: &str, fit: &Fit) -> Vec<Vec<String>> {
     let both = |segment: &crate::model::Segment| {
         [
-            line("segment", &format!("{curve}_fixed"), segment.bytes, segment.fixed, "us"),
-            line("segment", &format!("{curve}_per_byte"), segment.bytes, segment.per_byte, "ns/byte"),
+            line("segment", &format!("{curve}_fixed"), segment.bytes, segment.fixed.as_time(), "us"),
+            line("segment", &format!("{curve}_per_byte"), segment.bytes, segment.per_byte.as_time(), "ns/byte"),
         ]
     };
     fit.segments.iter().flat_map(both).collect()
 }
 
-fn line(kind: &str, name: &str, bytes: [u64; 2], estimate: Estimate, unit: &str) -> Vec<String> {
-    let [low, high] = estimate.interval.map_or([None; 2], |ends| ends.map(Some));
+fn line(kind: &str, name: &str, bytes: [u64; 2], estimate: Option<Estimate>, unit: &str) -> Vec<String> {
+    let [low, high] =
+        estimate.and_then(|estimate| estimate.interval).map_or([None; 2], |ends| ends.map(Some));
     vec![
         kind.into(),
         name.into(),
         bytes[0].to_string(),
         bytes[1].to_string(),
-        estimate.value.to_string(),
+        text(estimate.map(|estimate| estimate.value)),
         text(low),
         text(high),
         unit.into(),

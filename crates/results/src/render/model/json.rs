@@ -58,10 +58,12 @@ fn lines(fit: &Fit, switches: Vec<Value>) -> Value {
 }
 
 fn segment(segment: &Segment) -> Value {
-    json!({
-        "bytes": segment.bytes, "fixed_us": estimate(segment.fixed), "per_byte_ns": estimate(segment.per_byte),
+    present(json!({
+        "bytes": segment.bytes,
+        "fixed_us": segment.fixed.as_time().map(estimate),
+        "per_byte_ns": segment.per_byte.as_time().map(estimate),
         "residual": segment.residual,
-    })
+    }))
 }
 
 fn switch(switch: &Switch, name: Option<&str>) -> Value {

@@ -121,6 +121,11 @@ pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRo
     format(&Shown::default(), row, scope, least)
 }
 
+/// Formats the figures of a row in less frequent states of the machine for a page: one line each.
+pub fn format_other_states(row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
+    other_states(&Shown::default(), row, scope)
+}
+
 /// Formats a row in the units and with the percentiles of the user.
 pub(crate) fn format(
     shown: &Shown,
