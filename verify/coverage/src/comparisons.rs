@@ -25,17 +25,17 @@ use crate::{document::with_interval, line::wilson};
 const PAGE: &str = "docs/COVERAGE.md";
 /// Heading of the last section of the page.
 const HEADING: &str = "\n## Comparisons on this machine\n\n";
-/// Launches of a run, and turns of a pair of `ab`.
-const PAIR: usize = 9;
+/// Launches of a run.
+const LAUNCHES: usize = 9;
+/// Turns of `ab`: 6 to 30 by default, as many as a verdict needs; 12 here.
+const TURNS: usize = 12;
+/// Margin of verdicts, the default.
+const MARGIN: f64 = 0.05;
 /// Runs of one build from which pairs are drawn, and runs of a side.
 const RUNS: u32 = 60;
 const RUNS_OF_SIDE: u32 = 4;
-/// Delays, as a percentage of the latency.
-const DELAYS: [u32; 3] = [5, 10, 20];
-/// Numbers of launches per side for which found delays are counted.
-const LAUNCHES: [usize; 5] = [6, 9, 12, 20, 30];
-/// One repetition of the delays for this many pairs.
-const PAIRS_PER_REPETITION: u32 = 10;
+/// Delays as a percentage of the latency, and the share of comparisons that must find each.
+const DELAYS: [(u32, f64); 2] = [(10, 0.8), (20, 0.95)];
 const DELAYED_ROW: &str = "p2p.latency --sizes 8";
 const PAIRED_ROWS: &str = "p2p.latency p2p.bw --sizes 8,64K";
 /// Goal: at most this share of pairs has a false verdict.
@@ -56,10 +56,11 @@ struct Pairs {
 struct Delayed {
     mpi: String,
     percent: u32,
-    launches: usize,
+    /// Share of comparisons that must find it.
+    must: f64,
     repetitions: u64,
     worse: u64,
-    differs: u64,
+    better: u64,
     /// Median over the repetitions of the difference that was found, as a fraction.
     found: f64,
     detectable: f64,
@@ -67,14 +68,20 @@ struct Delayed {
 
 /// Compare real launches: count false verdicts on the same build, and delays that are found
 ///
-/// Fails if certainly more than 5 % of the pairs of the same build have a case that is worse or better. Run nothing else on the
-/// machine meanwhile.
+/// Fails if certainly more than 5 % of the pairs of the same build have a case that is worse or better, or if a delay of 20 % is found in
+/// fewer than 95 % of comparisons, or one of 10 % in fewer than 80 %. Run nothing else on the machine meanwhile.
 #[derive(Parser)]
 #[command(after_help = "Example: cargo xtask coverage comparisons --pairs 10 --mpi mpich")]
 pub(crate) struct Options {
-    /// Pairs of the same build, by compare and by ab; each delay is repeated a tenth as often
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Pairs of sides of 4 runs of the same build, which `compare` compares
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pairs: u32,
+    /// Comparisons of a build with itself by `ab`
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    ab: u32,
+    /// Comparisons by `ab` for each delay
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    delayed: u32,
     /// MPI to measure with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
@@ -96,7 +103,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         };
         let directory = workspace.target.join("coverage").join(mpi.flavour.key());
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;
-        comparisons.add(&Bench { ombx, mpi: &mpi, directory }, options.pairs)?;
+        comparisons.add(&Bench { ombx, mpi: &mpi, directory }, options)?;
     }
     println!("\n{}", comparisons.tables());
     if options.write {
@@ -126,24 +133,24 @@ struct Comparisons {
 }
 
 impl Comparisons {
-    /// Measures pairs of the same build, and one side with a delay in each tenth as many repetitions.
-    fn add(&mut self, bench: &Bench<'_>, pairs: u32) -> Result<()> {
-        for kind in ["compare", "ab"] {
-            self.pairs.push(bench.pairs(kind, pairs)?);
-        }
-        self.delayed.extend(bench.delayed(pairs.div_ceil(PAIRS_PER_REPETITION))?);
+    fn add(&mut self, bench: &Bench<'_>, options: &Options) -> Result<()> {
+        self.pairs.push(bench.compared(options.pairs)?);
+        self.pairs.push(bench.with_itself(options.ab)?);
+        self.delayed.extend(bench.delayed(options.delayed)?);
         Ok(())
     }
 
-    /// Returns whether more pairs certainly have a false verdict than may.
+    /// Returns whether more pairs certainly have a false verdict than may, or fewer delays are found than must.
     fn failed(&self) -> bool {
-        self.pairs.iter().any(|one| wilson(one.worse + one.better, one.pairs)[0] > GOAL)
+        let accused = |one: &Pairs| wilson(one.worse + one.better, one.pairs)[0] > GOAL;
+        let missed = |one: &Delayed| (one.worse as f64) < one.must * one.repetitions as f64;
+        self.pairs.iter().any(accused) || self.delayed.iter().any(missed)
     }
 
     /// Returns the tables.
     fn tables(&self) -> String {
         let mut text = format!(
-            "### The same build on both sides\n\n`compare`: {RUNS_OF_SIDE} runs a side of {PAIR} launches each, drawn from {RUNS} runs. `ab`: {PAIR} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
+            "### The same build on both sides\n\n`compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
              | MPI | command | pairs | with a case worse | with a case better | false verdicts, % |\n|---|---|---|---|---|---|\n"
         );
         for Pairs { mpi, kind, pairs, worse, better } in &self.pairs {
@@ -151,19 +158,18 @@ impl Comparisons {
             text += &format!("| {mpi} | `{kind}` | {pairs} | {worse} | {better} | {wrong} |\n");
         }
         text += &format!(
-            "\n### A known delay on one side\n\nA library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, margin 1 %.\n\n\
-             | MPI | delay % | launches a side | repetitions | worse | worse or differs | median difference % | smallest detectable % |\n\
-             |---|---|---|---|---|---|---|---|\n"
+            "\n### A known delay on one side\n\nA library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n\
+             | MPI | delay % | comparisons | worse | better | median difference % | smallest detectable % |\n\
+             |---|---|---|---|---|---|---|\n"
         );
         for one in &self.delayed {
             text += &format!(
-                "| {} | {} | {} | {} | {} | {} | {:+.1} | {:.1} |\n",
+                "| {} | {} | {} | {} | {} | {:+.1} | {:.1} |\n",
                 one.mpi,
                 one.percent,
-                one.launches,
                 one.repetitions,
                 one.worse,
-                one.differs,
+                one.better,
                 one.found * 100.0,
                 one.detectable * 100.0
             );
@@ -194,24 +200,36 @@ impl Bench<'_> {
         let paths: Vec<PathBuf> =
             (0..RUNS).map(|run| self.directory.join(format!("run-{run}.jsonl"))).collect();
         for path in &paths {
-            output(&mut self.ombx("run", PAIRED_ROWS, PAIR, path))?;
+            output(&mut self.ombx("run", PAIRED_ROWS, LAUNCHES, path))?;
         }
         Ok(paths)
     }
 
-    /// Runs pairs of the same build.
-    fn pairs(&self, kind: &'static str, pairs: u32) -> Result<Pairs> {
+    /// Compares sides of several runs of the same build.
+    fn compared(&self, pairs: u32) -> Result<Pairs> {
+        let runs = self.runs()?;
+        self.pairs("compare", pairs, |pair| {
+            let order = Shuffle::new(RUNS, u64::from(pair));
+            let side = |from: u32| (from..from + RUNS_OF_SIDE).map(|at| &runs[order.forth(at) as usize]);
+            let (base, new) = (of_files(side(0))?, of_files(side(RUNS_OF_SIDE))?);
+            Ok(Comparison::of(&base, &new, Settings { margin: MARGIN }))
+        })
+    }
+
+    /// Compares a build with itself in turns.
+    fn with_itself(&self, pairs: u32) -> Result<Pairs> {
+        self.pairs("ab", pairs, |_| of_turns(&self.turns(PAIRED_ROWS, &[])?))
+    }
+
+    fn pairs(
+        &self,
+        kind: &'static str,
+        pairs: u32,
+        comparison: impl Fn(u32) -> Result<Comparison>,
+    ) -> Result<Pairs> {
         let mut sum = Pairs { mpi: self.mpi.flavour.to_string(), kind, pairs: 0, worse: 0, better: 0 };
-        let runs = if kind == "ab" { Vec::new() } else { self.runs()? };
         for pair in 0..pairs {
-            let counts = if kind == "ab" {
-                compared(&self.turns(PAIRED_ROWS, PAIR, &[])?, PAIR, 0.05)?.counts()
-            } else {
-                let order = Shuffle::new(RUNS, u64::from(pair));
-                let side = |from: u32| (from..from + RUNS_OF_SIDE).map(|at| &runs[order.forth(at) as usize]);
-                Comparison::of(&of_files(side(0))?, &of_files(side(RUNS_OF_SIDE))?, Settings { margin: 0.05 })
-                    .counts()
-            };
+            let counts = comparison(pair)?.counts();
             sum.pairs += 1;
             sum.worse += u64::from(counts.worse > 0);
             sum.better += u64::from(counts.better > 0);
@@ -227,52 +245,48 @@ impl Bench<'_> {
         let source = include_str!("delay.c");
         let library = compile(&self.mpi.mpicc, &options, &self.directory, "delay.c", source)?;
         let preload = |side: char| format!("--env-{side}=LD_PRELOAD={}", library.display());
-        let plain = self.turns(DELAYED_ROW, PAIR, &[preload('a'), preload('b')])?;
-        let comparison = compared(&plain, PAIR, 0.05)?;
-        let latency_us = comparison.cases.first().map_or(0.0, |case| case.base.median);
-        let most = LAUNCHES[LAUNCHES.len() - 1];
         let mut found = Vec::new();
-        for percent in DELAYS {
-            let delay_ns = latency_us * 1e3 * f64::from(percent) / 100.0;
-            let options = [preload('a'), preload('b'), format!("--env-b=OMBX_DELAY_NS={delay_ns}")];
-            let mut comparisons = LAUNCHES.map(|_| Vec::new());
+        for (percent, must) in DELAYS {
+            let mut comparisons = Vec::new();
             for _ in 0..repetitions {
-                let sides = self.turns(DELAYED_ROW, most, &options)?;
-                for (launches, comparisons) in LAUNCHES.iter().zip(&mut comparisons) {
-                    comparisons.push(compared(&sides, *launches, 0.01)?);
-                }
+                // The machine may have another latency a minute later: the delay is a part of the one right before.
+                let now = self.directory.join("latency.jsonl");
+                output(&mut self.ombx("run", DELAYED_ROW, 1, &now))?;
+                let row = of_files(std::iter::once(&now))?;
+                let latency_us = Comparison::of(&row, &row, Settings { margin: MARGIN });
+                let latency_us = latency_us.cases.first().map_or(0.0, |case| case.base.median);
+                let delay_ns = latency_us * 1e3 * f64::from(percent) / 100.0;
+                let options = [preload('a'), preload('b'), format!("--env-b=OMBX_DELAY_NS={delay_ns}")];
+                comparisons.push(of_turns(&self.turns(DELAYED_ROW, &options)?)?);
             }
-            for (launches, comparisons) in LAUNCHES.into_iter().zip(comparisons) {
-                let one = self.found(percent, launches, &comparisons);
-                println!(
-                    "   {} delay of {percent} %, {launches} launches: {} of {} worse, {} differ",
-                    one.mpi, one.worse, one.repetitions, one.differs
-                );
-                found.push(one);
-            }
+            let one = self.found((percent, must), &comparisons);
+            println!(
+                "   {} delay of {percent} %: {} of {} worse, {} better",
+                one.mpi, one.worse, one.repetitions, one.better
+            );
+            found.push(one);
         }
         Ok(found)
     }
 
-    fn found(&self, percent: u32, launches: usize, comparisons: &[Comparison]) -> Delayed {
+    fn found(&self, (percent, must): (u32, f64), comparisons: &[Comparison]) -> Delayed {
         let cases = || comparisons.iter().filter_map(|comparison| comparison.cases.first());
-        let slower = || cases().filter(|case| case.change.estimate > 0.0);
         let middle = |values: Vec<f64>| median(&values).unwrap_or(f64::NAN);
         Delayed {
             mpi: self.mpi.flavour.to_string(),
             percent,
-            launches,
+            must,
             repetitions: comparisons.len() as u64,
             worse: comparisons.iter().map(|comparison| comparison.counts().worse as u64).sum(),
-            differs: slower().filter(|case| case.p_adjusted.is_some_and(|p| p < 0.05)).count() as u64,
+            better: comparisons.iter().map(|comparison| comparison.counts().better as u64).sum(),
             found: middle(cases().map(|case| case.change.estimate).collect()),
             detectable: middle(cases().filter_map(|case| Some(case.power?.detectable)).collect()),
         }
     }
 
     /// Lets both sides take turns, and returns their files.
-    fn turns(&self, rows: &str, launches: usize, options: &[String]) -> Result<[PathBuf; 2]> {
-        let mut ab = self.ombx("ab", rows, launches, &self.directory.join("ab.jsonl"));
+    fn turns(&self, rows: &str, options: &[String]) -> Result<[PathBuf; 2]> {
+        let mut ab = self.ombx("ab", rows, TURNS, &self.directory.join("ab.jsonl"));
         ab.args(options);
         if options.is_empty() {
             ab.arg("--a").arg(&self.ombx).arg("--b").arg(&self.ombx);
@@ -292,14 +306,8 @@ fn of_files<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<SideResults>
     Ok(side)
 }
 
-/// Compares the first launches of two files.
-fn compared(paths: &[PathBuf; 2], launches: usize, margin: f64) -> Result<Comparison> {
-    let side = |path: &PathBuf| {
-        let file = file::open(path).map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
-        let mut side = SideResults::named("");
-        file.runs.iter().take(launches).for_each(|run| side.run(run));
-        Ok(side)
-    };
-    let [base, new] = paths;
-    Ok(Comparison::of(&side(base)?, &side(new)?, Settings { margin }))
+/// Compares the files of both sides of `ab`.
+fn of_turns([base, new]: &[PathBuf; 2]) -> Result<Comparison> {
+    let (base, new) = (of_files(std::iter::once(base))?, of_files(std::iter::once(new))?);
+    Ok(Comparison::of(&base, &new, Settings { margin: MARGIN }))
 }
