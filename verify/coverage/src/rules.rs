@@ -3,6 +3,7 @@
 mod comparing;
 mod launches;
 mod line;
+mod percentiles;
 mod runs;
 
 use std::{fmt::Write as _, process::ExitCode};
@@ -23,7 +24,7 @@ use crate::document::{self, RULES};
 #[derive(Parser)]
 #[command(after_help = "Example: cargo xtask coverage rules --times 500")]
 pub(crate) struct Options {
-    /// Simulated runs, or comparisons, for each line; comparisons have a tenth
+    /// Simulated runs for each line; comparisons and percentiles have a tenth
     #[arg(long, value_name = "N", default_value_t = 4000, value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
     times: u64,
     /// Seed of the simulation
@@ -36,8 +37,13 @@ pub(crate) struct Options {
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let Options { times, seed, write } = *options;
-    let lines =
-        [launches::lines(times, seed), runs::lines(times, seed), comparing::lines(times.div_ceil(10), seed)];
+    let few = times.div_ceil(10);
+    let lines = [
+        launches::lines(times, seed),
+        runs::lines(times, seed),
+        comparing::lines(few, seed),
+        percentiles::lines(few, seed),
+    ];
     let lines = lines.concat();
     let table = table(&lines);
     println!("{table}");
@@ -46,7 +52,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     if write {
         let when = ombx_core::system::environment::timestamp();
         let part =
-            format!("{times} runs a line, and a tenth as many comparisons, seed {seed}, {when}.\n\n{table}");
+            format!("{times} runs a line, and a tenth as many comparisons and percentiles, seed {seed}, {when}.\n\n{table}");
         document::replace(workspace, document::PAGE, RULES, &part)?;
     }
     Ok(failed_if(wrong > 0))
