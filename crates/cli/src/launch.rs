@@ -50,12 +50,12 @@ use std::{
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
+    exit::Exit,
     system::clock::Since,
 };
 use ombx_results::file::Launched;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-pub(crate) use self::job_state::FIRST_SIGNAL_CODE;
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
@@ -73,8 +73,6 @@ use crate::{
     output::{Output, progress::Progress},
 };
 
-/// Exit code if a row does not have the precision that the user asked for.
-const PRECISION_MISSED: u8 = 12;
 /// Time within which each host must have started a rank, and what each rank adds to it.
 const START: Duration = Duration::from_secs(30);
 const START_PER_RANK: Duration = Duration::from_millis(10);
@@ -132,7 +130,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let signal = interrupted.load(Ordering::SeqCst);
             if signal != 0 {
                 progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
-                worst = Ok(FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)));
+                worst = Ok(Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0)));
                 break 'launches;
             }
             output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
@@ -200,7 +198,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         stderr_line!("ombx: {}", timeline.line());
     }
     // A row that failed says more than a precision that was missed.
-    worst.map(|worst| if worst == 0 && output.misses_precision() { PRECISION_MISSED } else { worst })
+    worst.map(|worst| if worst == 0 && output.misses_precision() { Exit::Imprecise.code() } else { worst })
 }
 
 /// Returns the time within which each host must have started a rank. A user with slow hosts gives a long limit for the whole job.

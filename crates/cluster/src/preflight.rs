@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::ssh,
+};
 use serde_json::json;
 
 use self::facts::{Facts, differences};
@@ -132,7 +135,9 @@ fn copy(
 fn install_ssh_wrapper(cluster: &Cluster) -> Result<()> {
     let config = cluster.inventory.ssh_config.as_deref().filter(|_| !cluster.launches_on_hosts());
     let path = cluster.record.directory.join("ssh");
-    fs::write(&path, script::ssh_wrapper(config)).map_err(at(&path))?;
+    // A program of this host is not on the others.
+    let program = if cluster.launches_on_hosts() { "ssh".into() } else { ssh::program(None) };
+    fs::write(&path, script::ssh_wrapper(&program, config)).map_err(at(&path))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
     if cluster.launches_on_hosts() && !cluster.inventory.shared {
         let sum = checksum(&path);

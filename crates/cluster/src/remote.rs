@@ -14,15 +14,11 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::clock::Since,
+    system::{clock::Since, ssh},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::interrupt;
-
-/// Options of ssh for unattended use: no questions, and a dead connection ends.
-pub(crate) const SSH_OPTIONS: &str =
-    "-o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
 
 const POLL: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
@@ -47,11 +43,11 @@ impl Place<'_> {
                 command
             }
             Place::Host { name, ssh_config } => {
-                let mut command = Command::new("ssh");
+                let mut command = Command::new(ssh::program(None));
                 if let Some(config) = ssh_config {
                     command.arg("-F").arg(config);
                 }
-                command.args(SSH_OPTIONS.split(' ')).args(["--", name, line]);
+                command.args(ssh::OPTIONS).args(ssh::ALIVE_OPTIONS).args(["--", name, line]);
                 command
             }
         }

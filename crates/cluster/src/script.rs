@@ -1,11 +1,10 @@
 //! Shell scripts that run on hosts. Every word from the user or the inventory is quoted.
 
-use std::{fmt::Write as _, path::Path, time::Duration};
+use std::{ffi::OsStr, fmt::Write as _, path::Path, time::Duration};
 
-use crate::{
-    inventory::{Host, Inventory},
-    remote::SSH_OPTIONS,
-};
+use ombx_core::system::ssh;
+
+use crate::inventory::{Host, Inventory};
 
 fn quoted(word: &str) -> String {
     shell_words::quote(word).into_owned()
@@ -99,10 +98,13 @@ pub(crate) fn receive(file: &Path, checksum: &str) -> String {
     format!("sh -c {}", quoted(&script))
 }
 
-/// Returns the script that Hydra and Open MPI start instead of ssh. It passes the mark of the job on to the host.
-pub(crate) fn ssh_wrapper(ssh_config: Option<&Path>) -> String {
+/// Returns the script that Hydra and Open MPI start instead of ssh, or of another `program` of the user's choice. It passes the mark of the
+/// job on to the host.
+pub(crate) fn ssh_wrapper(program: &OsStr, ssh_config: Option<&Path>) -> String {
+    let program = quoted(&program.to_string_lossy());
+    let options = [&ssh::OPTIONS[..], &ssh::ALIVE_OPTIONS].concat().join(" ");
     let config = ssh_config.map_or(String::new(), |config| format!("-F {} ", quoted_path(config)));
-    format!("#!/bin/sh\nexec ssh {config}{SSH_OPTIONS} -o SetEnv=LC_OMBX_JOB=\"$OMBX_JOB\" \"$@\"\n")
+    format!("#!/bin/sh\nexec {program} {config}{options} -o SetEnv=LC_OMBX_JOB=\"$OMBX_JOB\" \"$@\"\n")
 }
 
 /// Returns a time as whole seconds, at least one, such as `60s`.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::exit::Exit;
+
 /// Result with [`Error`]. It is one pointer wide, so that timed loops return it in a register.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -34,12 +36,13 @@ impl Kind {
     /// Returns the exit code of a process that ends with this kind of error.
     pub const fn exit_code(self) -> u8 {
         match self {
-            Kind::Usage => 2,
-            Kind::Unsupported => 4,
-            Kind::Payload => 5,
-            Kind::Fabric => 6,
-            Kind::Storage => 7,
+            Kind::Usage => Exit::Usage,
+            Kind::Unsupported => Exit::Incomplete,
+            Kind::Payload => Exit::WrongData,
+            Kind::Fabric => Exit::Fabric,
+            Kind::Storage => Exit::Storage,
         }
+        .code()
     }
 
     const ALL: [Kind; 5] = [Kind::Usage, Kind::Unsupported, Kind::Fabric, Kind::Payload, Kind::Storage];

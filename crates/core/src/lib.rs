@@ -74,6 +74,7 @@
 pub mod benchmark;
 pub mod checksum;
 pub mod error;
+pub mod exit;
 pub mod fact;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;

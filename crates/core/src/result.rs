@@ -305,7 +305,8 @@ impl Measurement {
     pub fn single_times(&self, clock: Facts) -> SingleTimes {
         let legs = self.work.map_or(1, |work| work.legs);
         let single = of_single_iterations(&self.samples, &self.tail);
-        let mut times: Vec<f32> = Measurement::combine(single, legs).into_iter().map(|ns| ns as f32).collect();
+        let mut times: Vec<f32> =
+            Measurement::combine(single, legs).into_iter().map(|ns| ns as f32).collect();
         times.sort_unstable_by(f32::total_cmp);
         SingleTimes {
             counts: times.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u32)).collect(),

@@ -9,4 +9,5 @@ pub mod limits;
 pub mod machine;
 pub mod node_set;
 pub mod placement;
+pub mod ssh;
 pub mod watchdog;

@@ -35,7 +35,10 @@ pub use self::{
     overhead::Overhead,
     paint::Paint,
     shown::Shown,
-    table::{FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_other_states, format_row, heading, title},
+    table::{
+        FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_other_states, format_row, heading,
+        title,
+    },
     wrap::wrapped,
 };
 use crate::file::RunOutcome;

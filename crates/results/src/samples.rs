@@ -116,8 +116,7 @@ impl SampleStore {
     /// Returns the cases in the order of setup, benchmark, axes, depth, pairs and size, one for each state of the machine that its launches
     /// were in, the most frequent first. Launches of which the state is unknown are in none if others were in several.
     pub fn into_cases(self) -> Vec<CaseSamples> {
-        let states: Vec<States> =
-            self.started.iter().map(|(_, distances)| States::new(distances)).collect();
+        let states: Vec<States> = self.started.iter().map(|(_, distances)| States::new(distances)).collect();
         let mut cases: Vec<CaseSamples> =
             self.cases.into_iter().flat_map(|case| case.by_state(&states)).collect();
         cases.sort_by(|a, b| {
@@ -160,7 +159,10 @@ impl CaseSamples {
         let [first, others @ ..] = &divided[..] else { return vec![self] };
         let middle =
             |one: &Launches| median(&one.at.iter().map(|at| medians[*at]).collect::<Vec<_>>()).unwrap_or(0.0);
-        let other = |one: &Launches| match one.core_to_core_ns.filter(|_| one.core_to_core_ns != first.core_to_core_ns) {
+        let other = |one: &Launches| match one
+            .core_to_core_ns
+            .filter(|_| one.core_to_core_ns != first.core_to_core_ns)
+        {
             Some(ns) => OtherState::CoresApart(ns),
             None if middle(one) < middle(first) => OtherState::Faster,
             None => OtherState::Slower,

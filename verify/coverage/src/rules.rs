@@ -51,8 +51,9 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     println!("{} of {} lines are as they must be", lines.len() - wrong, lines.len());
     if write {
         let when = ombx_core::system::environment::timestamp();
-        let part =
-            format!("{times} runs a line, and a tenth as many comparisons and percentiles, seed {seed}, {when}.\n\n{table}");
+        let part = format!(
+            "{times} runs a line, and a tenth as many comparisons and percentiles, seed {seed}, {when}.\n\n{table}"
+        );
         document::replace(workspace, document::PAGE, RULES, &part)?;
     }
     Ok(failed_if(wrong > 0))

@@ -1,5 +1,5 @@
-//! Parsers of values that are passed on to launchers. They reject what a launcher could take for an option, or a shell for a
-//! command.
+//! Parsers of numbers, days, hosts, programs and network interfaces. What goes on to launchers is refused if a launcher could take it for
+//! an option, or a shell for a command.
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 

@@ -10,6 +10,7 @@ use clap::{ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
+    exit::Exit,
     measure::{
         plan::{Effort, KnownBatches, Launch},
         runner::Part,
@@ -212,7 +213,7 @@ pub(crate) fn ab(
     write_cases(&mut files, &cases)?;
     let verdict = conclude(&results[0], &results[1], &gate, run.output.color)?;
     Ok(match (verdict, worst) {
-        (super::compare::UNDECIDED, 1..) => worst,
+        (code, 1..) if code == Exit::Undecided.code() => worst,
         (1.., _) => verdict,
         (0, _) => worst,
     })

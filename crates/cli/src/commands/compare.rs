@@ -24,8 +24,6 @@ use crate::{
     output::{renderers, stdout::is_closed, target, terminal},
 };
 
-pub(crate) use gate::UNDECIDED;
-
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The two sides; each is a result file, a list a.jsonl,b.jsonl, a glob or a directory. A verdict needs four runs of ombx run a side, or a file of ombx ab for each

@@ -7,7 +7,10 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    exit::Exit,
+};
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
     history::{Case, History, INDEX, Selection, Series, Store},
@@ -27,9 +30,6 @@ use crate::{
     },
     stderr,
 };
-
-/// Exit code if a case became slower, as in comparisons.
-const REGRESSION: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
@@ -97,7 +97,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
         return Ok(0);
     }
     stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
-    Ok(REGRESSION)
+    Ok(Exit::Regression.code())
 }
 
 /// Reads the directory and updates its index. A directory that cannot be written has no index. Prints how many files were skipped.

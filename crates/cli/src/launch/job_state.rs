@@ -9,6 +9,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
+    exit::Exit,
     system::{clock::Since, environment::hostname, node_set},
 };
 use ombx_results::{
@@ -38,9 +39,6 @@ const KEPT_CHARACTERS: usize = 4096;
 /// Start of the messages of ombx. Launchers may put up to this many bytes before it.
 const OMBX: &str = "ombx: ";
 const LONGEST_PREFIX: usize = 40;
-
-/// Lowest exit code that reports a signal.
-pub(crate) const FIRST_SIGNAL_CODE: u8 = 128;
 
 /// The process that is supervised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -257,9 +255,7 @@ impl JobState<'_> {
         match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
                 self.progress.suspend(|| stderr_line!("{OMBX}interrupted; {kept}"));
-                return Ok(Ended::Stopped(
-                    FIRST_SIGNAL_CODE.saturating_add(u8::try_from(signal).unwrap_or(0)),
-                ));
+                return Ok(Ended::Stopped(Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0))));
             }
             Some(EndReason::TimeLimit) => {
                 let quiet = self.history.quiet;

@@ -15,7 +15,7 @@ use std::{
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
-    system::environment::kept_variables,
+    system::{environment::kept_variables, ssh},
 };
 use ombx_mpi::Family;
 
@@ -142,7 +142,7 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
     let words = list.split(':').map(words).find(installed)?;
     // Programs of the user may know no option of ssh.
     let is_ssh = words[0].rsplit('/').next() == Some("ssh");
-    let options: &[&str] = if is_ssh { &reachability::SSH_OPTIONS } else { &[] };
+    let options: &[&str] = if is_ssh { &ssh::OPTIONS } else { &[] };
     Some(words.iter().map(OsString::from).chain(options.iter().map(OsString::from)).collect())
 }
 

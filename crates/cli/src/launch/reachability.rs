@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     ffi::OsString,
     fs::File,
     io::{self, Read, Seek},
@@ -16,7 +15,7 @@ use ombx_core::{
     system::{
         clock::Since,
         limits::{is_limit, start_error},
-        node_set,
+        node_set, ssh,
     },
 };
 use rustix::{
@@ -27,16 +26,14 @@ use rustix::{
 use super::orphans;
 use crate::arguments::start::StartArgs;
 
-/// Options of ssh: it asks nothing, and gives up on a host that does not answer.
-pub(crate) const SSH_OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4"];
 /// Command line for the host. It prints the name of the host, as ranks there report it.
 const LINE: &str = "cat /proc/sys/kernel/hostname || true";
 /// Time limit of a host before a job starts. Some sites log in slowly.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a host after a job has failed. It has answered before.
 pub(super) const LIMIT_AFTER_JOB: Duration = Duration::from_secs(10);
-/// Time limit of the other hosts once one has failed.
-const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(4800);
+/// Time limit of the other hosts once one has failed: ssh gives up on those that do not answer before it.
+const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(5800);
 /// Maximum number of hosts that are reached at the same time.
 const MOST_AT_ONCE: usize = 256;
 /// Interval between two looks.
@@ -46,9 +43,8 @@ const LONGEST: u64 = 1 << 16;
 
 /// Returns ssh, or the program that the user has chosen in its place, with its options.
 pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
-    let chosen = start.ssh.as_ref().map(OsString::from).or_else(|| env::var_os("OMBX_SSH"));
-    let program = chosen.unwrap_or_else(|| "ssh".into());
-    [program].into_iter().chain(SSH_OPTIONS.map(OsString::from)).collect()
+    let program = ssh::program(start.ssh.as_ref().map(OsString::from));
+    [program].into_iter().chain(ssh::OPTIONS.map(OsString::from)).collect()
 }
 
 /// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.

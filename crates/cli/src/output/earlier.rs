@@ -25,9 +25,8 @@ pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
         return Ok(None);
     }
     // The index of `ombx history` has the files of directories below too.
-    let is_wanted = |bench: &str| {
-        parts.iter().flat_map(|part| &part.choices).any(|choice| choice.bench.name == bench)
-    };
+    let is_wanted =
+        |bench: &str| parts.iter().flat_map(|part| &part.choices).any(|choice| choice.bench.name == bench);
     let indexed = |directory: &Path| -> Vec<PathBuf> {
         history::indexed(directory, is_wanted).into_iter().take(NEWEST).collect()
     };

@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::result::{Measurement, Tally};
+use ombx_core::{
+    exit::Exit,
+    result::{Measurement, Tally},
+};
 use ombx_results::{
     file::{Record, RunOutcome},
     verdict::{Component, Conclusion, FailOn, LinkSweep, RETEST, Verdict},
 };
 
 use crate::stderr;
-
-/// Exit code of links of which some are slow, or miss what the user demands.
-const SLOW: u8 = 9;
-/// Exit code of links without a verdict.
-const NO_VERDICT: u8 = 10;
 
 /// Links of a sweep and what the user demands of them.
 pub(super) struct LinkJudge {
@@ -84,8 +82,8 @@ impl LinkJudge {
     pub(super) fn exit_code(&self) -> u8 {
         match (self.fail_on, self.verdict.as_ref().map(Verdict::conclusion)) {
             (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
-            (_, Some(Conclusion::Slow)) => SLOW,
-            (_, Some(Conclusion::None)) => NO_VERDICT,
+            (_, Some(Conclusion::Slow)) => Exit::Slow.code(),
+            (_, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         }
     }
 }

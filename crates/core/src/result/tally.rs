@@ -1,7 +1,7 @@
 //! Numbers of rows by outcome.
 
 use super::{Measurement, Outcome};
-use crate::benchmark::payload::Check;
+use crate::{benchmark::payload::Check, exit::Exit};
 
 /// Numbers of rows of a run by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,10 +42,11 @@ impl Tally {
     /// Returns the exit code of a complete run with these rows.
     pub fn exit_code(&self, allow_skips: bool) -> u8 {
         match self {
-            Tally { corrupt: 1.., .. } => 5,
-            Tally { failed: 1.., .. } => 4,
-            Tally { skipped: 1.., .. } if !allow_skips => 4,
-            _ => 0,
+            Tally { corrupt: 1.., .. } => Exit::WrongData,
+            Tally { failed: 1.., .. } => Exit::Incomplete,
+            Tally { skipped: 1.., .. } if !allow_skips => Exit::Incomplete,
+            _ => Exit::Success,
         }
+        .code()
     }
 }

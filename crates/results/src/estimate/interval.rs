@@ -2,8 +2,7 @@
 
 use ombx_core::stats::order_bounds;
 
-/// Minimum number of launches for a 95 % interval.
-const LEAST_LAUNCHES: usize = 6;
+use super::schedule::LEAST_LONG_LAUNCHES;
 
 /// Standard errors of the autocorrelation above which launches are said to drift. Independent launches seldom exceed it; the
 /// widening of the interval starts at 1.
@@ -35,7 +34,7 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (least, most) = (sorted[0], sorted[n - 1]);
-    let Some((lower, _)) = order_bounds(n, 0.5).filter(|_| n >= LEAST_LAUNCHES) else {
+    let Some((lower, _)) = order_bounds(n, 0.5).filter(|_| n >= LEAST_LONG_LAUNCHES as usize) else {
         return Some(Interval { low: least, high: most, coverage: coverage(n, 1), drift: false });
     };
     let center = (n + 1) as f64 / 2.0;

@@ -106,7 +106,8 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
 pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let path = directory.join(INDEX);
     // Nobody named this file: a link may lead anywhere, and reading a pipe may never end.
-    let is_plain = fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_INDEX);
+    let is_plain =
+        fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_INDEX);
     let Some(text) = is_plain.then(|| fs::read(&path).ok()).flatten() else { return Vec::new() };
     let newest = |(path, content): (String, Content)| {
         let Content::Results(results) = content else { return None };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::grid::{NO_VALUE, grid, interval};
-use crate::{number::Decimals, units::TimeUnit};
+use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -49,8 +49,6 @@ struct Ratio {
 
 const MPI: &str = "p2p.";
 const SOCKETS: &str = "sockets.";
-/// Minimum number of launches on each side. Fewer have no 95 % interval.
-const LEAST_LAUNCHES: usize = 6;
 /// Reason for a missing ratio.
 const FEW_LAUNCHES: &str =
     "the ratio needs several launches on both sides: at least 6, for example --launches 6";
@@ -133,7 +131,7 @@ impl Overhead {
 /// # Errors
 /// The reason why there is no ratio.
 fn ratio(mpi: Time, sockets: Time) -> std::result::Result<Ratio, &'static str> {
-    if mpi.launches.min(sockets.launches) < LEAST_LAUNCHES {
+    if mpi.launches.min(sockets.launches) < LEAST_LONG_LAUNCHES as usize {
         return Err(FEW_LAUNCHES);
     }
     // Logarithms of the ends relative to the median.

@@ -2,7 +2,10 @@
 
 use std::{env, ffi::OsString, path::Path, process::Command};
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::ssh,
+};
 
 /// A program that runs a command on another host. The first words of its command line come before the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,10 +14,10 @@ pub struct RemoteShell(Vec<OsString>);
 impl RemoteShell {
     /// Returns ssh with further options. The environment variable `OMBX_SSH` replaces the program.
     pub fn ssh(options: &[String]) -> RemoteShell {
-        let program = env::var_os("OMBX_SSH").unwrap_or_else(|| "ssh".into());
-        let own = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"].map(OsString::from);
+        let own = ssh::OPTIONS.map(OsString::from);
         let options = options.iter().map(OsString::from);
-        RemoteShell([program].into_iter().chain(own).chain(options).chain(["--".into()]).collect())
+        let program = std::iter::once(ssh::program(None));
+        RemoteShell(program.chain(own).chain(options).chain(["--".into()]).collect())
     }
 
     /// Reads a program and its arguments, separated by blanks. It is called as rsh is: `PROGRAM ARGUMENT.. HOST COMMAND`.

@@ -53,7 +53,12 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
             };
             lines.push(Line::share("p99 of all launches covers", &model, [covered, resolved], [88.0, 99.5]));
             lines.push(Line::figure("p99 of all launches is off by", &model, off(&found), bias));
-            lines.push(Line::figure("median of the launches' own p99 is off by", model, off(&own), [-30.0, 1.0]));
+            lines.push(Line::figure(
+                "median of the launches' own p99 is off by",
+                model,
+                off(&own),
+                [-30.0, 1.0],
+            ));
         }
     }
     lines

@@ -8,14 +8,17 @@ use std::{
     },
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    exit::Exit,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::{Handle, Signals},
 };
 
-use crate::launch::{FIRST_SIGNAL_CODE, thread};
+use crate::launch::thread;
 
 /// Thread that passes signals on until this is dropped.
 pub(super) struct Interruption {
@@ -46,7 +49,7 @@ impl Interruption {
     /// Returns the exit code of a signal that has arrived.
     pub(super) fn exit_code(&self) -> Option<u8> {
         let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
-        (signal > 0).then(|| FIRST_SIGNAL_CODE + signal)
+        (signal > 0).then(|| Exit::SIGNAL + signal)
     }
 
     pub(super) fn pass_on_to(&self, child: &Child) -> Result<()> {

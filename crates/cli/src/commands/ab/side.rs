@@ -17,6 +17,7 @@ use std::ffi::OsString;
 
 use ombx_core::{
     error::{Error, Result},
+    exit::Exit,
     result::Measurement,
     system::clock::Since,
 };
@@ -29,7 +30,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::Interruption;
 use crate::{
     arguments::{argv, output::FileArgs},
-    launch::{FIRST_SIGNAL_CODE, thread},
+    launch::thread,
     output::{target, unwritable},
     search_path,
 };
@@ -135,7 +136,7 @@ impl SideCommand {
             records.iter().any(|record| matches!(record, Record::End(RunOutcome::Complete, _)))
         };
         match code {
-            FIRST_SIGNAL_CODE.. => Ok(Ended::Interrupted(code)),
+            Exit::SIGNAL.. => Ok(Ended::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
             0 | 4 | 5 if complete(&records) => Ok(Ended::Complete(code, records)),
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),

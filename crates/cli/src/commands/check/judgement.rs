@@ -2,6 +2,7 @@
 
 use ombx_core::{
     benchmark::payload::Check,
+    exit::Exit,
     result::{Measurement, Outcome, Run},
     system::{environment::hostname, node_set},
 };
@@ -50,15 +51,16 @@ impl State {
     /// Returns the exit code in all formats except that of monitoring.
     pub(super) const fn exit_code(self) -> u8 {
         match self {
-            State::Met => 0,
-            State::Failed => 4,
-            State::Wrong => 5,
-            State::Broken => 6,
-            State::Undecided => 8,
-            State::Missed => 9,
-            State::NoVerdict => 10,
-            State::Busy => 11,
+            State::Met => Exit::Success,
+            State::Failed => Exit::Incomplete,
+            State::Wrong => Exit::WrongData,
+            State::Broken => Exit::Fabric,
+            State::Undecided => Exit::Undecided,
+            State::Missed => Exit::Slow,
+            State::NoVerdict => Exit::NoVerdict,
+            State::Busy => Exit::Busy,
         }
+        .code()
     }
 
     pub(super) const fn status(self) -> Status {

@@ -13,6 +13,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Kind, Result},
+    exit::Exit,
     result::{Measurement, Run},
     system::clock::Since,
 };
@@ -23,11 +24,7 @@ use ombx_results::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::expectations::Entry;
-use crate::{
-    arguments::argv,
-    job::time_limit,
-    launch::{FIRST_SIGNAL_CODE, finite_run},
-};
+use crate::{arguments::argv, job::time_limit, launch::finite_run};
 
 /// Shortest time in which a measurement is started.
 const LEAST: Duration = Duration::from_secs(1);
@@ -96,7 +93,7 @@ impl Budget {
     /// Returns the exit code of a signal that has arrived.
     pub(super) fn exit_code(&self) -> Option<u8> {
         let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
-        (signal > 0).then(|| FIRST_SIGNAL_CODE + signal)
+        (signal > 0).then(|| Exit::SIGNAL + signal)
     }
 
     /// Measures an entry within what is left of the budget.

@@ -1,16 +1,12 @@
 //! The gate of `--fail-on`: an exit code from a comparison.
 
+use ombx_core::exit::Exit;
 use ombx_results::{
     compare::{Comparison, Side},
     render::compare::margin,
 };
 
 use super::Undecided;
-
-/// Exit code if a case is worse, or failed on the new side only.
-const REGRESSION: u8 = 3;
-/// Exit code if no case is worse, but a case is not shown to be within the margin or faster either.
-pub(crate) const UNDECIDED: u8 = 8;
 
 /// What a gate counts.
 pub(super) struct Gate {
@@ -37,8 +33,8 @@ impl Gate {
 
     pub(super) fn exit_code(&self) -> u8 {
         match (self.worse + self.broken, self.undecided, self.on_undecided) {
-            (1.., ..) => REGRESSION,
-            (0, 1.., Undecided::Fail) => UNDECIDED,
+            (1.., ..) => Exit::Regression.code(),
+            (0, 1.., Undecided::Fail) => Exit::Undecided.code(),
             (0, ..) => 0,
         }
     }

@@ -80,6 +80,10 @@ fn plain(cell: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use ombx_core::exit::Exit;
+
     use super::*;
 
     #[test]
@@ -94,5 +98,15 @@ mod tests {
         assert!(marks().count() > 20 && marks().any(|mark| mark.code == "bimodal"));
         assert!(exit_codes().any(|row| row.code == "9" && row.is_of("links") && !row.is_of("run")));
         assert!(exit_codes().any(|row| row.code == "2" && row.is_of("run")));
+    }
+
+    #[test]
+    fn the_table_has_every_exit_code_and_no_other() {
+        let known: BTreeSet<String> = Exit::ALL.iter().map(|exit| exit.code().to_string()).collect();
+        let signals = format!("{} + N", Exit::SIGNAL);
+        let listed: BTreeSet<String> =
+            exit_codes().map(|row| row.code.to_owned()).filter(|code| *code != signals).collect();
+        assert_eq!(listed, known);
+        assert!(exit_codes().any(|row| row.code == signals));
     }
 }

@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::error::{Error, Kind, Result};
+use ombx_core::{
+    error::{Error, Kind, Result},
+    exit::Exit,
+};
 use ombx_results::file::{self, ResultFile};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::{
-    arguments::argv,
-    launch::{FIRST_SIGNAL_CODE, finite_run},
-};
+use crate::{arguments::argv, launch::finite_run};
 
 /// Time after which a measurement has failed. `ombx run` has deadlines of its own, which are shorter.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -52,7 +52,7 @@ pub(super) fn measure(
     let ended = finite_run::run(command, LONGEST, || arrived() > 0);
     if arrived() > 0 {
         stderr_line!("ombx: interrupted");
-        return Ok(Measured::Failed(FIRST_SIGNAL_CODE + arrived()));
+        return Ok(Measured::Failed(Exit::SIGNAL + arrived()));
     }
     let ([contents, messages], status) = ended?;
     keep(&contents)?;

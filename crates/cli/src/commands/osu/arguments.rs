@@ -81,7 +81,7 @@ pub(crate) struct OsuArgs {
     /// Neighbourhood of neighbourhood collectives: cart:DIMENSIONS:RADIUS or graph:FILE [default: cart:1:1]
     #[arg(short = 'N', long, value_name = "NHBR", help_heading = "As OMB")]
     pub(crate) nhbr: Option<String>,
-    /// Measure a list of window sizes in one table (not supported)
+    /// Measure a list of window sizes in one table
     #[arg(short = 'V', long, help_heading = "As OMB")]
     pub(crate) vary_window: bool,
     /// Print message rates in addition to bandwidth: 1 or 0 [default: 1]

@@ -20,8 +20,8 @@ use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     measure::phases::Phases,
     result::{
-        self, AcrossRanks, BetweenRuns, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run, SingleTimes,
-        Samples, StateFigure, Tally,
+        self, AcrossRanks, BetweenRuns, ClockFacts, Level, Mark, Measurement, OverLaunches, RoundTrips, Run,
+        Samples, SingleTimes, StateFigure, Tally,
     },
     stats::{Percentile, Summary},
     team::Place,

@@ -48,7 +48,9 @@ fn fields(model: &MachineModel) -> Vec<Vec<String>> {
     }
     let named = model.one_way.iter().flat_map(|fit| fit.switches.iter().zip(&model.protocols));
     all.extend(
-        named.map(|(switch, protocol)| line("switch", protocol.name(), switch.between, Some(switch.step), "us")),
+        named.map(|(switch, protocol)| {
+            line("switch", protocol.name(), switch.between, Some(switch.step), "us")
+        }),
     );
     all
 }
@@ -57,7 +59,13 @@ fn segments(curve: &str, fit: &Fit) -> Vec<Vec<String>> {
     let both = |segment: &crate::model::Segment| {
         [
             line("segment", &format!("{curve}_fixed"), segment.bytes, segment.fixed.as_time(), "us"),
-            line("segment", &format!("{curve}_per_byte"), segment.bytes, segment.per_byte.as_time(), "ns/byte"),
+            line(
+                "segment",
+                &format!("{curve}_per_byte"),
+                segment.bytes,
+                segment.per_byte.as_time(),
+                "ns/byte",
+            ),
         ]
     };
     fit.segments.iter().flat_map(both).collect()
