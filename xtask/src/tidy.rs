@@ -33,10 +33,12 @@ pub(crate) fn main(_: &Options) -> Result<ExitCode> {
 /// Prints all violations and returns their number.
 pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
     let files = repository::files(&workspace.root)?;
-    let mut violations = dependency::check(&workspace.packages, |manifest, dependency| {
+    let line = |manifest: &str, dependency: &str| {
         let text = files.iter().find(|(path, _)| path == manifest).map_or("", |(_, text)| text);
         line_of(text, dependency)
-    });
+    };
+    let mut violations = dependency::check(&workspace.packages, line);
+    violations.extend(dependency::unused(&workspace.packages, &files, line));
     let mut sources = Vec::new();
     for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".rs")) {
         violations.extend(file::check(path, text));

@@ -37,10 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-cluster",
         ],
     ),
-    (
-        "ombx-tests",
-        &["ombx-core", "ombx-results", "ombx-links", "ombx-mpi", "ombx-collective", "ombx-toolchain"],
-    ),
+    ("ombx-tests", &["ombx-core", "ombx-results", "ombx-mpi", "ombx-collective", "ombx-toolchain"]),
     // Contains the timed loops of all families over MPI, and plain C loops beside them.
     ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io"]),
     ("ombx-benches", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
@@ -79,6 +76,35 @@ pub(super) fn check(packages: &[Package], line: impl Fn(&str, &str) -> usize) ->
         }
     }
     violations
+}
+
+/// Finds dependencies that no file of their package names. `files` are all files of the repository with their texts.
+pub(super) fn unused(
+    packages: &[Package],
+    files: &[(String, String)],
+    line: impl Fn(&str, &str) -> usize,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for package in packages {
+        let directory = package.manifest.trim_end_matches("Cargo.toml");
+        let code = || files.iter().filter(|(path, _)| path.starts_with(directory) && path.ends_with(".rs"));
+        for dependency in &package.dependencies {
+            let name = dependency.name.replace('-', "_");
+            if !code().any(|(_, text)| names(text, &name)) {
+                let what = format!("{} does not use {}: remove it", package.name, dependency.name);
+                let at = line(&package.manifest, &dependency.name);
+                violations.push(Violation::new(&package.manifest, at, what));
+            }
+        }
+    }
+    violations
+}
+
+/// Returns whether a text has a name as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }
 
 fn allowed(package: &Package) -> Option<&'static [&'static str]> {
@@ -167,6 +193,15 @@ mod tests {
         }
         assert_eq!(found("ombx-sockets", "mpi", Kind::Build), 1);
         assert_eq!(found_in("verify", "ombx-anything", "ombx-mpi", Kind::Normal), 1);
+    }
+
+    #[test]
+    fn a_dependency_that_no_file_names_is_found() {
+        let packages = [package("crates", "ombx-p2p", &[("serde-json", Kind::Normal)])];
+        let found = |path: &str, text: &str| unused(&packages, &[(path.into(), text.into())], |_, _| 1).len();
+        assert_eq!(found("crates/ombx-p2p/src/lib.rs", "use serde_json::Value;"), 0);
+        assert_eq!(found("crates/ombx-p2p/src/lib.rs", "use my_serde_json;"), 1);
+        assert_eq!(found("crates/ombx-rma/src/lib.rs", "use serde_json::Value;"), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Two-sided patterns, and the kernel that combines a pattern with a link at compile time.
 
-mod link_test;
+mod linktest;
 
 use std::marker::PhantomData;
 
@@ -16,7 +16,7 @@ use crate::{
     unit::Rank,
 };
 
-pub use link_test::{Bidirectional, LinkPattern, Semidirectional, Unidirectional};
+pub use linktest::{Bidirectional, LinkPattern, Semidirectional, Unidirectional};
 
 /// One endpoint of a link between two ranks that exchange messages of equal size.
 ///
