@@ -44,7 +44,7 @@ pub struct Estimate {
 impl Estimate {
     /// Returns the estimate from the values of launches in their order, at least one.
     pub(crate) fn of(values: impl Iterator<Item = f64>) -> Estimate {
-        let values: Vec<f64> = values.collect();
+        let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         Estimate {
             value: median(&values).unwrap_or(f64::NAN),
             interval: interval(&values).map(|found| [found.low, found.high]),
