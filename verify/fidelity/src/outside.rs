@@ -14,6 +14,7 @@ use serde_json::Value;
 use ombx_core::unit::Bytes;
 use ombx_toolchain::{
     command::{compile, output_and_failure},
+    evidence,
     failure::{Failure, Result, failed_if},
     mpi::{Mpi, installed},
     release,
@@ -210,7 +211,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     if options.write {
         let heading = about.heading(libraries.iter().map(String::as_str));
         let heading = format!("{heading} {} turns.", options.launches);
-        document::renew(workspace, |page| document::with_outside(page, &format!("{heading}\n\n{text}")))?;
+        let section = format!("{heading}\n\n{text}");
+        evidence::write(workspace, "fidelity-outside", &section, &document::full(&heading, &text))?;
     }
     Ok(failed_if(missed > 0))
 }
