@@ -86,8 +86,9 @@ fn count(options: &Options, workspace: &Workspace, programs: &[Paired]) -> Resul
     }
     println!("{text}");
     if options.write {
-        let heading =
-            Circumstances::now(options.seed).heading(programs.iter().map(|one| one.mpi.version.as_str()));
+        let libraries = programs.iter().map(|one| format!("{} {}", one.mpi.flavour, one.mpi.version));
+        let libraries: Vec<String> = libraries.collect();
+        let heading = Circumstances::now(options.seed).heading(libraries.iter().map(String::as_str));
         let section = format!("{heading}\n\n{}", shorts.concat());
         evidence::write(workspace, "fidelity-instructions", &section, &document::full(&heading, &text))?;
     }
