@@ -19,14 +19,14 @@ pub struct Step {
     pub shown: Vec<String>,
 }
 
-/// Returns the commands below a heading of docs/WALKTHROUGHS.md.
+/// Returns the commands of a walkthrough of docs/GUIDE.md, by its heading.
 ///
 /// # Panics
 /// The document has no such heading.
 pub fn steps(heading: &str) -> Vec<Step> {
-    let text = fs::read_to_string(root().join("docs/WALKTHROUGHS.md")).expect("the document");
-    let (_, section) = text.split_once(&format!("\n## {heading}\n")).expect("the heading");
-    let section = section.split("\n## ").next().unwrap_or_default();
+    let text = fs::read_to_string(root().join("docs/GUIDE.md")).expect("the document");
+    let (_, section) = text.split_once(&format!("\n### {heading}\n")).expect("the heading");
+    let section = section.split("\n##").next().unwrap_or_default();
     let mut steps: Vec<Step> = Vec::new();
     for block in section.split("```console\n").skip(1) {
         for line in block.split("```").next().unwrap_or_default().lines() {

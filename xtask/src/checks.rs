@@ -9,7 +9,7 @@ use ombx_toolchain::{
     workspace::cargo,
 };
 
-use crate::{codegen, delegate, package::Need, setup, test::Run, tidy};
+use crate::{delegate, package::Need, setup, test::Run, tidy};
 
 /// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -107,13 +107,6 @@ pub(crate) const CHECKS: &[Check] = &[
     jobs("report", Tier::Change, "pages and figures", |run| run.tests("report", &["--test", "report"])),
     jobs("rank_harness", Tier::Change, "the library on ranks", |run| run.tests_with_each("rank_harness")),
     jobs("faults", Tier::Change, "the faults that every change must pass", faults),
-    check("generated", Tier::Change, "files that ombx generates are those of the repository", |run| {
-        let stale = |mpi| {
-            codegen::stale(&run.workspace, mpi)
-                .map(|stale| outcome(stale.len(), "stale: run `cargo xtask codegen`"))
-        };
-        run.mpis.iter().take(1).map(|mpi| Step::of("generated files", || stale(mpi))).collect()
-    }),
     check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
         run.unit_tests("examples", &["--doc"])
     }),

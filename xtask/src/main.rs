@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod checks;
-mod codegen;
+mod count;
 mod delegate;
 mod demo;
 mod dist;
@@ -10,6 +10,7 @@ mod imports;
 mod install;
 mod libclang;
 mod package;
+mod picture;
 mod repository;
 mod setup;
 mod source;
@@ -44,7 +45,8 @@ enum Task {
     Nightly(test::NightlyOptions),
     Tidy(tidy::Options),
     Graph(imports::Options),
-    Codegen(codegen::Options),
+    Count(count::Options),
+    Picture(picture::Options),
     Install(install::Options),
     Dist(dist::Options),
     /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
@@ -88,7 +90,8 @@ fn main() -> ExitCode {
         Task::Nightly(options) => test::nightly(&options),
         Task::Tidy(options) => tidy::main(&options),
         Task::Graph(options) => imports::main(&options),
-        Task::Codegen(options) => codegen::main(&options),
+        Task::Count(options) => count::main(&options),
+        Task::Picture(options) => picture::main(&options),
         Task::Install(options) => install::main(&options),
         Task::Dist(options) => dist::main(&options),
         Task::ClusterBench(passed) => passed.exec("ombx-cluster-bench"),

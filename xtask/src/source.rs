@@ -15,6 +15,8 @@ pub(crate) struct Source {
 pub(crate) struct Token {
     pub(crate) text: String,
     pub(crate) line: usize,
+    /// Last line, of a literal with several.
+    pub(crate) end: usize,
     /// Whether it is in an item marked `#[cfg(test)]` or `#[test]`.
     pub(crate) test: bool,
 }
@@ -53,11 +55,20 @@ fn flatten(stream: TokenStream, test: bool, tokens: &mut Vec<Token>) {
     let mut item = false;
     let mut hash = false;
     for tree in stream {
+        if let TokenTree::Group(group) = &tree
+            && hash
+            && marks_test(group)
+        {
+            item = true;
+            // The attribute belongs to the test.
+            if let Some(hash) = tokens.last_mut() {
+                hash.test = true;
+            }
+        }
         let test = test || item;
-        let mut push = |text: String, line| tokens.push(Token { text, line, test });
+        let mut push = |text: String, line| tokens.push(Token { text, line, end: line, test });
         match tree {
             TokenTree::Group(group) => {
-                item |= hash && marks_test(&group);
                 let (open, close) = match group.delimiter() {
                     Delimiter::Parenthesis => ("(", ")"),
                     Delimiter::Brace => ("{", "}"),
@@ -66,7 +77,8 @@ fn flatten(stream: TokenStream, test: bool, tokens: &mut Vec<Token>) {
                 };
                 push(open.into(), group.span_open().start().line);
                 flatten(group.stream(), test, tokens);
-                tokens.push(Token { text: close.into(), line: group.span_close().start().line, test });
+                let line = group.span_close().start().line;
+                tokens.push(Token { text: close.into(), line, end: line, test });
                 item &= group.delimiter() != Delimiter::Brace;
                 hash = false;
             }
@@ -76,7 +88,11 @@ fn flatten(stream: TokenStream, test: bool, tokens: &mut Vec<Token>) {
                 push(punct.as_char().to_string(), punct.span().start().line);
             }
             TokenTree::Ident(ident) => push(ident.to_string(), ident.span().start().line),
-            TokenTree::Literal(literal) => push(literal.to_string(), literal.span().start().line),
+            TokenTree::Literal(literal) => {
+                let span = literal.span();
+                let (line, end) = (span.start().line, span.end().line);
+                tokens.push(Token { text: literal.to_string(), line, end, test });
+            }
         }
     }
 }

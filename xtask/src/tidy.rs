@@ -5,6 +5,7 @@ mod changelog;
 mod cycle;
 mod dependency;
 mod file;
+mod link;
 mod module;
 mod place;
 mod violation;
@@ -19,7 +20,7 @@ use ombx_toolchain::{
 use self::violation::Violation;
 use crate::{repository, source::Source};
 
-/// Check rules of the repository: dependencies, import cycles, files, ARCHITECTURE.md, unsafe code, clocks
+/// Check rules of the repository: dependencies, import cycles, files, ARCHITECTURE.md, links of documents, unsafe code, clocks
 ///
 /// Prints every violation as file:line and fails when there is any. Needs no MPI, no network and no build of ombx.
 #[derive(clap::Args)]
@@ -51,6 +52,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
     let page = text("ARCHITECTURE.md").unwrap_or_default();
     violations.extend(architecture::check(page, &workspace.packages, text));
     violations.extend(changelog::check(text(changelog::PATH).unwrap_or_default()));
+    violations.extend(link::check(&files, |path| workspace.root.join(path).exists()));
     violations.extend(module::check(&sources));
     violations.extend(cycle::check(workspace, &sources));
     violations.extend(sources.iter().flat_map(place::check));

@@ -207,7 +207,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::ServedRank => sockets::rank::run(registry, parser),
         #[cfg(feature = "mpi")]
         Command::TransportProbe => transport::exchange(),
-        Command::Codegen(args) => codegen::codegen(registry, parser.clone(), args.file),
+        Command::Codegen(args) => codegen::codegen(parser.clone(), args.file),
     }
 }
 

@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use serde::Deserialize;
 
-/// Contents of `cluster.toml`; docs/CLUSTER.md describes the keys.
+/// Contents of `cluster.toml`; docs/GUIDE.md describes the keys.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inventory {

@@ -9,7 +9,7 @@ use crate::plan;
 /// Measure every link of a cluster, or of this machine
 ///
 /// Measures disjoint pairs of hosts at the same time. Then measures all hosts together, first with one rank per host, then
-/// with several. More than one host needs an inventory: docs/CLUSTER.md. Keeps all results in runs/ID.
+/// with several. More than one host needs an inventory: docs/GUIDE.md. Keeps all results in runs/ID.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub struct Options {

@@ -20,7 +20,7 @@ use crate::{
 /// is 22 standard deviations away, with seven 5.6.
 const LEAST_DAYS: usize = 7;
 /// Probability that any limit of a check on a further good day is below the time of its row, if the logarithms of the times of days
-/// have a normal distribution. Other distributions have longer tails: `docs/VERDICTS.md` has simulated shares. A limit is missed only on two
+/// have a normal distribution. Other distributions have longer tails: `docs/EVIDENCE.md` has simulated shares. A limit is missed only on two
 /// days.
 const FALSE_ALARM: f64 = 0.001;
 

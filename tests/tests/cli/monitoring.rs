@@ -12,7 +12,7 @@ const RULES: &str = include_str!("../../../packaging/prometheus/ombx.rules.yml")
 const TESTS_OF_RULES: &str = include_str!("../../../packaging/prometheus/ombx.rules.test.yml");
 const SERVICE: &str = include_str!("../../../packaging/systemd/ombx-links.service");
 const TIMER: &str = include_str!("../../../packaging/systemd/ombx-links.timer");
-const DOCUMENT: &str = include_str!("../../../docs/MONITORING.md");
+const DOCUMENT: &str = include_str!("../../../docs/GUIDE.md");
 
 /// Runs `promtool` on these rules and their tests.
 fn promtool(rules: &str, words: [&str; 3]) -> Done {
@@ -55,7 +55,7 @@ fn series(text: &str) -> BTreeSet<&str> {
 fn rules_read_documented_series() {
     let documented = series(DOCUMENT);
     let unknown: Vec<&str> = series(RULES).difference(&documented).copied().collect();
-    assert!(unknown.is_empty(), "docs/MONITORING.md does not describe {unknown:?}");
+    assert!(unknown.is_empty(), "docs/GUIDE.md does not describe {unknown:?}");
 }
 
 /// Returns the value of a setting of the service.

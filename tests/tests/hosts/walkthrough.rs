@@ -1,4 +1,4 @@
-//! The commands of the administrator in docs/WALKTHROUGHS.md.
+//! The commands of the administrator in docs/GUIDE.md.
 
 use ombx_tests::{mpi, walkthrough};
 

@@ -1,4 +1,4 @@
-//! Every command of docs/WALKTHROUGHS.md but those of the administrator, which need hosts.
+//! Every command of the walkthroughs of docs/GUIDE.md but those of the administrator, which need hosts.
 
 use ombx_tests::{Files, mpi, walkthrough};
 

@@ -147,9 +147,10 @@ fn tables_for_documents_have_the_numbers_of_the_text_table() {
 
 #[test]
 fn the_commands_of_the_document_run() {
-    let document =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/FIGURES.md")).unwrap();
-    let commands: Vec<&str> = document.lines().filter_map(|line| line.strip_prefix("$ ombx ")).collect();
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/GUIDE.md")).unwrap();
+    let (_, section) = guide.split_once("\n## Figures and tables\n").unwrap();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let commands: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("$ ombx ")).collect();
     assert!(commands.len() >= 10, "{commands:?}");
     let files = Files::default();
     let sweep = std::fs::read_to_string(sweep(&files)).unwrap();

@@ -12,20 +12,16 @@ use ombx_core::system::environment;
 use serde_json::Value;
 
 use ombx_toolchain::{
+    evidence,
     failure::{Failure, Result, exit_code},
     machine::Machine,
     step::Step,
     workspace::{Workspace, cargo},
 };
 
-const DOCUMENT: &str = "docs/BENCHES.md";
-const INTRODUCTION: &str = "# Cost of the work of ombx
-
-<!-- Written by `cargo xtask benches --write`; do not edit. -->
-
-Medians of criterion with 95 % intervals, for the machine below. Only `stamp` and `timed_loop` are inside a timed region. Repeat with
-`cargo xtask benches`.
-";
+/// Benches of docs/EVIDENCE.md, by the beginnings of their names: those inside a timed region, statistics and files of a large run.
+const SHORT: [&str; 5] =
+    ["stamp", "timed_loop/", "summary/independent/10000", "summary/dependent", "file of"];
 
 /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
 #[derive(clap::Parser)]
@@ -37,7 +33,7 @@ Medians of criterion with 95 % intervals, for the machine below. Only `stamp` an
 struct Options {
     /// Run only benches whose name contains this
     filter: Option<String>,
-    /// Write docs/BENCHES.md
+    /// Write the results to docs/EVIDENCE.md, and all figures to target/evidence
     #[arg(long, conflicts_with = "filter")]
     write: bool,
 }
@@ -70,7 +66,13 @@ fn run(options: &Options) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     if options.write {
-        workspace.write(DOCUMENT, &text(&read(&directory)?))?;
+        let figures = read(&directory)?;
+        let heading = format!("{} on {}; {}.", environment::timestamp(), Machine::now(), compiler());
+        let all: Vec<&Figure> = figures.iter().collect();
+        let is_short = |figure: &&Figure| SHORT.iter().any(|name| figure.name.starts_with(name));
+        let short: Vec<&Figure> = figures.iter().filter(is_short).collect();
+        let [section, tables] = [short, all].map(|figures| format!("{heading}\n\n{}", table(&figures)));
+        evidence::write(&workspace, "benches", &section, &tables)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -115,10 +117,8 @@ fn natural(name: &str) -> Vec<(u64, &str)> {
     name.split(['/', ' ']).map(|word| (word.parse().unwrap_or(0), word)).collect()
 }
 
-fn text(figures: &[Figure]) -> String {
-    let mut text =
-        format!("{INTRODUCTION}\n{} on {}; {}.\n\n", environment::timestamp(), Machine::now(), compiler());
-    text += "| bench | median | 95 % interval |\n|---|---|---|\n";
+fn table(figures: &[&Figure]) -> String {
+    let mut text = String::from("| bench | median | 95 % interval |\n|---|---|---|\n");
     for Figure { name, ns: [middle, low, high] } in figures {
         let _ = writeln!(text, "| `{name}` | {} | {} to {} |", time(*middle), time(*low), time(*high));
     }
@@ -152,7 +152,7 @@ mod tests {
         let figure = |name: &str, ns| figure(&json!({"full_id": name}), &estimates(ns)).unwrap();
         let mut all = [figure("summary/1000", 2e6), figure("summary/20", 1500.0), figure("stamp", 9.5)];
         all.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
-        let text = text(&all);
+        let text = table(&all.each_ref());
         let places =
             ["`stamp` | 9.50 ns | 8.50 ns to 10.50 ns", "`summary/20` | 1.50 us", "`summary/1000` | 2.00 ms"]
                 .map(|part| text.find(part).unwrap_or_else(|| panic!("{part} in {text}")));

@@ -15,16 +15,17 @@ use ombx_results::{
 use ombx_toolchain::{
     command::{compile, output},
     failure::{Failure, Result, failed_if},
+    machine::Machine,
     mpi::{Mpi, Which, installed},
     release,
     workspace::Workspace,
 };
 
-use crate::{document::with_interval, line::wilson};
+use crate::{
+    document::{self, with_interval},
+    line::wilson,
+};
 
-const PAGE: &str = "docs/COVERAGE.md";
-/// Heading of the last section of the page.
-const HEADING: &str = "\n## Comparisons on this machine\n\n";
 /// Launches of a run.
 const LAUNCHES: usize = 9;
 /// Turns of `ab`: 6 to 30 by default, as many as a verdict needs; 12 here.
@@ -85,7 +86,7 @@ pub(crate) struct Options {
     /// MPI to measure with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Write the results into docs/COVERAGE.md
+    /// Write the results to docs/EVIDENCE.md, and the method to target/evidence
     #[arg(long)]
     write: bool,
     /// Use the existing binaries of ombx
@@ -95,6 +96,7 @@ pub(crate) struct Options {
 
 /// Measures, and prints the tables.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let machine = Machine::now();
     let mut comparisons = Comparisons::default();
     for mpi in installed(options.mpi)? {
         let ombx = match options.no_build {
@@ -107,22 +109,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     }
     println!("\n{}", comparisons.tables());
     if options.write {
-        let page = page(workspace);
-        let before = page.split_once(HEADING).map_or(page.as_str(), |(before, _)| before);
-        workspace.write(PAGE, &format!("{before}{HEADING}{}", comparisons.tables()))?;
+        let (what, tables) = (format!("On {machine}"), comparisons.tables());
+        document::write(workspace, "coverage-comparisons", &what, &tables, &tables)?;
     }
     Ok(failed_if(comparisons.failed()))
-}
-
-/// Returns the section of docs/COVERAGE.md as it was written last.
-pub(crate) fn written(workspace: &Workspace) -> String {
-    let tables = page(workspace).split_once(HEADING).map(|(_, tables)| tables.to_owned());
-    let missing = || "Not measured yet: `cargo xtask coverage comparisons --write` does.\n".into();
-    format!("{HEADING}{}", tables.unwrap_or_else(missing))
-}
-
-fn page(workspace: &Workspace) -> String {
-    fs::read_to_string(workspace.root.join(PAGE)).unwrap_or_default()
 }
 
 /// Comparisons with all MPIs.
@@ -150,7 +140,7 @@ impl Comparisons {
     /// Returns the tables.
     fn tables(&self) -> String {
         let mut text = format!(
-            "### The same build on both sides\n\n`compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
+            "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
              | MPI | command | pairs | with a case worse | with a case better | false verdicts, % |\n|---|---|---|---|---|---|\n"
         );
         for Pairs { mpi, kind, pairs, worse, better } in &self.pairs {
@@ -158,7 +148,7 @@ impl Comparisons {
             text += &format!("| {mpi} | `{kind}` | {pairs} | {worse} | {better} | {wrong} |\n");
         }
         text += &format!(
-            "\n### A known delay on one side\n\nA library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n\
+            "\nA known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n\
              | MPI | delay % | comparisons | worse | better | median difference % | smallest detectable % |\n\
              |---|---|---|---|---|---|---|\n"
         );

@@ -1,24 +1,19 @@
-//! Tables, and docs/COVERAGE.md.
+//! Tables of shares, and their short form for docs/EVIDENCE.md.
 
-use std::fs;
-
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    workspace::Workspace,
-};
+use ombx_core::system::environment;
+use ombx_toolchain::{evidence, failure::Result, workspace::Workspace};
 
 use crate::line::{Line, Verdict, wilson};
 
-/// The page of all results.
-pub(crate) const PAGE: &str = "docs/COVERAGE.md";
-/// Line before the table of METHODOLOGY.md.
-pub(crate) const BEGINNING: &str = "<!-- Written by `cargo xtask coverage --write`. -->\n";
-/// Line before the results of invocations in the page.
-pub(crate) const INVOCATIONS: &str = "<!-- Written by `cargo xtask coverage invocations --write`. -->\n";
-/// Line before the results of simulated rules in the page.
-pub(crate) const RULES: &str = "<!-- Written by `cargo xtask coverage rules --write`. -->\n";
-/// Line after a part of a document that a command writes.
-pub(crate) const END: &str = "<!-- End of what is written. -->\n";
+/// What each table shows, at the beginning of the full tables.
+const METHOD: &str = include_str!("method.md");
+
+/// Writes the section of a proof in docs/EVIDENCE.md with the date and what was simulated or measured, and its full tables.
+pub(crate) fn write(workspace: &Workspace, name: &str, what: &str, short: &str, tables: &str) -> Result<()> {
+    let heading = format!("{what}, {}.", environment::timestamp());
+    let section = format!("{heading}\n\n{short}");
+    evidence::write(workspace, name, &section, &format!("{METHOD}\n{heading}\n\n{tables}"))
+}
 
 fn percent(hits: u64, of: u64) -> String {
     if of == 0 { "n/a".into() } else { format!("{:.1}", hits as f64 / of as f64 * 100.0) }
@@ -70,7 +65,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     HEAD.chars().chain(lines.iter().map(line).collect::<String>().chars()).collect()
 }
 
-/// Returns a line for each family, with the range over its models, for METHODOLOGY.md.
+/// Returns a line for each family, with the range over its models.
 pub(crate) fn families(lines: &[Line]) -> String {
     let mut text = String::from(
         "| noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked % |\n|---|---|---|---|---|\n",
@@ -97,62 +92,4 @@ pub(crate) fn families(lines: &[Line]) -> String {
         );
     }
     text
-}
-
-/// Returns docs/COVERAGE.md. The parts about rules and invocations are as other commands wrote them.
-pub(crate) fn page(lines: &[Line], simulated: &str, [rules, invocations]: &[String; 2], rows: u64) -> String {
-    let date = ombx_core::system::environment::timestamp();
-    format!(
-        include_str!("method.md"),
-        rows = rows,
-        date = date,
-        simulated = simulated,
-        table = table(lines),
-        beginning = INVOCATIONS,
-        invocations = invocations,
-        of_rules = RULES,
-        rules = rules,
-        end = END
-    )
-}
-
-/// Replaces the part of a document that begins with the line `beginning`.
-pub(crate) fn replace(workspace: &Workspace, document: &str, beginning: &str, part: &str) -> Result<()> {
-    let path = workspace.root.join(document);
-    let text = fs::read_to_string(&path).map_err(Failure::file(path))?;
-    let missing = || Failure::Missing(format!("{document} has no line {beginning}"));
-    let [before, _, after] = split(&text, beginning).ok_or_else(missing)?;
-    workspace.write(document, &format!("{before}{beginning}{part}{END}{after}"))
-}
-
-/// Returns the text before, in and after the part that begins with a line; `None` if there is no such part.
-pub(crate) fn split<'t>(text: &'t str, beginning: &str) -> Option<[&'t str; 3]> {
-    let (before, rest) = text.split_once(beginning)?;
-    let (part, after) = rest.split_once(END)?;
-    Some([before, part, after])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_is_found_by_its_lines() {
-        let text = format!(
-            "a
-{BEGINNING}old
-{END}b
-"
-        );
-        assert_eq!(
-            split(&text, BEGINNING),
-            Some([
-                "a
-", "old
-", "b
-"
-            ])
-        );
-        assert_eq!(split("a", BEGINNING), None);
-    }
 }

@@ -22,7 +22,7 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use crate::document::{self, INVOCATIONS as BEGINNING, PAGE};
+use crate::document;
 
 /// Run the default command many times, and count how often an invocation confirms the others
 ///
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     /// Seed of the order
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Write the results into docs/COVERAGE.md
+    /// Write the results to docs/EVIDENCE.md, and the method to target/evidence
     #[arg(long, conflicts_with = "bench")]
     write: bool,
     /// Use the existing binaries of ombx
@@ -125,15 +125,15 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     }
     println!("\n{}\nEvery invocation: {}", table::table(&all), path.display());
     if options.write {
-        document::replace(workspace, PAGE, BEGINNING, &table::part(&all, options.times, &machine))?;
+        let table = table::table(&all);
+        let what = format!(
+            "{} invocations of each command, on {machine}. Headlines are in us or MB/s; half width, launches and seconds are medians over \
+             invocations",
+            options.times
+        );
+        document::write(workspace, "coverage-invocations", &what, &table, &table)?;
     }
     Ok(failed_if(all.iter().any(Series::too_low)))
-}
-
-/// Returns the results in docs/COVERAGE.md.
-pub(crate) fn written(workspace: &Workspace) -> String {
-    let text = fs::read_to_string(workspace.root.join(PAGE)).unwrap_or_default();
-    document::split(&text, BEGINNING).map_or("Not measured yet.\n".into(), |[_, part, _]| part.into())
 }
 
 /// Runs a command once.

@@ -4,7 +4,6 @@
 mod comparisons;
 mod days;
 mod document;
-mod drawing;
 mod history;
 mod invocations;
 mod launch_models;
@@ -56,7 +55,7 @@ struct Options {
     /// Simulate pairs of known noise instead, and compare their headline with total work over wall time
     #[arg(long, conflicts_with_all = ["rows", "model", "write"])]
     pairs: bool,
-    /// Write docs/COVERAGE.md, docs/coverage.svg and the table of METHODOLOGY.md
+    /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long, conflicts_with = "model")]
     write: bool,
 }
@@ -102,12 +101,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     let simulated = launch_models::table(&launch_models::simulate(options.rows, options.seed));
     println!("{simulated}");
     if options.write {
-        workspace.write("docs/coverage.svg", &drawing::draw(&lines))?;
-        let parts = [rules::written(&workspace), invocations::written(&workspace)];
-        let page =
-            document::page(&lines, &simulated, &parts, options.rows) + &comparisons::written(&workspace);
-        workspace.write(document::PAGE, &page)?;
-        document::replace(&workspace, "METHODOLOGY.md", document::BEGINNING, &document::families(&lines))?;
+        let what = format!("{} rows of each model, seed {}", options.rows, options.seed);
+        let tables = format!("{}\n{simulated}", document::table(&lines));
+        document::write(&workspace, "coverage", &what, &document::families(&lines), &tables)?;
     }
     let failed = lines.iter().any(|line| line.verdict() == Verdict::Low);
     Ok(failed_if(failed))

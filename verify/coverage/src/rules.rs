@@ -15,7 +15,7 @@ use ombx_toolchain::{
 };
 
 use self::line::Line;
-use crate::document::{self, RULES};
+use crate::document;
 
 /// Simulate intervals, states, earlier runs and comparisons, and print each constant beside what it must give
 ///
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// Seed of the simulation
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Write the results into docs/COVERAGE.md
+    /// Write the results to docs/EVIDENCE.md, and all lines to target/evidence
     #[arg(long)]
     write: bool,
 }
@@ -45,24 +45,19 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         percentiles::lines(few, seed),
     ];
     let lines = lines.concat();
-    let table = table(&lines);
-    println!("{table}");
-    let wrong = lines.iter().filter(|line| !line.is_right()).count();
-    println!("{} of {} lines are as they must be", lines.len() - wrong, lines.len());
+    let wrong: Vec<Line> = lines.iter().filter(|line| !line.is_right()).cloned().collect();
+    let sum = format!("{} of {} lines are as they must be", lines.len() - wrong.len(), lines.len());
+    println!("{}\n{sum}", table(&lines));
     if write {
-        let when = ombx_core::system::environment::timestamp();
-        let part = format!(
-            "{times} runs a line, and a tenth as many comparisons and percentiles, seed {seed}, {when}.\n\n{table}"
-        );
-        document::replace(workspace, document::PAGE, RULES, &part)?;
+        let what =
+            format!("{times} runs a line, and a tenth as many comparisons and percentiles, seed {seed}");
+        let short = match wrong.as_slice() {
+            [] => format!("{sum}.\n"),
+            wrong => format!("{sum}. Wrong:\n\n{}", table(wrong)),
+        };
+        document::write(workspace, "coverage-rules", &what, &short, &table(&lines))?;
     }
-    Ok(failed_if(wrong > 0))
-}
-
-/// Returns the results as they were written last.
-pub(crate) fn written(workspace: &Workspace) -> String {
-    let text = std::fs::read_to_string(workspace.root.join(document::PAGE)).unwrap_or_default();
-    document::split(&text, RULES).map_or("Not simulated yet.\n".into(), |[_, part, _]| part.into())
+    Ok(failed_if(!wrong.is_empty()))
 }
 
 fn table(lines: &[Line]) -> String {

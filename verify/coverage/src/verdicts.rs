@@ -8,10 +8,7 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use crate::{days, history, links};
-
-/// The page of the results.
-const PAGE: &str = "docs/VERDICTS.md";
+use crate::{days, document, history, links};
 
 /// Simulate sweeps over links, series over a year, and daily checks: false verdicts and power, with the code that judges real results
 #[derive(Parser)]
@@ -23,7 +20,7 @@ pub(crate) struct Options {
     /// Seed of the noise
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Write docs/VERDICTS.md
+    /// Write the results to docs/EVIDENCE.md, and the method to target/evidence
     #[arg(long)]
     write: bool,
 }
@@ -31,21 +28,13 @@ pub(crate) struct Options {
 /// Simulates and prints the tables. Fails if a share is certainly outside its goal.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let links = links::simulate(options.repetitions, options.seed);
-    println!("{}", links::table(&links));
     let history = history::table(&history::simulate(options.repetitions.div_ceil(10), options.seed));
-    println!("{history}");
     let days = days::table(&days::simulate(options.repetitions * 2, options.seed));
-    println!("{days}");
+    let tables = format!("Links:\n\n{}\nHistory:\n\n{}\nCheck:\n\n{}", links::table(&links), history, days);
+    println!("{tables}");
     if options.write {
-        let date = ombx_core::system::environment::timestamp();
-        let page = format!(
-            include_str!("verdicts.md"),
-            date = date,
-            links = links::table(&links),
-            history = history,
-            days = days
-        );
-        workspace.write(PAGE, &page)?;
+        let what = format!("{} sweeps of each kind, seed {}", options.repetitions, options.seed);
+        document::write(workspace, "coverage-verdicts", &what, &tables, &tables)?;
     }
     Ok(failed_if(links.iter().any(links::Sweeps::failed)))
 }

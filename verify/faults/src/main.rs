@@ -27,6 +27,7 @@ use signal_hook::{
 use case::Case;
 use judge::Verdict;
 use ombx_toolchain::{
+    evidence,
     failure::{Failure, Result, exit_code, failed_if},
     mpi::{Which, installed},
     workspace::Workspace,
@@ -61,7 +62,7 @@ struct Options {
     /// Show the output of jobs of wrong cases
     #[arg(long, short)]
     verbose: bool,
-    /// Write the summary to docs/FAULTS.md and the full table to target/faults.md
+    /// Write the summary to docs/EVIDENCE.md and the full table to target/evidence
     #[arg(long, conflicts_with_all = ["only", "gate", "list"])]
     write: bool,
     /// Run random jobs for this time instead, for example: --soak 10m
@@ -122,8 +123,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     let full = table::full(&lines);
     println!("{full}\n{sums}");
     if options.write {
-        workspace.write("docs/FAULTS.md", &table::summary(&lines, &versions, &sums))?;
-        workspace.write_full("faults.md", &full)?;
+        let [section, tables] = table::pages(&lines, &versions, &sums);
+        evidence::write(&workspace, "faults", &section, &tables)?;
     }
     Ok(failed_if(lines.iter().any(Line::is_wrong)))
 }

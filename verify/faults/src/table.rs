@@ -1,4 +1,4 @@
-//! Results of all cases: the full table, and its summary for docs/FAULTS.md.
+//! Results of all cases: the full table, and its summary for docs/EVIDENCE.md.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -75,8 +75,8 @@ pub(crate) fn sums(lines: &[Line], took: Duration) -> String {
     )
 }
 
-/// Returns docs/FAULTS.md: counts by place and MPI, wrong cases, and reasons of skipped cases.
-pub(crate) fn summary(lines: &[Line], versions: &[String], sums: &str) -> String {
+/// Returns a line for each place and MPI.
+fn by_place(lines: &[Line]) -> String {
     let mut places: BTreeMap<(Place, &str), Vec<&Line>> = BTreeMap::new();
     for line in lines {
         places.entry((line.place, line.flavour.key())).or_default().push(line);
@@ -88,8 +88,11 @@ pub(crate) fn summary(lines: &[Line], versions: &[String], sums: &str) -> String
         names.into_iter().chain(numbers.map(|number| number.to_string())).collect()
     };
     let head = ["place", "MPI", "cases", "different faults", "right", "wrong", "skipped"];
-    let by_place = table(&head, places.iter().map(row).collect());
+    table(&head, places.iter().map(row).collect())
+}
 
+/// Returns the section of docs/EVIDENCE.md: counts, wrong cases and reasons of skipped cases; and the file with all cases.
+pub(crate) fn pages(lines: &[Line], versions: &[String], sums: &str) -> [String; 2] {
     let wrong =
         lines.iter().filter(|line| line.is_wrong()).map(|line| format!("- {}\n", line.cells().join(", ")));
     let wrong: String = wrong.collect();
@@ -101,13 +104,13 @@ pub(crate) fn summary(lines: &[Line], versions: &[String], sums: &str) -> String
         }
     }
     let skipped: String = reasons.iter().map(|(why, count)| format!("- {why}: {count}\n")).collect();
-    format!(
-        include_str!("summary.md"),
-        date = environment::timestamp().get(..10).unwrap_or_default(),
-        versions = versions.join(" and "),
-        sums = sums,
-        by_place = by_place,
-        wrong = wrong,
-        skipped = if skipped.is_empty() { "None.\n" } else { &skipped },
-    )
+    let date = environment::timestamp();
+    let date = date.get(..10).unwrap_or_default();
+    let short = format!(
+        "{date}, {}. {sums}.\n\nWrong cases:\n\n{wrong}\nSkipped cases:\n\n{}",
+        versions.join(" and "),
+        if skipped.is_empty() { "None.\n" } else { &skipped },
+    );
+    let tables = format!("# Faults\n\n{short}\n{}\n{}", by_place(lines), full(lines));
+    [short, tables]
 }

@@ -156,6 +156,19 @@ pub(crate) fn table_of(counts: &[(Line, Count)]) -> String {
     table(&head, counts.iter().map(line).collect())
 }
 
+/// Returns in one sentence how many rows were counted, the most that ombx adds, and the rows that missed their goal.
+pub(crate) fn short_of(counts: &[(Line, Count)]) -> String {
+    let most = counts.iter().map(|(_, count)| count.added()).fold(0.0, f64::max);
+    let missed: Vec<&str> = counts
+        .iter()
+        .filter(|(_, count)| !count.faults().is_empty())
+        .map(|(line, _)| line.row.as_str())
+        .collect();
+    let missed =
+        if missed.is_empty() { "none missed".to_owned() } else { format!("missed: {}", missed.join(", ")) };
+    format!("{} loops, at most {most:.1} instructions added to an iteration; {missed}", counts.len())
+}
+
 impl Iteration {
     /// Returns the difference of a long and a short block, per iteration.
     fn between(pair: &[Profile]) -> Self {

@@ -1,24 +1,17 @@
-//! docs/FIDELITY.md: the method, a line for each case, instructions, and sockets.
+//! Tables of the comparison with C, and their short form for docs/EVIDENCE.md.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
 use ombx_core::unit::Bytes;
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    machine::Machine,
-    table::table,
-    workspace::Workspace,
-};
+use ombx_toolchain::{machine::Machine, table::table};
 
 use crate::{
     comparison::{Comparison, Row},
     ratio::Verdict,
 };
 
-const DOCUMENT: &str = "docs/FIDELITY.md";
-
-/// Headings of the parts that separate runs write.
-const PARTS: [&str; 4] = ["## From outside\n", "## MPI\n", "## Instructions\n", "## Sockets\n"];
+/// How each figure is measured, at the beginning of the full tables.
+const METHOD: &str = include_str!("method.md");
 
 /// Circumstances of a measurement.
 #[derive(Debug, Default)]
@@ -42,45 +35,35 @@ impl Circumstances {
     }
 }
 
-/// Returns the page with one part replaced.
-fn with(page: &str, part: usize, text: &str) -> String {
-    let kept = |at: usize| {
-        let Some(start) = page.find(PARTS[at]) else { return PARTS[at].to_owned() };
-        let rest = &page[start..];
-        let end =
-            PARTS.iter().filter_map(|other| rest[1..].find(other)).min().map_or(rest.len(), |end| end + 1);
-        rest[..end].trim_end().to_owned() + "\n"
-    };
-    let parts = (0..PARTS.len()).map(|at| match at == part {
-        true => format!("{}\n{}\n", PARTS[at], text.trim_end()),
-        false => kept(at),
-    });
-    format!("{}\n{}", include_str!("method.md"), parts.collect::<Vec<_>>().join("\n"))
+/// Returns the file with all tables of a measurement.
+pub(crate) fn full(heading: &str, tables: &str) -> String {
+    format!("{METHOD}\n{heading}\n\n{tables}")
 }
 
-/// Returns the page with new times of separate programs.
-pub(crate) fn with_outside(page: &str, text: &str) -> String {
-    with(page, 0, text)
+/// Returns the section of docs/EVIDENCE.md: a line for each family, and the cases that did not meet their goal.
+pub(crate) fn section(heading: &str, comparisons: &[Comparison<'_>]) -> String {
+    let unmet: Vec<String> = comparisons.iter().flat_map(unmet).collect();
+    let unmet = if unmet.is_empty() { "All cases met their goal.\n".to_owned() } else { unmet.concat() };
+    format!("{heading}\n\n{}\n{unmet}", families(comparisons))
 }
 
-/// Returns the page with new times over MPI.
-pub(crate) fn with_times(page: &str, text: &str) -> String {
-    with(page, 1, text)
+/// Returns a line for each case that did not meet its goal.
+fn unmet<'c>(one: &'c Comparison<'_>) -> impl Iterator<Item = String> + 'c {
+    let unmet = one.rows.iter().filter(|row| row.skipped().is_none() && row.verdict() != Verdict::Met);
+    unmet.map(|row| {
+        let ratio = row.ratio().map_or("n/a".into(), |ratio| ratio.to_string());
+        let (size, goal) = (Bytes(row.line.bytes), row.line.goal);
+        format!(
+            "- {}, {} at {size}: {ratio}, goal {goal:.2}: {}\n",
+            one.paired.mpi.flavour,
+            row.line.row,
+            row.verdict()
+        )
+    })
 }
 
-/// Returns the page with new instructions.
-pub(crate) fn with_instructions(page: &str, text: &str) -> String {
-    with(page, 2, text)
-}
-
-/// Returns the page with new results over sockets.
-pub(crate) fn with_sockets(page: &str, text: &str) -> String {
-    with(page, 3, text)
-}
-
-/// Returns a summary, and a table for each MPI with a line for each case.
-pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
-    let summary: Vec<Vec<String>> = comparisons.iter().flat_map(summary).collect();
+/// Returns a line for each family.
+fn families(comparisons: &[Comparison<'_>]) -> String {
     let head = [
         "MPI",
         "family",
@@ -92,7 +75,12 @@ pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
         "below",
         "not resolved",
     ];
-    let mut text = table(&head, summary);
+    table(&head, comparisons.iter().flat_map(summary).collect())
+}
+
+/// Returns a line for each family, and a table for each MPI with a line for each case.
+pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
+    let mut text = families(comparisons);
     for one in comparisons {
         text += &format!("\n### {}\n\n{}", one.paired.mpi.flavour, cases(&one.rows));
         let skipped: BTreeMap<&str, &str> =
@@ -145,26 +133,4 @@ fn cases(rows: &[Row]) -> String {
         ]
     };
     table(&head, rows.iter().filter(|row| row.skipped().is_none()).map(line).collect())
-}
-
-/// Changes docs/FIDELITY.md.
-pub(crate) fn renew(workspace: &Workspace, change: impl FnOnce(&str) -> String) -> Result<()> {
-    let path = workspace.root.join(DOCUMENT);
-    let page = fs::read_to_string(&path).map_err(Failure::file(&path))?;
-    workspace.write(DOCUMENT, &change(&page))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_is_replaced_and_the_others_kept() {
-        let page = with_times("", "one");
-        assert!(page.starts_with("# Fidelity\n"), "{page}");
-        let page = with_sockets(&with_instructions(&page, "two"), "three\n");
-        let page = with_times(&page, "four");
-        assert!(!page.contains("one\n") && page.ends_with("## Sockets\n\nthree\n"), "{page}");
-        assert!(page.contains("## MPI\n\nfour\n\n## Instructions\n\ntwo\n\n## Sockets"), "{page}");
-    }
 }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use ombx_toolchain::{
+    evidence,
     failure::{Result, exit_code, failed_if},
     mpi::installed,
     workspace::Workspace,
@@ -53,7 +54,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     println!("\n{text}");
     if options.write {
         let heading = about.heading(compared.iter().map(|one| one.library.as_str()));
-        document::renew(&workspace, |page| document::with_times(page, &format!("{heading}\n\n{text}")))?;
+        let section = document::section(&heading, &compared);
+        evidence::write(&workspace, "fidelity", &section, &document::full(&heading, &text))?;
     }
     if options.slowed {
         let found = |one: &Comparison<'_>| one.rows.iter().all(|row| row.verdict() == Verdict::Missed);
@@ -68,13 +70,14 @@ fn count(options: &Options, workspace: &Workspace, programs: &[Paired]) -> Resul
         println!("instructions: skipped, {why}");
         return Ok(ExitCode::SUCCESS);
     }
-    let (mut text, mut missed) = (String::new(), 0);
+    let (mut text, mut shorts, mut missed) = (String::new(), Vec::new(), 0);
     let rows = if options.sample { Rows::Sample } else { Rows::Named(&options.row) };
     for paired in programs {
         let counts = callgrind::count(paired, rows)?;
         missed += counts.iter().filter(|(_, count)| !count.faults().is_empty()).count();
         let slowed = callgrind::count(paired, Rows::Slowed)?;
         missed += slowed.iter().filter(|(_, count)| count.faults().is_empty()).count();
+        shorts.push(format!("- {}: {}\n", paired.mpi.flavour, callgrind::short_of(&counts)));
         let [counts, slowed] = [counts, slowed].map(|counts| callgrind::table_of(&counts));
         text += &format!(
             "### {}\n\n{counts}\nSlowed on purpose, which must be missed:\n\n{slowed}\n",
@@ -83,7 +86,11 @@ fn count(options: &Options, workspace: &Workspace, programs: &[Paired]) -> Resul
     }
     println!("{text}");
     if options.write {
-        document::renew(workspace, |page| document::with_instructions(page, &text))?;
+        let libraries = programs.iter().map(|one| format!("{} {}", one.mpi.flavour, one.mpi.version));
+        let libraries: Vec<String> = libraries.collect();
+        let heading = Circumstances::now(options.seed).heading(libraries.iter().map(String::as_str));
+        let section = format!("{heading}\n\n{}", shorts.concat());
+        evidence::write(workspace, "fidelity-instructions", &section, &document::full(&heading, &text))?;
     }
     Ok(failed_if(missed > 0))
 }

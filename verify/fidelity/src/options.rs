@@ -49,7 +49,7 @@ pub(crate) struct Options {
     /// With --outside: directory with the sources of OMB, whose programs are built and take their turns
     #[arg(long, requires = "outside", value_name = "DIR")]
     pub(crate) omb: Option<PathBuf>,
-    /// Write the results to docs/FIDELITY.md
+    /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long, conflicts_with_all = ["row", "mpi"])]
     pub(crate) write: bool,
     /// Use the existing binaries

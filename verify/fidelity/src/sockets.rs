@@ -6,6 +6,7 @@ use std::{path::Path, process::ExitCode};
 
 use ombx_toolchain::{
     command::compile,
+    evidence,
     failure::{Result, failed_if},
     mpi::{Places, installed},
     registry, release,
@@ -222,8 +223,9 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let table = table(&head, lines);
     println!("\n{table}");
     if options.write {
-        let text = format!("{}\n\n{table}", about.heading(std::iter::empty()));
-        document::renew(workspace, |page| document::with_sockets(page, &text))?;
+        let heading = about.heading(std::iter::empty());
+        let section = format!("{heading}\n\n{table}");
+        evidence::write(workspace, "fidelity-sockets", &section, &document::full(&heading, &table))?;
     }
     Ok(failed_if(missed))
 }

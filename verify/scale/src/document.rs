@@ -1,7 +1,7 @@
-//! Tables, and docs/SCALE.md.
+//! Tables, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_toolchain::{evidence, failure::Result, workspace::Workspace};
 
 use crate::{
     job::Outcome,
@@ -10,6 +10,8 @@ use crate::{
     simulated::Swept,
 };
 
+/// What each table shows, at the beginning of the full tables.
+const METHOD: &str = include_str!("method.md");
 /// Extrapolated numbers of ranks.
 const RANKS: [f64; 3] = [10_000.0, 100_000.0, 1_800_000.0];
 
@@ -137,52 +139,20 @@ fn build(is_debug: bool) -> &'static str {
     if is_debug { "debug build, whose times are some times as long" } else { "release build" }
 }
 
-/// Headings of the sections that need no MPI.
-const HEADINGS: [&str; 2] = ["## Over sockets", "## Simulated ranks"];
-/// Line before the figures of a section.
-const FIGURES: &str = "Measured ";
-
-/// Replaces the figures of the sections that need no MPI in the page.
-pub(crate) fn with_parts(page: &str, parts: &[String; 2]) -> Result<String> {
-    let mut page = page.to_owned();
-    for (heading, part) in HEADINGS.iter().zip(parts) {
-        let place = || {
-            let section = page.find(heading)?;
-            let from = section + page[section..].find(FIGURES)? + FIGURES.len();
-            Some(from..from + page[from..].find("\n\n## ")?)
-        };
-        let place = place().ok_or_else(|| {
-            Failure::Missing(format!("docs/SCALE.md lacks the section {heading:?}: leave out --without-mpi"))
-        })?;
-        page.replace_range(place, part.trim_end());
-    }
-    Ok(page)
+/// Writes a proof whose tables are short.
+pub(crate) fn write(workspace: &Workspace, name: &str, section: &str) -> Result<()> {
+    evidence::write(workspace, name, section, &format!("{METHOD}\n{section}"))
 }
 
-/// Returns docs/SCALE.md.
-pub(crate) fn page(lines: &[Line], libraries: &[String], [sessions, simulated]: &[String; 2]) -> String {
-    format!(
-        include_str!("method.md"),
-        date = environment::timestamp(),
-        libraries = libraries.join("; "),
-        cpus = std::thread::available_parallelism().map_or(1, usize::from),
-        table = table(lines),
-        sessions = sessions.trim_end(),
-        simulated = simulated.trim_end(),
-        model = model(&Constants::of(lines))
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_of_two_sections_are_replaced() {
-        let page = include_str!("method.md");
-        let replaced = with_parts(page, &["A\n".into(), "B\n".into()]).unwrap();
-        assert!(replaced.contains("Measured A\n\n##") && replaced.contains("Measured B\n\n##"));
-        assert_eq!(with_parts(&replaced, &["{sessions}".into(), "{simulated}".into()]).unwrap(), page);
-        assert!(with_parts("# Scale\n", &[String::new(), String::new()]).is_err());
-    }
+/// Writes what was measured over MPI: in short the largest job of each MPI, and the extrapolation.
+pub(crate) fn write_over_mpi(workspace: &Workspace, lines: &[Line], libraries: &[String]) -> Result<()> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let heading =
+        format!("{}, {}, {cpus} CPUs shared by all ranks.", environment::timestamp(), libraries.join("; "));
+    let of_each_mpi = lines.chunk_by(|a, b| a.flavour == b.flavour);
+    let largest: Vec<Line> = of_each_mpi.filter_map(|lines| lines.last().cloned()).collect();
+    let model = model(&Constants::of(lines));
+    let section = format!("{heading}\n\n{}\n{model}", table(&largest));
+    let tables = format!("{METHOD}\n{heading}\n\n{}\n{model}", table(lines));
+    evidence::write(workspace, "scale", &section, &tables)
 }

@@ -49,7 +49,7 @@ pub(crate) const OVER_SOCKETS: [&str; 13] = [
 ];
 
 /// Outcomes of all jobs of one number of ranks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) flavour: Flavour,
     pub(crate) ranks: u32,

@@ -2,14 +2,13 @@
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod document;
-mod drawing;
 mod job;
 mod line;
 mod model;
 mod programs;
 mod simulated;
 
-use std::{fs, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 use ombx_core::system::environment;
@@ -49,7 +48,7 @@ struct Options {
     /// Use the existing binary of ombx
     #[arg(long)]
     no_build: bool,
-    /// Leave out the ranks over MPI and the bare program; the page keeps what it says about them
+    /// Leave out the ranks over MPI and the bare program
     #[arg(long)]
     without_mpi: bool,
     /// Sweeps over simulated ranks [default: six, of up to 100,000 ranks]
@@ -58,7 +57,7 @@ struct Options {
     /// Sweep over simulated ranks in this process, as the program does in processes of its own
     #[arg(long, value_name = "SHAPE", hide = true)]
     sweep: Option<simulated::Shape>,
-    /// Write docs/SCALE.md and docs/scale.svg
+    /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long)]
     write: bool,
 }
@@ -100,19 +99,11 @@ fn run(options: &Options) -> Result<ExitCode> {
         println!("{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines)));
     }
     if options.write {
-        let parts = [document::sessions(&sessions), document::simulated(&swept)];
-        let page = match options.without_mpi {
-            true => {
-                let known = workspace.root.join("docs/SCALE.md");
-                let known = fs::read_to_string(&known).map_err(Failure::file(known))?;
-                document::with_parts(&known, &parts)?
-            }
-            false => {
-                workspace.write("docs/scale.svg", &drawing::draw(&lines))?;
-                document::page(&lines, &libraries, &parts)
-            }
-        };
-        workspace.write("docs/SCALE.md", &page)?;
+        document::write(&workspace, "scale-sockets", &document::sessions(&sessions))?;
+        document::write(&workspace, "scale-simulated", &document::simulated(&swept))?;
+        if !options.without_mpi {
+            document::write_over_mpi(&workspace, &lines, &libraries)?;
+        }
     }
     let incomplete =
         lines.iter().flat_map(|line| &line.tasks).chain(sessions.iter().map(|(_, outcome)| outcome));

@@ -1,5 +1,6 @@
-//! Tables, and docs/SPEED.md.
+//! Tables, and their short form for docs/EVIDENCE.md.
 
+use ombx_core::system::environment;
 use ombx_toolchain::{machine::Machine, table::table};
 
 use crate::{
@@ -126,19 +127,12 @@ pub(crate) fn starts(starts: &[Start]) -> String {
     table(&head, starts.iter().map(line).collect())
 }
 
-/// Returns docs/SPEED.md.
-pub(crate) fn page(swept: &[Swept], started: &[Start], machine: &Machine) -> String {
-    let when = ombx_core::system::environment::timestamp();
-    format!(
-        "# Speed to a number\n\n<!-- Written by `cargo xtask speed --write`; do not edit. -->\n\n{}\n\
-         ## Measured\n\n{when} on {machine}.\n\n\
-         {}\n{}\n{}\n{}",
-        include_str!("method.md"),
-        sweeps(swept),
-        commands(swept),
-        phases(swept),
-        starts(started)
-    )
+/// Returns the section of docs/EVIDENCE.md, and the file with all tables.
+pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &Machine) -> [String; 2] {
+    let heading = format!("{} on {machine}.", environment::timestamp());
+    let short = format!("{heading}\n\n{}\n{}", sweeps(swept), starts(started));
+    let full = format!("{}\n{short}\n{}\n{}", include_str!("method.md"), commands(swept), phases(swept));
+    [short, full]
 }
 
 #[cfg(test)]
@@ -165,7 +159,7 @@ mod tests {
             precise: 22,
         };
         let swept = Swept { flavour: Flavour::OpenMpi, sweep: &SWEEPS[0], runs: vec![taken] };
-        let page = page(&[swept], &[], &Machine::now());
+        let [_, page] = pages(&[swept], &[], &Machine::now());
         for words in [
             "| 23 ",
             "| 22 ",

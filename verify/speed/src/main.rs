@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use ombx_toolchain::{
+    evidence,
     failure::{Result, exit_code, failed_if},
     machine::Machine,
     mpi::{Which, installed},
@@ -41,7 +42,7 @@ struct Options {
     /// Also build the release binary from scratch, in a separate directory
     #[arg(long)]
     cold_build: bool,
-    /// Write docs/SPEED.md
+    /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long)]
     write: bool,
     /// Only sweeps of benchmarks whose name contains this
@@ -85,7 +86,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     println!("\n{}", document::starts(&starts));
     if options.write {
-        workspace.write("docs/SPEED.md", &document::page(&swept, &starts, &machine))?;
+        let [section, tables] = document::pages(&swept, &starts, &machine);
+        evidence::write(&workspace, "speed", &section, &tables)?;
     }
     Ok(failed_if(swept.iter().any(Swept::missed)))
 }

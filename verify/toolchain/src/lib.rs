@@ -7,6 +7,7 @@
 
 pub mod command;
 pub mod consent;
+pub mod evidence;
 pub mod failure;
 pub mod machine;
 pub mod mpi;
@@ -14,8 +15,6 @@ pub mod process;
 pub mod registry;
 pub mod release;
 pub mod step;
-#[cfg(feature = "svg")]
-pub mod svg;
 pub mod table;
 pub mod tally;
 pub mod testbed;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -100,22 +100,6 @@ impl Workspace {
             })
             .collect();
         Self { root: root.into(), target: text(&metadata["target_directory"]).into(), packages }
-    }
-
-    /// Writes a generated document, a path relative to the root.
-    pub fn write(&self, path: &str, text: &str) -> Result<()> {
-        let file = self.root.join(path);
-        fs::write(&file, text).map_err(Failure::file(file))?;
-        println!("Written: {path}");
-        Ok(())
-    }
-
-    /// Writes the full tables behind a document's summary into the target directory.
-    pub fn write_full(&self, name: &str, text: &str) -> Result<()> {
-        let file = self.target.join(name);
-        fs::write(&file, text).map_err(Failure::file(&file))?;
-        println!("Written: {}", file.display());
-        Ok(())
     }
 
     /// Returns whether a package or its tests depend on an MPI, directly or through packages of the workspace.

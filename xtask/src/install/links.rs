@@ -13,8 +13,6 @@ use ombx_toolchain::{
 };
 use serde_json::Value;
 
-use crate::codegen::benchmarks;
-
 /// Folder where OMB installs its MPI programs, below a prefix.
 const OMB: &str = "libexec/osu-micro-benchmarks/mpi";
 /// Folder of the programs of IMB. IMB installs nothing itself.
@@ -26,7 +24,9 @@ const STARTUP: [&str; 2] = ["osu_init", "osu_hello"];
 
 /// Creates a link for each OSU and IMB name that this build of ombx has. Replaces files of the same names.
 pub(crate) fn create(prefix: &Path, build: &Path) -> Result<()> {
-    let listed = benchmarks::entries(&output(Command::new(build).args(["list", "--json"]))?)?;
+    let listed = output(Command::new(build).args(["list", "--json"]))?;
+    let listed: Vec<Value> = serde_json::from_str(&listed)
+        .map_err(|source| Failure::Output { program: "ombx list --json", source })?;
     let mut paths = of_osu(&listed);
     // These links of ombx itself are absolute and start the build.
     let imb = prefix.join(IMB);
@@ -87,10 +87,10 @@ mod tests {
     const BUILD: &str = r#"#!/bin/sh
 case "$*" in
 "list --json")
-    echo '{"name": "p2p.latency", "osu": ["osu_latency"]}'
-    echo '{"name": "rma.put_bw", "osu": ["osu_put_bw", "osu_passive_put_bw"]}'
-    echo '{"name": "collective.ibarrier", "osu": ["osu_ibarrier"]}'
-    echo '{"name": "sockets.latency", "osu": []}' ;;
+    echo '[{"name": "p2p.latency", "osu": ["osu_latency"]},'
+    echo ' {"name": "rma.put_bw", "osu": ["osu_put_bw", "osu_passive_put_bw"]},'
+    echo ' {"name": "collective.ibarrier", "osu": ["osu_ibarrier"]},'
+    echo ' {"name": "sockets.latency", "osu": []}]' ;;
 "imb --install-links "*) mkdir -p "$3" && ln -sf /elsewhere/ombx "$3/IMB-MPI1" ;;
 *) exit 2 ;;
 esac

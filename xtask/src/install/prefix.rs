@@ -1,6 +1,7 @@
 //! The files below the prefix of an installation.
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
@@ -73,7 +74,7 @@ impl Prefix {
         }
         self.copy(&root.join(SCRIPT), "bin/ombx", 0o755)?;
         links::create(&self.0, first)?;
-        self.copy_folder(&root.join("docs/man"), "share/man/man1")?;
+        self.manual_pages(first)?;
         self.copy_folder(&root.join("suites"), "share/ombx/suites")?;
         for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
             self.copy(&root.join(name), &format!("share/doc/ombx/{name}"), 0o644)?;
@@ -90,6 +91,16 @@ impl Prefix {
             self.write(&format!("share/modulefiles/ombx/{VERSION}"), &text.replace("@VERSION@", VERSION))?;
         }
         Ok(())
+    }
+
+    /// Writes a manual page for each command, as this build of ombx describes them.
+    fn manual_pages(&self, ombx: &Path) -> Result<()> {
+        let printed = output(Command::new(ombx).args(["codegen", "man"]))?;
+        let pages: BTreeMap<String, String> = serde_json::from_str(&printed)
+            .map_err(|source| Failure::Output { program: "ombx codegen man", source })?;
+        pages.iter().try_for_each(|(name, text)| {
+            self.write(&format!("share/man/man1/{name}"), &format!("{}\n", text.trim_end()))
+        })
     }
 
     fn copy_folder(&self, from: &Path, to: &str) -> Result<()> {

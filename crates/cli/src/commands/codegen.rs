@@ -1,13 +1,10 @@
-//! `ombx codegen`: files of the repository that are generated from the arguments, the registry and the result format.
+//! `ombx codegen`: files that follow from the arguments and the result format, for installations and tests.
 
 use clap::{Args, Command, ValueEnum};
-use ombx_core::{
-    benchmark::Registry,
-    error::{Error, Result},
-};
+use ombx_core::error::{Error, Result};
 use serde_json::{Value, json};
 
-use super::{help::manual, osu};
+use super::help::manual;
 use crate::output::stdout;
 
 #[derive(Debug, Args)]
@@ -23,16 +20,13 @@ pub(crate) enum Generated {
     Schema,
     /// Manual pages by the names of their files, in JSON
     Man,
-    /// Page about the replacement of the OSU benchmarks
-    Omb,
     /// Every option of every command, in JSON
     Options,
 }
 
-pub(crate) fn codegen(registry: &Registry, parser: Command, file: Generated) -> Result<u8> {
+pub(crate) fn codegen(parser: Command, file: Generated) -> Result<u8> {
     match file {
         Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::file::schema())),
-        Generated::Omb => stdout::print(osu::document::page(registry)),
         Generated::Man => {
             let pages = manual::pages(parser);
             let pages = pages.map_err(|e| Error::storage(format!("cannot write the manual pages: {e}")))?;

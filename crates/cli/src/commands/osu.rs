@@ -2,7 +2,6 @@
 
 pub(crate) mod arguments;
 mod described;
-pub(crate) mod document;
 mod names;
 mod options;
 pub(crate) mod program;

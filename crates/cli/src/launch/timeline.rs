@@ -120,6 +120,6 @@ mod tests {
         assert!(spent[Phase::Rows as usize] >= Duration::from_millis(4), "{line}");
         assert_eq!(spent[Phase::Output as usize], Duration::ZERO);
         assert_eq!(spent.iter().sum::<Duration>(), timeline.entered.get());
-        assert!(line.starts_with("time 0.") && line.contains(" s: preparation 0.00"), "{line}");
+        assert!(line.starts_with("time ") && line.contains(" s: preparation "), "{line}");
     }
 }

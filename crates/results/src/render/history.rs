@@ -33,7 +33,7 @@ const MOST_NAMED: usize = 8;
 const DATE: usize = 10;
 const MINUTE: usize = 16;
 
-/// Power of the search for changes, as `cargo xtask coverage verdicts` simulates it (docs/VERDICTS.md).
+/// Power of the search for changes, as `cargo xtask coverage verdicts` simulates it (docs/EVIDENCE.md).
 const POWER: &str =
     "a change of 3 standard deviations is found after 5, 8 and 12 runs in about 30, 80 and 95 of 100 series";
 

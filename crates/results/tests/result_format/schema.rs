@@ -56,7 +56,7 @@ fn the_schema_rejects_what_the_reader_rejects() {
     }
 }
 
-/// Compares the document with the generated schema. With `OMBX_BLESS` set, the test writes the document instead, like `cargo xtask codegen`.
+/// Compares the document with the generated schema. With `OMBX_BLESS` set, the test writes the document instead.
 #[test]
 fn the_documented_schema_is_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
@@ -68,7 +68,7 @@ fn the_documented_schema_is_the_generated_one() {
     let documented = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         documented == generated,
-        "docs/result.schema.json is not what the code says: run `cargo xtask codegen`"
+        "docs/result.schema.json is not what the code says: run `OMBX_BLESS=1 cargo xtask test unit -- the_documented_schema`"
     );
 }
 

@@ -1,9 +1,9 @@
-//! Lines of the log, the table of all commands, and the part of docs/COVERAGE.md.
+//! Lines of the log, and the table of all commands.
 
 use std::fmt;
 
 use ombx_core::stats::median;
-use ombx_toolchain::{machine::Machine, mpi::Flavour, table};
+use ombx_toolchain::{mpi::Flavour, table};
 
 use super::{Invocation, Job, Series, Verdict};
 use crate::document::with_interval;
@@ -72,14 +72,4 @@ pub(super) fn table(all: &[Series]) -> String {
         ]
     };
     table::table(&head, all.iter().map(line).collect())
-}
-
-/// Returns the part of docs/COVERAGE.md.
-pub(super) fn part(all: &[Series], times: u32, machine: &Machine) -> String {
-    let when = ombx_core::system::environment::timestamp();
-    format!(
-        "{times} invocations of each command, {when}, on {machine}. Headlines are in us or MB/s; half width, launches and seconds are \
-         medians over invocations.\n\n{}",
-        table(all)
-    )
 }

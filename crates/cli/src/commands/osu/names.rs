@@ -52,7 +52,7 @@ pub(super) fn list(registry: &Registry) -> String {
     let covered = covered(registry);
     let width = covered.iter().map(|(osu, _)| osu.name.len()).max().unwrap_or_default();
     for (osu, bench) in &covered {
-        text += &format!("{:<width$}  {}{}\n", osu.name, bench.name, options(osu, " "));
+        text += &format!("{:<width$}  {}{}\n", osu.name, bench.name, options(osu));
     }
     let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
     if !missing.is_empty() {
@@ -61,10 +61,9 @@ pub(super) fn list(registry: &Registry) -> String {
     text
 }
 
-/// Returns the options of `ombx run` that a program selects by its name, each enclosed in `mark`.
-pub(super) fn options(osu: &Osu, mark: &str) -> String {
-    let option = |(axis, value): &(&str, &str)| format!("{mark}--{axis} {value}{}", mark.trim_start());
-    osu.axes.iter().map(option).collect()
+/// Returns the options of `ombx run` that a program selects by its name, each after a space.
+fn options(osu: &Osu) -> String {
+    osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect()
 }
 
 /// Creates a link to ombx for each OSU program of this build. Replaces links, but no other files.
