@@ -136,7 +136,7 @@ const KINDS: [Kind; 20] = [
         counts: [SHORT[0], [0, 0], [0, 0]],
         ..one_sided(
             "fop_flush",
-            "rma.fop_latency --sync flush --type int64",
+            "rma.fop_latency --sync flush --type char",
             "osu_fop_latency -w allocate -s flush",
             1.0,
         )
@@ -409,7 +409,8 @@ impl Programs {
             let text = succeeded(&mut command)?;
             let row =
                 text.lines().filter(|line| !line.starts_with('#')).map(numbers).find(|row| !row.is_empty());
-            let figure = row.and_then(|row| row.get(usize::from(kind.has_sizes())).copied());
+            // Only a barrier has no column of sizes.
+            let figure = row.and_then(|row| row.get(usize::from(row.len() > 1)).copied());
             let figure = figure.ok_or_else(|| Failure::Missing(format!("{name} printed no figure")))?;
             times.insert(bytes, kind.shown.iteration_ns(figure, bytes));
         }

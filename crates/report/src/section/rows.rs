@@ -136,8 +136,10 @@ fn table(bench: &str, rows: &[NumberedRow<'_>], scope: Scope) -> Markup {
                         @for state in format_other_states(r.row, scope) {
                             tr.state {
                                 (columns.blank())
-                                @for cell in state.cells(&figures) { td { (cell) } }
-                                td.word { "other state" }
+                                @let cells = state.cells(&figures);
+                                @for cell in &cells[..cells.len() - 1] { td { (cell) } }
+                                td.word { "another state" }
+                                td {}
                             }
                         }
                     }

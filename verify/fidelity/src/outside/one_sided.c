@@ -7,7 +7,7 @@ static MPI_Group partner;
 #define PUT MPI_Put(out, bytes, MPI_CHAR, peer, 0, bytes, MPI_CHAR, win)
 #define GET MPI_Get(in, bytes, MPI_CHAR, peer, 0, bytes, MPI_CHAR, win)
 #define ACC MPI_Accumulate(out, bytes, MPI_CHAR, peer, 0, bytes, MPI_CHAR, MPI_SUM, win)
-#define FOP MPI_Fetch_and_op(out, in, MPI_LONG_LONG, peer, 0, MPI_SUM, win)
+#define FOP MPI_Fetch_and_op(out, in, MPI_CHAR, peer, 0, MPI_SUM, win)
 #define PUTS                                \
     for (int w = 0; w < WINDOW; w++)        \
     MPI_Put(out + (size_t)w * bytes, bytes, MPI_CHAR, peer, (MPI_Aint)w * bytes, bytes, MPI_CHAR, win)
