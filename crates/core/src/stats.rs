@@ -59,7 +59,7 @@ pub struct Summary {
 pub struct Percentile {
     /// Sample at the nearest rank.
     pub value: f64,
-    /// Distribution-free 95 % interval; `None` only for percentiles of result files before 2.0.
+    /// Distribution-free 95 % interval; `None` over launches that are too few for one.
     pub ci95: Option<[f64; 2]>,
 }
 

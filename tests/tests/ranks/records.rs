@@ -11,7 +11,7 @@ fn records_have_the_documented_fields() {
     let (run, bw, latency, end) = (&lines[0], &lines[1], &lines[2], &lines[3]);
     assert_eq!(run["kind"], "run");
     assert_eq!(run["schema"]["name"], "ombx.result");
-    assert_eq!(run["schema"]["major"], 2);
+    assert_eq!(run["schema"]["major"], 1);
     assert_eq!(run["argv"][1], "run");
     assert_eq!(run["fabric"]["name"], "mpi");
     assert_eq!(run["ombx"]["profile"], "debug");

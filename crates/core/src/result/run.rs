@@ -33,9 +33,9 @@ pub struct Run {
     pub plan: BTreeMap<String, String>,
     /// Environment variables that influence MPI or the network.
     pub env: BTreeMap<String, String>,
-    /// Facts about the software, such as `commit` and `transport`. Empty in earlier files.
+    /// Facts about the software, such as `commit` and `transport`.
     pub software: Facts,
-    /// Facts about the hosts. Empty in earlier files.
+    /// Facts about the hosts.
     pub hosts: Vec<HostFacts>,
 }
 

@@ -14,6 +14,6 @@ pub(super) use self::{
 #[cfg(feature = "schema")]
 pub(super) fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(line::Line<'static>).to_value();
-    schema["title"] = "One line of an ombx result file, format 2".into();
+    schema["title"] = "One line of an ombx result file, format 1".into();
     schema
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use crate::{conclusion::VerdictRecord, estimate::Ending, state};
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major
-/// version and of earlier ones.
-pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 2);
+/// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
+pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
 
 /// One record of a file. A run is one launch.
 #[derive(Debug, Clone, PartialEq)]

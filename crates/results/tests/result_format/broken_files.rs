@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{json, read};
 
-const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
 
 #[test]
 fn a_file_cut_anywhere_keeps_every_complete_row() {
@@ -59,16 +59,16 @@ fn the_number_of_a_broken_line_is_reported() {
 
 #[test]
 fn a_later_major_version_is_reported() {
-    let later = GOLDEN.replace("\"major\":1", "\"major\":3");
+    let later = GOLDEN.replace("\"major\":1", "\"major\":2");
     let error = read(later).unwrap_err();
-    assert!(matches!(error, ReadError::NewerVersion { found: 3, known: 2 }), "{error}");
+    assert!(matches!(error, ReadError::NewerVersion { found: 2, known: 1 }), "{error}");
     assert_eq!(
         error.to_string(),
-        "the file has version 3 of the result format, but this ombx reads up to version 2: use a newer ombx"
+        "the file has version 2 of the result format, but this ombx reads up to version 1: use a newer ombx"
     );
     // The version is checked before all other fields.
     let bare = r#"{"kind":"run","schema":{"name":"ombx.result","major":18446744073709551615}}"#;
-    assert!(matches!(read(bare), Err(ReadError::NewerVersion { found: u64::MAX, known: 2 })));
+    assert!(matches!(read(bare), Err(ReadError::NewerVersion { found: u64::MAX, known: 1 })));
 }
 
 #[test]

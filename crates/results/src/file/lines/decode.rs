@@ -14,7 +14,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{
-        Aggregation, AxisValue, BusTraffic, Figure, Metric, Work,
+        Aggregation, BusTraffic, Figure, Metric, Work,
         payload::{Check, Mismatch},
     },
     fact::{Fact, Facts, HostFacts},
@@ -25,7 +25,6 @@ use ombx_core::{
     },
     stats::{Percentile, Summary},
     team::Place,
-    two_sided::pattern::LinkPattern,
     unit::Rank,
 };
 
@@ -150,9 +149,8 @@ fn end_of(line: EndLine) -> Record {
     Record::End(outcome, Tally { cases, skipped, failed, corrupt })
 }
 
-fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
+fn row_of(line: CaseLine<'_>) -> Result<Measurement, String> {
     line.validate()?;
-    line.key = current_key(&mut line);
     let reason = line.reason.unwrap_or_default();
     let mismatch = line.mismatch.map(|MismatchLine { rank, slot, byte, expected, actual }| Mismatch {
         rank: Rank(rank),
@@ -191,9 +189,7 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
             (CheckLine::Failed, None) => return Err("a failed check has no mismatch".into()),
         },
         checked: line.checked,
-        summary: line
-            .summary
-            .map(|summary| summary_of(summary, line.samples.iter().map(|s| s.batch).max().unwrap_or(1))),
+        summary: line.summary.map(summary_of),
         samples: line.samples.into_iter().map(samples_of).collect(),
         tail: line.tail.into_iter().map(samples_of).collect(),
         figures: line.figures.into_iter().map(|(name, figure)| (name, figure_of(figure))).collect(),
@@ -212,26 +208,6 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
         launches: line.launches.map(launches_of),
         ..Measurement::new(line.bench, line.key, metric, line.ranks)
     })
-}
-
-/// Returns the key that this version gives a row, so that rows of earlier files compare. Earlier keys of links name the depth where one
-/// message is in flight, which this removes from the row too, and the round of a sweep. Earlier binomial broadcasts are `by=tree`.
-fn current_key(line: &mut CaseLine<'_>) -> String {
-    let mut key = std::mem::take(&mut line.key);
-    let pattern = line.axes.get(LinkPattern::AXIS.name);
-    if pattern.is_some_and(|pattern| pattern != LinkPattern::Unidirectional.name())
-        && let Some(depth) = line.depth.take()
-    {
-        key = key.replacen(&format!(",depth={depth}"), "", 1);
-    }
-    if let Some(round) = line.axes.get("round").filter(|_| line.axes.contains_key("from")) {
-        key = key.replacen(&format!("round={round},"), "", 1);
-    }
-    if let Some(by) = line.axes.get_mut("by").filter(|by| *by == "tree") {
-        *by = "binomial".into();
-        key = key.replacen("by=tree", "by=binomial", 1);
-    }
-    key
 }
 
 fn launches_of(line: LaunchesLine) -> OverLaunches {
@@ -319,13 +295,9 @@ fn figure_of(line: FigureLine) -> Figure {
     }
 }
 
-/// Returns a summary. `batch` is the number of iterations per sample. Rates are computed again from the times.
-///
-/// Percentiles of batches, as files before 2.0 have them, are left out: they are no percentiles of iterations.
-fn summary_of(line: SummaryLine, batch: u64) -> Summary {
-    let tail_n = line.tail_n.unwrap_or(if batch == 1 { line.n } else { 0 });
-    let percentile =
-        |value: Option<f64>, ci95| value.filter(|_| tail_n > 0).map(|value| Percentile { value, ci95 });
+/// Returns a summary. Rates are computed again from the times.
+fn summary_of(line: SummaryLine) -> Summary {
+    let percentile = |value: Option<f64>, ci95| value.map(|value| Percentile { value, ci95 });
     Summary {
         n: line.n,
         median: line.median_ns,
@@ -334,7 +306,7 @@ fn summary_of(line: SummaryLine, batch: u64) -> Summary {
         mean: line.mean_ns,
         max: line.max_ns,
         mad: line.mad_ns,
-        tail_n,
+        tail_n: line.tail_n,
         p95: percentile(line.p95_ns, line.p95_ci95_ns),
         p99: percentile(line.p99_ns, line.p99_ci95_ns),
         p999: percentile(line.p999_ns, line.p999_ci95_ns),

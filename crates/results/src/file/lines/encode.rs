@@ -295,7 +295,7 @@ fn summary_line(row: &Measurement, s: &Summary) -> SummaryLine {
         mean_ns: s.mean,
         max_ns: s.max,
         mad_ns: s.mad,
-        tail_n: Some(s.tail_n),
+        tail_n: s.tail_n,
         p95_ns: s.p95.map(|p| p.value),
         p95_ci95_ns: s.p95.and_then(|p| p.ci95),
         p99_ns: s.p99.map(|p| p.value),

@@ -55,10 +55,10 @@ pub(super) struct RunLine {
     /// Environment variables that affect MPI.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    /// Facts about the software, such as `commit`, `compiler` and `transport`. Absent in earlier files.
+    /// Facts about the software, such as `commit`, `compiler` and `transport`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) software: BTreeMap<String, FactLine>,
-    /// Facts about the hosts. Hosts with equal facts have one entry. Absent in earlier files.
+    /// Facts about the hosts. Hosts with equal facts have one entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) hosts: Vec<HostsLine>,
 }
@@ -104,7 +104,6 @@ pub(super) struct RankLine {
     /// CPUs that the rank may use, in the form of the kernel: `0-3,8`.
     pub(super) cpus: String,
     /// Number of CPUs of the host that are online.
-    #[serde(default = "one")]
     pub(super) online: u32,
     /// Frequency governor of the first of these CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// How much a mark matters.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(in crate::file::lines) enum LevelLine {
     /// A fact that explains a row; its figure holds.
     Note,
     /// The figure may be off by more than its interval says.
-    #[default]
     Caution,
     /// No verdict may rest on the figure.
     Invalid,
@@ -20,8 +19,7 @@ pub(in crate::file::lines) enum LevelLine {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(in crate::file::lines) struct MarkLine {
-    /// How much it matters. Files of earlier versions have no levels; their marks count as cautions.
-    #[serde(default)]
+    /// How much it matters.
     pub(in crate::file::lines) level: LevelLine,
     /// Stable code for programs.
     pub(in crate::file::lines) code: String,

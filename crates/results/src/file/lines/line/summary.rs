@@ -24,10 +24,9 @@ pub(in crate::file::lines) struct SummaryLine {
     /// Median absolute deviation from the median.
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub(in crate::file::lines) mad_ns: f64,
-    /// Number of samples of single iterations that the percentiles come from. Absent before 2.0: percentiles then come from
-    /// `samples`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::file::lines) tail_n: Option<usize>,
+    /// Number of samples of single iterations that the percentiles come from; 0 for none.
+    #[serde(default)]
+    pub(in crate::file::lines) tail_n: usize,
     /// 95th percentile of single iterations. Absent below 72 independent samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::file::lines) p95_ns: Option<f64>,
