@@ -2,26 +2,34 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// A fact, or the reason why it is unknown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum Fact {
     /// The fact.
     Known(String),
     /// The reason why it is unknown.
-    Unknown(String),
+    Unknown {
+        /// The reason.
+        #[serde(rename = "unknown")]
+        reason: String,
+    },
 }
 
 impl Fact {
     /// Returns a known fact, or an unknown one with this reason.
     pub fn of(value: Option<impl Into<String>>, reason: &str) -> Fact {
-        value.map_or_else(|| Fact::Unknown(reason.to_owned()), |value| Fact::Known(value.into()))
+        value.map_or_else(|| Fact::Unknown { reason: reason.to_owned() }, |value| Fact::Known(value.into()))
     }
 
     /// Returns the fact if it is known.
     pub fn known(&self) -> Option<&str> {
         match self {
             Fact::Known(value) => Some(value),
-            Fact::Unknown(_) => None,
+            Fact::Unknown { .. } => None,
         }
     }
 }
@@ -30,7 +38,8 @@ impl Fact {
 pub type Facts = BTreeMap<String, Fact>;
 
 /// Facts about hosts that are equal.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFacts {
     /// Names of the hosts.
     pub hosts: Vec<String>,
@@ -56,7 +65,7 @@ impl HostFacts {
 pub(crate) fn to_texts(facts: &Facts) -> Vec<&str> {
     let texts = facts.iter().flat_map(|(name, fact)| match fact {
         Fact::Known(value) => [name.as_str(), "=", value],
-        Fact::Unknown(reason) => [name.as_str(), "?", reason],
+        Fact::Unknown { reason } => [name.as_str(), "?", reason],
     });
     texts.collect()
 }
@@ -65,7 +74,7 @@ pub(crate) fn to_texts(facts: &Facts) -> Vec<&str> {
 pub(crate) fn from_texts(texts: &[String]) -> Option<Facts> {
     let fact = |text: &[String]| match text {
         [name, kind, value] if kind == "=" => Some((name.clone(), Fact::Known(value.clone()))),
-        [name, kind, value] if kind == "?" => Some((name.clone(), Fact::Unknown(value.clone()))),
+        [name, kind, value] if kind == "?" => Some((name.clone(), Fact::Unknown { reason: value.clone() })),
         _ => None,
     };
     texts.chunks(3).map(fact).collect()

@@ -2,6 +2,8 @@
 
 use std::any::Any;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     error::{Error, Kind, Result},
     fact::Facts,
@@ -9,8 +11,8 @@ use crate::{
 };
 
 /// Place of a rank: its host and its CPUs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// Host name.
     pub host: String,
@@ -19,6 +21,7 @@ pub struct Place {
     /// Number of online CPUs of the host.
     pub online: u32,
     /// Frequency governor of the first of these CPUs; `None` if the kernel has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
 }
 
@@ -260,8 +263,8 @@ mod tests {
 
     #[test]
     fn turns_are_limited_and_have_all_ranks() {
-        assert_eq!(turns(&[], 10), []);
-        assert_eq!(turns(&[0, 0], 10), []);
+        assert!(turns(&[], 10).is_empty());
+        assert!(turns(&[0, 0], 10).is_empty());
         assert_eq!(turns(&[0, 4, 6, 0, 1], 10), [1, 4]);
         assert_eq!(turns(&[11, 1, 99, 3, 3], 10), [0, 1, 2, 3]);
         assert_eq!(turns(&[u64::MAX, u64::MAX], 10), [0, 1]);

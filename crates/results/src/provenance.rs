@@ -174,7 +174,7 @@ pub(crate) fn title(name: &str) -> String {
 fn text(fact: &Fact) -> String {
     match fact {
         Fact::Known(value) => value.clone(),
-        Fact::Unknown(reason) => format!("unknown: {reason}"),
+        Fact::Unknown { reason } => format!("unknown: {reason}"),
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
         let facts = [
             ("memory", Fact::Known(memory.into())),
             ("cpu", Fact::Known("Xeon 1".into())),
-            ("turbo", Fact::Unknown("no cpufreq".into())),
+            ("turbo", Fact::Unknown { reason: "no cpufreq".into() }),
         ];
         HostFacts {
             hosts: vec![name.into()],

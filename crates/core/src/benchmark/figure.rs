@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::team::{join_texts, split_texts};
 
 /// A figure of a row in addition to its times.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum Figure {
     /// Finite value, in the unit with which the figure's name ends.
     Value(f64),

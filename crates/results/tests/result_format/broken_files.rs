@@ -175,8 +175,8 @@ fn impossible_values_are_refused() {
         let read = file::parse(&row.replacen(from, to, 1), 2);
         assert!(matches!(read, Err(ReadError::NotAResult { .. })), "{to}: {read:?}");
     }
-    let ranks = GOLDEN.lines().next().unwrap().replace("\"rank\":1", "\"rank\":7");
-    assert!(file::parse(&ranks, 1).unwrap_err().to_string().contains("rank 1 is missing or out of order"));
+    let ranks = GOLDEN.lines().next().unwrap().replace("\"host\":\"n02\"", "\"host\":7");
+    assert!(file::parse(&ranks, 1).unwrap_err().to_string().contains("invalid type: integer"));
     let end = GOLDEN.lines().last().unwrap().replace("\"cases\":4", "\"cases\":-4");
     assert!(file::parse(&end, 6).is_err());
 }
@@ -185,8 +185,12 @@ fn impossible_values_are_refused() {
 fn a_failed_check_needs_a_failed_row() {
     let row = GOLDEN.lines().nth(4).unwrap();
     assert!(file::parse(row, 5).is_ok());
-    let read = file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5);
+    let read = file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"skipped\""), 5);
     assert!(read.unwrap_err().to_string().contains("a failed check needs the outcome failed"));
+    // A row that is ok has no reason, and others have one.
+    assert!(file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5).is_err());
+    assert!(file::parse(&row.replace("\"reason\":", "\"other\":"), 5).is_err());
+    assert!(file::parse(&row.replace("\"mismatch\":", "\"other\":"), 5).is_err());
 }
 
 #[test]
