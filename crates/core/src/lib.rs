@@ -73,6 +73,7 @@
 
 pub mod benchmark;
 pub mod checksum;
+pub mod codec;
 pub mod error;
 pub mod fact;
 #[cfg(any(test, fuzzing))]
