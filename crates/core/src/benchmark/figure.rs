@@ -21,7 +21,7 @@ pub enum Figure {
 pub type Figures = BTreeMap<String, Figure>;
 
 /// Counters of the kernel for the connections from a rank, since they were opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConnectionCounters {
     /// Segments that were sent again.
     pub retransmits: u64,

@@ -203,9 +203,7 @@ fn gather_hosts(team: &dyn Team, places: &[Place]) -> Result<Vec<HostFacts>> {
     };
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let described = places.iter().zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
-    let facts = |(place, bytes): (&Place, Vec<u8>)| {
-        Some((place.host.clone(), fact::decode_facts(&bytes)?))
-    };
+    let facts = |(place, bytes): (&Place, Vec<u8>)| Some((place.host.clone(), fact::decode_facts(&bytes)?));
     let hosts: Option<Vec<_>> = described.map(facts).collect();
     let hosts = hosts.map(HostFacts::grouped);
     team.agree(hosts.ok_or_else(|| {
@@ -215,10 +213,13 @@ fn gather_hosts(team: &dyn Team, places: &[Place]) -> Result<Vec<HostFacts>> {
 
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
 fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
-    let mine: Vec<_> =
-        mine.into_iter().map(|Mark { level, code, short, advice, .. }| (level, code, short, advice)).collect();
+    let mine: Vec<_> = mine
+        .into_iter()
+        .map(|Mark { level, code, short, advice, .. }| (level, code, short, advice))
+        .collect();
     let marks: Vec<(Level, String, String, String)> = team.broadcast_message(mine)?;
-    let mark = |(level, code, short, advice): (Level, String, String, String)| Mark::of(level, &code, short, advice);
+    let mark =
+        |(level, code, short, advice): (Level, String, String, String)| Mark::of(level, &code, short, advice);
     Ok(marks.into_iter().map(mark).collect())
 }
 
