@@ -5,8 +5,8 @@ use std::{fs, io::BufReader, path::Path};
 use ombx_results::file::{self, RunWithRows};
 use serde_json::{Value, json};
 
-/// Result file of format version 1.
-pub const GOLDEN: &str = include_str!("../../crates/results/tests/golden/v1.jsonl");
+/// Result file of a single launch.
+pub const GOLDEN: &str = include_str!("../../crates/results/tests/golden/one_launch.jsonl");
 
 /// Parses the lines of a result file or of JSON Lines on standard output.
 pub fn lines(text: &str) -> Vec<Value> {
@@ -43,7 +43,7 @@ pub fn runs_of(path: &Path) -> Vec<RunWithRows> {
 /// Returns a result file of `ombx links`: four hosts with one rank each. The link between ranks 1 and 3 takes twice as long as others.
 pub fn links() -> String {
     let mut run = lines(GOLDEN).swap_remove(0);
-    let place = |rank: u32| json!({"rank": rank, "host": format!("n{rank}"), "cpus": "0", "online": 2});
+    let place = |rank: u32| json!({"host": format!("n{rank}"), "cpus": "0", "online": 2});
     run["ranks"] = (0..4).map(place).collect();
     let mut lines = vec![run];
     for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
@@ -55,7 +55,7 @@ pub fn links() -> String {
             "work": {"bytes": 2_000_000, "ops": 2, "legs": 2}, "across": "origin", "outcome": "ok", "check": "passed",
             "samples": [{"rank": 0, "batch": 1, "elapsed_ns": vec![2 * ns as u64; 10]}],
             "summary": {"n": 10, "median_ns": ns, "ci95_ns": [ns, ns], "min_ns": ns, "mean_ns": ns, "max_ns": ns,
-                        "mad_ns": 0.0, "lag1": 0.0},
+                        "mad_ns": 0.0, "tail_n": 10, "lag1": 0.0},
             "trust": [],
         }));
     }

@@ -120,6 +120,8 @@ pub fn pages(bytes: &[u8]) {
 /// read again.
 #[cfg(feature = "sockets")]
 pub fn hosts(bytes: &[u8]) {
+    use ombx_core::codec;
+
     use crate::{
         launch::{hostfile::Hostfile, hosts::hosts_of_line, invitation::Invitation},
         rank::rendezvous,
@@ -134,10 +136,8 @@ pub fn hosts(bytes: &[u8]) {
         }
         Err(error) => check_message(&error.to_string()),
     }
-    if let Some(invitation) = Invitation::parse(&text) {
-        let mut again = Vec::new();
-        invitation.write(&mut again).unwrap();
-        let read = Invitation::parse(std::str::from_utf8(&again).unwrap()).unwrap();
+    if let Some(invitation) = codec::decode::<Invitation>(bytes) {
+        let read: Invitation = codec::decode(&codec::encode(&invitation)).unwrap();
         assert_eq!((read.argv, read.addresses), (invitation.argv, invitation.addresses));
     }
     // The name of another host would be resolved.

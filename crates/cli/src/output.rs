@@ -151,9 +151,9 @@ impl Output {
             misses_precision: false,
             earlier,
             earlier_is_named: job.against.is_some(),
-            transport: Fact::Unknown(
-                "ombx asks the library only in jobs whose ranks it starts itself".into(),
-            ),
+            transport: Fact::Unknown {
+                reason: "ombx asks the library only in jobs whose ranks it starts itself".into(),
+            },
         })
     }
 

@@ -2,23 +2,25 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::exit::Exit;
 
 /// Result with [`Error`]. It is one pointer wide, so that timed loops return it in a register.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Error of ombx: what is wrong, then what to do.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Inner {
     kind: Kind,
     message: String,
 }
 
 /// Kind of an error; see [`Kind::exit_code`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Wrong arguments.
     Usage,
@@ -43,16 +45,6 @@ impl Kind {
             Kind::Storage => Exit::Storage,
         }
         .code()
-    }
-
-    const ALL: [Kind; 5] = [Kind::Usage, Kind::Unsupported, Kind::Fabric, Kind::Payload, Kind::Storage];
-
-    pub(crate) fn index(self) -> u8 {
-        self as u8
-    }
-
-    pub(crate) fn from_index(index: u8) -> Kind {
-        Self::ALL.get(usize::from(index)).copied().unwrap_or(Kind::Fabric)
     }
 }
 
@@ -111,13 +103,6 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kinds_are_restored_from_their_index() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_index(kind.index()), kind);
-        }
-    }
 
     #[test]
     fn a_result_is_one_pointer() {

@@ -2,26 +2,36 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+
 /// A fact, or the reason why it is unknown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum Fact {
     /// The fact.
     Known(String),
     /// The reason why it is unknown.
-    Unknown(String),
+    Unknown {
+        /// The reason.
+        #[serde(rename = "unknown")]
+        reason: String,
+    },
 }
 
 impl Fact {
     /// Returns a known fact, or an unknown one with this reason.
     pub fn of(value: Option<impl Into<String>>, reason: &str) -> Fact {
-        value.map_or_else(|| Fact::Unknown(reason.to_owned()), |value| Fact::Known(value.into()))
+        value.map_or_else(|| Fact::Unknown { reason: reason.to_owned() }, |value| Fact::Known(value.into()))
     }
 
     /// Returns the fact if it is known.
     pub fn known(&self) -> Option<&str> {
         match self {
             Fact::Known(value) => Some(value),
-            Fact::Unknown(_) => None,
+            Fact::Unknown { .. } => None,
         }
     }
 }
@@ -30,7 +40,8 @@ impl Fact {
 pub type Facts = BTreeMap<String, Fact>;
 
 /// Facts about hosts that are equal.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostFacts {
     /// Names of the hosts.
     pub hosts: Vec<String>,
@@ -52,23 +63,23 @@ impl HostFacts {
     }
 }
 
-/// Encodes facts as texts: the name, `=` or `?`, and the value or the reason.
-pub(crate) fn to_texts(facts: &Facts) -> Vec<&str> {
-    let texts = facts.iter().flat_map(|(name, fact)| match fact {
-        Fact::Known(value) => [name.as_str(), "=", value],
-        Fact::Unknown(reason) => [name.as_str(), "?", reason],
+/// Encodes facts for another rank.
+pub(crate) fn encode_facts(facts: &Facts) -> Vec<u8> {
+    let facts = facts.iter().map(|(name, fact)| match fact {
+        Fact::Known(value) => (name, Ok(value)),
+        Fact::Unknown { reason } => (name, Err(reason)),
     });
-    texts.collect()
+    codec::encode(&facts.collect::<BTreeMap<_, _>>())
 }
 
-/// Decodes what [`to_texts`] has encoded.
-pub(crate) fn from_texts(texts: &[String]) -> Option<Facts> {
-    let fact = |text: &[String]| match text {
-        [name, kind, value] if kind == "=" => Some((name.clone(), Fact::Known(value.clone()))),
-        [name, kind, value] if kind == "?" => Some((name.clone(), Fact::Unknown(value.clone()))),
-        _ => None,
+/// Decodes what [`encode_facts`] wrote; `None` for anything else.
+pub(crate) fn decode_facts(bytes: &[u8]) -> Option<Facts> {
+    let fact = |fact: std::result::Result<String, String>| match fact {
+        Ok(value) => Fact::Known(value),
+        Err(reason) => Fact::Unknown { reason },
     };
-    texts.chunks(3).map(fact).collect()
+    let facts: BTreeMap<String, _> = codec::decode(bytes)?;
+    Some(facts.into_iter().map(|(name, one)| (name, fact(one))).collect())
 }
 
 #[cfg(test)]
@@ -82,10 +93,9 @@ mod tests {
 
     #[test]
     fn facts_are_read_as_they_were_written() {
-        let texts: Vec<String> = to_texts(&facts("a")).into_iter().map(str::to_owned).collect();
-        assert_eq!(from_texts(&texts), Some(facts("a")));
-        assert_eq!(from_texts(&texts[..2]), None);
-        assert_eq!(from_texts(&["cpu".into(), "!".into(), "a".into()]), None);
+        let bytes = encode_facts(&facts("a"));
+        assert_eq!(decode_facts(&bytes), Some(facts("a")));
+        assert!((0..bytes.len()).all(|cut| decode_facts(&bytes[..cut]).is_none()));
     }
 
     #[test]

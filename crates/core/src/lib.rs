@@ -1,6 +1,6 @@
 //! The measurement engine of ombx: what a benchmark is and how it is measured.
 //!
-//! The crate knows no MPI, no command line and no file format, and prints nothing. A benchmark is a
+//! The crate knows no MPI and no command line, writes no files and prints nothing. A benchmark is a
 //! [`Kernel`](benchmark::Kernel) with a [`Benchmark`](benchmark::Benchmark) entry.
 //! [`run_all`](measure::runner::run_all) runs entries on a [`Team`](team::Team) of ranks and passes rows to a
 //! [`Sink`](measure::sink::Sink).
@@ -73,6 +73,7 @@
 
 pub mod benchmark;
 pub mod checksum;
+pub mod codec;
 pub mod error;
 pub mod exit;
 pub mod fact;

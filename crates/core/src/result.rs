@@ -8,10 +8,12 @@ mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 pub use self::{
     launches::{BetweenRuns, OverLaunches, SingleTimes, StateFigure},
     mark::{Level, Mark},
-    rate::{Headline, MESSAGE_RATE_UNIT, Rate},
+    rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
     run::{ClockFacts, Run},
     tally::Tally,
 };
@@ -26,22 +28,28 @@ use crate::{
 const MAX_READING: f64 = 0.05;
 
 /// Raw samples of one timed rank, or of one of its threads.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Samples {
     /// Timed rank.
     pub rank: u32,
     /// Thread of the rank, from 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub thread: u32,
     /// Iterations per sample.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub batch: u64,
     /// Time of each sample, in order. With [`Aggregation::Global`]: from the first rank's start to this rank's end.
     pub elapsed_ns: Vec<u64>,
     /// Where several pairs begin each sample together: time from the first start on the same clock to this rank's start. Empty
     /// otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started_ns: Vec<u64>,
     /// Numbers of the samples that this rank started after the agreed time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<u64>,
     /// Round trips that alternated with the samples; a part of them is subtracted from each sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trips: Option<RoundTrips>,
 }
 
@@ -59,24 +67,31 @@ impl Samples {
 }
 
 /// Round trips of empty messages that alternated with samples which contain such a message.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundTrips {
     /// Halves of the median round trip that are subtracted from an iteration: 0, 1 or 2.
+    #[cfg_attr(feature = "schema", schemars(range(max = 2)))]
     pub halves: u64,
     /// Round trips per batch.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub batch: u64,
     /// Time of each batch, in order.
     pub elapsed_ns: Vec<u64>,
 }
 
 /// Mean, minimum and maximum over the mean times of timed ranks, as OMB prints them; in nanoseconds per leg.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcrossRanks {
     /// Mean of the ranks' means: `Avg Latency` of OMB.
+    #[serde(rename = "mean_ns")]
     pub mean: f64,
     /// Smallest mean.
+    #[serde(rename = "min_ns")]
     pub min: f64,
     /// Largest mean.
+    #[serde(rename = "max_ns")]
     pub max: f64,
 }
 
@@ -112,7 +127,9 @@ fn least_percentile(single: &[Samples], legs: u64, clock: Facts) -> f64 {
 }
 
 /// Outcome of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "outcome", content = "reason", rename_all = "lowercase")]
 pub enum Outcome {
     /// The row was measured.
     Ok,
@@ -123,7 +140,8 @@ pub enum Outcome {
 }
 
 /// One row: a case that was measured, skipped or failed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// Name of the benchmark.
     pub bench: String,
@@ -132,43 +150,71 @@ pub struct Measurement {
     /// Figure that is shown first.
     pub metric: Metric,
     /// Message size; `None` if the benchmark was skipped as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Operations in flight, for benchmarks that stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub depth: Option<u32>,
     /// Pairs of ranks that ran at the same time; 1 without pairs.
+    #[serde(default = "one")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub pairs: u32,
     /// Number of ranks that took part.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub ranks: u32,
     /// Values by axis.
+    #[serde(default)]
     pub axes: BTreeMap<String, String>,
     /// Work of one iteration; `None` if the benchmark was skipped as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
     /// Bytes that define the algorithm and bus bandwidth; `None` if the operation has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus: Option<BusTraffic>,
     /// Rule that combined the times of ranks.
+    #[serde(rename = "across")]
     pub aggregation: Aggregation,
     /// Whether the row was measured.
+    #[serde(flatten)]
     pub outcome: Outcome,
     /// Result of the payload verification.
+    #[serde(flatten)]
     pub check: Check,
     /// Number of iterations whose payload was checked, each with a pattern of its own; 0 if unknown. Where a check sees a part of what an
     /// iteration delivers, several iterations count as one.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub checked: u64,
     /// Raw samples of each timed rank and thread.
+    #[serde(default)]
     pub samples: Vec<Samples>,
     /// Raw samples of single iterations, from which the percentiles come; empty if `samples` are of single iterations, or if the
     /// number of iterations was fixed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<Samples>,
     /// Estimates of the aggregated time of one leg, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// Figures of the benchmark in addition to times.
+    #[serde(default, skip_serializing_if = "Figures::is_empty")]
     pub figures: Figures,
     /// Marks: what could have disturbed the row.
+    #[serde(default)]
     pub trust: Vec<Mark>,
     /// Time of its phases; `None` for skipped rows and for rows that the engine did not measure.
+    #[serde(default, rename = "phases_ns", skip_serializing_if = "Option::is_none")]
     pub phases: Option<Phases>,
     /// The launches that it summarises; `None` for the row of a single launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<OverLaunches>,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Measurement {

@@ -1,5 +1,7 @@
 //! Estimates from samples: the median and percentiles, with distribution-free intervals.
 
+use serde::{Deserialize, Serialize};
+
 mod dependence;
 mod proportion;
 
@@ -20,46 +22,68 @@ const CORRELATED: f64 = 0.1;
 /// Minimum number of block medians from which their correlation is estimated.
 const FEWEST_BLOCKS: usize = 10;
 
-/// Estimates from samples, in the unit of the samples.
-#[derive(Debug, Clone, PartialEq)]
+/// Estimates from samples, in the unit of the samples. In result files that is a nanosecond.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of samples.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub n: usize,
     /// Median of all samples.
+    #[serde(rename = "median_ns")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub median: f64,
     /// Distribution-free 95 % interval of the median; `None` for fewer than 6 samples, or where dependent samples are worth fewer
     /// than 10 independent ones.
+    #[serde(default, rename = "ci95_ns", skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
     /// Smallest sample.
+    #[serde(rename = "min_ns")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub min: f64,
     /// Arithmetic mean.
+    #[serde(rename = "mean_ns")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub mean: f64,
     /// Largest sample.
+    #[serde(rename = "max_ns")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub max: f64,
     /// Median absolute deviation from the median.
+    #[serde(rename = "mad_ns")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub mad: f64,
     /// Number of samples of single iterations, from which the percentiles come; 0 without such samples.
+    #[serde(default)]
     pub tail_n: usize,
     /// 95th percentile, if its two-sided 95 % bounds exist (n >= 72, more for dependent samples).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95: Option<Percentile>,
     /// 99th percentile, likewise (n >= 368).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Percentile>,
     /// 99.9th percentile, likewise (n >= 3688).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999: Option<Percentile>,
     /// Percentiles that the user chose: each number, and its value if its bounds exist. Not in result files, whose samples give them.
+    #[serde(skip)]
     pub chosen: Vec<(f64, Option<Percentile>)>,
     /// Lag-1 autocorrelation of the samples in the order of time; 0 for constant samples.
     pub lag1: f64,
     /// Whether the samples fall into two groups with a gap between them.
+    #[serde(default)]
     pub bimodal: bool,
 }
 
 /// A percentile, in the unit of the samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentile {
     /// Sample at the nearest rank.
+    #[serde(rename = "value_ns")]
     pub value: f64,
-    /// Distribution-free 95 % interval; `None` only for percentiles of result files before 2.0.
+    /// Distribution-free 95 % interval; `None` over launches that are too few for one.
+    #[serde(default, rename = "ci95_ns", skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
 }
 

@@ -2,15 +2,18 @@
 
 use std::any::Any;
 
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
 use crate::{
+    codec,
     error::{Error, Kind, Result},
     fact::Facts,
     unit::Rank,
 };
 
 /// Place of a rank: its host and its CPUs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// Host name.
     pub host: String,
@@ -19,34 +22,20 @@ pub struct Place {
     /// Number of online CPUs of the host.
     pub online: u32,
     /// Frequency governor of the first of these CPUs; `None` if the kernel has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
 }
 
 impl Place {
     /// Encodes the place for the gather to rank 0.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let online = self.online.to_string();
-        join_texts([&*self.host, &*self.cpus, &*online, self.governor.as_deref().unwrap_or_default()])
+        codec::encode(&(&self.host, &self.cpus, self.online, &self.governor))
     }
 
     /// Decodes what [`Place::to_bytes`] wrote; `None` for anything else.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Place> {
-        let [host, cpus, online, governor] = split_texts(bytes)?.try_into().ok()?;
-        let governor = Some(governor).filter(|name| !name.is_empty());
-        Some(Place { host, cpus, online: online.parse().ok()?, governor })
-    }
-}
-
-/// Joins texts without NUL to one message.
-pub(crate) fn join_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
-    texts.into_iter().flat_map(|text| text.bytes().chain([0])).collect()
-}
-
-/// Splits a message of [`join_texts`]; `None` if it is not UTF-8 or does not end with NUL.
-pub(crate) fn split_texts(bytes: &[u8]) -> Option<Vec<String>> {
-    match std::str::from_utf8(bytes).ok()? {
-        "" => Some(Vec::new()),
-        text => Some(text.strip_suffix('\0')?.split('\0').map(str::to_owned).collect()),
+        let (host, cpus, online, governor) = codec::decode(bytes)?;
+        Some(Place { host, cpus, online, governor })
     }
 }
 
@@ -228,29 +217,34 @@ impl dyn Team {
         mine
     }
 
+    /// Returns the message of rank 0 on every rank. Collective.
+    ///
+    /// # Errors
+    /// Rank 0 is another build.
+    pub fn broadcast_message<M: Serialize + DeserializeOwned>(&self, mine: M) -> Result<M> {
+        let mut bytes = if self.rank() == Rank(0) { codec::encode(&mine) } else { Vec::new() };
+        let length = self.broadcast_value(bytes.len() as u64)?;
+        bytes.resize(length as usize, 0);
+        self.broadcast(&mut bytes)?;
+        codec::decode(&bytes).ok_or_else(|| {
+            Error::fabric("cannot read a message of rank 0; start the same build of ombx on every rank")
+        })
+    }
+
     /// Returns the error of the lowest rank that has one. Collective.
     fn agree_on_error(&self, mine: Option<&Error>) -> Result<()> {
-        let note = mine
-            .map(|error| [&[error.kind().index()], error.to_string().as_bytes()].concat())
-            .unwrap_or_default();
+        let note = mine.map(|error| codec::encode(&(error.kind(), error.to_string()))).unwrap_or_default();
         let all = self.gather(&note)?;
         let first = all.into_iter().flatten().enumerate().find(|(_, note)| !note.is_empty());
-        let mut verdict = first
-            .map(|(rank, note)| {
-                let text = String::from_utf8_lossy(&note[1..]).into_owned();
-                let text =
-                    if note[0] == Kind::Unsupported.index() { text } else { format!("rank {rank}: {text}") };
-                [&[note[0]], text.as_bytes()].concat()
-            })
-            .unwrap_or_default();
-        let length = self.broadcast_value(verdict.len() as u64)?;
-        if length == 0 {
-            return Ok(());
+        let first = first.map(|(rank, note)| match codec::decode::<(Kind, String)>(&note) {
+            Some((Kind::Unsupported, text)) => (Kind::Unsupported, text),
+            Some((kind, text)) => (kind, format!("rank {rank}: {text}")),
+            None => (Kind::Fabric, format!("rank {rank} sent an error that is no text")),
+        });
+        match self.broadcast_message(first)? {
+            Some((kind, text)) => Err(Error::new(kind, text)),
+            None => Ok(()),
         }
-        verdict.resize(length as usize, 0);
-        self.broadcast(&mut verdict)?;
-        let text = String::from_utf8_lossy(&verdict[1..]).into_owned();
-        Err(Error::new(Kind::from_index(verdict[0]), text))
     }
 }
 
@@ -260,8 +254,8 @@ mod tests {
 
     #[test]
     fn turns_are_limited_and_have_all_ranks() {
-        assert_eq!(turns(&[], 10), []);
-        assert_eq!(turns(&[0, 0], 10), []);
+        assert!(turns(&[], 10).is_empty());
+        assert!(turns(&[0, 0], 10).is_empty());
         assert_eq!(turns(&[0, 4, 6, 0, 1], 10), [1, 4]);
         assert_eq!(turns(&[11, 1, 99, 3, 3], 10), [0, 1, 2, 3]);
         assert_eq!(turns(&[u64::MAX, u64::MAX], 10), [0, 1]);

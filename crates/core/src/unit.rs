@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// A number of bytes, written `8`, `64K`, `4M`, `1G`. Suffixes are powers of 1024.
@@ -9,7 +11,8 @@ use crate::error::{Error, Result};
 pub struct Bytes(pub u64);
 
 /// A rank of a team: 0 to size - 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rank(pub u32);
 
 const SUFFIXES: [(&str, u32); 4] = [("T", 40), ("G", 30), ("M", 20), ("K", 10)];

@@ -7,7 +7,7 @@
 //! use ombx_report::{Report, Source, page};
 //!
 //! # fn main() -> Result<(), ombx_results::file::ReadError> {
-//! let file = ombx_results::file::open("../results/tests/golden/v1.jsonl")?;
+//! let file = ombx_results::file::open("../results/tests/golden/one_launch.jsonl")?;
 //! let sources = [Source { name: "v1.jsonl", file: &file }];
 //! let html = page(&Report { sources: &sources, ..Report::default() });
 //! assert!(html.starts_with("<!DOCTYPE html>") && html.contains("p2p.latency"));

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn text_of_a_file_brings_no_control_characters() {
-        let golden = include_str!("../../results/tests/golden/v1.jsonl");
+        let golden = include_str!("../../results/tests/golden/one_launch.jsonl");
         let doctored = golden.replace("p2p.latency", "p2p\\u001b[2J\\u202elatency");
         let file = ombx_results::file::read(doctored.as_bytes()).unwrap();
         let sources = [Source { name: "a.jsonl", file: &file }];

@@ -1,7 +1,11 @@
 //! Verdicts as data, for result files and programs: what is concluded, and what is slow.
 
+use serde::{Deserialize, Serialize};
+
 /// Conclusion of a verdict, which decides the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Conclusion {
     /// Nothing is slow, or all links meet what the user demands of them.
     Clear,
@@ -31,18 +35,21 @@ impl Conclusion {
 }
 
 /// Sentence of a verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sentence {
     /// Conclusion that it supports.
     pub conclusion: Conclusion,
     /// What is concluded; for [`Conclusion::None`], why nothing can be.
     pub text: String,
     /// What the sentence rests on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
 
 /// Verdict of a sweep, as a result file holds it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictRecord {
     /// What is concluded.
     pub conclusion: Conclusion,
@@ -50,20 +57,34 @@ pub struct VerdictRecord {
     pub sentences: Vec<Sentence>,
     /// Slow parts, the slowest first.
     pub slow: Vec<SlowPart>,
-    /// Message sizes, and the factor of the fastest slow link that would have been named.
-    pub nameable: Vec<(u64, f64)>,
+    /// For each message size, the slow link that would have been named.
+    #[serde(default)]
+    pub nameable: Vec<Nameable>,
+}
+
+/// The fastest slow link that would have been named at a message size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Nameable {
+    /// Message size.
+    pub bytes: u64,
+    /// Ratio of its time to the time of comparable links.
+    pub factor: f64,
 }
 
 /// Slow part of a machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowPart {
     /// Kind of the part: `group`, `group_inside`, `host`, `host_inside`, `rank`, `link` or `direction`.
     pub part: String,
     /// Noun and name of a group, such as `switch s1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Names of its hosts; of a link, those of its two ends.
     pub hosts: Vec<String>,
     /// Its ranks; of a link, its two ends. None of a host or a group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,
     /// Ratio of its time to the time of comparable parts.
     pub factor: f64,

@@ -4,6 +4,7 @@ mod lines;
 mod record;
 mod records;
 pub(crate) mod seal;
+mod validity;
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -26,7 +26,7 @@
 //!
 //! ```
 //! # fn main() -> Result<(), ombx_results::file::ReadError> {
-//! let file = ombx_results::file::open("tests/golden/v1.jsonl")?;
+//! let file = ombx_results::file::open("tests/golden/one_launch.jsonl")?;
 //! let row = &file.runs[0].rows[0];
 //! let median_ns = row.summary.as_ref().map(|summary| summary.median);
 //! assert_eq!((row.key.as_str(), median_ns), ("p2p.latency/bytes=8", Some(357.6875)));
@@ -41,7 +41,7 @@
 //!
 //! # fn main() -> Result<(), file::ReadError> {
 //! let mut sides = ["before", "after"].map(SideResults::named);
-//! for (side, path) in sides.iter_mut().zip(["tests/golden/v1.jsonl"; 2]) {
+//! for (side, path) in sides.iter_mut().zip(["tests/golden/one_launch.jsonl"; 2]) {
 //!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
 //! }
 //! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
@@ -83,5 +83,5 @@ pub mod verdict;
 /// Returns the run of the golden file, a template for tests.
 #[cfg(test)]
 pub(crate) fn golden() -> file::RunWithRows {
-    file::read(include_bytes!("../tests/golden/v1.jsonl").as_slice()).unwrap().runs.remove(0)
+    file::read(include_bytes!("../tests/golden/one_launch.jsonl").as_slice()).unwrap().runs.remove(0)
 }

@@ -273,11 +273,12 @@ fn clock(run: &Run) -> String {
 
 /// Names what a reviewer asks about and the hosts do not tell.
 fn unknown(run: &Run) -> Option<String> {
-    let is_unknown =
-        |name: &str| run.hosts.iter().any(|group| matches!(group.facts.get(name), Some(Fact::Unknown(_))));
+    let is_unknown = |name: &str| {
+        run.hosts.iter().any(|group| matches!(group.facts.get(name), Some(Fact::Unknown { .. })))
+    };
     let mut missing: Vec<&str> =
         ASKED.iter().filter(|(name, _)| is_unknown(name)).map(|(_, words)| *words).collect();
-    if matches!(run.software.get("transport"), Some(Fact::Unknown(_))) {
+    if matches!(run.software.get("transport"), Some(Fact::Unknown { .. })) {
         missing.push("the transports in use");
     }
     (!missing.is_empty()).then(|| format!("The system does not tell {}.", listed(&missing)))
@@ -319,7 +320,7 @@ mod tests {
             ("cores", known("64")),
             ("smt", known("off")),
             ("memory", known("251.6 GiB")),
-            ("governor", Fact::Unknown("no cpufreq".into())),
+            ("governor", Fact::Unknown { reason: "no cpufreq".into() }),
             ("container", known("none")),
         ];
         let facts = facts.map(|(name, fact)| (name.to_owned(), fact)).into();

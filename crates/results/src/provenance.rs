@@ -41,8 +41,8 @@ const TITLES: [(&str, &str); 24] = [
     ("container", "container"),
     ("mpi_settings", "MPI's settings"),
 ];
-/// Text for files of earlier versions.
-pub const NOT_RECORDED: &str = "not recorded: an earlier version of ombx wrote the file";
+/// Text for files without facts.
+pub const NOT_RECORDED: &str = "not recorded";
 /// Maximum number of hosts that are named in one value.
 const MOST_HOSTS: usize = 8;
 /// Maximum length of a list of all hosts in characters.
@@ -174,7 +174,7 @@ pub(crate) fn title(name: &str) -> String {
 fn text(fact: &Fact) -> String {
     match fact {
         Fact::Known(value) => value.clone(),
-        Fact::Unknown(reason) => format!("unknown: {reason}"),
+        Fact::Unknown { reason } => format!("unknown: {reason}"),
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
         let facts = [
             ("memory", Fact::Known(memory.into())),
             ("cpu", Fact::Known("Xeon 1".into())),
-            ("turbo", Fact::Unknown("no cpufreq".into())),
+            ("turbo", Fact::Unknown { reason: "no cpufreq".into() }),
         ];
         HostFacts {
             hosts: vec![name.into()],
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_file_has_what_it_has_and_nothing_else() {
+    fn a_file_without_facts_has_what_it_has_and_nothing_else() {
         let sections = sections(&golden());
         let values = |title: &str| &sections.iter().find(|section| section.title == title).unwrap().values;
         assert_eq!(*values("Hosts"), [("facts".to_owned(), NOT_RECORDED.to_owned())]);

@@ -37,7 +37,7 @@ pub use self::{
     sweep::{LinkSweep, Verdict},
     times::{Link, LinkTimes, TimesBySize},
 };
-pub use crate::conclusion::{Conclusion, Sentence, SlowPart, VerdictRecord};
+pub use crate::conclusion::{Conclusion, Nameable, Sentence, SlowPart, VerdictRecord};
 use crate::file::RunWithRows;
 use ombx_core::unit::Bytes;
 

@@ -7,7 +7,6 @@
 pub(crate) mod channel;
 pub mod frame;
 pub mod listener;
-pub(crate) mod message;
 pub mod process;
 pub mod remote_shell;
 pub(crate) mod thread;
@@ -17,7 +16,6 @@ pub(crate) use self::{
     channel::{Channel, MAX_PIPELINE_MESSAGE, MessageReader, MessageWriter},
     frame::{FrameError, MAX_BODY},
     listener::{Attempt, Peer},
-    message::{Kind, Message},
     process::Execution,
 };
 pub use self::{

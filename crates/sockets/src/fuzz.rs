@@ -9,14 +9,12 @@ use std::{
     time::Duration,
 };
 
+use ombx_core::codec;
+
 pub use crate::pipeline::fuzz as pipeline;
 use crate::{
-    control::{
-        Attempt, Listener, MAX_BODY, Message, Peer, Token,
-        frame::Frame,
-        listener::{HELLO, MAX_HELLO},
-    },
-    session::protocol::{Hello, data, end, rank_table, read_data, read_end, read_rank_table},
+    control::{Attempt, Listener, MAX_BODY, Peer, Token, frame::Frame, listener::MAX_HELLO},
+    session::protocol::{Hello, Message, RankTable},
     socket::{Address, SocketOptions},
 };
 
@@ -29,11 +27,11 @@ pub fn frames(bytes: &[u8]) {
     while let Ok(Some((frame, used))) = Frame::parse(rest, MAX_BODY) {
         assert_eq!(frame.encode().unwrap(), rest[..used]);
         assert_eq!(Frame::read(&mut &rest[..used], MAX_BODY).unwrap(), frame);
-        if let Some(hello) = std::str::from_utf8(&frame.body).ok().and_then(Hello::decode) {
-            assert!(hello.encode().split('\t').count() == 7);
+        if let Some(hello) = codec::decode::<Hello>(&frame.0) {
+            assert_eq!(codec::decode(&codec::encode(&hello)), Some(hello));
         }
-        if let Ok(message) = Message::try_from(frame) {
-            session_message(&message);
+        if let Some(message) = codec::decode::<Message>(&frame.0) {
+            session_message(message);
         }
         rest = &rest[used..];
     }
@@ -44,20 +42,17 @@ pub fn frames(bytes: &[u8]) {
     }
 }
 
-fn session_message(message: &Message) {
-    if let Some(head) = read_data(message) {
-        let again = data(head, &message.data);
-        assert_eq!((again.numbers, &again.data), (message.numbers.clone(), &message.data));
-    }
+fn session_message(message: Message) {
+    assert_eq!(codec::decode(&codec::encode(&message)).as_ref(), Some(&message));
+    let Message::RankTable(table) = message else { return };
     let (mut ranks, mut again) = (Vec::new(), Vec::new());
-    if let Ok(true) = read_rank_table(message, &mut ranks) {
-        let complete: Vec<bool> =
-            rank_table(&ranks).map(|message| read_rank_table(&message, &mut again).unwrap()).collect();
-        assert!(complete.ends_with(&[true]) && again == ranks);
+    if let Ok(true) = table.add_to(&mut ranks) {
+        for message in RankTable::messages(&ranks) {
+            let Message::RankTable(table) = message else { panic!("no rank table") };
+            table.add_to(&mut again).unwrap();
+        }
+        assert_eq!(again, ranks);
     }
-    let (code, why) = read_end(message);
-    let again = end(code, why);
-    assert!(again.text(0).len() <= 4 * 1000 && read_end(&again).0 == code);
 }
 
 /// Connects to a listener and sends the bytes. Checks that the listener admits the peer if and only if they are the token in a
@@ -80,7 +75,7 @@ pub fn listener(bytes: &[u8]) {
             None => panic!("the connection was neither admitted nor rejected"),
         };
         let first = match Frame::parse(bytes, MAX_HELLO) {
-            Ok(Some((Frame { kind: HELLO, body }, used))) if body.starts_with(&TOKEN) => Some((body, used)),
+            Ok(Some((Frame(body), used))) if body.starts_with(&TOKEN) => Some((body, used)),
             _ => None,
         };
         match (admitted, first) {

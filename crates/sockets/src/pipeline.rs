@@ -9,6 +9,7 @@ mod fuzz;
 mod hosts;
 mod member;
 mod memory;
+mod message;
 mod node;
 mod phase;
 mod report;
@@ -53,7 +54,7 @@ use crate::{
 };
 
 /// Maximum number of blocks in a section of a source's file: one message carries their checksums.
-const MAX_CHECKSUMS: u64 = MAX_PIPELINE_MESSAGE as u64 / 8 - 8;
+const MAX_CHECKSUMS: u64 = MAX_PIPELINE_MESSAGE as u64 / 10 - 8;
 
 static NODES: Setting = Setting {
     name: "nodes",

@@ -18,16 +18,18 @@ use std::{
 };
 
 use ombx_core::{
+    codec,
     error::{Error, Result},
     system::{clock::Since, environment::hostname},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     control::{
-        Attempt, Channel, Kind, Listener, MAX_BODY, Message, MessageReader, MessageWriter, Peer,
-        ProcessGroup, Started, Token, process::Exit, thread,
+        Attempt, Channel, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, ProcessGroup, Started,
+        Token, process::Exit, thread,
     },
-    session::protocol::{end, set_keep_alive, version},
+    session::protocol::{End, set_keep_alive, version},
     socket::Stream,
 };
 
@@ -39,7 +41,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const LONGEST_LINE: usize = 4096;
 
 /// What a client asks of the server: one rank of its session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RankRequest {
     /// Token of the session.
     pub session: Token,
@@ -52,29 +54,31 @@ pub struct RankRequest {
 }
 
 impl RankRequest {
-    fn message(&self) -> Message {
+    /// Returns whether the number of the rank can be.
+    fn is_possible(&self) -> bool {
         let (rank, count) = self.on_host;
-        Message::new(Kind::Task)
-            .numbers([self.port.into(), rank.into(), count.into()])
-            .texts(self.words.iter().cloned())
-            .data(*self.session.bytes())
+        rank < count && count <= 2
     }
+}
 
-    fn of(message: Message) -> Option<RankRequest> {
-        let (Kind::Task, &[port, rank, count]) = (message.kind, message.numbers.as_slice()) else {
-            return None;
-        };
-        let session: [u8; Token::BYTES] = message.data.try_into().ok()?;
-        let on_host = (u32::try_from(rank).ok()?, u32::try_from(count).ok()?);
-        let known = on_host.0 < on_host.1 && on_host.1 <= 2;
-        let words = message.texts;
-        known.then_some(RankRequest {
-            session: session.into(),
-            port: u16::try_from(port).ok()?,
-            on_host,
-            words,
-        })
-    }
+/// Message between a server and a client.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Message {
+    /// From the server: the connection is admitted.
+    Admitted {
+        /// Number of the client.
+        client: u64,
+        /// Host of the server.
+        host: String,
+    },
+    /// To the server: run a rank.
+    Run(RankRequest),
+    /// From the server: a line that the rank has printed on standard error.
+    Line(String),
+    /// From the server: the exit code of the rank.
+    Exited(u8),
+    /// From the server: why it refuses.
+    Refused(End),
 }
 
 /// Returns the command of a rank and its standard input, for a request from an address. An error is sent to the client.
@@ -117,7 +121,7 @@ struct Client {
 }
 
 /// What a client says of itself after the token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hello {
     version: String,
     host: String,
@@ -130,17 +134,10 @@ impl Hello {
         Hello { version: version(), host: hostname(), client }
     }
 
-    fn encode(&self) -> String {
-        let clean = |text: &str| text.replace(['\t', '\n'], " ");
-        format!("{}\t{}\t{}", self.client, clean(&self.version), clean(&self.host))
-    }
-
+    /// Decodes a hello. Its host may be printed.
     fn decode(bytes: &[u8]) -> Option<Hello> {
-        let mut fields = std::str::from_utf8(bytes).ok()?.split('\t');
-        let client = fields.next()?.parse().ok()?;
-        let version = fields.next()?.to_owned();
-        let host: String = fields.next()?.chars().filter(|c| !c.is_control()).take(255).collect();
-        fields.next().is_none().then_some(Hello { version, host, client })
+        let hello: Hello = codec::decode(bytes)?;
+        Some(Hello { host: hello.host.chars().filter(|c| !c.is_control()).take(255).collect(), ..hello })
     }
 }
 
@@ -197,13 +194,13 @@ pub fn serve(
                 let Ok((reader, writer)) = channel(peer.stream) else { continue };
                 match admitted(&hello, client.as_mut(), clients) {
                     Err(why) => {
-                        let _ = writer.0.write(&end(6, &why));
+                        let _ = writer.0.write(&Message::Refused(End::new(6, &why)));
                         on_event(ServerEvent::Refused(hello.host, why));
                     }
                     Ok(Purpose::Client) => {
                         clients += 1;
-                        let ready = Message::new(Kind::Ready).numbers([clients]).texts([hostname()]);
-                        if writer.0.write(&ready).is_ok()
+                        let admitted = Message::Admitted { client: clients, host: hostname() };
+                        if writer.0.write(&admitted).is_ok()
                             && wait_for_end(reader, clients, send.clone()).is_ok()
                         {
                             on_event(ServerEvent::Connected(hello.host.clone()));
@@ -271,7 +268,7 @@ fn channel(stream: Stream) -> std::io::Result<(MessageReader, Writer)> {
 /// Waits on a thread until a client closes its connection.
 fn wait_for_end(mut reader: MessageReader, number: u64, events: Sender<Event>) -> Result<()> {
     let wait = move || {
-        while reader.read().is_ok() {}
+        while reader.read::<Message>().is_ok() {}
         let _ = events.send(Event::Left(number));
     };
     thread::spawn("client", wait).map(drop)
@@ -286,9 +283,12 @@ struct Ranks {
 impl Ranks {
     /// Runs the rank that a client asks for, and ends it when the client closes the connection.
     fn run(&self, mut reader: MessageReader, Writer(writer, address): &Writer) {
-        let refuse = |error: &Error| drop(writer.write(&end(error.kind().exit_code(), &error.to_string())));
+        let refuse = |error: &Error| {
+            let end = End::new(error.kind().exit_code(), &error.to_string());
+            drop(writer.write(&Message::Refused(end)));
+        };
         let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.write(&Message::new(Kind::Ready).texts([hostname()])).is_err() {
+        if writer.write(&Message::Admitted { client: 0, host: hostname() }).is_err() {
             return;
         }
         let (send, ended) = mpsc::channel();
@@ -297,15 +297,16 @@ impl Ranks {
         // The request comes first. Nothing follows it but the end of the connection.
         let read = move || {
             while let Ok(message) = reader.read() {
-                let _ = request.send(RankRequest::of(message));
+                let _ = request.send(message);
             }
             let _ = closed.send(None);
         };
         if let Err(error) = thread::spawn("request", read) {
             return refuse(&error);
         }
-        let Ok(Some(request)) = asked.recv_timeout(REQUEST_TIMEOUT) else {
-            return refuse(&Error::fabric("the client sent no valid request for a rank"));
+        let request = match asked.recv_timeout(REQUEST_TIMEOUT) {
+            Ok(Message::Run(request)) if request.is_possible() => request,
+            _ => return refuse(&Error::fabric("the client sent no valid request for a rank")),
         };
         let started = (self.start)(&request, *address).and_then(|(command, input)| {
             let exited = move |_, exit: Exit| drop(send.send(Some(exit)));
@@ -319,7 +320,7 @@ impl Ranks {
                 Ok(Some(exit)) => {
                     // All of the rank's messages come before its exit code.
                     let _ = lines.join();
-                    let _ = writer.write(&Message::new(Kind::Done).numbers([exit_code(&exit)]));
+                    let _ = writer.write(&Message::Exited(exit_code(&exit)));
                 }
                 _ => group.end(),
             },
@@ -341,16 +342,16 @@ fn start_rank(
     let pass_on = move || {
         for line in BufReader::new(from).split(b'\n').map_while(std::result::Result::ok) {
             let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
-            let _ = writer.write(&Message::new(Kind::Status).texts([line]));
+            let _ = writer.write(&Message::Line(line));
         }
     };
     thread::spawn("lines", pass_on)
 }
 
-fn exit_code(exit: &Exit) -> u64 {
+fn exit_code(exit: &Exit) -> u8 {
     let of_signal = |signal: i32| 128 + signal.unsigned_abs();
     let code = exit.status.and_then(|s| s.code().map(i32::unsigned_abs).or(s.signal().map(of_signal)));
-    code.unwrap_or(1).into()
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 #[cfg(test)]

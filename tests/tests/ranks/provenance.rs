@@ -58,7 +58,7 @@ fn transports_are_unknown_with_a_reason_where_ombx_does_not_ask() {
     Job::mpiexec(2, line).arg(&explicit).run().expect(0);
     for (path, reason) in [(one, "several launches"), (explicit, "starts itself")] {
         match &results::run_of(&path).run.software["transport"] {
-            Fact::Unknown(why) => assert!(why.contains(reason), "{why}"),
+            Fact::Unknown { reason: why } => assert!(why.contains(reason), "{why}"),
             Fact::Known(transport) => panic!("{transport}"),
         }
     }

@@ -11,7 +11,7 @@ use ombx_sockets::control::{
 fn frames(c: &mut Criterion) {
     let mut group = c.benchmark_group("frame");
     for bytes in [16, 1024, 65_536, MAX_BODY] {
-        let frame = Frame::new(3, vec![7; bytes]);
+        let frame = Frame(vec![7; bytes]);
         let encoded = frame.encode().unwrap();
         group.throughput(Throughput::Bytes(bytes as u64));
         group.bench_with_input(BenchmarkId::new("encode", bytes), &frame, |b, frame| {

@@ -9,7 +9,7 @@ use ombx_core::{
 };
 use ombx_results::file::{self, Record};
 
-const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_launch.jsonl");
 
 /// Returns times in whole nanoseconds: most similar, a few far off, unordered.
 fn times(n: u64) -> Vec<u64> {

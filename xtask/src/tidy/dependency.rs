@@ -128,7 +128,8 @@ fn forbidden(package: &Package, to: &str, kind: Kind) -> Option<String> {
         let readers = ARGUMENT_READERS.join(" and ");
         return Some(format!("only {readers} read a command line; {from} depends on {to}"));
     }
-    if is("serde") && FAMILIES.contains(&from) {
+    // Ranks over sockets exchange messages that serde encodes.
+    if is("serde") && FAMILIES.contains(&from) && from != "ombx-sockets" {
         return Some(format!("a family of benchmarks writes no files; {from} depends on {to}"));
     }
     if from == "ombx-core" && ASYNC_RUNTIMES.iter().any(|name| is(name)) {

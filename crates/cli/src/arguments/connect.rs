@@ -8,6 +8,7 @@ use clap::Args;
 #[cfg(feature = "sockets")]
 use ombx_core::error::{Error, Result};
 use ombx_core::{system::host_name::check_host, unit::digits};
+use serde::{Deserialize, Serialize};
 
 /// Port of `ombx sockets serve`.
 pub(crate) const PORT: u16 = 5444;
@@ -25,7 +26,7 @@ pub(crate) struct ConnectArgs {
 }
 
 /// Address of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Server {
     pub(crate) host: String,
     pub(crate) port: u16,

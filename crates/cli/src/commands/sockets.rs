@@ -7,6 +7,7 @@ use std::{net::IpAddr, path::PathBuf, process, time::Duration};
 use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::Registry,
+    codec,
     error::{Error, Result},
     system::environment::hostname,
     unit,
@@ -125,12 +126,10 @@ fn start_rank(request: &RankRequest, client: IpAddr) -> Result<(process::Command
     let RankRequest { session, port, on_host, words } = request.clone();
     let argv = ["ombx".to_owned()].into_iter().chain(words).collect();
     let invitation = Invitation { token: session, port, addresses: vec![client], rank: 1, on_host, argv };
-    let mut input = Vec::new();
-    invitation.write(&mut input).map_err(|e| Error::fabric(format!("cannot write an invitation: {e}")))?;
     let mut worker = command(None, "worker", &[])?;
     // Whoever started this server is not the client.
     worker.env_remove("SSH_CONNECTION");
-    Ok((worker, input))
+    Ok((worker, codec::encode(&invitation)))
 }
 
 /// Prints an event on standard error. Many rejected connections give few lines.

@@ -10,7 +10,8 @@ use std::{
 };
 
 use ombx_core::{
-    error::{Error, Kind, Result},
+    codec,
+    error::{Kind, Result},
     system::{clock::Since, environment::hostname},
     unit::Rank,
 };
@@ -111,9 +112,7 @@ fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<St
     let remote = placement.host.as_deref().map(|host| (&shell, host));
     let mut command = process::command(remote, "worker", &[])?;
     command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });
-    let mut input = Vec::new();
-    invitation.write(&mut input).map_err(|e| Error::fabric(format!("cannot write an invitation: {e}")))?;
-    Started::with_input(command, format!("rank {}", invitation.rank), &input)
+    Started::with_input(command, format!("rank {}", invitation.rank), &codec::encode(invitation))
 }
 
 struct Session<'a> {
@@ -206,7 +205,7 @@ impl Session<'_> {
         self.ranks.end();
         if let Some(why) = why {
             // The launching process may have ended.
-            let _ = Message::Failure(why).write(&mut io::stdout());
+            let _ = Message::Failure { why }.write(&mut io::stdout());
         }
         code
     }

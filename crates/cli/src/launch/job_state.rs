@@ -163,14 +163,14 @@ impl JobState<'_> {
                         self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
                     }
                 }
-                Some(Message::Status(line)) => self.progress.status(&line),
+                Some(Message::Status { line }) => self.progress.status(&line),
                 Some(Message::Interval(interval)) => {
                     let line = intervals::line(&interval, self.args.shown.units());
                     self.progress.suspend(|| stderr_line!("{OMBX}{}", plain(&line)));
                 }
-                Some(Message::Failure(why)) => self.history.failure = Some(why),
-                Some(Message::Ranks(ranks)) => self.history.ranks = RankTable(ranks),
-                Some(Message::Started(host)) => self.host_started(host),
+                Some(Message::Failure { why }) => self.history.failure = Some(why),
+                Some(Message::Ranks { ranks }) => self.history.ranks = RankTable(ranks),
+                Some(Message::Started { host }) => self.host_started(host),
                 None => {}
             },
             Err(_) => self.read_stderr(&text),
@@ -211,7 +211,7 @@ impl JobState<'_> {
     /// Takes a line of standard error. Messages of ombx are printed at once, those of the launcher only if the job fails.
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
-        if let Some(Message::Started(host)) = Message::parse(line) {
+        if let Some(Message::Started { host }) = Message::parse(line) {
             self.host_started(host);
             return;
         }

@@ -4,15 +4,17 @@ use std::{fs, path::Path};
 
 use ombx_core::system::environment;
 
-/// Process ID and host of each rank.
+use crate::output::relay::RankProcess;
+
+/// Process of each rank.
 #[derive(Debug, Default)]
-pub(super) struct RankTable(pub(super) Vec<(u64, String)>);
+pub(super) struct RankTable(pub(super) Vec<RankProcess>);
 
 impl RankTable {
     /// Returns the rank that the launcher's output names as lost, as `rank 1 on n01`.
     pub(super) fn lost(&self, output: &[String]) -> Option<String> {
         let rank = output.iter().find_map(|line| self.hydra(line).or_else(|| open_mpi(line)))?;
-        self.0.get(rank).map(|(_, host)| format!("rank {rank} on {host}"))
+        self.0.get(rank).map(|process| format!("rank {rank} on {}", process.host))
     }
 
     /// Returns a rank on this host whose process has ended, as `rank 1 on n01`. Its launcher may not have noticed.
@@ -20,15 +22,16 @@ impl RankTable {
         let here = environment::hostname();
         // A zombie has no executable.
         let lives = |pid: u64| fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe")).is_ok();
-        let mut ours = (0..).zip(&self.0).filter(|(_, (_, host))| *host == here);
-        ours.find(|(_, (pid, _))| !lives(*pid)).map(|(rank, (_, host))| format!("rank {rank} on {host}"))
+        let mut ours = (0..).zip(&self.0).filter(|(_, process)| process.host == here);
+        ours.find(|(_, process)| !lives(process.pid))
+            .map(|(rank, process)| format!("rank {rank} on {}", process.host))
     }
 
     /// Reads `=   PID 4711 RUNNING AT n01`.
     fn hydra(&self, line: &str) -> Option<usize> {
         let (pid, host) = line.split_once("PID ")?.1.split_once(" RUNNING AT ")?;
         let (pid, host): (u64, &str) = (pid.trim().parse().ok()?, host.trim());
-        self.0.iter().position(|(known, place)| (*known, place.as_str()) == (pid, host))
+        self.0.iter().position(|process| process.pid == pid && process.host == host)
     }
 }
 
@@ -50,7 +53,9 @@ mod tests {
 
     #[test]
     fn launchers_name_the_lost_rank() {
-        let ranks = RankTable(vec![(4710, "n01".into()), (4711, "n02".into())]);
+        let ranks = RankTable(
+            [(4710, "n01"), (4711, "n02")].map(|(pid, host)| RankProcess { pid, host: host.into() }).into(),
+        );
         for line in [
             "=   PID 4711 RUNNING AT n02",
             "mpiexec noticed that process rank 1 with PID 0 on node n02 exited on signal 9 (Killed).",

@@ -9,6 +9,7 @@ use std::{
 };
 
 use ombx_core::{
+    codec,
     error::{Error, Result},
     system::environment::hostname,
 };
@@ -18,7 +19,7 @@ use ombx_sockets::{
     server::client::Reservation,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::{invitation::Invitation, placement::Placement};
 use crate::{
@@ -93,41 +94,46 @@ impl Reserved {
         let failed = |e: std::io::Error| Error::fabric(format!("cannot start the coordinator: {e}"));
         let file = memfd_create("ombx-served", MemfdFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
         let mut file = File::from(file);
-        let is_here = self.reservation.host == hostname();
-        let pass =
-            json!({"token": self.token.to_string(), "client": self.reservation.client, "here": is_here});
-        writeln!(file, "{pass}").and_then(|()| file.rewind()).map_err(failed)?;
+        let pass = Pass {
+            token: self.token,
+            client: self.reservation.client,
+            here: self.reservation.host == hostname(),
+        };
+        file.write_all(&codec::encode(&pass)).and_then(|()| file.rewind()).map_err(failed)?;
         coordinator.stdin(Stdio::from(file));
         Ok(())
     }
 }
 
-/// The server as the coordinator of a launch knows it.
-pub(super) struct Serving {
-    server: Server,
+/// What the launching process passes on to the coordinator of a launch.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Pass {
     token: Token,
+    /// Number of this run as a client of the server.
     client: u64,
     /// Whether the server is on this host.
     here: bool,
 }
 
+/// The server as the coordinator of a launch knows it.
+pub(super) struct Serving {
+    server: Server,
+    pass: Pass,
+}
+
 impl Serving {
     /// Reads what [`Reserved::pass_to`] has written.
     pub(super) fn from_stdin(server: &Server) -> Result<Serving> {
-        let mut text = String::new();
-        let _ = std::io::stdin().take(LONGEST).read_to_string(&mut text);
-        let parse = || {
-            let value: Value = serde_json::from_str(&text).ok()?;
-            let token = value["token"].as_str()?.parse().ok()?;
-            let (client, here) = (value["client"].as_u64()?, value["here"].as_bool()?);
-            Some(Serving { server: server.clone(), token, client, here })
-        };
-        parse().ok_or_else(|| Error::fabric("the coordinator got no reservation of a server"))
+        let mut bytes = Vec::new();
+        let _ = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
+        let pass = codec::decode(&bytes)
+            .ok_or_else(|| Error::fabric("the coordinator got no reservation of a server"))?;
+        Ok(Serving { server: server.clone(), pass })
     }
 
     /// Returns the places of both ranks. Two ranks of one host have cores of their own.
     pub(super) fn placements(&self) -> Vec<Placement> {
-        let count = if self.here { 2 } else { 1 };
+        let count = if self.pass.here { 2 } else { 1 };
         let rank = |host, number| Placement { host, on_host: (number, count) };
         vec![rank(None, 0), rank(Some(self.server.host.clone()), count - 1)]
     }
@@ -136,36 +142,17 @@ impl Serving {
     pub(super) fn start(&self, invitation: &Invitation) -> Result<Started> {
         let mut command = process::command(None, SUBCOMMAND, &[])?;
         command.stdout(Stdio::null());
-        let Server { host, port } = &self.server;
-        let server =
-            json!({"host": host, "port": port, "token": self.token.to_string(), "client": self.client});
-        let mut input = Vec::new();
-        let failed = |e: std::io::Error| Error::fabric(format!("cannot write an invitation: {e}"));
-        writeln!(input, "{server}").and_then(|()| invitation.write(&mut input)).map_err(failed)?;
-        Started::with_input(command, format!("rank {}", invitation.rank), &input)
+        let Pass { token, client, .. } = self.pass;
+        let rank = ServedRank { server: self.server.clone(), token, client, invitation: invitation.clone() };
+        Started::with_input(command, format!("rank {}", invitation.rank), &codec::encode(&rank))
     }
 }
 
 /// What the process of [`SUBCOMMAND`] reads from its standard input.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ServedRank {
     pub(crate) server: Server,
     pub(crate) token: Token,
     pub(crate) client: u64,
     pub(crate) invitation: Invitation,
-}
-
-impl ServedRank {
-    pub(crate) fn parse(text: &str) -> Option<ServedRank> {
-        let (server, invitation) = text.split_once('\n')?;
-        let value: Value = serde_json::from_str(server).ok()?;
-        Some(ServedRank {
-            server: Server {
-                host: value["host"].as_str()?.to_owned(),
-                port: u16::try_from(value["port"].as_u64()?).ok()?,
-            },
-            token: value["token"].as_str()?.parse().ok()?,
-            client: value["client"].as_u64()?,
-            invitation: Invitation::parse(invitation)?,
-        })
-    }
 }

@@ -40,12 +40,12 @@ const ONE_LAUNCH: &str = "ombx asks the library only in jobs of several launches
 pub(crate) fn ask(job: &Job, limit: Option<Duration>, interrupted: impl Fn() -> bool) -> Fact {
     let is_kept = job.output.file.out.is_some() || job.output.format == Format::Jsonl;
     if !is_kept || job.launches.is_one() || !job.work.kinds().iter().any(|kind| kind.medium == Medium::Mpi) {
-        return Fact::Unknown(ONE_LAUNCH.into());
+        return Fact::Unknown { reason: ONE_LAUNCH.into() };
     }
     let limit = limit.map_or(LIMIT, |limit| limit.min(LIMIT));
     match report(job, limit, interrupted) {
         Ok(text) => Fact::of(transports(&text), NO_REPORT),
-        Err(error) => Fact::Unknown(format!("asking the library failed: {error}")),
+        Err(error) => Fact::Unknown { reason: format!("asking the library failed: {error}") },
     }
 }
 

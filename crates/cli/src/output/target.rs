@@ -185,7 +185,7 @@ mod tests {
         assert!(check(null, "-o", [("the sink", null)]).is_ok());
     }
 
-    const RUN: &str = include_str!("../../../results/tests/golden/v1.jsonl");
+    const RUN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");
 
     #[test]
     fn a_result_file_is_not_overwritten_unasked() {

@@ -8,6 +8,7 @@ use std::{
 };
 
 use ombx_core::{
+    codec,
     error::{Error, Result},
     system::environment::hostname,
     team::Team,
@@ -16,7 +17,7 @@ use rustix::process::getpid;
 
 use crate::{
     arguments::argv,
-    output::relay::{self, Message},
+    output::relay::{self, Message, RankProcess},
 };
 
 /// Number of bytes at the start of the executable that identify a build.
@@ -37,11 +38,11 @@ pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Resu
             hostname()
         )))
     }))?;
-    let mine = serde_json::json!([getpid().as_raw_nonzero().get(), hostname()]).to_string();
-    let ranks = team.gather(mine.as_bytes())?;
+    let pid = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
+    let ranks = team.gather(&codec::encode(&RankProcess { pid, host: hostname() }))?;
     if let Some((pipe, ranks)) = launching_process.zip(ranks) {
-        let ranks = ranks.iter().map(|rank| serde_json::from_slice(rank).unwrap_or_default()).collect();
-        Message::Ranks(ranks).write(pipe).map_err(|e| relay::broken(&e))?;
+        let ranks = ranks.iter().map(|rank| codec::decode(rank).unwrap_or_default()).collect();
+        Message::Ranks { ranks }.write(pipe).map_err(|e| relay::broken(&e))?;
     }
     Ok(())
 }

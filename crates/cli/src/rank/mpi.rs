@@ -21,7 +21,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     Mpi::abort_on_panic();
     if state.pipe.is_some() && detection::is_first_on_host() {
         // Standard error may be closed; the launching process then does without.
-        let _ = Message::Started(hostname()).write(&mut io::stderr());
+        let _ = Message::Started { host: hostname() }.write(&mut io::stderr());
     }
     accelerator::enter(work);
     let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));

@@ -21,7 +21,7 @@ use ombx_sockets::{
     host::{self, address_towards},
     session::{Reach, SessionEvent, listen},
 };
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     arguments::start::StartArgs,
@@ -113,12 +113,21 @@ pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
     Ok(Rendezvous { team: team?, session: Session(Some((left, ranks))) })
 }
 
+/// Content of the file: how ranks reach rank 0.
+#[derive(Serialize, Deserialize)]
+struct Meeting {
+    token: Token,
+    port: u16,
+    host: String,
+    /// See [`host::identity`].
+    identity: String,
+    addresses: Vec<IpAddr>,
+}
+
 fn write(file: &Path, token: Token, port: u16) -> Result<()> {
-    let addresses: Vec<String> = address_towards(ELSEWHERE).iter().map(IpAddr::to_string).collect();
-    let text = json!({
-        "token": token.to_string(), "port": port, "host": hostname(), "identity": host::identity(),
-        "addresses": addresses,
-    });
+    let addresses = address_towards(ELSEWHERE).into_iter().collect();
+    let meeting = Meeting { token, port, host: hostname(), identity: host::identity(), addresses };
+    let text = serde_json::to_string(&meeting).map_err(|e| Error::fabric(e.to_string()))?;
     private_file::create(file, &format!("{text}\n"))
 }
 
@@ -141,19 +150,15 @@ fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
 
 /// Returns the token and the addresses of rank 0, or `None` if the text is incomplete.
 pub(crate) fn parse(text: &str) -> Option<(Token, Vec<SocketAddr>)> {
-    let value: Value = serde_json::from_str(text.strip_suffix('\n')?).ok()?;
-    let token = value["token"].as_str()?.parse().ok()?;
-    let port = u16::try_from(value["port"].as_u64()?).ok()?;
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    if value["identity"].as_str()? == host::identity() {
-        addresses.push(([127, 0, 0, 1], port).into());
-    } else {
-        let named = (value["host"].as_str()?, port).to_socket_addrs();
-        addresses.extend(named.into_iter().flatten().filter(|a| !a.ip().is_loopback()));
-        let listed = value["addresses"].as_array()?.iter().filter_map(|a| a.as_str()?.parse::<IpAddr>().ok());
-        addresses.extend(listed.map(|ip| SocketAddr::from((ip, port))));
+    let Meeting { token, port, host, identity, addresses } =
+        serde_json::from_str(text.strip_suffix('\n')?).ok()?;
+    if identity == host::identity() {
+        return Some((token, vec![([127, 0, 0, 1], port).into()]));
     }
-    Some((token, addresses))
+    let named = (host, port).to_socket_addrs();
+    let named = named.into_iter().flatten().filter(|address| !address.ip().is_loopback());
+    let listed = addresses.into_iter().map(|ip| SocketAddr::from((ip, port)));
+    Some((token, named.chain(listed).collect()))
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl Sink for RankSink {
         watchdog::progress();
         match self {
             RankSink::Output(_) => stderr_line!("ombx: {line}"),
-            RankSink::Relay(pipe) => _ = Message::Status(line.into()).write(pipe),
+            RankSink::Relay(pipe) => _ = Message::Status { line: line.into() }.write(pipe),
             RankSink::None => {}
         }
     }

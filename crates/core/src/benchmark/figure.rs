@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::team::{join_texts, split_texts};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
 
 /// A figure of a row in addition to its times.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
 pub enum Figure {
     /// Finite value, in the unit with which the figure's name ends.
     Value(f64),
@@ -17,7 +21,7 @@ pub enum Figure {
 pub type Figures = BTreeMap<String, Figure>;
 
 /// Counters of the kernel for the connections from a rank, since they were opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConnectionCounters {
     /// Segments that were sent again.
     pub retransmits: u64,
@@ -42,26 +46,18 @@ impl ConnectionCounters {
 
 /// Encodes figures for another rank.
 pub(crate) fn encode_figures(figures: &Figures) -> Vec<u8> {
-    let texts = figures.iter().flat_map(|(name, figure)| match figure {
-        Figure::Value(value) => [name.clone(), format!("{:x}", value.to_bits()), String::new()],
-        Figure::Unresolved(why) => [name.clone(), String::new(), why.clone()],
+    let figures = figures.iter().map(|(name, figure)| match figure {
+        Figure::Value(value) => (name, Ok(value)),
+        Figure::Unresolved(why) => (name, Err(why)),
     });
-    let texts: Vec<String> = texts.collect();
-    join_texts(texts.iter().map(String::as_str))
+    codec::encode(&figures.collect::<BTreeMap<_, _>>())
 }
 
 /// Decodes what [`encode_figures`] wrote; `None` for anything else.
 pub(crate) fn decode_figures(bytes: &[u8]) -> Option<Figures> {
-    let texts = split_texts(bytes)?;
-    let (figures, rest) = texts.as_chunks::<3>();
-    let figure = |[name, bits, why]: &[String; 3]| {
-        let figure = match bits.as_str() {
-            "" => Figure::Unresolved(why.clone()),
-            bits => Figure::Value(f64::from_bits(u64::from_str_radix(bits, 16).ok()?)),
-        };
-        Some((name.clone(), figure))
-    };
-    figures.iter().map(figure).collect::<Option<_>>().filter(|_| rest.is_empty())
+    let figure = |figure: Result<f64, String>| figure.map_or_else(Figure::Unresolved, Figure::Value);
+    let figures: BTreeMap<String, _> = codec::decode(bytes)?;
+    Some(figures.into_iter().map(|(name, one)| (name, figure(one))).collect())
 }
 
 /// Figure of a row whose operation was overlapped with computation: time of one leg of the operation alone, in microseconds.
@@ -90,6 +86,6 @@ mod tests {
         assert_eq!(decode_figures(&encode_figures(&figures)), Some(figures.clone()));
         assert_eq!(decode_figures(&encode_figures(&Figures::new())), Some(Figures::new()));
         let bytes = encode_figures(&figures);
-        assert!(decode_figures(&bytes[..bytes.len() - 1]).is_none() && decode_figures(b"a\0b\0").is_none());
+        assert!(decode_figures(&bytes[..bytes.len() - 1]).is_none());
     }
 }

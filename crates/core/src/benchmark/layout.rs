@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{Fan, FanDirection, Role},
     error::{Error, Result},
@@ -38,7 +40,9 @@ pub enum Pairs {
 }
 
 /// Rule that combines the times of timed ranks to one time per sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Aggregation {
     /// Time of rank 0.
     Origin,

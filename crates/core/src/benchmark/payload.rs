@@ -1,5 +1,7 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
+use serde::{Deserialize, Serialize};
+
 mod accumulated;
 mod block_list;
 mod blocks;
@@ -36,7 +38,9 @@ pub struct Fill {
 }
 
 /// Result of a verification.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "check", content = "mismatch", rename_all = "lowercase")]
 pub enum Check {
     /// Every byte is right.
     Passed,
@@ -67,7 +71,8 @@ impl Check {
 }
 
 /// First wrong byte of a buffer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mismatch {
     /// Rank on which the data arrived.
     pub rank: Rank,

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{
         Aggregation,
         payload::{Check, Mismatch},
     },
     checksum::checksum,
+    codec,
     error::{Error, Result},
     result::{RoundTrips, Samples},
     system::clock::Clock,
@@ -16,7 +19,7 @@ use crate::{
 };
 
 /// Samples of one thread of one rank in one round.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundSamples {
     /// Time of every sample. With an agreed start: from that start to this rank's end.
     pub elapsed_ns: Vec<u64>,
@@ -34,7 +37,7 @@ pub struct RoundSamples {
 }
 
 /// Raw readings at the start of each sample. They are comparable between ranks that read the same clock.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Starts {
     /// Lowest rank that reads the same clock.
     pub clock_owner: u32,
@@ -72,15 +75,7 @@ impl RoundSamples {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let owner: Vec<u64> = self.starts.iter().map(|starts| starts.clock_owner.into()).collect();
-        let ticks = self.starts.as_ref().map_or(&[][..], |starts| &starts.ticks);
-        let trips = self.round_trips.iter().flat_map(|trips| {
-            [trips.halves, trips.batch].into_iter().chain(trips.elapsed_ns.iter().copied())
-        });
-        let trips: Vec<u64> = trips.collect();
-        let parts = [&*self.elapsed_ns, &self.started_ns, &self.late, &owner, ticks, &[self.wall_ns], &trips];
-        let words = parts.iter().flat_map(|part| [part.len() as u64].into_iter().chain(part.iter().copied()));
-        sealed(&words.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
+        sealed(&codec::encode(self))
     }
 
     /// Decodes a round; `None` if it is malformed, as from another build of ombx, differs from its checksum, or has a sample that is
@@ -90,35 +85,11 @@ impl RoundSamples {
         if checksum(content) != u64::from_le_bytes(*sum) {
             return None;
         }
-        let (mut words, rest) = content.as_chunks::<8>();
-        let mut part = || {
-            let (length, more) = words.split_first()?;
-            let (part, more) = more.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-            words = more;
-            Some(part.iter().copied().map(u64::from_le_bytes).collect::<Vec<u64>>())
-        };
-        let [elapsed_ns, started_ns, late, owner, ticks] = [part()?, part()?, part()?, part()?, part()?];
-        let wall_ns = *part()?.first()?;
-        let round_trips = match *part()? {
-            [] => None,
-            [halves, batch, ref elapsed_ns @ ..] => {
-                Some(RoundTrips { halves, batch, elapsed_ns: elapsed_ns.to_vec() })
-            }
-            [_] => return None,
-        };
-        let samples = elapsed_ns.len();
-        let starts = match (owner.as_slice(), ticks.len()) {
-            ([], 0) => None,
-            ([owner], length) if length == samples => {
-                Some(Starts { clock_owner: u32::try_from(*owner).ok()?, ticks })
-            }
-            _ => return None,
-        };
-        let fits = rest.is_empty()
-            && words.is_empty()
-            && (started_ns.is_empty() || started_ns.len() == samples)
-            && late.iter().all(|at| *at < samples as u64);
-        let round = RoundSamples { elapsed_ns, started_ns, starts, late, wall_ns, round_trips };
+        let round: RoundSamples = codec::decode(content)?;
+        let samples = round.elapsed_ns.len();
+        let fits = round.starts.as_ref().is_none_or(|starts| starts.ticks.len() == samples)
+            && (round.started_ns.is_empty() || round.started_ns.len() == samples)
+            && round.late.iter().all(|at| *at < samples as u64);
         (fits && round.is_possible()).then_some(round)
     }
 
@@ -213,42 +184,40 @@ pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(ThreadId, R
     }
 }
 
+/// What a rank says of a check that has not passed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum CheckNote {
+    Unsupported,
+    Failed(Mismatch),
+}
+
 /// Returns the worst check of any rank, on every rank: a mismatch, else an unsupported check. Collective.
 pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
-    let note = match &mine {
-        Check::Passed | Check::Off => vec![],
-        Check::Unsupported => vec![0],
-        Check::Failed(m) => {
-            let mut note = vec![1, m.expected, m.actual];
-            note.extend([m.slot, m.byte].iter().flat_map(|n| n.to_le_bytes()));
-            note
-        }
+    let note = match mine {
+        Check::Passed | Check::Off => None,
+        Check::Unsupported => Some(CheckNote::Unsupported),
+        Check::Failed(mismatch) => Some(CheckNote::Failed(Mismatch { rank: team.rank(), ..mismatch })),
     };
-    let all = team.gather(&note)?.unwrap_or_default();
-    let worst = all.iter().enumerate().max_by_key(|(_, note)| note.len());
-    let mut message = [0; 24];
-    if let Some((rank, note)) = worst.filter(|(_, note)| !note.is_empty()) {
-        if ![1, 19].contains(&note.len()) || note[0] > 1 {
-            return Err(Error::fabric(format!(
-                "cannot read the check of rank {rank}; start the same build of ombx on every rank"
-            )));
+    let note = note.map(|note| codec::encode(&note)).unwrap_or_default();
+    let mut worst = None;
+    for (rank, note) in team.gather(&note)?.unwrap_or_default().iter().enumerate() {
+        if note.is_empty() {
+            continue;
         }
-        message[0] = note[0] + 1;
-        message[1..note.len()].copy_from_slice(&note[1..]);
-        message[20..].copy_from_slice(&(rank as u32).to_le_bytes());
+        match codec::decode(note) {
+            Some(CheckNote::Unsupported) if worst.is_some() => {}
+            Some(found) => worst = Some(found),
+            None => {
+                return Err(Error::fabric(format!(
+                    "cannot read the check of rank {rank}; start the same build of ombx on every rank"
+                )));
+            }
+        }
     }
-    team.broadcast(&mut message)?;
-    let number = |at: usize| u64::from_le_bytes(message[at..at + 8].try_into().unwrap_or_default());
-    Ok(match message[0] {
-        0 => Check::Passed,
-        1 => Check::Unsupported,
-        _ => Check::Failed(Mismatch {
-            rank: Rank(u32::from_le_bytes(message[20..].try_into().unwrap_or_default())),
-            slot: number(3),
-            byte: number(11),
-            expected: message[1],
-            actual: message[2],
-        }),
+    Ok(match team.broadcast_message(worst)? {
+        None => Check::Passed,
+        Some(CheckNote::Unsupported) => Check::Unsupported,
+        Some(CheckNote::Failed(mismatch)) => Check::Failed(mismatch),
     })
 }
 

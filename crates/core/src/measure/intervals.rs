@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{ConnectionCounters, Metric, Role},
     error::Result,
@@ -14,7 +16,7 @@ use crate::{
 };
 
 /// Figure of one interval of a row that is still measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Name of the benchmark.
     pub bench: String,

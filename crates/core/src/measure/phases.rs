@@ -1,23 +1,33 @@
 //! Time that rank 0 spent on a row, phase by phase.
 
+use serde::{Deserialize, Serialize};
+
 use crate::system::clock::{Clock, Reading};
 
 /// Time of a row on rank 0, in nanoseconds. The phases follow one another without gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phases {
     /// Opening the kernel: memory, windows, threads.
+    #[serde(rename = "open")]
     pub open_ns: u64,
     /// Filling buffers with the first pattern.
+    #[serde(rename = "fill")]
     pub fill_ns: u64,
     /// Warm-up and calibration of the batch.
+    #[serde(rename = "warm_up")]
     pub warm_up_ns: u64,
     /// Rounds of samples, each from the barrier before it to the barrier after it.
+    #[serde(rename = "sample")]
     pub sample_ns: u64,
     /// Between rounds: gathering samples, summarising them, applying the stop rule.
+    #[serde(rename = "decide")]
     pub decide_ns: u64,
     /// Verification, including one iteration with a second pattern.
+    #[serde(rename = "verify")]
     pub verify_ns: u64,
     /// Closing the kernel and completing the row.
+    #[serde(rename = "close")]
     pub close_ns: u64,
 }
 

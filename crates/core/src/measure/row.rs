@@ -8,6 +8,7 @@ use crate::{
         figure::{decode_figures, encode_figures},
         payload::{Check, Fill},
     },
+    codec,
     error::{Error, Kind, Result},
     measure::{
         background::Background,
@@ -270,9 +271,9 @@ fn conclude(
     counters: Counters,
     floor_ns: Option<f64>,
 ) -> Result<()> {
-    let all = session.team.gather(&counters.to_bytes())?.unwrap_or_default();
+    let all = session.team.gather(&codec::encode(&counters))?.unwrap_or_default();
     let counters =
-        all.iter().map(|bytes| Counters::from_bytes(bytes)).fold(Counters::default(), Counters::and);
+        all.iter().filter_map(|bytes| codec::decode(bytes)).fold(Counters::default(), Counters::and);
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
     }

@@ -17,7 +17,7 @@ use crate::{
     },
     result::{Level, Mark, Measurement, Run, Tally},
     system::{clock::Clock, environment, machine, placement::Placement},
-    team::{Place, Team, join_texts, split_texts},
+    team::{Place, Team},
     trust,
     unit::Rank,
 };
@@ -198,14 +198,12 @@ fn gather_hosts(team: &dyn Team, places: &[Place]) -> Result<Vec<HostFacts>> {
     is_first.resize(team.size() as usize, 0);
     team.broadcast(&mut is_first)?;
     let mine = match is_first.get(team.rank().0 as usize) {
-        Some(1) => join_texts(fact::to_texts(machine::facts())),
+        Some(1) => fact::encode_facts(machine::facts()),
         _ => Vec::new(),
     };
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let described = places.iter().zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
-    let facts = |(place, bytes): (&Place, Vec<u8>)| {
-        Some((place.host.clone(), fact::from_texts(&split_texts(&bytes)?)?))
-    };
+    let facts = |(place, bytes): (&Place, Vec<u8>)| Some((place.host.clone(), fact::decode_facts(&bytes)?));
     let hosts: Option<Vec<_>> = described.map(facts).collect();
     let hosts = hosts.map(HostFacts::grouped);
     team.agree(hosts.ok_or_else(|| {
@@ -215,18 +213,14 @@ fn gather_hosts(team: &dyn Team, places: &[Place]) -> Result<Vec<HostFacts>> {
 
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
 fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
-    let mut bytes =
-        join_texts(mine.iter().flat_map(|mark| [mark.level.name(), &mark.code, &mark.short, &mark.advice]));
-    bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
-    team.broadcast(&mut bytes)?;
-    let marks = split_texts(&bytes).filter(|texts| texts.len() % 4 == 0).and_then(|texts| {
-        let mark =
-            |text: &[String]| Some(Mark::of(Level::from_name(&text[0])?, &text[1], &*text[2], &*text[3]));
-        texts.chunks_exact(4).map(mark).collect()
-    });
-    marks.ok_or_else(|| {
-        Error::fabric("cannot read the marks of rank 0; start the same build of ombx on every rank")
-    })
+    let mine: Vec<_> = mine
+        .into_iter()
+        .map(|Mark { level, code, short, advice, .. }| (level, code, short, advice))
+        .collect();
+    let marks: Vec<(Level, String, String, String)> = team.broadcast_message(mine)?;
+    let mark =
+        |(level, code, short, advice): (Level, String, String, String)| Mark::of(level, &code, short, advice);
+    Ok(marks.into_iter().map(mark).collect())
 }
 
 /// Returns the plans of all parts. With several parts, names start with the number of the part: `2.sizes`.

@@ -1,7 +1,11 @@
 //! Marks of rows and their levels.
 
+use serde::{Deserialize, Serialize};
+
 /// How much a mark matters, in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// A fact that explains a row; its figure holds.
     Note,
@@ -43,7 +47,8 @@ impl Level {
 }
 
 /// A mark: what could have disturbed a row, and how much that matters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mark {
     /// How much it matters.
     pub level: Level,
@@ -54,7 +59,12 @@ pub struct Mark {
     /// Text that says what happened, then what to do.
     pub advice: String,
     /// Largest possible effect on the median, as a fraction of it; `None` if it has no bound.
+    #[serde(default, skip_serializing_if = "is_unbounded")]
     pub effect: Option<f64>,
+}
+
+fn is_unbounded(effect: &Option<f64>) -> bool {
+    !effect.is_some_and(f64::is_finite)
 }
 
 /// Number of times that an effect must exceed what is tolerated before no verdict may rest on the row.

@@ -1,15 +1,37 @@
 //! Headlines and rates of a row, derived from its median time and its work.
 
+use serde::Serialize;
+
 use super::{Measurement, Outcome};
 use crate::benchmark::{ALONE, Figure, Metric, OVERLAPPING, interval_names};
 
 /// A rate with its interval, derived from the time of an iteration.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rate {
     /// Median rate per second.
     pub median: f64,
     /// Low and high end of the 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[f64; 2]>,
+}
+
+/// All rates of a row, derived from its times and its work.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rates {
+    /// Bandwidth in 10^6 bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mb_per_s: Option<Rate>,
+    /// Operations per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages_per_s: Option<Rate>,
+    /// Algorithm bandwidth in 10^6 bytes per second, derived from `bus`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm_mb_per_s: Option<Rate>,
+    /// Bus bandwidth in 10^6 bytes per second, derived from `bus`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus_mb_per_s: Option<Rate>,
 }
 
 /// Unit of message rates in tables and charts: thousands of messages per second.
@@ -25,6 +47,21 @@ pub struct Headline {
 }
 
 impl Measurement {
+    /// Returns the rates that are finite; `None` if there are none.
+    pub fn rates(&self) -> Option<Rates> {
+        let finite = |Rate { median, ci95 }: Rate| {
+            let ci95 = ci95.filter(|ends| ends.iter().all(|end| end.is_finite()));
+            median.is_finite().then_some(Rate { median, ci95 })
+        };
+        let rates = Rates {
+            mb_per_s: self.mb_per_s().and_then(finite),
+            messages_per_s: self.messages_per_s().and_then(finite),
+            algorithm_mb_per_s: self.algorithm_mb_per_s().and_then(finite),
+            bus_mb_per_s: self.bus_mb_per_s().and_then(finite),
+        };
+        (rates != Rates::default()).then_some(rates)
+    }
+
     /// Returns the rate in MB/s (10^6 bytes); `None` if the metric is not bandwidth or no bytes move.
     pub fn mb_per_s(&self) -> Option<Rate> {
         let work = self.work.filter(|w| w.bytes > 0)?;

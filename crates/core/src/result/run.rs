@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     fact::{Facts, HostFacts},
     system::clock,
@@ -9,9 +11,11 @@ use crate::{
 };
 
 /// Provenance of rows: where, when and how they were measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Unique name of the run.
+    #[serde(rename = "run")]
     pub id: String,
     /// Command line.
     pub argv: Vec<String>,
@@ -26,21 +30,27 @@ pub struct Run {
     /// Library and version, as the library reports them.
     pub library: String,
     /// Places of the ranks, in rank order.
+    #[serde(rename = "ranks")]
     pub places: Vec<Place>,
     /// Clock of rank 0.
     pub clock: ClockFacts,
     /// Resolved plan, by option.
+    #[serde(default)]
     pub plan: BTreeMap<String, String>,
     /// Environment variables that influence MPI or the network.
+    #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Facts about the software, such as `commit` and `transport`. Empty in earlier files.
+    /// Facts about the software, such as `commit` and `transport`.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub software: Facts,
-    /// Facts about the hosts. Empty in earlier files.
+    /// Facts about the hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostFacts>,
 }
 
 /// Properties of a clock, as results keep them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockFacts {
     /// `tsc` or `monotonic`.
     pub source: String,

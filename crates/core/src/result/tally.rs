@@ -1,10 +1,13 @@
 //! Numbers of rows by outcome.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Measurement, Outcome};
 use crate::{benchmark::payload::Check, exit::Exit};
 
 /// Numbers of rows of a run by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tally {
     /// All rows.
     pub cases: u64,
@@ -13,6 +16,7 @@ pub struct Tally {
     /// Failed rows whose payload was not wrong.
     pub failed: u64,
     /// Rows with a wrong payload.
+    #[serde(default)]
     pub corrupt: u64,
 }
 

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fs};
 
+use serde::{Deserialize, Serialize};
+
 use crate::team::Place;
 
 impl Place {
@@ -52,7 +54,7 @@ pub fn available_memory() -> Option<u64> {
 }
 
 /// Counters of the kernel that show disturbance by other processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Involuntary context switches of this thread.
     pub preemptions: u64,
@@ -102,17 +104,6 @@ impl Counters {
             waited_ns: self.waited_ns.saturating_add(other.waited_ns),
             slices: self.slices.saturating_add(other.slices),
         }
-    }
-
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let words = [self.preemptions, self.stolen_ns, self.waited_ns, self.slices];
-        words.iter().flat_map(|n| n.to_le_bytes()).collect()
-    }
-
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Counters {
-        let word =
-            |at: usize| bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes);
-        Counters { preemptions: word(0), stolen_ns: word(8), waited_ns: word(16), slices: word(24) }
     }
 }
 
@@ -199,12 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn this_thread_has_a_place_and_counters() {
+    fn this_thread_has_a_place() {
         let place = Place::here();
         assert!(!place.host.is_empty() && !place.cpu_numbers().is_empty(), "{place:?}");
         assert!(available_memory().is_some_and(|m| m > 1 << 20));
-        let counters = Counters { preemptions: 3, stolen_ns: 9, waited_ns: 1 << 40, slices: 7 };
-        assert_eq!(Counters::from_bytes(&counters.to_bytes()), counters);
     }
 
     #[test]

@@ -46,26 +46,12 @@ impl Sweep<'_> {
         let mut links = links;
         links.retain(|Retest { from, to, bytes, is_slow }| self.again.insert((*from, *to, *bytes, *is_slow)));
         for attempt in 1..=TIMES_AGAIN {
-            for link in self.shared(&links)? {
+            for link in self.team.broadcast_message(links.clone())? {
                 self.measure_alone(link, attempt)?;
             }
             links = verdict::once_more(links, &self.alone.0, &self.hosts);
         }
         Ok(())
-    }
-
-    /// Returns rank 0's list on all ranks.
-    fn shared(&self, links: &[Retest]) -> Result<Vec<Retest>> {
-        let numbers = |link: &Retest| [link.from.into(), link.to.into(), link.bytes, link.is_slow.into()];
-        let mut list: Vec<u8> = links.iter().flat_map(numbers).flat_map(u64::to_le_bytes).collect();
-        list.resize(self.team.broadcast_value(list.len() as u64)? as usize, 0);
-        self.team.broadcast(&mut list)?;
-        let link = |bytes: &[u8]| {
-            let number = |at: usize| bytes[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
-            let [from, to] = [number(0) as u32, number(1) as u32];
-            Retest { from, to, bytes: number(2), is_slow: number(3) == 1 }
-        };
-        Ok(list.chunks_exact(32).map(link).collect())
     }
 
     /// Measures a link while all other ranks sleep. Collective over all ranks.

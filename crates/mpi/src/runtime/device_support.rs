@@ -125,7 +125,7 @@ pub fn open_devices(team: &dyn Team, api: Api) -> Result<()> {
     facts.insert("accelerators_of_ranks".into(), Fact::Known(list.join(", ")));
     let able = match answer(api) {
         Some((function, able)) => Fact::Known(format!("{} ({function})", if able { "yes" } else { "no" })),
-        None => Fact::Unknown("the MPI library has no function that says it".to_owned()),
+        None => Fact::Unknown { reason: "the MPI library has no function that says it".to_owned() },
     };
     facts.insert("mpi_takes_device_memory".into(), able);
     DEVICES.lock().unwrap_or_else(PoisonError::into_inner).extend(facts);

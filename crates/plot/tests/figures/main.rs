@@ -15,7 +15,7 @@ use ombx_results::{
 };
 
 fn run() -> Run {
-    let golden = include_str!("../../../results/tests/golden/v1.jsonl");
+    let golden = include_str!("../../../results/tests/golden/one_launch.jsonl");
     file::read(golden.as_bytes()).unwrap().runs.remove(0).run
 }
 

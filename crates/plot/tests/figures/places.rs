@@ -201,8 +201,11 @@ fn several_files_are_several_series() {
 
 #[test]
 fn the_slowest_link_is_the_darkest() {
-    let mut lines: Vec<String> =
-        include_str!("../../../results/tests/golden/v1.jsonl").lines().take(1).map(str::to_owned).collect();
+    let mut lines: Vec<String> = include_str!("../../../results/tests/golden/one_launch.jsonl")
+        .lines()
+        .take(1)
+        .map(str::to_owned)
+        .collect();
     let place = |rank: u32| format!("{{\"rank\":{rank},\"host\":\"n{rank}\",\"cpus\":\"0\",\"online\":2}}");
     let ranks: Vec<String> = (0..3).map(place).collect();
     let start = lines[0].find("\"ranks\":[").unwrap();

@@ -23,7 +23,8 @@ fn text_of_files_is_escaped() {
     (bad.fabric, bad.library, bad.argv) = (evil(), format!("{EVIL}\n{EVIL}"), vec![evil()]);
     (bad.clock.source, bad.plan, bad.env) =
         (evil(), BTreeMap::from([(evil(), evil())]), BTreeMap::from([(evil(), evil())]));
-    bad.software = Facts::from([(evil(), Fact::Known(evil())), ("commit".into(), Fact::Unknown(evil()))]);
+    bad.software =
+        Facts::from([(evil(), Fact::Known(evil())), ("commit".into(), Fact::Unknown { reason: evil() })]);
     bad.hosts = vec![
         HostFacts { hosts: vec![evil()], facts: bad.software.clone() },
         HostFacts { hosts: vec![evil()], facts: Facts::from([("cpu".into(), Fact::Known(evil()))]) },

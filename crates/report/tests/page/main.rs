@@ -33,7 +33,7 @@ fn facts_of(host: &str) -> HostFacts {
     let facts = [
         ("cpu", Fact::Known("Xeon 1".into())),
         ("memory", Fact::Known(format!("memory of {host}"))),
-        ("governor", Fact::Unknown("no cpufreq".into())),
+        ("governor", Fact::Unknown { reason: "no cpufreq".into() }),
     ];
     HostFacts { hosts: vec![host.into()], facts: facts.map(|(name, fact)| (name.to_owned(), fact)).into() }
 }

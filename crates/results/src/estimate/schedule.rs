@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Numbers of launches in one state of the machine after which the interval is looked at.
 pub const LOOKS: [u32; 7] = [6, 9, 12, 15, 20, 25, 30];
 /// Maximum number of launches of a run whose number is open.
@@ -21,7 +23,9 @@ pub fn is_long(each: Duration) -> bool {
 }
 
 /// Why no more launches are started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Ending {
     /// The interval of every row had the requested precision at two looks in a row.
     Precise,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{conclusion::VerdictRecord, estimate::Ending, state};
 use ombx_core::result::{Measurement, Run, Tally};
 
-/// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major
-/// version and of earlier ones.
-pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 2, 2);
+/// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
+pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
 
 /// One record of a file. A run is one launch.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,22 +28,29 @@ pub enum Record {
 }
 
 /// What the launching process knows when all ranks of a launch have ended.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Launched {
     /// Time of a cache line between two cores just after the launch, in nanoseconds; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub core_to_core_ns: Option<f64>,
     /// Time since the first launch of the command began, in seconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     /// Why no launch follows; `None` if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
 }
 
 /// Why the launches of a command ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
     /// The reason.
     pub why: Ending,
     /// Half width of intervals at which the command would end, as a fraction of the median.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub precision: f64,
     /// Whether the user asked for this precision.
     pub is_asked: bool,
@@ -89,7 +97,9 @@ impl Launched {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
     /// All cases ran or were skipped.
     Complete,

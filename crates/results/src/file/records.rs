@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_median_that_is_not_that_of_its_samples_is_refused() {
-        let file = include_str!("../../tests/golden/v1.jsonl");
+        let file = include_str!("../../tests/golden/one_launch.jsonl");
         let row = file.lines().nth(1).unwrap();
         assert!(row.contains("\"median_ns\":357.6875"));
         let read = |file: &str| Records::of(file.as_bytes()).find_map(Result::err).map(|e| e.to_string());

@@ -1,17 +1,15 @@
-//! The checksum at the end of each line, which shows that the line was changed or damaged after it was written.
-
-use ombx_core::checksum::checksum;
+//! CRC-32 at the end of each line, which shows that the line was changed or damaged after it was written.
 
 const START: &str = ",\"checksum\":\"";
 const END: &str = "\"}";
 /// Digits of the checksum.
-const DIGITS: usize = 16;
+const DIGITS: usize = 8;
 
-/// Adds the checksum of a JSON object as its last field.
+/// Adds the checksum of the bytes before its closing brace to a JSON object, as its last field.
 pub(crate) fn add(line: &mut Vec<u8>) {
     if line.pop_if(|last| *last == b'}').is_some() {
-        let sum = checksum(line);
-        line.extend(format!("{START}{sum:016x}{END}").into_bytes());
+        let sum = crc32fast::hash(line);
+        line.extend(format!("{START}{sum:08x}{END}").into_bytes());
     }
 }
 
@@ -20,7 +18,7 @@ pub(crate) fn add(line: &mut Vec<u8>) {
 pub(crate) enum Seal {
     Intact,
     Broken,
-    /// Earlier versions and other programs write none.
+    /// Other programs may write none.
     Absent,
 }
 
@@ -30,11 +28,11 @@ pub(crate) fn of(line: &str) -> Seal {
         let (content, end) =
             line.split_at_checked(line.len().checked_sub(START.len() + DIGITS + END.len())?)?;
         let digits = end.strip_prefix(START)?.strip_suffix(END)?;
-        Some((content, u64::from_str_radix(digits, 16).ok()?))
+        Some((content, u32::from_str_radix(digits, 16).ok()?))
     };
     match split() {
         None => Seal::Absent,
-        Some((content, sum)) if checksum(content.as_bytes()) == sum => Seal::Intact,
+        Some((content, sum)) if crc32fast::hash(content.as_bytes()) == sum => Seal::Intact,
         Some(_) => Seal::Broken,
     }
 }

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     /// Lines without checksums.
-    const OF_LAUNCHES: &str = include_str!("../../tests/golden/v2.jsonl");
+    const OF_LAUNCHES: &str = include_str!("../../tests/golden/three_launches.jsonl");
 
     /// Returns a file with the launches of the golden file on each of these days.
     fn on_days(days: &[&str]) -> String {

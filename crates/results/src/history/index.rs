@@ -122,7 +122,7 @@ mod tests {
     const STAMP: Stamp = Stamp { length: 7, modified: [1, 2], inode: 3 };
 
     fn index() -> Index {
-        let results = read(include_bytes!("../../tests/golden/v2.jsonl").as_slice()).unwrap();
+        let results = read(include_bytes!("../../tests/golden/three_launches.jsonl").as_slice()).unwrap();
         let mut index = Index::default();
         index.insert("a.jsonl".into(), STAMP, Content::Results(results));
         index.insert("b.jsonl".into(), STAMP, Content::Refused("it is a poem".into()));

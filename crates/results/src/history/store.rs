@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    const GOLDEN: &[u8] = include_bytes!("../../tests/golden/v2.jsonl");
+    const GOLDEN: &[u8] = include_bytes!("../../tests/golden/three_launches.jsonl");
 
     /// Reads a directory and writes its index, as the command does.
     fn open(directory: &Path) -> Store {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Component, Hosts, LOOKS, Link, LinkTimes, SlowComponent,
     confirmation::Retested,
@@ -20,7 +22,7 @@ const LINKS_PER_UNIT: usize = 4;
 const REFERENCE_LINKS: usize = 3;
 
 /// Link to measure again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retest {
     /// Timed rank.
     pub from: u32,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MOST_ROWS, Reference, Sentence,
-    SlowComponent, TimesBySize, count,
+    Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MOST_ROWS, Nameable, Reference,
+    Sentence, SlowComponent, TimesBySize, count,
     detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
     limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
@@ -197,7 +197,10 @@ impl LinkSweep {
             (Some(waited), Some(reason)) if self.units() >= MIN_UNITS => Some(format!("{waited}; {reason}")),
             (_, reason) => reason,
         });
-        verdict.nameable = power.iter().filter_map(|(bytes, factor)| Some((*bytes, (*factor)?))).collect();
+        verdict.nameable = power
+            .iter()
+            .filter_map(|(bytes, factor)| Some(Nameable { bytes: *bytes, factor: (*factor)? }))
+            .collect();
         verdict.power = power::clause(&power, &of_groups, &self.hosts);
         verdict
     }
@@ -323,7 +326,7 @@ pub struct Verdict {
     /// Clause on the smallest slow link that would have been named.
     pub power: Option<String>,
     /// Message sizes, and the factor of the fastest slow link that would have been named.
-    pub nameable: Vec<(u64, f64)>,
+    pub nameable: Vec<Nameable>,
     /// Clause on the sample by which the links are judged.
     pub sample: Option<String>,
 }

@@ -20,7 +20,7 @@ use ombx_results::{
     units::{RateUnit, TimeUnit, Units},
 };
 
-const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
 
 fn golden() -> file::RunWithRows {
     file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
@@ -29,7 +29,7 @@ fn golden() -> file::RunWithRows {
 /// Returns three launches as one run.
 fn of_launches() -> file::RunWithRows {
     let mut cases = Cases::default();
-    let launches = file::read(include_str!("../golden/v2.jsonl").as_bytes()).unwrap().runs;
+    let launches = file::read(include_str!("../golden/three_launches.jsonl").as_bytes()).unwrap().runs;
     launches.iter().for_each(|launch| cases.launch(launch));
     (&cases.groups()[0]).into()
 }

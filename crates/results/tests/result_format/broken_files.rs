@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{json, read};
 
-const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
 
 #[test]
 fn a_file_cut_anywhere_keeps_every_complete_row() {
@@ -59,16 +59,16 @@ fn the_number_of_a_broken_line_is_reported() {
 
 #[test]
 fn a_later_major_version_is_reported() {
-    let later = GOLDEN.replace("\"major\":1", "\"major\":3");
+    let later = GOLDEN.replace("\"major\":1", "\"major\":2");
     let error = read(later).unwrap_err();
-    assert!(matches!(error, ReadError::NewerVersion { found: 3, known: 2 }), "{error}");
+    assert!(matches!(error, ReadError::NewerVersion { found: 2, known: 1 }), "{error}");
     assert_eq!(
         error.to_string(),
-        "the file has version 3 of the result format, but this ombx reads up to version 2: use a newer ombx"
+        "the file has version 2 of the result format, but this ombx reads up to version 1: use a newer ombx"
     );
     // The version is checked before all other fields.
     let bare = r#"{"kind":"run","schema":{"name":"ombx.result","major":18446744073709551615}}"#;
-    assert!(matches!(read(bare), Err(ReadError::NewerVersion { found: u64::MAX, known: 2 })));
+    assert!(matches!(read(bare), Err(ReadError::NewerVersion { found: u64::MAX, known: 1 })));
 }
 
 #[test]
@@ -175,8 +175,8 @@ fn impossible_values_are_refused() {
         let read = file::parse(&row.replacen(from, to, 1), 2);
         assert!(matches!(read, Err(ReadError::NotAResult { .. })), "{to}: {read:?}");
     }
-    let ranks = GOLDEN.lines().next().unwrap().replace("\"rank\":1", "\"rank\":7");
-    assert!(file::parse(&ranks, 1).unwrap_err().to_string().contains("rank 1 is missing or out of order"));
+    let ranks = GOLDEN.lines().next().unwrap().replace("\"host\":\"n02\"", "\"host\":7");
+    assert!(file::parse(&ranks, 1).unwrap_err().to_string().contains("invalid type: integer"));
     let end = GOLDEN.lines().last().unwrap().replace("\"cases\":4", "\"cases\":-4");
     assert!(file::parse(&end, 6).is_err());
 }
@@ -185,8 +185,12 @@ fn impossible_values_are_refused() {
 fn a_failed_check_needs_a_failed_row() {
     let row = GOLDEN.lines().nth(4).unwrap();
     assert!(file::parse(row, 5).is_ok());
-    let read = file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5);
+    let read = file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"skipped\""), 5);
     assert!(read.unwrap_err().to_string().contains("a failed check needs the outcome failed"));
+    // A row that is ok has no reason, and others have one.
+    assert!(file::parse(&row.replace("\"outcome\":\"failed\"", "\"outcome\":\"ok\""), 5).is_err());
+    assert!(file::parse(&row.replace("\"reason\":", "\"other\":"), 5).is_err());
+    assert!(file::parse(&row.replace("\"mismatch\":", "\"other\":"), 5).is_err());
 }
 
 #[test]

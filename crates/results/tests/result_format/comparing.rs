@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::records::{any_row, any_run};
 
-const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
 
 fn side(runs: &[RunWithRows]) -> SideResults {
     let mut side = SideResults::named("a\u{1b}[31m\"side\"");
@@ -149,7 +149,7 @@ fn the_golden_file_as_open_metrics() {
 
 #[test]
 fn a_file_is_opened_by_its_path() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/v1.jsonl");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/one_launch.jsonl");
     assert_eq!(file::open(path).unwrap(), file::read(GOLDEN.as_bytes()).unwrap());
     let directory = tempfile::tempdir().unwrap();
     assert!(matches!(file::open(directory.path().join("absent.jsonl")), Err(file::ReadError::Io(_))));

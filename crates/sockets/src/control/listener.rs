@@ -26,9 +26,7 @@ use super::{
 };
 use crate::socket::{Address, Deadline, MPTCP, SocketOptions, Stream, deadline::timespec};
 
-/// Kind of the first frame of a connection: the token, then the peer's hello.
-pub const HELLO: u8 = 1;
-/// Maximum length of a hello in bytes, with the token; longer ones are rejected.
+/// Maximum length of the first frame of a connection in bytes: the token, then the peer's hello. Longer ones are rejected.
 pub const MAX_HELLO: usize = 4096;
 /// A peer that has not shown its token within this time is rejected.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
@@ -262,7 +260,7 @@ impl Pending {
         loop {
             match Frame::parse(&self.received, MAX_HELLO) {
                 Err(_) => return Progress::Wrong,
-                Ok(Some((Frame { kind: HELLO, mut body }, used)))
+                Ok(Some((Frame(mut body), used)))
                     if used == self.received.len()
                         && body.len() >= Token::BYTES
                         && token.is(&body[..Token::BYTES]) =>
@@ -319,7 +317,7 @@ pub fn connect(
     connect_until(&socket, to, deadline).map_err(failed)?;
     let stream = Stream::from(socket);
     stream.set_timeout(Some(deadline.limit())).map_err(failed)?;
-    let hello = Frame::new(HELLO, [token.bytes(), hello].concat());
+    let hello = Frame([token.bytes(), hello].concat());
     hello.write(&mut &stream).map_err(|e: FrameError| failed(io::Error::other(e)))?;
     Ok(stream)
 }

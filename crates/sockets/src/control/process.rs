@@ -20,10 +20,10 @@ use ombx_core::{
     system::limits::start_error,
 };
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     channel::{Channel, MAX_PIPELINE_MESSAGE, MessageWriter},
-    message::Message,
     remote_shell::RemoteShell,
     thread,
 };
@@ -32,7 +32,7 @@ use super::{
 const GRACE: Duration = Duration::from_secs(3);
 
 /// How a role of this binary runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Execution {
     Process,
     /// As a thread of the process that starts it.
@@ -121,7 +121,7 @@ impl Started {
     }
 
     /// Sends a message with open files. A process that has ended is no error: its watcher reports it.
-    pub(crate) fn send(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<()> {
+    pub(crate) fn send(&self, message: &impl Serialize, files: &[BorrowedFd<'_>]) -> Result<()> {
         let Some(Channel { writer, .. }) = &self.channel else { return Ok(()) };
         match writer.write_with_files(message, files) {
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => Err(failed(&self.name, &e)),
@@ -143,8 +143,8 @@ fn failed(name: &str, error: &io::Error) -> Error {
 
 /// An event of a process group. The number is the member's, in the order of [`ProcessGroup::add`].
 #[derive(Debug)]
-pub(crate) enum Event {
-    Message(usize, Message),
+pub(crate) enum Event<M> {
+    Message(usize, M),
     Exited(usize, Exit),
 }
 
@@ -174,13 +174,13 @@ impl fmt::Display for Exit {
     }
 }
 
-type Handler = Arc<dyn Fn(Event) + Send + Sync>;
+type Handler<M> = Arc<dyn Fn(Event<M>) + Send + Sync>;
 
-/// Processes or threads that one process has started. Dropping the group ends its members.
-pub struct ProcessGroup {
+/// Processes or threads that one process has started, and that send messages `M`. Dropping the group ends its members.
+pub struct ProcessGroup<M = ()> {
     members: Vec<Member>,
     state: Arc<State>,
-    handler: Handler,
+    handler: Handler<M>,
 }
 
 struct Member {
@@ -198,16 +198,18 @@ struct State {
 }
 
 impl ProcessGroup {
-    /// Returns an empty group. `handler` is called with the number of a member and its end, on any thread.
+    /// Returns an empty group of members without control channels. `handler` is called with the number of a member and its end, on any thread.
     pub fn watch_exits(handler: impl Fn(usize, Exit) + Send + Sync + 'static) -> ProcessGroup {
         ProcessGroup::new(move |event| match event {
             Event::Exited(member, exit) => handler(member, exit),
             Event::Message(..) => {}
         })
     }
+}
 
+impl<M: DeserializeOwned + 'static> ProcessGroup<M> {
     /// Returns an empty group. `handler` is called for every event, on any thread.
-    pub(crate) fn new(handler: impl Fn(Event) + Send + Sync + 'static) -> ProcessGroup {
+    pub(crate) fn new(handler: impl Fn(Event<M>) + Send + Sync + 'static) -> ProcessGroup<M> {
         ProcessGroup { members: Vec::new(), state: Arc::default(), handler: Arc::new(handler) }
     }
 
@@ -241,14 +243,16 @@ impl ProcessGroup {
         }
         watching
     }
+}
 
+impl<M> ProcessGroup<M> {
     /// Sends a message to every member. A member that has ended is skipped: its watcher reports it.
-    pub(crate) fn broadcast(&self, message: &Message) {
+    pub(crate) fn broadcast(&self, message: &impl Serialize) {
         self.members.iter().filter_map(|m| m.writer.as_ref()).for_each(|to| drop(to.write(message)));
     }
 
     /// Sends a message to one member. A member that has ended is skipped: its watcher reports it.
-    pub(crate) fn send(&self, member: usize, message: &Message) {
+    pub(crate) fn send(&self, member: usize, message: &impl Serialize) {
         if let Some(to) = self.members.get(member).and_then(|member| member.writer.as_ref()) {
             let _ = to.write(message);
         }
@@ -280,7 +284,7 @@ impl ProcessGroup {
     }
 }
 
-impl Drop for ProcessGroup {
+impl<M> Drop for ProcessGroup<M> {
     fn drop(&mut self) {
         self.end();
     }
@@ -308,7 +312,6 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::control::message::Kind;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -333,24 +336,25 @@ mod tests {
     #[test]
     fn members_send_messages_and_their_exits_are_reported() {
         let (sender, events) = mpsc::channel();
-        let mut group = ProcessGroup::new(move |event| drop(sender.send(event)));
+        let mut group = ProcessGroup::<u8>::new(move |event| drop(sender.send(event)));
         let task = b"exit 3\n";
         group
             .add(Started::with_input(shell("read line; eval \"$line\""), "a".into(), task).unwrap())
             .unwrap();
         let Event::Exited(0, exit) = events.recv().unwrap() else { panic!() };
         assert!(exit.to_string().starts_with("a (process ") && exit.to_string().ends_with("exit code 3"));
-        let echo = |mut channel: Channel| channel.writer.write(&channel.reader.read().unwrap()).unwrap();
+        let echo =
+            |mut channel: Channel| channel.writer.write(&channel.reader.read::<u8>().unwrap()).unwrap();
         group.add(Started::thread("b".into(), echo).unwrap()).unwrap();
-        group.broadcast(&Message::new(Kind::Ready));
-        assert!(matches!(events.recv().unwrap(), Event::Message(1, Message { kind: Kind::Ready, .. })));
+        group.broadcast(&7u8);
+        assert!(matches!(events.recv().unwrap(), Event::Message(1, 7)));
         assert!(matches!(events.recv().unwrap(), Event::Exited(1, Exit { status: None, .. })));
     }
 
     #[test]
     fn a_process_that_does_not_end_is_killed() {
         let (sender, events) = mpsc::channel();
-        let mut group = ProcessGroup::new(move |event| drop(sender.send(event)));
+        let mut group = ProcessGroup::<u8>::new(move |event| drop(sender.send(event)));
         group.add(Started::with_socket(shell("exec sleep 1000"), "a".into()).unwrap()).unwrap();
         group.end();
         let child = group.members[0].child.lock().unwrap().as_mut().unwrap().try_wait().unwrap();

@@ -4,11 +4,13 @@ use std::{fmt, str::FromStr};
 
 use ombx_core::error::{Error, Result};
 use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 /// A random secret of 128 bits. It travels through pipes and standard input only: other users of a host can read arguments
 /// and environment variables.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Token([u8; Token::BYTES]);
 
 impl Token {
@@ -40,6 +42,20 @@ impl Token {
 impl From<[u8; Token::BYTES]> for Token {
     fn from(bytes: [u8; Token::BYTES]) -> Token {
         Token(bytes)
+    }
+}
+
+impl From<Token> for String {
+    fn from(token: Token) -> String {
+        token.to_string()
+    }
+}
+
+impl TryFrom<String> for Token {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Token> {
+        text.parse()
     }
 }
 

@@ -27,6 +27,7 @@ use rustix::{
         sockopt::{Timeout, set_socket_linger, set_socket_timeout},
     },
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     buffer::Buffer,
@@ -55,20 +56,21 @@ pub(crate) struct Connections {
     peer: Rank,
 }
 
-/// Returns a listener and what the other rank must know: its port and the cookie.
-fn listen(at: IpAddr) -> Result<(TcpListener, Vec<u8>)> {
+/// What the other rank must know of a listener.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Entrance {
+    port: u16,
+    cookie: [u8; COOKIE],
+}
+
+/// Returns a listener and what the other rank must know.
+fn listen(at: IpAddr) -> Result<(TcpListener, Entrance)> {
     let failed = |e: std::io::Error| Error::unsupported(format!("cannot listen on {at}: {e}"));
     let listener = TcpListener::bind((at, 0)).map_err(failed)?;
     set_socket_timeout(&listener, Timeout::Recv, Some(REQUEST_TIMEOUT)).map_err(|e| failed(e.into()))?;
     let port = listener.local_addr().map_err(failed)?.port();
-    let cookie = Token::random()?.bytes()[..COOKIE].to_vec();
-    Ok((listener, [&port.to_le_bytes()[..], &cookie].concat()))
-}
-
-/// Returns port and cookie; `None` of a malformed message.
-fn decode(told: &[u8]) -> Option<(u16, [u8; COOKIE])> {
-    let (port, cookie) = told.split_first_chunk()?;
-    Some((u16::from_le_bytes(*port), cookie.try_into().ok()?))
+    let cookie = Token::random()?.bytes().first_chunk().copied().unwrap_or_default();
+    Ok((listener, Entrance { port, cookie }))
 }
 
 impl Connections {
@@ -150,20 +152,18 @@ impl Kernel for Connections {
             Role::Passive => listen(team.listen_address(cx.peer, ip)).map(Some),
             Role::Active => Ok(None),
         };
-        let (listener, told) = match cx.agree(listener)? {
-            Some((listener, told)) => {
-                team.send(cx.peer, &told)?;
-                (Some(OwnedFd::from(listener)), told)
+        let (listener, Entrance { port, cookie }) = match cx.agree(listener)? {
+            Some((listener, entrance)) => {
+                team.send_message(cx.peer, &entrance)?;
+                (Some(OwnedFd::from(listener)), entrance)
             }
-            None => (None, team.receive(cx.peer)?),
+            None => (None, team.receive_message(cx.peer, "port")?),
         };
         let address = match listener {
             Some(_) => Ok(ip.loopback()),
             None => team.address_of(cx.peer, ip),
         };
         let address = cx.agree(address)?;
-        let known = decode(&told).ok_or_else(|| Error::fabric("the other rank sent no port"));
-        let (port, cookie) = cx.agree(known)?;
         let mut outgoing = Buffer::touched(COOKIE as u64 + slots.total());
         if listener.is_none() {
             outgoing.bytes_mut()[..COOKIE].copy_from_slice(&cookie);

@@ -28,6 +28,8 @@ use self::{
     endpoint::{Endpoint, MAX_AHEAD, Responder},
     header::{ACKNOWLEDGEMENT, Header, Kind, LENGTH},
 };
+use serde::{Deserialize, Serialize};
+
 use super::{
     buffer::Buffer,
     connect::{CONNECT_TIMEOUT, datagram_socket},
@@ -170,24 +172,11 @@ impl Datagrams {
 }
 
 /// What an end tells the other one over the control channel when a link is opened.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Opening {
     port: u16,
     /// Number of the first message.
     first: u64,
-}
-
-impl Opening {
-    fn encode(&self) -> Vec<u8> {
-        [&self.port.to_le_bytes()[..], &self.first.to_le_bytes()].concat()
-    }
-
-    fn decode(bytes: &[u8]) -> Opening {
-        let (port, first) = bytes.split_at(bytes.len().min(2));
-        Opening {
-            port: u16::from_le_bytes(port.try_into().unwrap_or_default()),
-            first: u64::from_le_bytes(first.try_into().unwrap_or_default()),
-        }
-    }
 }
 
 /// Returns a random number below 2^38, so that 2^39 messages can follow before their numbers exceed the 40 bits of a header.
@@ -207,8 +196,8 @@ impl Link for Datagrams {
         let port = socket.local_addr().map_err(set_up)?.port();
         // Somebody who cannot read the datagrams must not guess the number of the next one.
         let first = cx.agree(first_number())?;
-        team.send(cx.peer, &Opening { port, first }.encode())?;
-        let of_peer = Opening::decode(&team.receive(cx.peer)?);
+        team.send_message(cx.peer, &Opening { port, first })?;
+        let of_peer: Opening = team.receive_message(cx.peer, "port")?;
         let address = cx.agree(team.address_of(cx.peer, options.ip))?;
         let connected = socket.connect(SocketAddr::new(address, of_peer.port));
         let limited =
@@ -332,8 +321,5 @@ mod tests {
         let numbers: std::collections::BTreeSet<u64> = (0..100).map(|_| first_number().unwrap()).collect();
         assert_eq!(numbers.len(), 100);
         assert!(numbers.iter().all(|number| *number < 1 << 38));
-        let opening = Opening { port: 4711, first: *numbers.last().unwrap() };
-        let decoded = Opening::decode(&opening.encode());
-        assert_eq!((decoded.port, decoded.first), (opening.port, opening.first));
     }
 }

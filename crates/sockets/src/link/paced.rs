@@ -21,6 +21,7 @@ use rustix::{
         sockopt::{Timeout, set_socket_timeout},
     },
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     buffer::Buffer,
@@ -39,6 +40,14 @@ const MAX_REPORT: u64 = 1 << 16;
 const READY: u8 = 1;
 const END: u8 = 2;
 const CROSSED: u8 = 3;
+
+/// What an end tells the other one when a link is opened.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Opening {
+    port: u16,
+    /// Random part of the number of the first round.
+    round: u64,
+}
 
 /// One end of a UDP socket that is connected to one peer, and of the TCP connection beside it.
 pub(crate) struct PacedDatagrams {
@@ -200,18 +209,15 @@ impl DatagramLink for PacedDatagrams {
         let control = Stream::from(connect::<Tcp>(cx)?);
         let port = socket.local_addr().map_err(set_up)?.port();
         let first = cx.agree(Token::random())?.bytes().first_chunk().copied().unwrap_or_default();
-        team.send(cx.peer, &[&port.to_le_bytes()[..], &first].concat())?;
-        let told = team.receive(cx.peer)?;
-        let known = told.split_first_chunk().and_then(|(port, of_peer)| {
-            Some((u16::from_le_bytes(*port), <[u8; 8]>::try_from(of_peer).ok()?))
-        });
-        let (port, of_peer) = known.ok_or_else(|| Error::fabric("the other rank sent no port"))?;
+        let round = u64::from_le_bytes(first);
+        team.send_message(cx.peer, &Opening { port, round })?;
+        let of_peer: Opening = team.receive_message(cx.peer, "port")?;
         let address = cx.agree(team.address_of(cx.peer, options.ip))?;
-        let connected = socket.connect(SocketAddr::new(address, port));
+        let connected = socket.connect(SocketAddr::new(address, of_peer.port));
         let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?));
         cx.agree(limited.map_err(set_up))?;
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
-        let round = u64::from_le_bytes(first) ^ u64::from_le_bytes(of_peer);
+        let round = round ^ of_peer.round;
         let arrived = vec![None; slots.count as usize];
         let mut link = PacedDatagrams {
             socket,
@@ -234,12 +240,12 @@ impl DatagramLink for PacedDatagrams {
         let silence = match cx.role {
             Role::Active => {
                 let silence = SILENCE.max(3 * round_trip).min(Duration::from_secs(2));
-                team.send(cx.peer, &(silence.as_nanos() as u64).to_le_bytes())?;
+                team.send_message(cx.peer, &silence)?;
                 silence
             }
             Role::Passive => {
-                let nanos = team.receive(cx.peer)?.try_into().map_or(0, u64::from_le_bytes);
-                Duration::from_nanos(nanos).max(SILENCE)
+                let silence: Duration = team.receive_message(cx.peer, "time of silence")?;
+                silence.max(SILENCE)
             }
         };
         set_socket_timeout(&link.socket, Timeout::Recv, Some(silence)).map_err(failed)?;

@@ -6,16 +6,29 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    codec,
+    error::{Error, Result},
+};
+use serde::{Deserialize, Serialize};
 
-use super::{shape::Shape, task::Plan};
+use super::{message::Message, shape::Shape, task::Plan};
 use crate::{
-    control::{Attempt, Kind, Listener, Message, MessageWriter, Token, listener, thread},
+    control::{Attempt, Listener, MessageWriter, Token, listener, thread},
     socket::{Address, Deadline, SocketOptions, Stream},
 };
 
 /// All nodes connect within this time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a connection between nodes says of itself.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Hello {
+    /// Node that connects.
+    from: u32,
+    /// Phase to which it connects.
+    phase: u32,
+}
 
 /// A node's ends of its connections, by phase and other node.
 pub(super) struct Connections {
@@ -64,7 +77,7 @@ pub(super) fn connect(
                 ends.push(from.into());
             } else {
                 let address = resolve(peers.get(peer as usize).map_or("", String::as_str))?;
-                let hello = [node.to_le_bytes(), (phase as u32 + 1).to_le_bytes()].concat();
+                let hello = codec::encode(&Hello { from: node, phase: phase as u32 + 1 });
                 let stream = listener::connect(&Address::Tcp(address), &token, &hello, socket, deadline)
                     .map_err(|e| e.within(format!("node {node}, to node {peer}")))?;
                 ends.push(for_data(stream)?);
@@ -116,14 +129,12 @@ fn accept(
         match attempt.map_err(|e| Error::fabric(format!("cannot accept connections: {e}")))? {
             None => {}
             Some(Attempt::Rejected(count)) => {
-                drop(parent.write(&Message::new(Kind::Rejected).numbers([count])));
+                drop(parent.write(&Message::Rejected(count)));
             }
             Some(Attempt::Admitted(peer)) => {
-                let number = |at: usize| {
-                    let bytes = peer.hello.get(at..at + 4).and_then(|b| b.try_into().ok());
-                    bytes.map_or(u32::MAX, u32::from_le_bytes)
-                };
-                let (from, phase) = (number(0), number(4));
+                let hello = codec::decode(&peer.hello);
+                let Hello { from, phase } =
+                    hello.ok_or_else(|| Error::fabric("unexpected connection from another build of ombx"))?;
                 let known = from < shape.nodes && (1..shape.phases).contains(&phase);
                 let place = known.then(|| &mut accepted[index(shape, from, phase)]);
                 let place = place.filter(|place| place.is_none()).ok_or_else(|| {

@@ -12,17 +12,18 @@ use ombx_core::{
 };
 
 use super::{
-    ends::{Data, Wrong},
+    ends::{Data, RunId, Wrong},
     failure::{Cause, Failure},
     hosts::Hosts,
     member::{self, SUBCOMMAND},
+    message::{Message, NodeRun, NodeStatus, PartRequest, Place},
     role::run_role,
     shape::Shape,
-    task::{Place, Plan, Role},
+    task::{Entrance, Plan, Role, Task},
 };
 use crate::{
     control::{
-        Execution, Kind, Message, ProcessGroup, Started, Token,
+        Execution, ProcessGroup, Started, Token,
         process::{self, Event},
     },
     socket::Deadline,
@@ -41,8 +42,8 @@ const MIN_RATE: u64 = 500_000;
 pub(super) struct Pipeline {
     shape: Shape,
     names: Vec<String>,
-    group: ProcessGroup,
-    events: Receiver<Event>,
+    group: ProcessGroup<Message>,
+    events: Receiver<Event<Message>>,
     run: u32,
     rejected: Vec<u64>,
     one_clock: bool,
@@ -59,72 +60,6 @@ pub(super) struct Run {
     /// From the first signal to a first phase until every last phase was done. If nodes have different clocks: from the
     /// coordinator's start message until all nodes have answered.
     pub(super) total_ns: u64,
-}
-
-/// The times of one node in a run, on the clock of its host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NodeRun {
-    /// Start of the first phase.
-    pub(super) began: u64,
-    /// End of the last phase.
-    pub(super) ended: u64,
-    /// Nanoseconds in which the first phase filled buffers, and in which the last phase read them.
-    pub(super) end_work: [u64; 2],
-    /// Nanoseconds that each phase waited for data, and for space.
-    pub(super) waits: Vec<[u64; 2]>,
-    /// Time when each buffer began to leave the source.
-    pub(super) left: Vec<u64>,
-    /// Time when each buffer was complete at the sink.
-    pub(super) arrived: Vec<u64>,
-}
-
-/// Progress of one node in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NodeStatus {
-    /// Buffers that have left the source.
-    pub(super) left: u64,
-    /// Buffers that have arrived at the sink.
-    pub(super) arrived: u64,
-    /// Nanoseconds since the start of the first phase.
-    pub(super) elapsed_ns: u64,
-}
-
-impl NodeStatus {
-    fn of(message: &Message) -> NodeStatus {
-        let [left, arrived, elapsed_ns] = [0, 1, 2].map(|at| message.number(at));
-        NodeStatus { left, arrived, elapsed_ns }
-    }
-}
-
-impl NodeRun {
-    /// Returns the nanoseconds of the run.
-    pub(super) fn elapsed_ns(&self) -> u64 {
-        self.ended.saturating_sub(self.began).max(1)
-    }
-
-    /// Returns the nanoseconds of each buffer: from when it began to leave the source of this node until the buffer of this
-    /// number was complete at its sink.
-    pub(super) fn buffer_ns(&self) -> impl Iterator<Item = u64> {
-        self.left.iter().zip(&self.arrived).map(|(left, arrived)| arrived.saturating_sub(*left))
-    }
-
-    pub(super) fn of(Message { numbers, .. }: Message, shape: &Shape) -> Result<NodeRun> {
-        let (phases, buffers) = (shape.phases as usize, shape.buffers as usize);
-        if numbers.len() != 4 + 2 * phases + 2 * buffers {
-            return Err(Error::fabric("a node sent an incomplete report"));
-        }
-        let (times, rest) = numbers.split_at(4);
-        let (waits, stamps) = rest.split_at(2 * phases);
-        let (left, arrived) = stamps.split_at(buffers);
-        Ok(NodeRun {
-            began: times[0],
-            ended: times[1],
-            end_work: [times[2], times[3]],
-            waits: waits.as_chunks().0.to_vec(),
-            left: left.to_vec(),
-            arrived: arrived.to_vec(),
-        })
-    }
 }
 
 impl Pipeline {
@@ -146,7 +81,9 @@ impl Pipeline {
                 }
             };
             let plan = Plan { earlier_workers: hosts.earlier(node) * shape.workers(), ..plan.clone() };
-            started.send(&plan.node_task(node, token, hosts.listen_address()), &[])?;
+            let entrance = Some(Entrance { token, at: hosts.listen_address() });
+            let task = Task { plan, role: Role::Node { node }, entrance };
+            started.send(&Message::Task(Box::new(task)), &[])?;
             group.add(started)?;
             names.push(name);
         }
@@ -164,13 +101,19 @@ impl Pipeline {
             failing_check: None,
         };
         let limit = Deadline::after(START_TIMEOUT.saturating_mul(1 + (shape.processes() / 100) as u32));
-        let ports = pipeline.wait_for_all(Kind::Port, limit)?;
-        let peers = (0..).zip(&ports).map(|(node, message)| hosts.address(node, message.number(0)));
+        let ports = pipeline.wait_for_all(limit, |message| match message {
+            Message::Port(port) => Ok(port),
+            other => Err(other),
+        })?;
+        let peers = (0..).zip(&ports).map(|(node, port)| hosts.address(node, *port));
         let peers = peers.collect::<Result<Vec<_>>>()?;
-        pipeline.group.broadcast(&Message::new(Kind::Peers).texts(peers));
+        pipeline.group.broadcast(&Message::Peers(peers));
         // Nodes may write their source files first.
-        let ready = pipeline.wait_for_all(Kind::Ready, pipeline.limit())?;
-        pipeline.can_check = ready.iter().all(|message| message.number(0) == 1);
+        let can_check = pipeline.wait_for_all(pipeline.limit(), |message| match message {
+            Message::Connected { can_check } => Ok(can_check),
+            other => Err(other),
+        })?;
+        pipeline.can_check = can_check.into_iter().all(|can_check| can_check);
         if !plan.source.is_memory() {
             pipeline.exchange_checksums()?;
         }
@@ -186,21 +129,28 @@ impl Pipeline {
     /// Tells every node the checksums of the blocks that should arrive, from the files of all sources.
     fn exchange_checksums(&mut self) -> Result<()> {
         let shape = self.shape;
-        self.group.broadcast(&Message::new(Kind::Checksums));
-        let found = self.wait_for_all(Kind::Checksums, self.limit())?;
+        self.group.broadcast(&Message::ComputeChecksums);
+        let found = self.wait_for_all(self.limit(), |message| match message {
+            Message::Checksums(checksums) => Ok(checksums),
+            other => Err(other),
+        })?;
         let blocks = u64::from(shape.buffers) * u64::from(shape.nodes);
-        if found.iter().any(|message| message.numbers.len() as u64 != blocks) {
+        if found.iter().any(|checksums| checksums.len() as u64 != blocks) {
             return Err(Error::fabric("a node sent an incomplete list of checksums"));
         }
         for node in 0..shape.nodes {
             let arriving = |slot: u64| {
                 let origin = shape.origin(node, (slot % u64::from(shape.nodes)) as u32);
-                found[origin.node as usize].number(shape.slot_at(origin, slot) as usize)
+                found[origin.node as usize][shape.slot_at(origin, slot) as usize]
             };
-            let expected = Message::new(Kind::Expect).numbers((0..blocks).map(arriving));
+            let expected = Message::Expect((0..blocks).map(arriving).collect());
             self.group.send(node as usize, &expected);
         }
-        self.wait_for_all(Kind::Ready, self.limit()).map(drop)
+        let expecting = self.wait_for_all(self.limit(), |message| match message {
+            Message::Expecting => Ok(()),
+            other => Err(other),
+        });
+        expecting.map(drop)
     }
 
     /// Returns whether the data that arrived can be compared.
@@ -226,15 +176,22 @@ impl Pipeline {
     /// Runs all buffers through all phases once. `on_status` is called with what nodes report meanwhile.
     pub(super) fn run(&mut self, data: Data, mut on_status: impl FnMut(u32, NodeStatus)) -> Result<Run> {
         self.run += 1;
-        let run = [self.run.into(), data as u64];
-        self.group.broadcast(&Message::new(Kind::Prepare).numbers(run));
-        self.wait_for_all(Kind::Prepared, self.limit())?;
+        let run = RunId { number: self.run, data };
+        self.group.broadcast(&Message::Prepare(run));
+        self.wait_for_all(self.limit(), |message| match message {
+            Message::Prepared => Ok(()),
+            other => Err(other),
+        })?;
         let started = host_ns();
-        self.group.broadcast(&Message::new(Kind::Start).numbers(run));
+        self.group.broadcast(&Message::Start(run));
         let all = 0..self.names.len();
-        let done = self.wait_with_status(Kind::Done, all, self.limit(), &mut on_status)?;
+        let times = |message| match message {
+            Message::Done(run) => Ok(run),
+            other => Err(other),
+        };
+        let done = self.wait_with_status(all, self.limit(), times, &mut on_status)?;
         let answered = host_ns();
-        let nodes = done.into_iter().map(|message| NodeRun::of(message, &self.shape));
+        let nodes = done.into_iter().map(|run| run.complete(&self.shape));
         let nodes = nodes.collect::<Result<Vec<_>>>()?;
         let began = nodes.iter().map(|node| node.began).min().unwrap_or(0);
         let ended = nodes.iter().map(|node| node.ended).max().unwrap_or(0);
@@ -247,12 +204,14 @@ impl Pipeline {
         let run = self.run;
         #[cfg(test)]
         let run = run + u32::from(self.failing_check == Some(run));
-        self.group.broadcast(&Message::new(Kind::Check).numbers([run.into(), data as u64]));
-        let found = self.wait_for_all(Kind::Checked, self.limit())?;
-        let mut wrong =
-            (0..).zip(found).filter_map(|(node, m)| Some((node, Wrong::try_from(m.numbers).ok()?)));
+        self.group.broadcast(&Message::Check(RunId { number: run, data }));
+        let found = self.wait_for_all(self.limit(), |message| match message {
+            Message::Checked(wrong) => Ok(wrong),
+            other => Err(other),
+        })?;
+        let mut wrong = (0..).zip(found).filter_map(|(node, wrong)| Some((node, wrong?)));
         match wrong.next() {
-            Some((node, [slot, _, expected, actual])) if expected == actual => {
+            Some((node, Wrong { slot, expected, actual, .. })) if expected == actual => {
                 self.locate(node, slot).map(|wrong| Some((node, wrong)))
             }
             wrong => Ok(wrong),
@@ -266,11 +225,12 @@ impl Pipeline {
         let sent = self.shape.slot_at(origin, slot);
         for offset in (0..block).step_by(PART as usize) {
             let length = PART.min(block - offset);
-            let expected = self.part(origin.node, [Place::Source as u64, sent, offset, length])?;
-            let found = self.part(node, [Place::Kept as u64, slot, offset, length])?;
-            let pairs = expected.data.iter().zip(&found.data);
+            let source = PartRequest { place: Place::Source, slot: sent, offset, length };
+            let expected = self.part(origin.node, source)?;
+            let found = self.part(node, PartRequest { place: Place::Kept, slot, ..source })?;
+            let pairs = expected.iter().zip(&found);
             if let Some((byte, (expected, actual))) = (offset..).zip(pairs).find(|(_, (e, f))| e != f) {
-                return Ok([slot, byte, (*expected).into(), (*actual).into()]);
+                return Ok(Wrong { slot, byte, expected: *expected, actual: *actual });
             }
         }
         let name = &self.names[origin.node as usize];
@@ -278,11 +238,15 @@ impl Pipeline {
     }
 
     /// Returns a part of a block of one node.
-    fn part(&mut self, node: u32, request: [u64; 4]) -> Result<Message> {
+    fn part(&mut self, node: u32, request: PartRequest) -> Result<Vec<u8>> {
         let node = node as usize;
-        self.group.send(node, &Message::new(Kind::Part).numbers(request));
-        let mut messages = self.wait_for(Kind::Part, node..node + 1, self.limit())?;
-        messages.pop().ok_or_else(|| Error::fabric("a node sent no part of a block"))
+        self.group.send(node, &Message::SendPart(request));
+        let part = |message| match message {
+            Message::Part(bytes) => Ok(bytes),
+            other => Err(other),
+        };
+        let mut parts = self.wait_with_status(node..node + 1, self.limit(), part, &mut |_, _| {})?;
+        parts.pop().ok_or_else(|| Error::fabric("a node sent no part of a block"))
     }
 
     /// Returns the time limit for a step of a run.
@@ -291,37 +255,33 @@ impl Pipeline {
         Deadline::after(START_TIMEOUT + Duration::from_secs(bytes / MIN_RATE))
     }
 
-    /// Waits for a message of this kind from every node; returns them in the nodes' order.
-    fn wait_for_all(&mut self, kind: Kind, limit: Deadline) -> Result<Vec<Message>> {
-        self.wait_for(kind, 0..self.names.len(), limit)
-    }
-
-    /// Waits for a message of this kind from some nodes; returns them in the nodes' order.
-    fn wait_for(&mut self, kind: Kind, nodes: Range<usize>, limit: Deadline) -> Result<Vec<Message>> {
-        self.wait_with_status(kind, nodes, limit, &mut |_, _| {})
-    }
-
-    /// As `wait_for`; calls `on_status` with what nodes report meanwhile.
-    fn wait_with_status(
+    /// Waits for a message from every node; returns what `pick` finds in them, in the nodes' order. `pick` returns other messages.
+    fn wait_for_all<T>(
         &mut self,
-        kind: Kind,
+        limit: Deadline,
+        pick: fn(Message) -> std::result::Result<T, Message>,
+    ) -> Result<Vec<T>> {
+        self.wait_with_status(0..self.names.len(), limit, pick, &mut |_, _| {})
+    }
+
+    /// As `wait_for_all`, from some nodes; calls `on_status` with what nodes report meanwhile.
+    fn wait_with_status<T>(
+        &mut self,
         nodes: Range<usize>,
         limit: Deadline,
+        pick: fn(Message) -> std::result::Result<T, Message>,
         on_status: &mut dyn FnMut(u32, NodeStatus),
-    ) -> Result<Vec<Message>> {
-        let mut messages: Vec<Option<Message>> = nodes.clone().map(|_| None).collect();
+    ) -> Result<Vec<T>> {
+        let mut messages: Vec<Option<T>> = nodes.clone().map(|_| None).collect();
         while messages.iter().any(Option::is_none) {
             match self.events.recv_timeout(limit.left().unwrap_or_default()) {
-                Ok(Event::Message(node, message)) if message.kind == kind && nodes.contains(&node) => {
-                    messages[node - nodes.start] = Some(message);
-                }
-                Ok(Event::Message(node, message)) if message.kind == Kind::Rejected => {
-                    self.rejected[node] = message.number(0);
-                }
-                Ok(Event::Message(node, message)) if message.kind == Kind::Status => {
-                    on_status(node as u32, NodeStatus::of(&message));
-                }
-                Ok(event) => return Err(self.explain(self.failure(&event))),
+                Ok(Event::Message(node, Message::Rejected(count))) => self.rejected[node] = count,
+                Ok(Event::Message(node, Message::Status(status))) => on_status(node as u32, status),
+                Ok(Event::Message(node, message)) if nodes.contains(&node) => match pick(message) {
+                    Ok(found) => messages[node - nodes.start] = Some(found),
+                    Err(other) => return Err(self.explain(self.failure(Event::Message(node, other)))),
+                },
+                Ok(event) => return Err(self.explain(self.failure(event))),
                 Err(RecvTimeoutError::Timeout) => {
                     let names = &self.names[nodes.clone()];
                     let silent = messages.iter().zip(names).find(|(message, _)| message.is_none());
@@ -335,13 +295,12 @@ impl Pipeline {
         Ok(messages.into_iter().flatten().collect())
     }
 
-    fn failure(&self, event: &Event) -> Failure {
+    fn failure(&self, event: Event<Message>) -> Failure {
         match event {
-            Event::Exited(_, exit) => Failure::exited(exit),
-            Event::Message(_, message) if message.kind == Kind::Failure => Failure::of(message),
-            Event::Message(node, message) => {
-                let (name, kind) = (&self.names[*node], message.kind);
-                Error::fabric(format!("{name} sent an unexpected message ({kind:?})")).into()
+            Event::Exited(_, exit) => Failure::exited(&exit),
+            Event::Message(_, Message::Failure(failure)) => failure,
+            Event::Message(node, _) => {
+                Error::fabric(format!("{} sent an unexpected message", self.names[node])).into()
             }
         }
     }
@@ -351,8 +310,8 @@ impl Pipeline {
         let limit = Deadline::after(CAUSE_TIMEOUT);
         while failure.cause < Cause::Root {
             let Ok(event) = self.events.recv_timeout(limit.left().unwrap_or_default()) else { break };
-            let is_failure = !matches!(&event, Event::Message(_, message) if message.kind != Kind::Failure);
-            let next = is_failure.then(|| self.failure(&event));
+            let is_failure = matches!(&event, Event::Exited(..) | Event::Message(_, Message::Failure(_)));
+            let next = is_failure.then(|| self.failure(event));
             failure = next.filter(|next| next.cause > failure.cause).unwrap_or(failure);
         }
         failure.error

@@ -8,11 +8,12 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::payload::{Check, Fill, Slots},
+    benchmark::payload::{Check, Fill, Mismatch, Slots},
     checksum::checksum,
     error::{Error, Result},
     unit::Rank,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     memory::Memory,
@@ -21,7 +22,7 @@ use super::{
 };
 
 /// Number and data of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunId {
     pub(super) number: u32,
     pub(super) data: Data,
@@ -48,7 +49,7 @@ impl EndWork {
 }
 
 /// The data of a source in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Data {
     /// The content of its two buffers, again and again. Nothing is written or compared during the run.
     Repeated,
@@ -75,9 +76,18 @@ struct OpenFile {
     section: u32,
 }
 
-/// First wrong byte: number of the block in the node's section, byte in it, expected and actual value. The values are equal if
-/// only a checksum differed.
-pub(super) type Wrong = [u64; 4];
+/// First wrong byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Wrong {
+    /// Number of the block in the node's section.
+    pub(super) slot: u64,
+    /// Byte in the block.
+    pub(super) byte: u64,
+    /// Expected value.
+    pub(super) expected: u8,
+    /// Value that arrived; equal to the expected one if only a checksum differed.
+    pub(super) actual: u8,
+}
 
 impl OpenFile {
     fn new(what: &'static str, path: PathBuf, file: io::Result<File>, section: u32) -> Result<OpenFile> {
@@ -244,11 +254,18 @@ impl Ends {
     fn differs(&self, run: RunId, buffer: u32, block: u32, found: &[u8]) -> Option<Wrong> {
         let slot = u64::from(buffer) * u64::from(self.shape.nodes) + u64::from(block);
         if self.source.is_some() {
-            return (self.expected.get(slot as usize) != Some(&checksum(found))).then_some([slot, 0, 0, 0]);
+            return (self.expected.get(slot as usize) != Some(&checksum(found))).then_some(Wrong {
+                slot,
+                byte: 0,
+                expected: 0,
+                actual: 0,
+            });
         }
         let (fill, owner) = pattern(&self.shape, run, self.shape.origin(self.node, block), buffer);
         match fill.check(owner, slots(&self.shape), found, Rank(self.node)) {
-            Check::Failed(m) => Some([slot, m.byte, m.expected.into(), m.actual.into()]),
+            Check::Failed(Mismatch { byte, expected, actual, .. }) => {
+                Some(Wrong { slot, byte, expected, actual })
+            }
             _ => None,
         }
     }

@@ -2,31 +2,29 @@
 
 use std::io;
 
-use ombx_core::error::{Error, Kind as ErrorKind};
+use ombx_core::error::Error;
+use serde::{Deserialize, Serialize};
 
-use crate::control::{Kind, Message, process::Exit};
+use crate::control::process::Exit;
 
 /// Exit code of a process that has reported its failure.
 pub(super) const REPORTED: u8 = 77;
 
 /// An error, and whether it may be the consequence of another.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Failure {
     pub(super) cause: Cause,
     pub(super) error: Error,
 }
 
 /// Position of a failure in a chain; the larger one explains the smaller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Cause {
     /// The end of another process may have caused it: its connections break.
     Consequence,
     /// Original failure, which no other failure caused.
     Root,
 }
-
-const KINDS: [ErrorKind; 5] =
-    [ErrorKind::Usage, ErrorKind::Unsupported, ErrorKind::Payload, ErrorKind::Fabric, ErrorKind::Storage];
 
 impl Failure {
     /// Returns the failure of a broken connection.
@@ -41,18 +39,6 @@ impl Failure {
         let cause = if reported { Cause::Consequence } else { Cause::Root };
         Failure { cause, error: Error::fabric(exit.to_string()) }
     }
-
-    pub(super) fn message(&self) -> Message {
-        let code = self.error.kind().exit_code();
-        Message::new(Kind::Failure).numbers([self.cause as u64, code.into()]).texts([self.error.to_string()])
-    }
-
-    /// Reads a failure; an unknown kind of error counts as one of the fabric.
-    pub(super) fn of(message: &Message) -> Failure {
-        let cause = if message.number(0) == 0 { Cause::Consequence } else { Cause::Root };
-        let kind = KINDS.into_iter().find(|kind| u64::from(kind.exit_code()) == message.number(1));
-        Failure { cause, error: Error::new(kind.unwrap_or(ErrorKind::Fabric), message.text(0)) }
-    }
 }
 
 impl From<Error> for Failure {
@@ -65,20 +51,18 @@ impl From<Error> for Failure {
 mod tests {
     use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
+    use ombx_core::{codec, error::Kind};
+
     use super::*;
 
     #[test]
     fn a_failure_is_decoded_as_encoded() {
-        for kind in KINDS {
-            let sent = Failure::from(Error::new(kind, "disk full"));
-            let received = Failure::of(&sent.message());
-            assert_eq!(
-                (received.cause, received.error.kind(), received.error.to_string()),
-                (Cause::Root, kind, "disk full".into())
-            );
-        }
+        let sent = Failure::from(Error::new(Kind::Storage, "disk full"));
+        let received: Failure = codec::decode(&codec::encode(&sent)).unwrap();
+        assert_eq!((received.cause, received.error.kind()), (Cause::Root, Kind::Storage));
+        assert_eq!(received.error.to_string(), "disk full");
         let broken = Failure::broken("sender 1", "node 2", &io::ErrorKind::BrokenPipe.into());
-        assert!(Failure::of(&broken.message()).cause < Cause::Root);
+        assert!(broken.cause < Cause::Root);
     }
 
     #[test]

@@ -2,36 +2,42 @@
 
 use std::io::Cursor;
 
+use ombx_core::codec;
+
 use super::{
-    coordinator::NodeRun,
-    failure::Failure,
     hosts::Hosts,
+    message::Message,
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
-    task::Plan,
 };
-use crate::control::{MAX_PIPELINE_MESSAGE, Message, MessageReader};
+use crate::control::{MAX_PIPELINE_MESSAGE, MessageReader};
 
 /// Reads messages. Checks that each survives encoding and that a task is within the limits.
 pub fn pipeline(bytes: &[u8]) {
     let mut reader = MessageReader::pipe(Cursor::new(bytes.to_vec()), MAX_PIPELINE_MESSAGE);
-    while let Ok(message) = reader.read() {
-        let again = Message::try_from(message.frame()).unwrap();
-        assert_eq!(
-            (again.kind, &again.numbers, &again.texts),
-            (message.kind, &message.numbers, &message.texts)
-        );
-        assert_eq!(again.data, message.data);
-        Failure::of(&message);
-        if let Ok((plan, role)) = Plan::of(&message) {
-            let Shape { nodes, phases, buffers, block } = plan.shape;
-            assert!(nodes <= MAX_NODES && phases <= MAX_PHASES && buffers <= MAX_BUFFERS && block > 0);
-            assert_eq!(Plan::of(&plan.task(role)).unwrap(), (plan, role));
-        }
-        if let Ok(hosts) = Hosts::parse(message.text(0)) {
-            hosts.local(3);
-        }
-        if let Ok(run) = NodeRun::of(message, &Shape { nodes: 2, phases: 2, buffers: 1, block: 1 }) {
-            assert_eq!((run.waits.len(), run.left.len(), run.arrived.len()), (2, 1, 1));
+    while let Ok(message) = reader.read::<Message>() {
+        let encoded = codec::encode(&message);
+        let again: Message = codec::decode(&encoded).unwrap();
+        assert_eq!(codec::encode(&again), encoded);
+        match message {
+            Message::Task(task) => {
+                if let Ok(task) = task.checked() {
+                    let Shape { nodes, phases, buffers, block } = task.plan.shape;
+                    assert!(
+                        nodes <= MAX_NODES && phases <= MAX_PHASES && buffers <= MAX_BUFFERS && block > 0
+                    );
+                }
+            }
+            Message::Peers(peers) => {
+                if let Ok(hosts) = Hosts::parse(&peers.join(",")) {
+                    hosts.local(3);
+                }
+            }
+            Message::Done(run) => {
+                if let Ok(run) = run.complete(&Shape { nodes: 2, phases: 2, buffers: 1, block: 1 }) {
+                    assert_eq!((run.waits.len(), run.left.len(), run.arrived.len()), (2, 1, 1));
+                }
+            }
+            _ => {}
         }
     }
 }

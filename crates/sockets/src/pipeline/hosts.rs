@@ -60,8 +60,8 @@ impl Hosts {
     }
 
     /// Returns the address and port at which other nodes reach a node.
-    pub(super) fn address(&self, node: u32, port: u64) -> Result<String> {
-        let address = |ip: IpAddr| SocketAddr::new(ip, port as u16).to_string();
+    pub(super) fn address(&self, node: u32, port: u16) -> Result<String> {
+        let address = |ip: IpAddr| SocketAddr::new(ip, port).to_string();
         match (self.of(node), self.listen_address()) {
             (None, Some(here)) => Ok(address(here)),
             (None, None) => self.own_address().map(address),

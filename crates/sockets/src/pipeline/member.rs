@@ -10,10 +10,11 @@ use ombx_core::error::Result;
 
 use super::{
     failure::Failure,
-    task::{Plan, Role, RunRole},
+    message::Message,
+    task::{Plan, Role, RunRole, Task},
 };
 use crate::control::{
-    Execution, Kind, Message, MessageReader, MessageWriter, ProcessGroup, Started,
+    Execution, MessageReader, MessageWriter, ProcessGroup, Started,
     process::{self, Event},
     thread,
 };
@@ -34,7 +35,7 @@ pub(super) fn start(execution: Execution, name: String, run_role: RunRole) -> Re
 
 /// Members that a node or a phase has started. Their failures are passed on to its parent.
 pub(super) struct Members {
-    group: ProcessGroup,
+    group: ProcessGroup<Message>,
     ready: Receiver<bool>,
     count: usize,
 }
@@ -44,10 +45,10 @@ impl Members {
         let (sender, ready) = mpsc::channel();
         // Sending fails only if this role is about to end.
         let group = ProcessGroup::new(move |event| match event {
-            Event::Message(_, message) if message.kind == Kind::Ready => _ = sender.send(true),
+            Event::Message(_, Message::Ready) => _ = sender.send(true),
             Event::Message(_, message) => _ = parent.write(&message),
             Event::Exited(_, exit) => {
-                let _ = parent.write(&Failure::exited(&exit).message());
+                let _ = parent.write(&Message::Failure(Failure::exited(&exit)));
                 let _ = sender.send(false);
             }
         });
@@ -63,7 +64,8 @@ impl Members {
         files: &[BorrowedFd<'_>],
     ) -> Result<()> {
         let started = start(plan.workers, role.name(), run_role)?;
-        started.send(&plan.task(role), files)?;
+        let task = Task { plan: plan.clone(), role, entrance: None };
+        started.send(&Message::Task(Box::new(task)), files)?;
         self.count += 1;
         self.group.add(started)
     }
@@ -73,7 +75,7 @@ impl Members {
         (0..self.count).all(|_| self.ready.recv() == Ok(true))
     }
 
-    pub(super) fn into_group(self) -> ProcessGroup {
+    pub(super) fn into_group(self) -> ProcessGroup<Message> {
         self.group
     }
 }

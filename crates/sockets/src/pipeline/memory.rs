@@ -11,8 +11,10 @@ use ombx_core::{
     system::clock::host_ns,
 };
 use rustix::thread::futex;
+use serde::{Deserialize, Serialize};
 
 use super::{
+    ends::Wrong,
     shape::{SLOTS, Shape},
     shared_memory::SharedMemory,
 };
@@ -43,7 +45,7 @@ pub(super) enum Lack {
 }
 
 /// How a process waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum WaitMode {
     /// Sleeps in the kernel.
     Sleep,
@@ -208,16 +210,18 @@ impl Memory {
     }
 
     /// Records the first wrong byte of a run.
-    pub(super) fn set_wrong(&self, numbers: [u64; 4]) {
-        for (at, number) in (WRONG..).step_by(8).zip([1].into_iter().chain(numbers)) {
+    pub(super) fn set_wrong(&self, Wrong { slot, byte, expected, actual }: Wrong) {
+        let numbers = [1, slot, byte, expected.into(), actual.into()];
+        for (at, number) in (WRONG..).step_by(8).zip(numbers) {
             self.shared.long(at).store(number, SeqCst);
         }
     }
 
     /// Returns the first wrong byte of a run.
-    pub(super) fn wrong(&self) -> Option<[u64; 4]> {
+    pub(super) fn wrong(&self) -> Option<Wrong> {
         let read = |i: usize| self.shared.long(WRONG + 8 * i).load(SeqCst);
-        (read(0) == 1).then(|| [1, 2, 3, 4].map(read))
+        let wrong = || Wrong { slot: read(1), byte: read(2), expected: read(3) as u8, actual: read(4) as u8 };
+        (read(0) == 1).then(wrong)
     }
 }
 

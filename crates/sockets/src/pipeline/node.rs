@@ -17,22 +17,23 @@ use ombx_core::{
 
 use super::{
     connect,
-    ends::{Data, Ends, RunId, Wrong},
+    ends::{Ends, RunId, Wrong},
     failure::Failure,
     member::{Members, watch_parent},
     memory::{AHEAD, Counter, Lack, Memory},
+    message::{Message, NodeRun, NodeStatus, PartRequest, Place},
     phase::start_value,
     shape::{SLOTS, Shape},
-    task::{Assignment, Place, Plan, Role, RunRole},
+    task::{Assignment, Entrance, Plan, Role, RunRole},
 };
-use crate::control::{Channel, Kind, Message, MessageWriter, ProcessGroup, Token};
+use crate::control::{Channel, MessageWriter, ProcessGroup};
 
 /// The phases of a node, once it has started them.
-type Phases = Arc<Mutex<Option<ProcessGroup>>>;
+type Phases = Arc<Mutex<Option<ProcessGroup<Message>>>>;
 
 /// Sets up the phases of a node and runs them as the coordinator asks, until the coordinator closes the channel.
 pub(super) fn node(assignment: Assignment, node: u32) -> std::result::Result<(), Failure> {
-    let Assignment { plan, name, texts, channel, execution, run_role, .. } = assignment;
+    let Assignment { plan, name, entrance, channel, execution, run_role, .. } = assignment;
     let Channel { reader, writer: parent } = channel;
     let phases = Phases::default();
     let (sender, messages) = mpsc::channel();
@@ -40,9 +41,9 @@ pub(super) fn node(assignment: Assignment, node: u32) -> std::result::Result<(),
     let on_close = move || drop(ended.lock().unwrap_or_else(PoisonError::into_inner).take());
     let watching = watch_parent(reader, execution, move |message| drop(sender.send(message)), on_close)?;
     let node = Node { plan: &plan, node, name: &name, messages: &messages, parent: &parent, run_role };
-    if let Err(failure) = node.serve(&texts, &phases) {
+    if let Err(failure) = node.serve(entrance, &phases) {
         // Fails if the coordinator has ended: then this process ends too.
-        let _ = parent.write(&failure.message());
+        let _ = parent.write(&Message::Failure(failure));
     }
     // The watching thread ends this process, also after a failure.
     let _ = watching.join();
@@ -61,15 +62,20 @@ struct Node<'a> {
 
 impl Node<'_> {
     /// Connects to the other nodes, starts the phases and answers the coordinator's requests.
-    fn serve(&self, texts: &[String], phases: &Phases) -> std::result::Result<(), Failure> {
+    fn serve(&self, entrance: Option<Entrance>, phases: &Phases) -> std::result::Result<(), Failure> {
         let Node { plan, node, .. } = *self;
         let shape = plan.shape;
-        let token: Token = texts.first().map_or("", String::as_str).parse()?;
-        let at = texts.get(1).and_then(|address| address.parse().ok());
+        let Some(Entrance { token, at }) = entrance else {
+            return Err(Error::fabric(format!("{} received no token", self.name)).into());
+        };
         let listener = connect::listen(at, &plan.socket, token)?;
-        self.write(&Message::new(Kind::Port).numbers([listener.port().into()]))?;
-        let peers = self.messages.recv().map_err(|_| self.gone(std::io::ErrorKind::BrokenPipe.into()))?;
-        let connections = connect::connect(plan, node, listener, token, &peers.texts, self.parent)?;
+        self.write(&Message::Port(listener.port()))?;
+        let peers = match self.messages.recv() {
+            Ok(Message::Peers(peers)) => peers,
+            Ok(_) => return Err(Error::fabric(format!("{} received no addresses", self.name)).into()),
+            Err(_) => return Err(self.gone(std::io::ErrorKind::BrokenPipe.into())),
+        };
+        let connections = connect::connect(plan, node, listener, token, &peers, self.parent)?;
 
         let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
         let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;
@@ -86,13 +92,13 @@ impl Node<'_> {
         *phases.lock().unwrap_or_else(PoisonError::into_inner) = Some(members.into_group());
         if ready {
             let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.wait_mode));
-            let can_check = u64::from(ends.can_check());
+            let can_check = ends.can_check();
             let memories = mapped.collect::<Result<_>>()?;
             let (phases, parent) = (Arc::clone(phases), self.parent.clone());
             let mut runs = Runs { shape, ends, memories, phases, parent, status: plan.status };
-            self.write(&Message::new(Kind::Ready).numbers([can_check]))?;
+            self.write(&Message::Connected { can_check })?;
             while let Ok(request) = self.messages.recv() {
-                self.write(&runs.answer(&request)?)?;
+                self.write(&runs.answer(request)?)?;
             }
         }
         Ok(())
@@ -119,33 +125,28 @@ struct Runs {
 
 impl Runs {
     /// Does what the coordinator requests and returns the answer.
-    fn answer(&mut self, request: &Message) -> Result<Message> {
-        let data = if request.number(1) == 0 { Data::Repeated } else { Data::Fresh };
-        let run = RunId { number: request.number(0) as u32, data };
-        match request.kind {
-            Kind::Prepare => self.prepare(run).map(|()| Message::new(Kind::Prepared)),
-            Kind::Start => Ok(self.run(run)),
-            Kind::Checksums => Ok(Message::new(Kind::Checksums).numbers(self.ends.checksums()?)),
-            Kind::Expect => {
+    fn answer(&mut self, request: Message) -> Result<Message> {
+        match request {
+            Message::Prepare(run) => self.prepare(run).map(|()| Message::Prepared),
+            Message::Start(run) => Ok(Message::Done(self.run(run))),
+            Message::ComputeChecksums => self.ends.checksums().map(Message::Checksums),
+            Message::Expect(checksums) => {
+                let request = Message::Expect(checksums.clone());
                 if let Some(phases) = &*self.phases.lock().unwrap_or_else(PoisonError::into_inner) {
-                    phases.send(self.memories.len() - 1, request);
+                    phases.send(self.memories.len() - 1, &request);
                 }
-                self.ends.expect(request.numbers.clone());
-                Ok(Message::new(Kind::Ready))
+                self.ends.expect(checksums);
+                Ok(Message::Expecting)
             }
-            Kind::Part => self.part(request).map(|part| Message::new(Kind::Part).data(part)),
-            Kind::Check => {
-                let wrong = self.check(run)?;
-                Ok(Message::new(Kind::Checked).numbers(wrong.into_iter().flatten()))
-            }
-            other => Err(Error::fabric(format!("a node received an unexpected message ({other:?})"))),
+            Message::SendPart(request) => self.part(request).map(Message::Part),
+            Message::Check(run) => self.check(run).map(Message::Checked),
+            _ => Err(Error::fabric("a node received an unexpected message")),
         }
     }
 
     /// Returns a part of a block of the source's file, or of the block that the last phase has kept.
-    fn part(&mut self, request: &Message) -> Result<Vec<u8>> {
-        let [slot, offset, length] = [1, 2, 3].map(|at| request.number(at));
-        if request.number(0) == Place::Source as u64 {
+    fn part(&mut self, PartRequest { place, slot, offset, length }: PartRequest) -> Result<Vec<u8>> {
+        if place == Place::Source {
             return self.ends.part_of_source(slot, offset, length as usize);
         }
         let kept = self.last().kept();
@@ -184,7 +185,7 @@ impl Runs {
     }
 
     /// Runs all buffers through the phases, timed from the signal to the first phase until the last phase is done.
-    fn run(&mut self, run: RunId) -> Message {
+    fn run(&mut self, run: RunId) -> NodeRun {
         let nodes = self.shape.nodes;
         let (fills, drains) = (u32::from(self.ends.fills(run)), u32::from(self.ends.drains(run)));
         let began = host_ns();
@@ -196,7 +197,7 @@ impl Runs {
             Some(interval) => {
                 while !self.last().sleep_at_most(Counter::Done, nodes + drains, interval) {
                     // Fails if the coordinator has ended: then this process ends too.
-                    let _ = self.parent.write(&self.status(began));
+                    let _ = self.parent.write(&Message::Status(self.status(began)));
                 }
             }
             None => _ = self.last().wait(Counter::Done, nodes + drains),
@@ -210,30 +211,35 @@ impl Runs {
         let left = (0..self.shape.buffers).map(|i| self.memories[0].stamps(i).min().unwrap_or(0));
         let arrived = (0..self.shape.buffers).map(|i| self.memories[between].stamps(i).max().unwrap_or(0));
         let end_work = [0, between].map(|phase| self.memories[phase].end_work());
-        Message::new(Kind::Done)
-            .numbers([began, ended])
-            .numbers(end_work)
-            .numbers(self.waits())
-            .numbers(left)
-            .numbers(arrived)
+        NodeRun {
+            began,
+            ended,
+            end_work,
+            waits: self.waits(),
+            left: left.collect(),
+            arrived: arrived.collect(),
+        }
     }
 
-    /// Returns a message about the progress of the run.
-    fn status(&self, began: u64) -> Message {
+    /// Returns the progress of the run.
+    fn status(&self, began: u64) -> NodeStatus {
         let last = self.memories.len() - 1;
         let buffers = |phase: usize, counter: fn(u32) -> Counter| {
             let blocks = (0..SLOTS).map(|slot| u64::from(self.memories[phase].read(counter(slot))));
             blocks.sum::<u64>() / u64::from(self.shape.nodes)
         };
-        let counts = [buffers(0, Counter::Drained), buffers(last, Counter::Filled)];
-        Message::new(Kind::Status).numbers(counts).numbers([host_ns().saturating_sub(began)])
+        NodeStatus {
+            left: buffers(0, Counter::Drained),
+            arrived: buffers(last, Counter::Filled),
+            elapsed_ns: host_ns().saturating_sub(began),
+        }
     }
 
     /// Returns the mean nanoseconds of waiting by phase, for data and for space.
     ///
     /// Receivers wait for data at their sockets; in the first phase, senders wait for the source. Senders wait for space at their
     /// sockets; in the last phase, receivers wait for the sink.
-    fn waits(&self) -> Vec<u64> {
+    fn waits(&self) -> Vec<[u64; 2]> {
         let (nodes, last) = (self.shape.nodes, self.memories.len() - 1);
         let (senders, receivers) = (0..nodes, nodes..2 * nodes);
         let of = |(at, memory): (usize, &Memory)| {
@@ -245,7 +251,7 @@ impl Runs {
             };
             [mean(workers[0], Lack::Data), mean(workers[1], Lack::Space)]
         };
-        self.memories.iter().enumerate().flat_map(of).collect()
+        self.memories.iter().enumerate().map(of).collect()
     }
 
     /// Compares the data that arrived: the sink's file or the last two buffers, and what the last phase has found.

@@ -12,10 +12,11 @@ use super::{
     failure::Failure,
     member::{Members, watch_parent},
     memory::{Counter, Memory},
+    message::Message,
     shape::SLOTS,
     task::{Assignment, Role},
 };
-use crate::control::{Channel, Kind, Message};
+use crate::control::Channel;
 
 /// Starts senders and receivers and does the work of the first or the last phase, until the node closes the channel.
 pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(), Failure> {
@@ -43,7 +44,7 @@ pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(),
     let mut memory = Memory::map(memory, &shape, plan.wait_mode)?;
     if members.are_ready() {
         // Fails if the node has ended: then this process ends too.
-        let _ = parent.write(&Message::new(Kind::Ready));
+        let _ = parent.write(&Message::Ready);
     }
     let group = Mutex::new(members.into_group());
     let end = move || group.into_inner().unwrap_or_else(PoisonError::into_inner).end();
@@ -52,8 +53,8 @@ pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(),
     if let Some(mut ends) = ends {
         if last && !plan.source.is_memory() {
             // Fails if the node has ended: then this process ends too.
-            let Ok(expected) = messages.recv() else { return Ok(()) };
-            ends.expect(expected.numbers);
+            let Ok(Message::Expect(expected)) = messages.recv() else { return Ok(()) };
+            ends.expect(expected);
         }
         let mut last = 0;
         loop {
@@ -63,7 +64,7 @@ pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> Result<(),
             last = run.number;
             let worked = if first { fill(&ends, run, &mut memory) } else { drain(&ends, run, &mut memory) };
             if let Err(error) = worked {
-                let _ = parent.write(&Failure::from(error).message());
+                let _ = parent.write(&Message::Failure(Failure::from(error)));
                 break;
             }
             memory.advance(Counter::Done, 1);

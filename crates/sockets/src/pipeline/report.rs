@@ -22,9 +22,10 @@ use ombx_core::{
 };
 
 use super::{
-    coordinator::{NodeRun, NodeStatus, Pipeline, Run},
-    ends::{Data, EndWork},
+    coordinator::{Pipeline, Run},
+    ends::{Data, EndWork, Wrong},
     hosts::Hosts,
+    message::{NodeRun, NodeStatus},
     shape::Shape,
     task::Plan,
 };
@@ -284,13 +285,9 @@ impl Measuring<'_, '_> {
             self.checked += u64::from(self.compares_all(data));
             self.check = match self.pipeline.check(data)? {
                 None => Check::Passed,
-                Some((node, [slot, byte, expected, actual])) => Check::Failed(Mismatch {
-                    rank: Rank(node),
-                    slot,
-                    byte,
-                    expected: expected as u8,
-                    actual: actual as u8,
-                }),
+                Some((node, Wrong { slot, byte, expected, actual })) => {
+                    Check::Failed(Mismatch { rank: Rank(node), slot, byte, expected, actual })
+                }
             };
         }
         self.session.sink.alive();

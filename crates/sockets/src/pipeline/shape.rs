@@ -5,6 +5,7 @@ use ombx_core::{
     system::limits::Limits,
     unit::Bytes,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::control::Execution;
 
@@ -20,7 +21,7 @@ const MAX_PROCESSES: u64 = 4096;
 pub(super) const SLOTS: u32 = 2;
 
 /// The numbers that define a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Shape {
     pub(super) nodes: u32,
     pub(super) phases: u32,

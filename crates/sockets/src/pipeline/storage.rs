@@ -9,6 +9,7 @@ use ombx_core::{
     error::{Error, Result},
     unit::Bytes,
 };
+use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
 
@@ -16,7 +17,7 @@ use super::shape::Shape;
 const NODE: &str = "{node}";
 
 /// The storage of a source or a sink.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Storage {
     /// Written `memory`.
     Memory,
@@ -42,15 +43,6 @@ impl Storage {
             Storage::Memory => "memory",
             Storage::File(_) => "file",
             Storage::NodeFiles(_) => "node-files",
-        }
-    }
-
-    /// Returns the text that `parse` reads.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Storage::Memory => "memory".into(),
-            Storage::File(path) => format!("file:{}", path.display()),
-            Storage::NodeFiles(path) => format!("file:{path}"),
         }
     }
 
@@ -116,7 +108,7 @@ mod tests {
         let own = Storage::parse("file:/tmp/{node}/in-{node}").unwrap();
         assert_eq!((own.name(), own.section_of(2), own.shared()), ("node-files", 0, None));
         assert_eq!(own.path_of(2).unwrap(), Path::new("/tmp/2/in-2"));
-        assert_eq!(Storage::parse(&own.text()).unwrap(), own);
+        assert_eq!(ombx_core::codec::decode(&ombx_core::codec::encode(&own)).as_ref(), Some(&own));
         let shared = Storage::parse("file:/tmp/in").unwrap();
         assert_eq!((shared.name(), shared.section_of(2)), ("file", 2));
         assert_eq!(shared.path_of(2).as_deref(), shared.shared());

@@ -17,7 +17,7 @@ use ombx_core::{
 };
 
 use super::{
-    ends::{Data, Ends, RunId},
+    ends::{Data, Ends, RunId, Wrong},
     memory::Memory,
     *,
 };
@@ -61,7 +61,7 @@ fn a_wrong_block_is_found() {
     // The check expects the data of the next run. It finds the fourth buffer, its first block, its first byte.
     pipeline.fail_check_of(1);
     pipeline.run(Data::Repeated, |_, _| {}).unwrap();
-    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Repeated).unwrap().unwrap();
+    let (node, Wrong { slot, byte, expected, actual }) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (0, 6, 0));
     assert_ne!(expected, actual);
 }
@@ -77,7 +77,7 @@ fn the_last_phase_finds_a_wrong_byte_of_every_buffer() {
         ends.fill(run, buffer, &mut memory).unwrap();
         assert_eq!(ends.drain(run, buffer, &mut memory).unwrap(), None);
         memory.block(buffer % 2, 0)[42] ^= 1;
-        let [slot, byte, expected, actual] = ends.drain(run, buffer, &mut memory).unwrap().unwrap();
+        let Wrong { slot, byte, expected, actual } = ends.drain(run, buffer, &mut memory).unwrap().unwrap();
         assert_eq!((slot, byte, expected ^ actual), (buffer.into(), 42, 1));
     }
 }

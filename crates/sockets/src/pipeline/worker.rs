@@ -16,10 +16,11 @@ use super::{
     failure::Failure,
     member::watch_parent,
     memory::{Counter, Lack, Memory, WaitMode, Waits, pause},
+    message::Message,
     shape::{SLOTS, Shape},
     task::Assignment,
 };
-use crate::control::{Channel, Kind, Message};
+use crate::control::Channel;
 
 /// Sends block `peer` of every buffer to node `peer`.
 pub(super) fn sender(assignment: Assignment, phase: u32, peer: u32) -> std::result::Result<(), Failure> {
@@ -75,7 +76,7 @@ impl Worker {
         };
         let memory = Memory::map(memory, &plan.shape, plan.wait_mode)?;
         let gone = |e: io::Error| Failure::broken(&name, "the phase is gone", &e);
-        writer.write(&Message::new(Kind::Ready)).map_err(gone)?;
+        writer.write(&Message::Ready).map_err(gone)?;
         watch_parent(reader, execution, drop, || ())?;
         Ok(Worker { shape: plan.shape, wait_mode: plan.wait_mode, name, memory, socket })
     }

@@ -8,9 +8,11 @@ use ombx_core::{
     unit::digits,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
 
 /// CPUs to which the senders and receivers of a host are bound in turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub(super) enum WorkerCpus {
     /// The kernel chooses. Written `any`.
     Any,
@@ -80,6 +82,20 @@ impl WorkerCpus {
         set.set(*cpu as usize);
         sched_setaffinity(None, &set)
             .map_err(|e| Error::unsupported(format!("cannot bind a process to CPU {cpu}: {e}")))
+    }
+}
+
+impl From<WorkerCpus> for String {
+    fn from(cpus: WorkerCpus) -> String {
+        cpus.text().to_owned()
+    }
+}
+
+impl TryFrom<String> for WorkerCpus {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<WorkerCpus> {
+        WorkerCpus::parse(&text)
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    codec,
+    error::{Error, Result},
+};
 
-use super::{Hello, RankRequest};
+use super::{Hello, Message, RankRequest};
 use crate::{
-    control::{Channel, FrameError, Kind, MAX_BODY, MessageReader, MessageWriter, Token, listener},
-    session::protocol::{read_end, set_keep_alive},
+    control::{Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Token, listener},
+    session::protocol::set_keep_alive,
     socket::{Address, Deadline, SocketOptions},
 };
 
@@ -55,16 +58,15 @@ pub fn run_rank(
     on_line: impl Fn(&str),
 ) -> Result<RankEnd> {
     let ((mut reader, writer), ..) = connect(addresses, token, &Hello::of_this_process(client))?;
-    if writer.write(&request.message()).is_err() {
+    if writer.write(&Message::Run(request.clone())).is_err() {
         return Ok(RankEnd::Lost);
     }
     loop {
-        let Ok(message) = reader.read() else { return Ok(RankEnd::Lost) };
-        match message.kind {
-            Kind::Status => on_line(message.text(0)),
-            Kind::Done => return Ok(RankEnd::Code(u8::try_from(message.number(0)).unwrap_or(1))),
-            Kind::End => return Err(Error::fabric(read_end(&message).1)),
-            _ => return Ok(RankEnd::Lost),
+        match reader.read() {
+            Ok(Message::Line(line)) => on_line(&line),
+            Ok(Message::Exited(code)) => return Ok(RankEnd::Code(code)),
+            Ok(Message::Refused(end)) => return Err(Error::fabric(end.why)),
+            Ok(_) | Err(_) => return Ok(RankEnd::Lost),
         }
     }
 }
@@ -76,19 +78,18 @@ fn connect(addresses: &[SocketAddr], token: &Token, hello: &Hello) -> Result<Con
     let mut failure = Error::fabric("the server has no address");
     for address in addresses {
         let (to, deadline) = (Address::Tcp(*address), Deadline::after(CONNECT_TIMEOUT));
-        match listener::connect(&to, token, hello.encode().as_bytes(), &SocketOptions::default(), deadline) {
+        match listener::connect(&to, token, &codec::encode(hello), &SocketOptions::default(), deadline) {
             Ok(stream) => {
                 let io = |e: std::io::Error| Error::fabric(format!("{address}: {e}"));
                 let socket = stream.try_clone().map_err(io)?;
                 let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).map_err(io)?;
-                let message = reader.read().map_err(|e| refused(*address, &e))?;
-                return match message.kind {
-                    Kind::Ready => {
+                return match reader.read().map_err(|e| refused(*address, &e))? {
+                    Message::Admitted { client, host } => {
                         set_keep_alive(&socket).map_err(io)?;
-                        Ok(((reader, writer), message.number(0), message.text(0).to_owned()))
+                        Ok(((reader, writer), client, host))
                     }
-                    Kind::End => Err(Error::fabric(read_end(&message).1)),
-                    kind => Err(refused(*address, &FrameError::Invalid(kind as u8))),
+                    Message::Refused(end) => Err(Error::fabric(end.why)),
+                    _ => Err(refused(*address, &FrameError::Invalid)),
                 };
             }
             Err(error) => failure = error,

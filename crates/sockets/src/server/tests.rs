@@ -102,13 +102,10 @@ fn the_token_and_the_build_are_checked_first() {
     let to = Address::Tcp(server.address);
     let deadline = Deadline::after(HANGS);
     let stream =
-        listener::connect(&to, &server.token, other.encode().as_bytes(), &SocketOptions::default(), deadline);
-    let mut answer = Channel::over(stream.unwrap(), MAX_BODY).unwrap().reader.read().unwrap();
-    let why = std::mem::take(&mut answer.texts[0]);
-    assert!(
-        answer.kind == Kind::End && why.contains("another build of ombx (") && why.contains("0.0.0"),
-        "{why}"
-    );
+        listener::connect(&to, &server.token, &codec::encode(&other), &SocketOptions::default(), deadline);
+    let answer = Channel::over(stream.unwrap(), MAX_BODY).unwrap().reader.read().unwrap();
+    let Message::Refused(End { why, .. }) = answer else { panic!("{answer:?}") };
+    assert!(why.contains("another build of ombx (") && why.contains("0.0.0"), "{why}");
     assert!(matches!(server.events.recv().unwrap(), ServerEvent::Refused(..)));
     assert!(server.reserve().is_ok(), "the server is reserved by nobody");
 }
@@ -117,14 +114,13 @@ fn the_token_and_the_build_are_checked_first() {
 fn a_rank_ends_when_its_client_is_gone() {
     let server = server(Limits::default());
     let reserved = server.reserve().unwrap();
-    let hello = Hello::of_this_process(reserved.client).encode();
+    let hello = codec::encode(&Hello::of_this_process(reserved.client));
     let deadline = || Deadline::after(HANGS);
     let to = Address::Tcp(server.address);
     let ask = || {
-        let stream =
-            listener::connect(&to, &server.token, hello.as_bytes(), &SocketOptions::default(), deadline());
+        let stream = listener::connect(&to, &server.token, &hello, &SocketOptions::default(), deadline());
         let mut channel = Channel::over(stream.unwrap(), MAX_BODY).unwrap();
-        assert_eq!(channel.reader.read().unwrap().kind, Kind::Ready);
+        assert!(matches!(channel.reader.read().unwrap(), Message::Admitted { .. }));
         channel
     };
     let channel = ask();
@@ -134,7 +130,7 @@ fn a_rank_ends_when_its_client_is_gone() {
         on_host: (0, 1),
         words: vec!["long".to_owned()],
     };
-    channel.writer.write(&request.message()).unwrap();
+    channel.writer.write(&Message::Run(request)).unwrap();
     channel.writer.close();
     drop(channel);
     // The next rank starts only after the first has ended.
@@ -149,25 +145,20 @@ fn a_server_without_clients_ends() {
 }
 
 #[test]
-fn requests_and_hellos_are_decoded_as_encoded() {
-    let hello = Hello { client: 7, version: "v\t1".into(), host: "n\n01".into() };
-    let decoded = Hello::decode(hello.encode().as_bytes()).unwrap();
-    assert_eq!((decoded.client, &*decoded.version, &*decoded.host), (7, "v 1", "n 01"));
-    for text in [&b""[..], b"1", b"1\tv", b"x\tv\th", b"1\tv\th\tmore", b"\xff\tv\th"] {
-        assert_eq!(Hello::decode(text), None, "{text:?}");
+fn hosts_are_printable_and_ranks_possible() {
+    let hello = Hello { client: 7, version: "v".into(), host: "n\n01".into() };
+    let decoded = Hello::decode(&codec::encode(&hello)).unwrap();
+    assert_eq!((decoded.client, &*decoded.version, &*decoded.host), (7, "v", "n01"));
+    for bytes in [&b""[..], b"1", b"\xff\xff\xff"] {
+        assert_eq!(Hello::decode(bytes), None, "{bytes:?}");
     }
-    let request = RankRequest {
-        session: Token::random().unwrap(),
-        port: 7,
-        on_host: (1, 2),
-        words: vec!["run".into()],
-    };
-    let decoded = RankRequest::of(request.message()).unwrap();
-    assert!(decoded.session.is(request.session.bytes()) && decoded.on_host == (1, 2));
+    let session = Token::random().unwrap();
+    let request = RankRequest { session, port: 7, on_host: (1, 2), words: vec!["run".into()] };
+    let sent = codec::encode(&Message::Run(request.clone()));
+    let Some(Message::Run(decoded)) = codec::decode(&sent) else { panic!() };
+    assert!(decoded.session.is(session.bytes()) && decoded.is_possible());
     assert_eq!((decoded.port, decoded.words), (7, request.words.clone()));
     for on_host in [(2, 2), (0, 3), (0, 0)] {
-        assert!(RankRequest::of(RankRequest { on_host, ..request.clone() }.message()).is_none());
+        assert!(!RankRequest { on_host, ..request.clone() }.is_possible());
     }
-    assert!(RankRequest::of(request.message().data([1])).is_none());
-    assert!(RankRequest::of(Message::new(Kind::Task)).is_none());
 }

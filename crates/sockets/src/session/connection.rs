@@ -2,17 +2,18 @@
 
 use std::{cell::RefCell, io, net::SocketAddr, rc::Rc, sync::Arc, time::Duration};
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    codec,
+    error::{Error, Result},
+};
 
 use super::{
     inbox::{IdleTask, Inbox, OnEnd},
     peers::{Entrance, Peers},
-    protocol::{Hello, MAX_PART, Part, data, end, read_data, read_end, read_rank_table, set_keep_alive},
+    protocol::{End, Hello, MAX_PART, Message, Part, set_keep_alive},
 };
 use crate::{
-    control::{
-        Channel, FrameError, Kind, MAX_BODY, Message, MessageReader, MessageWriter, Token, listener, thread,
-    },
+    control::{Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Token, listener, thread},
     socket::{Address, Deadline, SocketOptions, Stream},
 };
 
@@ -83,7 +84,7 @@ impl Connection {
             None => (self.writer.clone(), to, "the coordinator of the session".into()),
         };
         let write = |more, part: &[u8]| {
-            let written = writer.write(&data(Part { other, more, number }, part));
+            let written = writer.write(&Message::Data(Part { other, more, number, bytes: part.to_vec() }));
             written.map_err(|e| Error::fabric(format!("{gone} is gone: {e}")))
         };
         if message.is_empty() {
@@ -108,22 +109,22 @@ impl Connection {
     pub(super) fn leave(&self) {
         self.inbox.leave();
         // Fails if the coordinator has ended, which is no failure from now on.
-        let _ = self.writer.write(&Message::new(Kind::Leave));
+        let _ = self.writer.write(&Message::Leave);
     }
 
     /// Asks the coordinator to end every rank.
     pub(super) fn end_all(&self, code: u8) {
-        let _ = self.writer.write(&end(code, ""));
+        let _ = self.writer.write(&Message::End(End::new(code, "")));
     }
 }
 
 /// Connects to the first address of the coordinator that answers.
 fn connect(addresses: &[SocketAddr], token: &Token, hello: &Hello, limit: Duration) -> Result<Stream> {
     let mut failure = Error::fabric("it has no address");
-    let hello = hello.encode();
+    let hello = codec::encode(hello);
     for address in addresses {
         let (to, deadline) = (Address::Tcp(*address), Deadline::after(CONNECT_TIMEOUT));
-        match listener::connect(&to, token, hello.as_bytes(), &SocketOptions::default(), deadline) {
+        match listener::connect(&to, token, &hello, &SocketOptions::default(), deadline) {
             Ok(stream) => {
                 let limited = stream.set_timeout(Some(limit));
                 limited.map_err(|e| Error::fabric(format!("cannot set the timeout of a connection: {e}")))?;
@@ -144,26 +145,23 @@ fn read_ranks(
 ) -> Result<Vec<Hello>> {
     let mut ranks = Vec::new();
     loop {
-        let message = reader.read().map_err(&failed)?;
-        match message.kind {
-            Kind::RankTable => {
-                if read_rank_table(&message, &mut ranks)? {
+        match reader.read().map_err(&failed)? {
+            Message::RankTable(table) => {
+                if table.add_to(&mut ranks)? {
                     return Ok(ranks);
                 }
             }
-            Kind::End => {
-                let (code, why) = read_end(&message);
-                on_end(code, why);
+            Message::End(End { code, why }) => {
+                on_end(code, &why);
                 return Err(Error::fabric(why));
             }
-            kind => match read_data(&message) {
-                Some(head) => inbox.put(head, &message.data),
-                None => {
-                    return Err(Error::fabric(format!(
-                        "the coordinator sent an unexpected message ({kind:?})"
-                    )));
-                }
-            },
+            Message::Data(part) => inbox.put(part),
+            other => {
+                return Err(Error::fabric(format!(
+                    "the coordinator sent an unexpected message ({})",
+                    other.name()
+                )));
+            }
         }
     }
 }

@@ -11,14 +11,13 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{error::Result, unit::Rank};
+use ombx_core::{codec, error::Result, unit::Rank};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::protocol::{Hello, Part, data, end, rank_table, read_data, read_end, set_keep_alive, version};
+use super::protocol::{End, Hello, Message, Part, RankTable, set_keep_alive, version};
 use crate::{
     control::{
-        Attempt, Channel, FrameError, Kind, Listener, MAX_BODY, Message, MessageReader, MessageWriter, Peer,
-        Token, thread,
+        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, thread,
     },
     socket::SocketOptions,
 };
@@ -58,7 +57,7 @@ pub struct Coordinator {
     ranks: Vec<Mutex<Option<Joined>>>,
     /// Number of ranks that have joined.
     joined: AtomicUsize,
-    ended: Mutex<Option<(u8, String)>>,
+    ended: Mutex<Option<End>>,
     on_event: OnEvent,
 }
 
@@ -102,8 +101,7 @@ impl Coordinator {
 
     /// Adds a peer as a rank; closes the connection of an unknown rank or one that has joined already.
     fn join(self: &Arc<Self>, Peer { stream, hello }: Peer) {
-        let hello = String::from_utf8(hello).ok().and_then(|text| Hello::decode(&text));
-        let Some(mut hello) = hello else { return };
+        let Some(mut hello) = codec::decode::<Hello>(&hello) else { return };
         let rank = hello.rank;
         if hello.version != version() {
             let why = format!(
@@ -123,8 +121,8 @@ impl Coordinator {
             }
             *place = Some(Joined { hello, writer });
         }
-        if let Some((code, why)) = lock(&self.ended).clone() {
-            self.send(rank, &end(code, &why));
+        if let Some(end) = lock(&self.ended).clone() {
+            self.send(rank, &Message::End(end));
         }
         if self.joined.fetch_add(1, Ordering::SeqCst) + 1 == self.ranks.len() {
             self.complete();
@@ -138,7 +136,7 @@ impl Coordinator {
     fn complete(&self) {
         let hello = |place: &Mutex<Option<Joined>>| lock(place).as_ref().map(|joined| joined.hello.clone());
         let ranks: Vec<Hello> = self.ranks.iter().filter_map(hello).collect();
-        rank_table(&ranks).for_each(|message| self.broadcast(&message));
+        RankTable::messages(&ranks).for_each(|message| self.broadcast(&message));
         self.report(SessionEvent::Complete);
     }
 
@@ -146,19 +144,15 @@ impl Coordinator {
     fn relay(&self, rank: u32, mut reader: MessageReader) {
         let why = loop {
             match reader.read() {
-                Ok(message) => match message.kind {
-                    Kind::Leave => return self.report(SessionEvent::Done(Rank(rank))),
-                    Kind::End => {
-                        let (code, why) = read_end(&message);
-                        return self.end(code, why, Some(SessionEvent::Ended { rank: Rank(rank), code }));
-                    }
-                    _ => match read_data(&message) {
-                        Some(part) if (part.other as usize) < self.ranks.len() => {
-                            self.send(part.other, &data(Part { other: rank, ..part }, &message.data));
-                        }
-                        _ => break format!("it sent an invalid message ({:?})", message.kind),
-                    },
-                },
+                Ok(Message::Leave) => return self.report(SessionEvent::Done(Rank(rank))),
+                Ok(Message::End(end)) => {
+                    let event = SessionEvent::Ended { rank: Rank(rank), code: end.code };
+                    return self.end(end, Some(event));
+                }
+                Ok(Message::Data(part)) if (part.other as usize) < self.ranks.len() => {
+                    self.send(part.other, &Message::Data(Part { other: rank, ..part }));
+                }
+                Ok(other) => break format!("it sent an invalid message ({})", other.name()),
                 Err(FrameError::TimedOut) => {}
                 Err(error) => break error.to_string(),
             }
@@ -171,7 +165,7 @@ impl Coordinator {
         let host = joined.and_then(|joined| joined.as_ref().map(|joined| joined.hello.host.clone()));
         let host = host.unwrap_or_default();
         let sentence = format!("rank {rank} on {host} was lost: {why}");
-        self.end(6, &sentence, Some(SessionEvent::Lost { rank: Rank(rank), host, why }));
+        self.end(End::new(6, &sentence), Some(SessionEvent::Lost { rank: Rank(rank), host, why }));
     }
 
     /// Returns the ranks that have not joined yet.
@@ -182,22 +176,22 @@ impl Coordinator {
 
     /// Ends every rank. Only the first call has an effect.
     pub fn end_all(&self, code: u8, why: &str) {
-        self.end(code, why, None);
+        self.end(End::new(code, why), None);
     }
 
     /// Ends the session. The event is reported before any rank is ended, so that no rank's end is taken for the cause.
-    fn end(&self, code: u8, why: &str, event: Option<SessionEvent>) {
+    fn end(&self, end: End, event: Option<SessionEvent>) {
         let first = {
             let mut ended = lock(&self.ended);
             let first = ended.is_none();
-            ended.get_or_insert_with(|| (code, why.to_owned()));
+            ended.get_or_insert_with(|| end.clone());
             first
         };
         if let Some(event) = event {
             self.report(event);
         }
         if first {
-            self.broadcast(&end(code, why));
+            self.broadcast(&Message::End(end));
         }
     }
 
@@ -259,10 +253,10 @@ mod tests {
         let (sender, events) = mpsc::channel();
         Coordinator::start(listener, ranks, Box::new(move |event| drop(sender.send(event)))).unwrap();
         let join = |rank| {
-            let hello = Hello::of_this_process(rank, 0).encode();
+            let hello = codec::encode(&Hello::of_this_process(rank, 0));
             // Longer than the test takes on a busy machine.
             let limit = Deadline::after(Duration::from_secs(600));
-            let joined = listener::connect(&address, &token, hello.as_bytes(), &Default::default(), limit);
+            let joined = listener::connect(&address, &token, &hello, &Default::default(), limit);
             Channel::over(joined.unwrap(), MAX_BODY).unwrap()
         };
         let ranks = (0..ranks).map(join).collect();
@@ -274,25 +268,23 @@ mod tests {
     fn messages_are_relayed_in_their_order() {
         for (from, to) in [(0, 1), (2, 0)] {
             let (mut ranks, _events) = session(3);
-            let part = |number| Part { other: to, more: number % 2 == 0, number };
+            let part =
+                |other, number| Part { other, more: number % 2 == 0, number, bytes: vec![number as u8; 9] };
             for number in 0..20 {
-                ranks[from as usize].writer.write(&data(part(number), &[number as u8; 9])).unwrap();
+                ranks[from as usize].writer.write(&Message::Data(part(to, number))).unwrap();
             }
             // The sender is lost, which ends the session after its messages.
             ranks[from as usize].writer.close();
             let reader = &mut ranks[to as usize].reader;
             let mut relayed = 0;
             loop {
-                let message = reader.read().unwrap();
-                match (message.kind, read_data(&message)) {
-                    (_, Some(found)) => {
-                        assert_eq!(found, Part { other: from, ..part(relayed) });
-                        assert_eq!(message.data, [relayed as u8; 9]);
+                match reader.read().unwrap() {
+                    Message::Data(found) => {
+                        assert_eq!(found, part(from, relayed));
                         relayed += 1;
                     }
-                    (Kind::End, _) => break,
-                    // The table of ranks.
-                    _ => {}
+                    Message::End(_) => break,
+                    other => assert!(matches!(other, Message::RankTable(_)), "{other:?}"),
                 }
             }
             assert_eq!(relayed, 20, "messages of rank {from}");
@@ -306,7 +298,7 @@ mod tests {
             let (mut ranks, events) = session(4);
             let lost = ranks.pop();
             let until_end = |mut rank: Channel| {
-                std::thread::spawn(move || while rank.reader.read().unwrap().kind != Kind::End {})
+                std::thread::spawn(move || while !matches!(rank.reader.read().unwrap(), Message::End(_)) {})
             };
             let others: Vec<_> = ranks.into_iter().map(until_end).collect();
             drop(lost);

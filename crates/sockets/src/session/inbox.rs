@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use super::protocol::{Part, read_data, read_end};
-use crate::control::{FrameError, Kind, MessageReader};
+use super::protocol::{End, Message, Part};
+use crate::control::{FrameError, MessageReader};
 
 /// Interval at which a waiting rank runs its idle task.
 const IDLE_INTERVAL: Duration = Duration::from_millis(5);
@@ -48,13 +48,18 @@ struct FromRank {
 }
 
 impl FromRank {
-    fn add(&mut self, head: Part, part: &[u8]) {
-        self.partial.entry(head.number).or_default().extend(part);
-        if head.more {
+    fn add(&mut self, Part { more, number, bytes, .. }: Part) {
+        let partial = self.partial.entry(number).or_default();
+        if partial.is_empty() {
+            *partial = bytes;
+        } else {
+            partial.extend(bytes);
+        }
+        if more {
             return;
         }
-        let message = self.partial.remove(&head.number).unwrap_or_default();
-        self.early.insert(head.number, message);
+        let message = self.partial.remove(&number).unwrap_or_default();
+        self.early.insert(number, message);
         while let Some(message) = self.early.remove(&self.next) {
             self.complete.push_back(message);
             self.next += 1;
@@ -76,19 +81,11 @@ impl Inbox {
         };
         loop {
             match reader.read() {
-                Ok(message) if message.kind == Kind::End => {
-                    let (code, why) = read_end(&message);
-                    return on_end(code, why);
+                Ok(Message::End(End { code, why })) => return on_end(code, &why),
+                Ok(Message::Data(part)) => self.put(part),
+                Ok(other) => {
+                    return on_end(6, &format!("the coordinator sent an invalid message ({})", other.name()));
                 }
-                Ok(message) => match read_data(&message) {
-                    Some(head) => self.put(head, &message.data),
-                    None => {
-                        return on_end(
-                            6,
-                            &format!("the coordinator sent an invalid message ({:?})", message.kind),
-                        );
-                    }
-                },
                 Err(FrameError::TimedOut) => {}
                 Err(error) => return on_end(6, &format!("the coordinator of the session is gone: {error}")),
             }
@@ -97,18 +94,19 @@ impl Inbox {
 
     /// Reads messages of another rank until it closes the connection. The coordinator reports a rank that is lost.
     pub(super) fn read_rank(&self, sender: u32, mut reader: MessageReader) {
-        while let Ok(message) = reader.read() {
-            match read_data(&message).filter(|head| head.other == sender) {
-                Some(head) => self.put(head, &message.data),
-                None => return,
+        while let Ok(Message::Data(part)) = reader.read() {
+            if part.other != sender {
+                return;
             }
+            self.put(part);
         }
     }
 
-    /// Adds a part of a message; the other rank of its head is the sender.
-    pub(super) fn put(&self, head: Part, part: &[u8]) {
-        self.lock().entry(head.other).or_default().add(head, part);
-        if !head.more {
+    /// Adds a part of a message; its other rank is the sender.
+    pub(super) fn put(&self, part: Part) {
+        let more = part.more;
+        self.lock().entry(part.other).or_default().add(part);
+        if !more {
             self.changed.notify_all();
         }
     }
@@ -158,7 +156,7 @@ mod tests {
     #[test]
     fn messages_are_received_in_the_order_of_sending() {
         let inbox = Inbox::default();
-        let put = |other, number, more, byte| inbox.put(Part { other, more, number }, &[byte]);
+        let put = |other, number, more, byte| inbox.put(Part { other, more, number, bytes: vec![byte] });
         put(1, 1, false, 10);
         put(1, 2, true, 20);
         put(2, 0, false, 99);

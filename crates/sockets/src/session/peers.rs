@@ -7,17 +7,15 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::error::Result;
+use ombx_core::{codec, error::Result};
 
 use super::{
     coordinator::{Reach, listen},
     inbox::Inbox,
-    protocol::{Hello, set_keep_alive},
+    protocol::{Hello, Message, set_keep_alive},
 };
 use crate::{
-    control::{
-        Attempt, Channel, Kind, Listener, MAX_BODY, Message, MessageWriter, Peer, Token, listener, thread,
-    },
+    control::{Attempt, Channel, Listener, MAX_BODY, MessageWriter, Peer, Token, listener, thread},
     socket::{Address, Deadline, SocketOptions},
 };
 
@@ -64,10 +62,10 @@ fn admit(mut listener: Listener, inbox: &Arc<Inbox>) {
     while !inbox.is_closed() {
         match listener.wait(Duration::from_secs(3600)) {
             Ok(Some(Attempt::Admitted(Peer { stream, hello }))) => {
-                let Ok(sender) = hello.try_into().map(u32::from_le_bytes) else { continue };
+                let Some(sender) = codec::decode::<u32>(&hello) else { continue };
                 let channel = set_keep_alive(&stream).and_then(|()| Channel::over(stream, MAX_BODY));
                 let Ok(Channel { reader, writer }) = channel else { continue };
-                if writer.write(&Message::new(Kind::Ready)).is_err() {
+                if writer.write(&Message::Admitted).is_err() {
                     continue;
                 }
                 let inbox = Arc::clone(inbox);
@@ -155,14 +153,14 @@ impl Peers {
 
     fn connect(&self, to: SocketAddr) -> Option<MessageWriter> {
         let limit = if to.ip().is_loopback() { CONNECT_TIMEOUT_HERE } else { CONNECT_TIMEOUT };
-        let (deadline, hello) = (Deadline::after(limit), self.own.0.to_le_bytes());
+        let (deadline, hello) = (Deadline::after(limit), codec::encode(&self.own.0));
         let connected =
             listener::connect(&Address::Tcp(to), &self.token, &hello, &SocketOptions::default(), deadline);
         let stream = connected.ok()?;
         let socket = stream.try_clone().ok()?;
         let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).ok()?;
         // Nothing may follow the hello before the rank is admitted.
-        reader.read().ok().filter(|message| message.kind == Kind::Ready)?;
+        reader.read::<Message>().ok().filter(|message| *message == Message::Admitted)?;
         set_keep_alive(&socket).ok()?;
         Some(writer)
     }

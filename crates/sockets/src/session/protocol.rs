@@ -10,9 +10,10 @@ use ombx_core::{
     system::environment,
 };
 use rustix::net::sockopt;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    control::{Kind, MAX_BODY, Message},
+    control::MAX_BODY,
     socket::{Stream, host},
 };
 
@@ -24,11 +25,11 @@ const RANKS_OF_A_MESSAGE: usize = 128;
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a rank says of itself when it joins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    pub(crate) rank: u32,
     /// Build of the rank; all ranks of a session must have the same.
     pub(crate) version: String,
+    pub(crate) rank: u32,
     pub(crate) host: String,
     /// See [`host::identity`].
     pub(crate) identity: String,
@@ -52,57 +53,75 @@ impl Hello {
             seen: None,
         }
     }
-
-    /// Returns the fields, separated by tabs.
-    pub(crate) fn encode(&self) -> String {
-        let Hello { rank, version, host, identity, ipv6, port, seen } = self;
-        let (ipv6, seen) = (ipv6.map(|ip| ip.to_string()), seen.map(|ip| ip.to_string()));
-        let [ipv6, seen] = [ipv6, seen].map(Option::unwrap_or_default);
-        let clean = |text: &str| text.replace(['\t', '\n'], " ");
-        format!("{rank}\t{}\t{}\t{}\t{ipv6}\t{port}\t{seen}", clean(version), clean(host), clean(identity))
-    }
-
-    pub(crate) fn decode(text: &str) -> Option<Hello> {
-        let fields: Vec<&str> = text.split('\t').collect();
-        let [rank, version, host, identity, ipv6, port, seen] = fields.as_slice() else { return None };
-        Some(Hello {
-            rank: rank.parse().ok()?,
-            version: (*version).into(),
-            host: (*host).into(),
-            identity: (*identity).into(),
-            ipv6: ipv6.parse().ok(),
-            port: port.parse().ok()?,
-            seen: seen.parse().ok(),
-        })
-    }
 }
 
 /// Returns the build of ombx, which must be the same on all ranks of a session.
 pub(crate) fn version() -> String {
-    format!("ombx {} sockets 3", env!("CARGO_PKG_VERSION"))
+    format!("ombx {} sockets 4", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the messages that describe all ranks, in rank order, for every rank. Each has the number of all ranks.
-pub(crate) fn rank_table(ranks: &[Hello]) -> impl Iterator<Item = Message> {
-    let message = |part: &[Hello]| {
-        Message::new(Kind::RankTable).numbers([ranks.len() as u64]).texts(part.iter().map(Hello::encode))
-    };
-    ranks.chunks(RANKS_OF_A_MESSAGE).map(message)
+/// Message between a rank and its coordinator, or between two ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Message {
+    /// Coordinator to every rank, once all have joined.
+    RankTable(RankTable),
+    /// Rank to rank, perhaps through the coordinator.
+    Data(Part),
+    /// Coordinator to every rank, or a rank to the coordinator: the session ends.
+    End(End),
+    /// Rank to coordinator: the rank has done its work.
+    Leave,
+    /// Rank to rank: messages may follow.
+    Admitted,
 }
 
-/// Adds the ranks of the next message of a rank table. Returns whether the table is complete.
-pub(crate) fn read_rank_table(message: &Message, ranks: &mut Vec<Hello>) -> Result<bool> {
-    let invalid = || Error::fabric("the coordinator sent an invalid rank table");
-    for text in &message.texts {
-        let hello = Hello::decode(text).filter(|hello| hello.rank as usize == ranks.len());
-        ranks.push(hello.ok_or_else(invalid)?);
+impl Message {
+    /// Returns a word for error messages.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Message::RankTable(_) => "a rank table",
+            Message::Data(_) => "data",
+            Message::End(_) => "an end",
+            Message::Leave => "a leave",
+            Message::Admitted => "an admission",
+        }
     }
-    let (known, all) = (ranks.len() as u64, message.number(0));
-    if message.texts.is_empty() || known > all { Err(invalid()) } else { Ok(known == all) }
 }
 
-/// Head of one part of a message between ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Some ranks of a session, in rank order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RankTable {
+    /// Number of all ranks.
+    all: u32,
+    ranks: Vec<Hello>,
+}
+
+impl RankTable {
+    /// Returns the messages that describe all ranks, for every rank.
+    pub(crate) fn messages(ranks: &[Hello]) -> impl Iterator<Item = Message> {
+        let part = |part: &[Hello]| RankTable { all: ranks.len() as u32, ranks: part.to_vec() };
+        ranks.chunks(RANKS_OF_A_MESSAGE).map(part).map(Message::RankTable)
+    }
+
+    /// Adds the ranks to those of earlier messages. Returns whether the table is complete.
+    pub(crate) fn add_to(self, ranks: &mut Vec<Hello>) -> Result<bool> {
+        let invalid = || Error::fabric("the coordinator sent an invalid rank table");
+        if self.ranks.is_empty() {
+            return Err(invalid());
+        }
+        for hello in self.ranks {
+            if hello.rank as usize != ranks.len() {
+                return Err(invalid());
+            }
+            ranks.push(hello);
+        }
+        let all = self.all as usize;
+        if ranks.len() > all { Err(invalid()) } else { Ok(ranks.len() == all) }
+    }
+}
+
+/// One part of a message between ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// Rank that the message is from, or for.
     pub(crate) other: u32,
@@ -110,31 +129,24 @@ pub(crate) struct Part {
     pub(crate) more: bool,
     /// Number of the message among those from one rank to another. Messages may arrive by different connections.
     pub(crate) number: u64,
+    #[serde(with = "serde_bytes")]
+    pub(crate) bytes: Vec<u8>,
 }
 
-/// Returns one part of a message to or from a rank.
-pub(crate) fn data(Part { other, more, number }: Part, part: &[u8]) -> Message {
-    Message::new(Kind::Data).numbers([other.into(), more.into(), number]).data(part)
+/// End of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct End {
+    /// Exit code.
+    pub(crate) code: u8,
+    /// The reason; empty if it was reported.
+    pub(crate) why: String,
 }
 
-/// Returns the head of a [`Kind::Data`] message.
-pub(crate) fn read_data(message: &Message) -> Option<Part> {
-    match (message.kind, message.numbers.as_slice()) {
-        (Kind::Data, &[other, more @ 0..=1, number]) => {
-            Some(Part { other: u32::try_from(other).ok()?, more: more == 1, number })
-        }
-        _ => None,
+impl End {
+    /// Returns an end. `why` is cut after 1000 characters.
+    pub(crate) fn new(code: u8, why: &str) -> End {
+        End { code, why: why.chars().take(1000).collect() }
     }
-}
-
-/// Returns the message that ends a session. `why` is cut after 1000 characters; it is empty if the reason was reported.
-pub(crate) fn end(code: u8, why: &str) -> Message {
-    Message::new(Kind::End).numbers([code.into()]).texts([why.chars().take(1000).collect()])
-}
-
-/// Returns the exit code and the reason of a [`Kind::End`] message.
-pub(crate) fn read_end(message: &Message) -> (u8, &str) {
-    (message.numbers.first().and_then(|code| u8::try_from(*code).ok()).unwrap_or(6), message.text(0))
 }
 
 /// Sets the timeouts of a joined connection, so that both ends notice a host that is gone within 15 s.
@@ -154,34 +166,42 @@ pub(crate) fn set_keep_alive(stream: &Stream) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::codec;
+
     use super::*;
     use crate::control::{Token, listener::MAX_HELLO};
 
+    fn tables(ranks: &[Hello]) -> Vec<RankTable> {
+        let table = |message| match message {
+            Message::RankTable(table) => table,
+            other => panic!("{other:?}"),
+        };
+        RankTable::messages(ranks).map(table).collect()
+    }
+
     #[test]
-    fn a_rank_table_is_decoded_as_encoded() {
+    fn a_rank_table_is_read_as_it_was_sent() {
         for size in [1, 3, 128, 300] {
             let ranks: Vec<Hello> = (0..size).map(|rank| Hello::of_this_process(rank, 7)).collect();
-            let (mut known, messages) = (Vec::new(), rank_table(&ranks).collect::<Vec<_>>());
+            let (mut known, messages) = (Vec::new(), tables(&ranks));
             let complete: Vec<bool> =
-                messages.iter().map(|message| read_rank_table(message, &mut known).unwrap()).collect();
+                messages.iter().map(|table| table.clone().add_to(&mut known).unwrap()).collect();
             assert_eq!(complete.iter().filter(|complete| **complete).count(), 1, "{size}");
             assert!(complete.ends_with(&[true]) && known == ranks);
-            assert!(read_rank_table(&messages[0], &mut known).is_err(), "twice");
+            assert!(messages[0].clone().add_to(&mut known).is_err(), "twice");
         }
         let ranks: Vec<Hello> = (1..3).map(|rank| Hello::of_this_process(rank, 7)).collect();
-        let message = rank_table(&ranks).next().unwrap();
-        assert!(read_rank_table(&message, &mut Vec::new()).is_err(), "the first is missing");
-        assert!(read_rank_table(&Message::new(Kind::RankTable), &mut Vec::new()).is_err());
+        assert!(tables(&ranks).remove(0).add_to(&mut Vec::new()).is_err(), "the first is missing");
+        assert!(RankTable { all: 0, ranks: Vec::new() }.add_to(&mut Vec::new()).is_err());
     }
 
     #[test]
     fn a_part_of_a_message_fits_into_a_frame() {
-        let head = Part { other: 7, more: true, number: u64::MAX };
-        let part = data(head, &[0; MAX_PART]);
-        assert_eq!((part.frame().body.len(), read_data(&part)), (MAX_BODY, Some(head)));
-        for numbers in [&[1 << 32, 0, 0][..], &[1, 2, 0], &[1, 1]] {
-            assert_eq!(read_data(&Message::new(Kind::Data).numbers(numbers.iter().copied())), None);
-        }
+        let part = Part { other: u32::MAX, more: true, number: u64::MAX, bytes: vec![0; MAX_PART] };
+        let bytes = codec::encode(&Message::Data(part.clone()));
+        assert!(bytes.len() <= MAX_BODY && bytes.len() > MAX_PART);
+        assert_eq!(codec::decode(&bytes), Some(Message::Data(part)));
+        assert!((0..40).all(|cut| codec::decode::<Message>(&bytes[..cut]).is_none()));
     }
 
     #[test]
@@ -194,13 +214,11 @@ mod tests {
             ..Hello::of_this_process(rank, u16::MAX)
         };
         let ranks: Vec<Hello> = (0..RANKS_OF_A_MESSAGE as u32).map(hello).collect();
-        assert!(rank_table(&ranks).all(|message| message.frame().body.len() <= MAX_BODY));
+        assert!(RankTable::messages(&ranks).all(|message| codec::encode(&message).len() <= MAX_BODY));
     }
 
     #[test]
-    fn an_end_has_a_code_and_a_short_reason() {
-        assert_eq!(read_end(&end(7, "disk full")), (7, "disk full"));
-        assert_eq!(read_end(&end(7, &"ü".repeat(2000))).1.chars().count(), 1000);
-        assert_eq!(read_end(&Message::new(Kind::End)), (6, ""));
+    fn the_reason_of_an_end_is_short() {
+        assert_eq!(End::new(7, &"ü".repeat(2000)).why.chars().count(), 1000);
     }
 }

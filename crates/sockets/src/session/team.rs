@@ -8,10 +8,12 @@ use std::{
 };
 
 use ombx_core::{
+    codec,
     error::{Error, Result},
     team::{BYTES_OF_TURN, Fabric, Team, turns},
     unit::Rank,
 };
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     connection::{Connection, join_timeout},
@@ -165,6 +167,17 @@ impl SocketTeam {
         self.receive_step(from, Step::Direct)
     }
 
+    /// Sends a message to one rank.
+    pub(crate) fn send_message(&self, to: Rank, message: &impl Serialize) -> Result<()> {
+        self.send(to, &codec::encode(message))
+    }
+
+    /// Waits for the next message of one rank. `what` describes it for the error of another build.
+    pub(crate) fn receive_message<M: DeserializeOwned>(&self, from: Rank, what: &str) -> Result<M> {
+        codec::decode(&self.receive(from)?)
+            .ok_or_else(|| Error::fabric(format!("rank {from} sent no {what}")))
+    }
+
     /// Returns the rank before this one on the way to rank 0; `None` for rank 0.
     fn parent(&self) -> Option<Rank> {
         self.own_rank.checked_sub(1).map(|before| Rank(before / BRANCHES as u32))
@@ -236,15 +249,10 @@ impl Team for SocketTeam {
 
     fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
         let team: &dyn Team = self;
-        let lengths = self.gather(&(mine.len() as u64).to_le_bytes())?.unwrap_or_default();
-        let length = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_le_bytes);
-        let starts = turns(&lengths.into_iter().map(length).collect::<Vec<u64>>(), BYTES_OF_TURN);
-        let mut bytes: Vec<u8> = starts.iter().flat_map(|rank| rank.to_le_bytes()).collect();
-        bytes.resize(team.broadcast_value(bytes.len() as u64)? as usize, 0);
-        if bytes.len() > 4 {
-            self.broadcast(&mut bytes)?;
-        }
-        let starts: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let lengths = self.gather(&codec::encode(&(mine.len() as u64)))?.unwrap_or_default();
+        let lengths: Vec<u64> =
+            lengths.iter().map(|bytes| codec::decode(bytes).unwrap_or_default()).collect();
+        let starts: Vec<u32> = team.broadcast_message(turns(&lengths, BYTES_OF_TURN))?;
         for (turn, start) in starts.iter().enumerate() {
             let end = starts.get(turn + 1).copied().unwrap_or(u32::MAX);
             let sent = if (*start..end).contains(&self.own_rank) { mine } else { &[] };

@@ -8,6 +8,7 @@ use std::{
 
 use ombx_core::error::{Error, Result};
 use rustix::net::{AddressFamily, Protocol, ipproto, sockopt};
+use serde::{Deserialize, Serialize};
 
 /// Multipath TCP (RFC 8684), from linux/in.h.
 pub(crate) const MPTCP: Protocol = match NonZeroU32::new(262) {
@@ -16,9 +17,10 @@ pub(crate) const MPTCP: Protocol = match NonZeroU32::new(262) {
 };
 
 /// Socket options. `None` leaves the kernel's default.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketOptions {
-    /// Protocol of an internet socket: TCP, or one that is used like TCP.
+    /// Protocol of an internet socket: TCP, or one that is used like TCP. Messages have TCP.
+    #[serde(skip, default = "tcp")]
     pub protocol: Protocol,
     /// Whether TCP sends small messages without waiting for more (`TCP_NODELAY`).
     pub nodelay: bool,
@@ -28,6 +30,10 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// Class of the packets in the IP header (DSCP, RFC 2474), below 64.
     pub dscp: Option<u8>,
+}
+
+fn tcp() -> Protocol {
+    ipproto::TCP
 }
 
 impl Default for SocketOptions {

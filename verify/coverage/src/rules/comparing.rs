@@ -147,7 +147,7 @@ fn finds(times: u64, seed: u64) -> Line {
 }
 
 static TEMPLATE: LazyLock<RunWithRows> = LazyLock::new(|| {
-    let golden = include_bytes!("../../../../crates/results/tests/golden/v1.jsonl");
+    let golden = include_bytes!("../../../../crates/results/tests/golden/one_launch.jsonl");
     let mut run = file::read(golden.as_slice()).unwrap_or_default().runs.remove(0);
     run.run.places.truncate(1);
     run.run.plan =

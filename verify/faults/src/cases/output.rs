@@ -225,7 +225,7 @@ fn honest(done: &Done) -> Result<String, String> {
 
 /// Returns hostile result files with a description.
 fn hostile() -> Vec<(&'static str, Vec<u8>)> {
-    let run = r#"{"kind":"run","schema":{"name":"ombx.result","major":1,"minor":0},"run":"x","argv":[],"started":"2026-01-01T00:00:00Z","ombx":{"version":"0","profile":"x"},"fabric":{"name":"mpi","library":"x"},"ranks":[],"clock":{"source":"tsc","resolution_ns":1,"overhead_ns":9},"plan":{},"env":{}}"#;
+    let run = r#"{"kind":"run","schema":{"name":"ombx.result","major":1,"minor":0},"run":"x","argv":[],"started":"2026-01-01T00:00:00Z","version":"0","profile":"x","fabric":"mpi","library":"x","ranks":[],"clock":{"source":"tsc","resolution_ns":1,"overhead_ns":9},"plan":{},"env":{}}"#;
     let after = |text: &str| format!("{run}\n{text}\n").into_bytes();
     vec![
         ("random bytes", (0u32..100_000).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()),

@@ -62,7 +62,7 @@ fn unwritable(directory: &Path, why: &std::io::Error) -> Error {
 mod tests {
     use super::*;
 
-    const RUN: &str = include_str!("../../../../results/tests/golden/v1.jsonl");
+    const RUN: &str = include_str!("../../../../results/tests/golden/one_launch.jsonl");
 
     #[test]
     fn files_of_a_second_have_different_names() {

@@ -6,7 +6,8 @@ use ombx_core::{
     error::{Error, Result},
     team::Place,
 };
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::launch::{detection, finite_run};
 
@@ -16,6 +17,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ombx-probe ";
 
 /// Facts that a rank reports about itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Rank {
     pub(super) place: Place,
     /// Launcher that the rank detects.
@@ -24,8 +26,8 @@ pub(super) struct Rank {
 
 /// Returns the line that describes this rank.
 pub(super) fn line() -> String {
-    let launcher = detection::launcher().map(|started| started.launcher);
-    format!("{MARK}{}\n", json!({"place": Place::here(), "launcher": launcher}))
+    let launcher = detection::launcher().map(|started| started.launcher.to_string());
+    format!("{MARK}{}\n", json!(Rank { place: Place::here(), launcher }))
 }
 
 /// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
@@ -46,9 +48,7 @@ pub(super) fn run(command: Command, ranks: u32, limit: Option<Duration>) -> Resu
 
 fn read(line: &str) -> Option<Rank> {
     let (_, json) = line.split_once(MARK)?;
-    let mut value: Value = serde_json::from_str(json).ok()?;
-    let launcher = value["launcher"].as_str().map(str::to_owned);
-    Some(Rank { place: serde_json::from_value(value["place"].take()).ok()?, launcher })
+    serde_json::from_str(json).ok()
 }
 
 #[cfg(test)]

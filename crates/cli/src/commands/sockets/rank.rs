@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, ffi::OsString, io::Read};
 use clap::{ArgMatches, Command, FromArgMatches};
 use ombx_core::{
     benchmark::{Medium, Registry},
+    codec,
     error::{Error, Result},
 };
 use ombx_results::render::plain;
@@ -57,14 +58,14 @@ const LOST: u8 = 255;
 
 /// Lets the server run the rank of standard input, and returns the exit code of the rank.
 pub(in crate::commands) fn run(registry: &Registry, parser: &Command) -> Result<u8> {
-    let mut text = String::new();
-    let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
-    let ServedRank { server, token, client, invitation } = read
-        .ok()
-        .and_then(|_| ServedRank::parse(&text))
-        .ok_or_else(|| {
-        Error::usage("the standard input is no rank of a server: use ombx run --connect, which asks for one")
-    })?;
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
+    let ServedRank { server, token, client, invitation } =
+        read.ok().and_then(|_| codec::decode(&bytes)).ok_or_else(|| {
+            Error::usage(
+                "the standard input is no rank of a server: use ombx run --connect, which asks for one",
+            )
+        })?;
     let Invitation { token: session, port, on_host, argv, .. } = invitation;
     let words = words(registry, parser, argv)?;
     let request = RankRequest { session, port, on_host, words };

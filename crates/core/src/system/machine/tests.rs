@@ -86,7 +86,7 @@ fn what_the_kernel_does_not_say_is_unknown_with_a_reason() {
     let machine = Machine::new("empty", &[]);
     for (name, fact) in facts_in(&machine.files) {
         match fact {
-            Fact::Unknown(reason) => assert!(!reason.is_empty(), "{name}"),
+            Fact::Unknown { reason } => assert!(!reason.is_empty(), "{name}"),
             Fact::Known(value) => assert_eq!((name.as_str(), value.as_str()), ("container", "none")),
         }
     }

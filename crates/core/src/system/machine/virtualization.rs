@@ -44,7 +44,7 @@ pub(super) fn virtual_machine(files: &Files) -> Fact {
         // Processors of other architectures do not say it.
         (None, Some(false)) => Fact::Known(NONE.into()),
         (None, _) if !product.is_empty() => Fact::Known(NONE.into()),
-        (None, _) => Fact::Unknown("neither the CPU nor the firmware says".into()),
+        (None, _) => Fact::Unknown { reason: "neither the CPU nor the firmware says".into() },
     }
 }
 

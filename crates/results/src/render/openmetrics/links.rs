@@ -3,7 +3,7 @@
 use super::{OpenMetrics, labels};
 use crate::{
     file::RunOutcome,
-    verdict::{Conclusion, RETEST},
+    verdict::{Conclusion, Nameable, RETEST},
 };
 use ombx_core::{
     result::{Level, Measurement, Outcome},
@@ -70,7 +70,7 @@ impl OpenMetrics {
         }
         self.add("ombx_slow_parts", "", Some(verdict.slow.len() as f64));
         self.add("ombx_missed_demands", "", Some(verdict.missed.len() as f64));
-        for (bytes, factor) in &verdict.nameable {
+        for Nameable { bytes, factor } in &verdict.nameable {
             self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string())]), Some(*factor));
         }
         for slow in &verdict.slow {

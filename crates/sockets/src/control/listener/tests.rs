@@ -51,15 +51,14 @@ fn hostile_connections_block_no_peer() {
         stream.write_all(bytes).unwrap();
         stream
     };
-    let hello = |token: &Token| Frame::new(HELLO, *token.bytes()).encode().unwrap();
+    let hello = |token: &Token| Frame(token.bytes().to_vec()).encode().unwrap();
     let hostile = [
         send(&hello(&wrong)),
         send(&[0xff; 64]),
         send(b"GET / HTTP/1.1\r\n\r\n"),
         send(&[0, 0, 0, 0]),
         send(&[&hello(&token)[..], b"more"].concat()),
-        send(&Frame::new(7, *token.bytes()).encode().unwrap()),
-        send(&Frame::new(HELLO, &token.bytes()[..4]).encode().unwrap()),
+        send(&Frame(token.bytes()[..4].to_vec()).encode().unwrap()),
     ];
     drop(send(&[1]));
     let half = send(&hello(&token)[..9]);

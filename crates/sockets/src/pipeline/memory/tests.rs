@@ -70,14 +70,15 @@ fn no_regions_overlap() {
     }
     (0..6).for_each(|worker| a.set_waits(worker, Waits([u64::from(worker), 77])));
     (0..5).for_each(|buffer| (0..3).for_each(|block| a.stamp(buffer, block)));
-    a.set_wrong([1, 2, 3, 4]);
+    let wrong = Wrong { slot: 1, byte: 2, expected: 3, actual: 4 };
+    a.set_wrong(wrong);
     a.set_end_work(55);
     a.set(Counter::Start, 9);
     for counter in [Counter::StartPhase, Counter::Done, Counter::Filled(0), Counter::Drained(1)] {
         assert_eq!(b.read(counter), 0, "{counter:?}");
     }
     assert!((0..6).all(|worker| b.waits(worker) == Waits([u64::from(worker), 77])));
-    assert_eq!((b.read(Counter::Start), b.wrong(), b.end_work()), (9, Some([1, 2, 3, 4]), 55));
+    assert_eq!((b.read(Counter::Start), b.wrong(), b.end_work()), (9, Some(wrong), 55));
     assert!((0..5).all(|buffer| b.stamps(buffer).all(|ns| ns > 0)));
     a.kept().fill(0xAA);
     assert!((0..3).all(|block| b.block(1, block).iter().all(|byte| *byte == 0xFF)));

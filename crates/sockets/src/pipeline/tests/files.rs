@@ -92,11 +92,11 @@ fn a_changed_byte_in_the_sink_of_a_node_is_found() {
     let mut bytes = fs::read(&sinks[1]).unwrap();
     bytes[20 + 10 + 3] ^= 1;
     fs::write(&sinks[1], &bytes).unwrap();
-    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Fresh).unwrap().unwrap();
+    let (node, Wrong { slot, byte, expected, actual }) = pipeline.check(Data::Fresh).unwrap().unwrap();
     assert_eq!((node, slot, byte), (1, 3, 3));
     // Block 1 of node 1 comes from block 1 of node 1.
     let sent = fs::read(&sources[1]).unwrap()[20 + 10 + 3];
-    assert_eq!((expected, actual), (sent.into(), u64::from(sent) ^ 1));
+    assert_eq!((expected, actual), (sent, sent ^ 1));
 }
 
 /// In memory, too, what arrives is compared with the files of other nodes, in every buffer.
@@ -118,7 +118,7 @@ fn what_arrives_in_memory_is_compared_with_files() {
     bytes[150] ^= 1;
     fs::write(&sources[0], &bytes).unwrap();
     // Block 1 of node 0 arrives as block 0 of node 1.
-    let (node, [slot, byte, expected, actual]) = pipeline.check(Data::Fresh).unwrap().unwrap();
+    let (node, Wrong { slot, byte, expected, actual }) = pipeline.check(Data::Fresh).unwrap().unwrap();
     assert_eq!((node, slot, byte, expected ^ actual), (1, 0, 50, 1));
     bytes[150] ^= 1;
     fs::write(&sources[0], &bytes).unwrap();
@@ -136,7 +136,8 @@ fn files_of_nodes_are_checked() {
         fs::write(&sources[1], vec![0; bytes]).unwrap();
         let error = started(&planned(shape, WaitMode::Sleep, source.clone(), Storage::Memory)).err().unwrap();
         assert!(error.kind() == Kind::Usage && error.to_string().contains(says), "{error}");
-        let path = source.text();
+        let Storage::NodeFiles(path) = &source else { panic!("{source:?}") };
+        let path = format!("file:{path}");
         let settings = [("nodes", "2"), ("phases", "2"), ("buffer-count", "3"), ("source", &*path)];
         let error = rejected(&[&settings[..], &[("block", "10")]].concat());
         assert!(error.kind() == Kind::Usage && error.to_string().contains("bytes, but 3 buffers"), "{error}");
@@ -161,6 +162,6 @@ fn a_changed_byte_in_the_sink_is_found() {
     let mut bytes = fs::read(&sink).unwrap();
     bytes[60 + 20 + 10 + 3] ^= 1;
     fs::write(&sink, &bytes).unwrap();
-    let (node, [slot, byte, ..]) = pipeline.check(Data::Repeated).unwrap().unwrap();
+    let (node, Wrong { slot, byte, .. }) = pipeline.check(Data::Repeated).unwrap().unwrap();
     assert_eq!((node, slot, byte), (1, 3, 3));
 }

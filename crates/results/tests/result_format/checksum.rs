@@ -1,0 +1,46 @@
+//! Checksums of lines, as FORMAT.md describes them.
+
+use std::{fs, process::Command};
+
+use ombx_results::file::{self, Records};
+
+const GOLDEN: &str = include_str!("../golden/three_launches.jsonl");
+
+/// Returns the golden file with checksums.
+fn written() -> String {
+    let mut bytes = Vec::new();
+    for record in Records::of(GOLDEN.as_bytes()) {
+        file::write(&mut bytes, &record.unwrap()).unwrap();
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_checksum_is_the_crc_32_of_the_bytes_before_it() {
+    // The check value of CRC-32 (ISO-HDLC): that of the digits 1 to 9.
+    assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+    for line in written().lines() {
+        let (content, end) = line.rsplit_once(",\"checksum\":").unwrap();
+        assert_eq!(end, format!("\"{:08x}\"}}", crc32fast::hash(content.as_bytes())), "{line}");
+    }
+}
+
+#[test]
+fn the_example_in_python_finds_a_changed_line() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let document = include_str!("../../../../FORMAT.md");
+    let example = document.rsplit("```python\n").next().unwrap().split("```").next().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let printed = |text: &str| {
+        fs::write(directory.path().join("results.jsonl"), text).unwrap();
+        let done = Command::new("python3").args(["-c", example]).current_dir(&directory).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let text = written();
+    assert_eq!(printed(&text), "");
+    assert_eq!(printed(&text.replacen("\"n\":12,", "\"n\":13,", 1)), "line 2 was changed\n");
+    assert_eq!(printed(GOLDEN), "", "lines of other programs have no checksum");
+}
