@@ -68,7 +68,7 @@ struct Rows<'a> {
 /// Returns a model for each ping-pong, from the launches in the most frequent state of the machine. The cases are in the order of
 /// [`crate::samples::SampleStore::into_cases`].
 pub fn models(cases: &[CaseSamples]) -> Vec<MachineModel> {
-    let all: Vec<Rows<'_>> = cases.chunk_by(differ_in_size).map(|cases| Rows::of(cases)).collect();
+    let all: Vec<Rows<'_>> = cases.chunk_by(differ_in_size).map(Rows::of).collect();
     let ping_pongs = all.iter().filter_map(|rows| Some((rows, stream_of(rows.bench())?)));
     let model = |(latency, bench): (&Rows<'_>, &str)| {
         let streams = all.iter().filter(|rows| rows.bench() == bench && rows.goes_with(latency));
