@@ -33,7 +33,7 @@ use crate::launch::served;
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
 use crate::{
-    arguments::{argv, axes, mistake},
+    arguments::{argv, mistake, parameters},
     output::{stdout, terminal},
     role,
 };
@@ -118,11 +118,11 @@ pub(crate) enum Command {
     Codegen(codegen::CodegenArgs),
 }
 
-/// Returns clap's parser, with an option for each axis and setting of the registered benchmarks.
+/// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
     let parser = Cli::command()
-        .mut_subcommand("run", |run| axes::add_options(run, registry))
-        .mut_subcommand("congestion", |congestion| axes::add_options(congestion, registry))
+        .mut_subcommand("run", |run| parameters::add_options(run, registry))
+        .mut_subcommand("congestion", |congestion| parameters::add_options(congestion, registry))
         .mut_subcommand("ab", |ab| {
             let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
                          --budget is spent]";
@@ -133,7 +133,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
                 let unused = ["precision", "format", "unit", "percentiles"].contains(&arg.get_id().as_str());
                 if unused { arg.hide(true) } else { arg }
             });
-            axes::add_options(ab, registry)
+            parameters::add_options(ab, registry)
         })
         .mut_subcommand("links", links::adapt_options)
         .mut_subcommand("check", |check| {
@@ -171,7 +171,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Ok(parsed) => parsed,
         Err(error) => return mistake::report(&error, parser),
     };
-    let chosen = axes::chosen(registry, &matches)?;
+    let chosen = parameters::chosen(registry, &matches)?;
     match command {
         Command::List(args) => list::list(registry, parser, &args),
         Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen)?),
@@ -236,7 +236,7 @@ pub(crate) mod tests {
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {
             Command::Run(args) => {
-                let chosen = axes::chosen(registry, &matches)?;
+                let chosen = parameters::chosen(registry, &matches)?;
                 run::prepare(registry, &parser, &matches, *args, chosen).map(drop)
             }
             Command::Links(args) => links::prepare(registry, *args).map(drop),

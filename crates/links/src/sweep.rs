@@ -267,7 +267,7 @@ impl Sweep<'_> {
         bytes: Bytes,
         labels: Labels<'_>,
     ) -> Result<Option<Measurement>> {
-        let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
+        let plan = Plan { sizes: Some(vec![bytes]), ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
         let mut rows = PairSink { kept: Memory::default(), outer: &mut self.opening.sink };
         let standing: &[Mark] = &self.opening.standing;

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, env, path::Path};
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Choice, Medium, Registry, Threading, Threads,
+        Benchmark, Choice, Chosen, Depth, Medium, ParameterValue, Registry, Threading, Threads,
         payload::{BLOCK_LENGTH, Datatype},
     },
     error::{Error, Result},
@@ -72,7 +72,7 @@ pub(crate) struct Row {
     /// Kind of window in this launch.
     pub(crate) window: Option<&'static str>,
     /// Values on axes.
-    pub(crate) options: BTreeMap<String, Vec<&'static str>>,
+    pub(crate) options: BTreeMap<&'static str, &'static str>,
     /// Bytes of payload of a block, if messages are of a derived datatype.
     pub(crate) block: Option<u64>,
     pub(crate) bytes: u64,
@@ -101,9 +101,9 @@ const SCHEDULED: &str = "p2p.request";
 const MEMORY: &str = "/dev/shm";
 
 /// Returns the setting with the directory of files.
-fn directory() -> (String, String) {
+fn directory() -> String {
     let directory = if Path::new(MEMORY).is_dir() { MEMORY.into() } else { env::temp_dir() };
-    (DIRECTORY.name.to_owned(), directory.display().to_string())
+    directory.display().to_string()
 }
 
 impl Row {
@@ -122,9 +122,9 @@ impl Row {
         }
     }
 
-    fn with(mut self, axis: &str, value: &'static str) -> Row {
+    fn with(mut self, name: &'static str, value: &'static str) -> Row {
         self.name = format!("{} {value}", self.name);
-        self.options.insert(axis.to_owned(), vec![value]);
+        self.options.insert(name, value);
         self
     }
 
@@ -134,9 +134,11 @@ impl Row {
         if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.sized) {
             return Ok(vec![Row { bytes: *bytes, ..self }]);
         }
-        let only =
-            self.bench.streams_only.and_then(|(axis, value)| Some((self.options.get(axis.name)?, value)));
-        let streams = self.bench.streams && only.is_none_or(|(chosen, value)| *chosen == [value]);
+        let only = self
+            .bench
+            .streams_only
+            .and_then(|(parameter, value)| Some((self.options.get(parameter.name)?, value)));
+        let streams = self.bench.streams && only.is_none_or(|(chosen, value)| *chosen == value);
         let row = |(bytes, depth): (u64, u32)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
@@ -150,21 +152,12 @@ impl Row {
 
     /// Returns what the engine of ombx needs to open the case.
     pub(crate) fn plan(&self) -> Plan {
-        let block = self.block.map(|block| (BLOCK_LENGTH.name.to_owned(), block.to_string()));
-        Plan {
-            sizes: Some(vec![Bytes(self.bytes)]),
-            depth: self.depth,
-            threads: Some(Threads::Each(1)),
-            axes: self
-                .options
-                .iter()
-                .map(|(name, values)| (name.clone(), values.clone()))
-                .chain(self.window.map(|window| ("win".to_owned(), vec![window])))
-                .collect(),
-            settings: BTreeMap::from_iter([directory()].into_iter().chain(block)),
-            verify: Verify::Off,
-            ..Plan::default()
-        }
+        let mut chosen = Chosen::default().with(Depth(self.depth)).with(Threads::Each(1));
+        self.options.iter().for_each(|(name, value)| chosen.set(name, [*value]));
+        chosen.set("win", self.window);
+        chosen.set(DIRECTORY.name, [directory()]);
+        chosen.set(BLOCK_LENGTH.name, self.block.map(|block| block.to_string()));
+        Plan { sizes: Some(vec![Bytes(self.bytes)]), chosen, verify: Verify::Off, ..Plan::default() }
     }
 
     /// Returns name and size.
@@ -210,7 +203,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 }
 
 fn has_datatypes(bench: &Benchmark) -> bool {
-    bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name)
+    bench.has(Datatype::PARAMETER)
 }
 
 /// Returns the row, and those with another source of receives, other modes of sends and other datatypes.
@@ -285,7 +278,7 @@ fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
 
 /// Returns each call of MPI-IO that exists, and for writes each place of `MPI_File_sync`.
 fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
-    let axis = |name: &str| bench.axes.iter().find(|axis| axis.name == name).map_or(&[][..], |a| a.values);
+    let axis = |name: &str| bench.parameter(name).map_or(&[][..], |parameter| parameter.names());
     if axis("pointer").is_empty() {
         return vec![Row::of(bench, name, Shape::Paced, OTHER)];
     }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Command};
 use ombx_core::{
-    benchmark::{Benchmark, LETTERS, Registry},
+    benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry},
     error::Result,
 };
 use ombx_results::render::wrapped;
@@ -150,15 +150,16 @@ fn long(b: &Benchmark, columns: Option<usize>) -> String {
         ("ranks".into(), b.layout.describe()),
         ("sizes".into(), b.sizes.into()),
     ];
-    let axes = b
-        .axes
-        .iter()
-        .map(|axis| (axis.name, format!("{} (default {})", axis.values.join(", "), b.default_of(axis))));
-    let settings = b.settings.iter().map(|setting| {
-        let default = setting.default.map_or(String::new(), |default| format!(" (default {default})"));
-        (setting.name, format!("{}{default}", setting.about))
-    });
-    details.extend(axes.chain(settings).map(|(name, about)| (format!("--{name}"), about)));
+    let (listed, free): (Vec<_>, Vec<_>) =
+        own_parameters(b).partition(|parameter| !parameter.names().is_empty());
+    details.extend(listed.into_iter().chain(free).map(|parameter| {
+        let default = b.default_of(parameter).map(|default| format!(" (default {default})"));
+        let values = match parameter.names() {
+            [] => parameter.about.to_owned(),
+            names => names.join(", "),
+        };
+        (format!("--{}", parameter.name), values + &default.unwrap_or_default())
+    }));
     details.push(("source".into(), format!("{}:{}", b.at.file(), b.at.line())));
     details.extend((b.available)().err().map(|why| ("here".to_owned(), format!("unavailable: {why}"))));
     details.retain(|(_, value)| !value.is_empty());
@@ -175,11 +176,15 @@ fn long(b: &Benchmark, columns: Option<usize>) -> String {
     text + "\n"
 }
 
+/// Returns the parameters that distinguish a benchmark from most others.
+fn own_parameters(b: &Benchmark) -> impl Iterator<Item = &'static Parameter> {
+    b.parameters().filter(|parameter| parameter.heading == Heading::Own)
+}
+
 fn describe(b: &Benchmark) -> Value {
-    let axes: Vec<Value> = b
-        .axes
-        .iter()
-        .map(|a| json!({"name": a.name, "about": a.about, "values": a.values, "default": b.default_of(a)}))
+    let axes: Vec<Value> = own_parameters(b)
+        .filter(|parameter| !parameter.names().is_empty())
+        .map(|p| json!({"name": p.name, "about": p.about, "values": p.names(), "default": b.default_of(p)}))
         .collect();
     let calls = match b.calls {
         [] => String::new(),

@@ -3,7 +3,10 @@
 use std::{fmt, panic::Location};
 
 use crate::{
-    benchmark::{Axis, Case, Layout, Method, Metric, Osu, Preset, Setting, ThreadRoles, Threading, Threads},
+    benchmark::{
+        Case, Depth, Groups, Initialization, Layout, MEMORY_LIMIT, Method, Metric, Osu, PairCount, Parameter,
+        ParameterList, ParameterValue, Preset, RankMatrix, Root, Threading, Threads,
+    },
     error::{Error, Result},
     measure::{
         plan::{Plan, parse_sizes},
@@ -51,29 +54,21 @@ pub struct Benchmark {
     pub sized: bool,
     /// Whether the benchmark keeps `depth` operations in flight.
     pub streams: bool,
-    /// Axis and the only value on it under which it does; `None` if it does under every value.
-    pub streams_only: Option<(&'static Axis, &'static str)>,
-    /// Whether the operation has a root.
-    pub rooted: bool,
-    /// Whether groups of ranks can run the operation at the same time.
-    pub grouped: bool,
+    /// Parameter and its only value under which it does; `None` if it does under every value.
+    pub streams_only: Option<(&'static Parameter, &'static str)>,
     /// Whether the operation can be repeated in a launch.
     pub repeats: bool,
     /// Thread support that the benchmark needs from the library.
     pub threading: Threading,
-    /// Which threads the ranks have, if the library must let several call it.
-    pub thread_roles: ThreadRoles,
     /// Transport between the ranks.
     pub medium: Medium,
-    /// Options with a fixed set of values.
-    pub axes: &'static [&'static Axis],
-    /// Options with free values.
-    pub settings: &'static [&'static Setting],
-    /// Setting that is a list of sizes and replaces `--sizes`.
-    pub sized_by: Option<&'static Setting>,
-    /// Default values of axes, where this benchmark differs from the defaults of the axes.
+    /// Parameters that the entry lists. [`Benchmark::parameters`] adds those that follow from other fields.
+    pub listed: ParameterList,
+    /// Parameter that is a list of sizes and replaces `--sizes`.
+    pub sized_by: Option<&'static Parameter>,
+    /// Default values, where this benchmark differs from the defaults of its parameters.
     pub usual: Preset,
-    /// Returns an error with the reason if a combination of values on axes does not exist. Such combinations are not measured.
+    /// Returns an error with the reason if a combination of values does not exist. Such combinations are not measured.
     pub combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
     /// Returns the bytes of an element of a message. Default sizes that are no multiple of it are left out.
     pub element: fn(&Case, &Plan) -> u64,
@@ -81,7 +76,7 @@ pub struct Benchmark {
     pub one_element: bool,
     /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
     pub one_way: bool,
-    /// OSU programs that the benchmark replaces: one with default options, and one with other values on some axes.
+    /// OSU programs that the benchmark replaces: one with default options, and one with other values of some parameters.
     pub osu: [Option<Osu>; 2],
     /// Returns an error with the reason if this build cannot run the benchmark.
     pub available: fn() -> std::result::Result<(), String>,
@@ -104,7 +99,7 @@ pub enum Medium {
 
 inventory::collect!(Benchmark);
 
-/// A selected benchmark. An OSU name selects values on axes too.
+/// A selected benchmark. An OSU name selects values too.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
     /// Selected benchmark.
@@ -135,14 +130,10 @@ impl Benchmark {
             sized: true,
             streams: false,
             streams_only: None,
-            rooted: false,
-            grouped: false,
             repeats: true,
             threading: Threading::Single,
-            thread_roles: ThreadRoles::Shared,
             medium: Medium::Mpi,
-            axes: &[],
-            settings: &[],
+            listed: ParameterList::EMPTY,
             sized_by: None,
             usual: &[],
             combines: |_, _| Ok(()),
@@ -179,16 +170,14 @@ impl Benchmark {
 
     /// Declares that the operation has a root.
     #[must_use]
-    pub const fn with_root(mut self) -> Benchmark {
-        self.rooted = true;
-        self
+    pub const fn with_root(self) -> Benchmark {
+        self.with(&[Root::PARAMETER])
     }
 
     /// Declares that groups of ranks can run the operation at the same time.
     #[must_use]
-    pub const fn with_groups(mut self) -> Benchmark {
-        self.grouped = true;
-        self
+    pub const fn with_groups(self) -> Benchmark {
+        self.with(&[Groups::PARAMETER])
     }
 
     /// Declares that the operation happens once in a launch. It can then neither be a load nor be measured under one.
@@ -205,10 +194,10 @@ impl Benchmark {
         self
     }
 
-    /// Declares that the benchmark keeps `depth` operations in flight under one value of an axis.
+    /// Declares that the benchmark keeps `depth` operations in flight under one value of a parameter.
     #[must_use]
-    pub const fn streaming_only(mut self, axis: &'static Axis, value: &'static str) -> Benchmark {
-        (self.streams, self.streams_only) = (true, Some((axis, value)));
+    pub const fn streaming_only(mut self, parameter: &'static Parameter, value: &'static str) -> Benchmark {
+        (self.streams, self.streams_only) = (true, Some((parameter, value)));
         self
     }
 
@@ -219,24 +208,17 @@ impl Benchmark {
         self
     }
 
-    /// Sets the options with a fixed set of values.
+    /// Adds parameters.
     #[must_use]
-    pub const fn axes(mut self, axes: &'static [&'static Axis]) -> Benchmark {
-        self.axes = axes;
+    pub const fn with(mut self, parameters: &[&'static Parameter]) -> Benchmark {
+        self.listed = self.listed.with(parameters);
         self
     }
 
-    /// Sets the options with free values.
+    /// Declares that a parameter is a list of sizes and replaces `--sizes`.
     #[must_use]
-    pub const fn settings(mut self, settings: &'static [&'static Setting]) -> Benchmark {
-        self.settings = settings;
-        self
-    }
-
-    /// Declares that a setting is a list of sizes and replaces `--sizes`.
-    #[must_use]
-    pub const fn sized_by(mut self, setting: &'static Setting) -> Benchmark {
-        self.sized_by = Some(setting);
+    pub const fn sized_by(mut self, parameter: &'static Parameter) -> Benchmark {
+        self.sized_by = Some(parameter);
         self
     }
 
@@ -255,14 +237,14 @@ impl Benchmark {
         self
     }
 
-    /// Sets default values of axes for this benchmark.
+    /// Sets default values of parameters for this benchmark.
     #[must_use]
     pub const fn usually(mut self, values: Preset) -> Benchmark {
         self.usual = values;
         self
     }
 
-    /// Sets the test of combinations of values on axes, and the bytes of an element of a message.
+    /// Sets the test of combinations of values, and the bytes of an element of a message.
     #[must_use]
     pub const fn made_of(
         mut self,
@@ -287,9 +269,30 @@ impl Benchmark {
         self
     }
 
-    /// Returns the default value of one of its axes.
-    pub fn default_of(&self, axis: &Axis) -> &'static str {
-        self.usual.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
+    /// Returns every parameter of the benchmark, in the order in which keys of rows name them. The number of operations in flight is
+    /// the last, because it may depend on others.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let over_mpi = [Initialization::PARAMETER, Threading::PARAMETER, RankMatrix::PARAMETER];
+        let over_mpi = over_mpi.into_iter().filter(|_| self.medium == Medium::Mpi);
+        let pairs = self.layout.has_pairs().then_some(PairCount::PARAMETER);
+        let depth = self.streams.then_some(Depth::PARAMETER);
+        self.listed.iter().chain(over_mpi).chain([&MEMORY_LIMIT]).chain(pairs).chain(depth)
+    }
+
+    /// Returns the declaration of a parameter that the benchmark has, with its own default; `None` if it does not have it.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters().find(|parameter| parameter.name == name)
+    }
+
+    /// Returns whether the benchmark has a parameter.
+    pub fn has(&self, parameter: &Parameter) -> bool {
+        self.parameter(parameter.name).is_some()
+    }
+
+    /// Returns the default of one of its parameters.
+    pub fn default_of(&self, parameter: &Parameter) -> Option<&'static str> {
+        let usual = self.usual.iter().find(|(name, _)| *name == parameter.name);
+        usual.map(|(_, value)| *value).or(parameter.default)
     }
 
     /// Sets the OSU program that the benchmark replaces, and the title that the program prints.
@@ -299,7 +302,7 @@ impl Benchmark {
         self
     }
 
-    /// Sets another OSU program that the benchmark replaces, with the values on axes that this program uses.
+    /// Sets another OSU program that the benchmark replaces, with the values that this program uses.
     #[must_use]
     pub const fn osu_with(mut self, name: &'static str, title: &'static str, axes: Preset) -> Benchmark {
         self.osu[1] = Some(Osu { name, title, axes });
@@ -308,12 +311,14 @@ impl Benchmark {
 
     /// Returns whether a case keeps `depth` operations in flight. Rows of other cases do not name the depth.
     pub fn streams_in(&self, case: &Case) -> bool {
-        self.streams && self.streams_only.is_none_or(|(axis, value)| case.axis(axis) == value)
+        self.streams && self.streams_only.is_none_or(|(parameter, value)| case.text(parameter) == Some(value))
     }
 
     /// Returns the threads of each rank under a plan; `None` for single-threaded benchmarks.
     pub fn threads_of(&self, plan: &Plan) -> Option<Threads> {
-        (self.threading == Threading::Multiple).then(|| self.thread_roles.threads(plan.threads))
+        let parameter = self.parameter(Threads::PARAMETER.name)?;
+        let text = plan.chosen.text(parameter).or(parameter.default)?;
+        Threads::parse(text).ok()
     }
 
     /// Returns the OSU programs that the benchmark replaces.
@@ -345,19 +350,25 @@ impl Benchmark {
             return bad(format!("its sizes are {:?}: {e}", self.sizes));
         }
         for (name, value) in self.osu_names().flat_map(|osu| osu.axes).chain(self.usual) {
-            if !self.axes.iter().any(|axis| axis.name == *name && axis.values.contains(value)) {
+            if !self.parameter(name).is_some_and(|parameter| parameter.read(value).is_ok()) {
                 return bad(format!("it has no {name}={value}, which is a default or an OSU choice"));
             }
         }
-        if let Some((axis, value)) = self.streams_only.filter(|(axis, value)| !axis.values.contains(value)) {
-            return bad(format!("it streams only with {}={value}, which is no value of the axis", axis.name));
+        if let Some((parameter, value)) = self.streams_only
+            && !parameter.names().contains(&value)
+        {
+            return bad(format!("it streams only with {}={value}, which does not exist", parameter.name));
         }
-        match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {
-            Some(Axis { name, default, .. }) => {
-                bad(format!("the default {default:?} of the axis {name} is not one of its values"))
+        for parameter in self.parameters() {
+            let name = parameter.name;
+            if self.parameters().filter(|other| other.name == name).count() > 1 {
+                return bad(format!("it lists the parameter {name} twice"));
             }
-            None => Ok(()),
+            if let Some(Err(e)) = parameter.default.map(|default| parameter.read(default)) {
+                return bad(format!("the default of the parameter {name}: {e}"));
+            }
         }
+        Ok(())
     }
 }
 

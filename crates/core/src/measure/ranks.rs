@@ -39,7 +39,7 @@ impl Ranks<'_> {
         let (bench, team) = (choice.bench, self.team);
         let available = (bench.available)().map_err(Error::unsupported);
         let ranks = plan.ranks.map_or(team.size(), |most| most.min(team.size()));
-        let assignment = available.and_then(|()| bench.layout.assign(ranks, plan.pairs));
+        let assignment = available.and_then(|()| bench.layout.assign(ranks, plan.pairs()));
         let assignment = match bench.layout {
             Layout::Fan(_) => {
                 let nodes = self.nodes()?;
@@ -62,7 +62,7 @@ impl Ranks<'_> {
         let places = self.places.get(..assignment.ranks as usize).unwrap_or_default();
         match bench.threads_of(plan) {
             Some(threads) => standing.extend(trust::crowded_threads(places, threads)),
-            None if self.threading > plan.threading => standing.push(trust::thread_multiple()),
+            None if self.threading > plan.chosen.get() => standing.push(trust::thread_multiple()),
             None => {}
         }
         let part;

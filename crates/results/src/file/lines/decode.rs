@@ -14,7 +14,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{
-        Aggregation, AxisValue, BusTraffic, Figure, Metric, Work,
+        Aggregation, BusTraffic, Figure, Metric, ParameterValue, Work,
         payload::{Check, Mismatch},
     },
     fact::{Fact, Facts, HostFacts},
@@ -218,7 +218,7 @@ fn row_of(mut line: CaseLine<'_>) -> Result<Measurement, String> {
 /// message is in flight, which this removes from the row too, and the round of a sweep. Earlier binomial broadcasts are `by=tree`.
 fn current_key(line: &mut CaseLine<'_>) -> String {
     let mut key = std::mem::take(&mut line.key);
-    let pattern = line.axes.get(LinkPattern::AXIS.name);
+    let pattern = line.axes.get(LinkPattern::PARAMETER.name);
     if pattern.is_some_and(|pattern| pattern != LinkPattern::Unidirectional.name())
         && let Some(depth) = line.depth.take()
     {
