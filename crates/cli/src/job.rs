@@ -81,7 +81,7 @@ pub(crate) struct RankKind {
 
 impl RankKind {
     fn of(bench: &Benchmark) -> RankKind {
-        RankKind { medium: bench.medium, threading: bench.threading }
+        RankKind { medium: bench.ranks.medium, threading: bench.ranks.threading }
     }
 }
 
@@ -151,7 +151,7 @@ impl Work {
 
     /// Returns the work of the ranks that one medium connects.
     pub(crate) fn over(&self, medium: Medium) -> Work {
-        self.of(|bench| bench.medium == medium)
+        self.of(|bench| bench.ranks.medium == medium)
     }
 
     fn of(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {

@@ -50,17 +50,17 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
     let entry = entry.iterates(const { &[C::NAME] }, FORMULA);
     match is_broadcast::<C>() {
         true => {
-            Benchmark { run: |session| by_datatype(session, run_bcast), combines: check_broadcast, ..entry }
-                .with(&[
-                    Pacing::PARAMETER,
-                    SyncHosts::PARAMETER,
-                    Datatype::PARAMETER,
-                    MESSAGE_TYPE,
-                    Algorithm::PARAMETER,
-                    Cache::PARAMETER,
-                    BufferMemory::PARAMETER,
-                    Staged::PARAMETER,
-                ])
+            let run: fn(&mut Session<'_>) -> Result<()> = |session| by_datatype(session, run_bcast);
+            Benchmark { run, ..entry }.made_of(derived::block_bytes, check_broadcast).with(&[
+                Pacing::PARAMETER,
+                SyncHosts::PARAMETER,
+                Datatype::PARAMETER,
+                MESSAGE_TYPE,
+                Algorithm::PARAMETER,
+                Cache::PARAMETER,
+                BufferMemory::PARAMETER,
+                Staged::PARAMETER,
+            ])
         }
         false => entry.with(parameters::<C>().blocking),
     }

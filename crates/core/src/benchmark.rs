@@ -34,7 +34,9 @@ pub use self::{
     compute::{Busy, Compute},
     context::{Context, MEMORY_LIMIT},
     depth::{Depth, parse_depths},
-    entry::{Benchmark, Choice, LETTERS, Medium},
+    entry::{
+        Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, OwnParameters, RankNeeds, Streams,
+    },
     fan::{Fan, FanDirection},
     figure::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     groups::Groups,

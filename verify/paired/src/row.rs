@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, env, path::Path};
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
     benchmark::{
-        Benchmark, Choice, Chosen, Depth, Medium, ParameterValue, Registry, Threading, Threads,
+        Benchmark, Choice, Chosen, Depth, Medium, ParameterValue, Registry, Streams, Threading, Threads,
         payload::{BLOCK_LENGTH, Datatype},
     },
     error::{Error, Result},
@@ -130,15 +130,17 @@ impl Row {
 
     /// Returns the row for each size that its benchmark has.
     fn sizes(self) -> Result<Vec<Row>> {
-        let own = parse_sizes(self.bench.sizes)?;
-        if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.sized) {
+        let own = parse_sizes(self.bench.messages.sizes)?;
+        if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.messages.sized) {
             return Ok(vec![Row { bytes: *bytes, ..self }]);
         }
-        let only = self
-            .bench
-            .streams_only
-            .and_then(|(parameter, value)| Some((self.options.get(parameter.name)?, value)));
-        let streams = self.bench.streams && only.is_none_or(|(chosen, value)| *chosen == value);
+        let streams = match self.bench.own.streams {
+            Streams::Never => false,
+            Streams::Always => true,
+            Streams::Only(parameter, value) => {
+                self.options.get(parameter.name).is_none_or(|chosen| *chosen == value)
+            }
+        };
         let row = |(bytes, depth): (u64, u32)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
@@ -166,12 +168,12 @@ impl Row {
     }
 
     pub(crate) fn needs_threads(&self) -> bool {
-        self.bench.threading == Threading::Multiple
+        self.bench.ranks.threading == Threading::Multiple
     }
 }
 
 fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
-    let goal = if bench.streams { RATE } else { LATENCY };
+    let goal = if bench.own.streams.exists() { RATE } else { LATENCY };
     let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
     match name {
         "latency" => with_modes(row("ping", goal)),
@@ -316,8 +318,9 @@ fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 /// The registry is inconsistent.
 pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let has_loop =
-        |bench: &&Benchmark| bench.medium == Medium::Mpi && bench.repeats && bench.name != SCHEDULED;
+    let has_loop = |bench: &&Benchmark| {
+        bench.ranks.medium == Medium::Mpi && bench.ranks.repeats && bench.name != SCHEDULED
+    };
     for bench in registry.all().iter().copied().filter(has_loop) {
         let found = match bench.name.split_once('.') {
             Some(("p2p", name)) => two_sided(bench, name),

@@ -131,7 +131,7 @@ pub(crate) fn ab(
     let plan = plan::plan(&run, chosen, &choices)?;
     let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices, &plan));
     for choice in &choices {
-        preflight::check(&run.start, ranks, choice.bench.medium)?;
+        preflight::check(&run.start, ranks, choice.bench.ranks.medium)?;
     }
     selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
     let words = words_of_launches(parser, matches, &run);

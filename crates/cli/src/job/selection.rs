@@ -35,7 +35,7 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
 /// # Errors
 /// Usage error: a benchmark is over MPI, or none is left.
 pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Choice>> {
-    let over = |medium| choices.iter().filter(move |choice| choice.bench.medium == medium);
+    let over = |medium| choices.iter().filter(move |choice| choice.bench.ranks.medium == medium);
     if let Some(mpi) = over(Medium::Mpi).next() {
         return Err(Error::usage(format!(
             "{} is over MPI: --connect is for benchmarks over sockets (ombx list sockets)",
@@ -79,8 +79,8 @@ pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
     for (Choice { bench, .. }, plan) in choices {
         // Ranks that are kept for a load are not measured.
         let of_load = if plan.under.is_empty() { 0 } else { Under::LEAST_RANKS };
-        let assigned = bench.layout.assign(ranks.saturating_sub(of_load), plan.pairs());
-        let load = bench.layout.ranks_wanted(plan.pairs()).saturating_add(of_load);
+        let assigned = bench.ranks.layout.assign(ranks.saturating_sub(of_load), plan.pairs());
+        let load = bench.ranks.layout.ranks_wanted(plan.pairs()).saturating_add(of_load);
         match assigned {
             Ok(_) => return Ok(()),
             Err(_) if of_load > 0 => {
@@ -111,5 +111,5 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
 
 /// Returns the highest level of thread support that one of the benchmarks needs.
 pub(crate) fn threading(choices: &[Choice]) -> Threading {
-    choices.iter().map(|choice| choice.bench.threading).max().unwrap_or_default()
+    choices.iter().map(|choice| choice.bench.ranks.threading).max().unwrap_or_default()
 }

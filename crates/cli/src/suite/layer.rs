@@ -107,7 +107,7 @@ pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
     let positive = name.strip_prefix("no-").unwrap_or(name);
     match name {
         HOSTS => true,
-        "sizes" => any(&|choice| choice.bench.sized),
+        "sizes" => any(&|choice| choice.bench.messages.sized),
         _ => any(&|choice| choice.bench.parameter(positive).is_some()) || !is_of_some_benchmark(positive),
     }
 }

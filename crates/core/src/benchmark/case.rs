@@ -104,7 +104,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Imbalance, Pairing, Root, Threads, memory::BufferMemory};
+    use crate::benchmark::{Imbalance, Pairing, Root, SHARED_THREADS, memory::BufferMemory};
 
     #[test]
     fn a_key_names_every_choice() {
@@ -129,8 +129,9 @@ mod tests {
             key(case.clone().with("50".parse::<Imbalance>().unwrap()), "collective.gatherv"),
             "collective.gatherv/bytes=65536,imbalance=50%"
         );
-        let threads = Threads::ByRole { senders: 1, receivers: 2 };
-        assert_eq!(key(case.with(threads), "p2p.latency_mt"), "p2p.latency_mt/bytes=65536,threads=1:2");
+        let values = case.values.with(SHARED_THREADS, "1:2");
+        let threaded = Case { values, ..case };
+        assert_eq!(key(threaded, "p2p.latency_mt"), "p2p.latency_mt/bytes=65536,threads=1:2");
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Benchmark {
     #[track_caller]
     pub const fn threaded<K: Kernel + Send + 'static>(name: &'static str, about: &'static str) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, run_threaded::<K>);
-        Benchmark { threading: Threading::Multiple, ..entry.with(&[SHARED_THREADS]) }
+        entry.needing(Threading::Multiple).with(&[SHARED_THREADS])
     }
 }
 

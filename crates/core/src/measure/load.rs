@@ -33,7 +33,7 @@ const RATE_OF_LOAD: &str = "congestors_mb_per_s";
 /// Measures a benchmark under each load of a plan, one after the other. Collective.
 pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut dyn Sink) -> Result<()> {
     let (team, bench) = (all.team, choice.bench);
-    let needed = bench.layout.ranks_wanted(plan.pairs());
+    let needed = bench.ranks.layout.ranks_wanted(plan.pairs());
     let seed = plan.launch.map_or(0, |launch| launch.order);
     let division = match Division::of(team, all.places, needed, seed) {
         Err(e) if e.kind() == Kind::Unsupported => return skip(team, bench, None, &e, sink),
@@ -100,7 +100,7 @@ impl Load {
     /// Returns the load of a congestor on these ranks; a benchmark of one pair runs on all pairs of neighbours in the list.
     fn open(congestor: &Congestor, ranks: &[Rank], plan: &Plan) -> Result<Load> {
         let choice = Registry::load()?.get(&congestor.bench)?;
-        let layout = match choice.bench.layout {
+        let layout = match choice.bench.ranks.layout {
             Layout::Pair | Layout::Pairs(_) => Layout::Pairs(Pairs::Most),
             layout => layout,
         };

@@ -45,7 +45,7 @@ pub fn run_all(
     let mut run = open(team, clock, sink, describe_all(parts), argv)?;
     let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
     let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
-    let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.threading.max(plan.chosen.get()));
+    let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.ranks.threading.max(plan.chosen.get()));
     let threading = needed.max().unwrap_or_default();
     if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
         benchmarks = launch.arrange(benchmarks);

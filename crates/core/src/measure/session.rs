@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{
         Assignment, Benchmark, Case, CaseValues, Choice, Depth, ElementType, Parameter, ParameterValue,
-        Preset, Text, memory,
+        Preset, Streams, Text, memory,
     },
     error::{Error, Result},
     measure::{background::Background, plan::Plan, sink::Sink},
@@ -122,8 +122,8 @@ impl<'a> Session<'a> {
         };
         let open = self.bench.parameters().filter(is_open);
         let all = combinations(self.bench, start, open, |parameter| self.selected(parameter));
-        let sizes_in = |case: &Case| match self.bench.one_element && self.plan.sizes.is_none() {
-            true => vec![Bytes((self.bench.element)(case, self.plan))],
+        let sizes_in = |case: &Case| match self.bench.messages.one_element && self.plan.sizes.is_none() {
+            true => vec![Bytes((self.bench.messages.element)(case, self.plan))],
             false => sizes.clone(),
         };
         let sized = |case: Case| {
@@ -170,20 +170,20 @@ fn combinations(
 /// Returns whether a case has a row: its combination exists, and its size is a multiple of the element, or the user has chosen it. A
 /// chosen size that suits another of the selected element types only has no row.
 fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
-    let is_whole = |case: &Case| case.bytes.0.is_multiple_of((bench.element)(case, plan));
+    let is_whole = |case: &Case| case.bytes.0.is_multiple_of((bench.messages.element)(case, plan));
     let with_type = |element: &Text| {
         let own = bench.parameter(ElementType::PARAMETER.name).unwrap_or(ElementType::PARAMETER);
         Case { values: case.values.with(own, Text::clone(element)), ..case.clone() }
     };
     let types = plan.chosen.texts(ElementType::PARAMETER);
     let suits_another = || types.iter().any(|element| is_whole(&with_type(element)));
-    let is_chosen = plan.sizes.is_some() && bench.sized;
+    let is_chosen = plan.sizes.is_some() && bench.messages.sized;
     combines(bench, case, plan).is_ok() && (is_whole(case) || is_chosen && !suits_another())
 }
 
 /// Returns an error with the reason if a combination of values does not exist.
 fn combines(bench: &Benchmark, case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    memory::check(case, bench.layout).and_then(|()| (bench.combines)(case, plan))
+    memory::check(case, bench.ranks.layout).and_then(|()| (bench.own.combines)(case, plan))
 }
 
 /// Checks that every value which is selected for a benchmark has a combination with the others that exists. Where all values of a fixed
@@ -235,11 +235,13 @@ pub fn selected(parameter: &Parameter, Choice { bench, preset }: Choice, plan: &
 
 /// Returns whether a plan has cases of a benchmark that keep `depth` operations in flight.
 pub fn streams(choice: Choice, plan: &Plan) -> bool {
-    let bench = choice.bench;
-    let is_selected = |(parameter, value): (&Parameter, &str)| {
-        selected(parameter, choice, plan).iter().any(|text| **text == *value)
-    };
-    bench.streams && bench.streams_only.is_none_or(is_selected)
+    match choice.bench.own.streams {
+        Streams::Never => false,
+        Streams::Always => true,
+        Streams::Only(parameter, value) => {
+            selected(parameter, choice, plan).iter().any(|text| **text == *value)
+        }
+    }
 }
 
 /// Returns the sizes of a benchmark under a plan.
@@ -247,10 +249,10 @@ pub fn streams(choice: Choice, plan: &Plan) -> bool {
 /// # Errors
 /// Usage error if the parameter that replaces `--sizes` is malformed.
 pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
-    let own = bench.sized_by.and_then(|parameter| plan.chosen.text(parameter));
+    let own = bench.messages.sized_by.and_then(|parameter| plan.chosen.text(parameter));
     match (own, &plan.sizes) {
         (Some(text), _) => crate::measure::plan::parse_sizes(text),
-        (None, Some(sizes)) if bench.sized => Ok(sizes.clone()),
-        (None, _) => crate::measure::plan::parse_sizes(bench.sizes),
+        (None, Some(sizes)) if bench.messages.sized => Ok(sizes.clone()),
+        (None, _) => crate::measure::plan::parse_sizes(bench.messages.sizes),
     }
 }

@@ -61,7 +61,7 @@ impl Benchmark {
         method: Method,
     ) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, method, run_matched::<K, S>);
-        Benchmark { threading: Threading::Multiple, ..entry.with(&[MATCHED_THREADS]) }
+        entry.needing(Threading::Multiple).with(&[MATCHED_THREADS])
     }
 }
 

@@ -181,14 +181,14 @@ pub(super) fn parts(
     }
     let with_all = table.class == ImbClass::Messages;
     let is_single = table.mode == Some(SINGLE);
-    let aggregate = bench.streams && table.class != ImbClass::Rate && !is_single;
+    let aggregate = bench.own.streams.exists() && table.class != ImbClass::Rate && !is_single;
     let iter = args.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
     let element = types::element(&args.types, bench);
-    let own = match bench.one_element {
+    let own = match bench.messages.one_element {
         true => vec![Bytes(element.width())],
-        false => parse_sizes(bench.sizes)?,
+        false => parse_sizes(bench.messages.sizes)?,
     };
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
@@ -215,8 +215,8 @@ pub(super) fn parts(
     let mut parts = Vec::new();
     let counts = match table.ranks {
         Some(ranks) => vec![Some(ranks)],
-        None if with_all => vec![ranks.map(|ranks| usable(bench.layout, ranks))],
-        None => counts(bench.layout, ranks, args.npmin.unwrap_or(2)),
+        None if with_all => vec![ranks.map(|ranks| usable(bench.ranks.layout, ranks))],
+        None => counts(bench.ranks.layout, ranks, args.npmin.unwrap_or(2)),
     };
     for count in counts {
         let (groups, count) = match (shown, count, ranks) {
@@ -226,7 +226,7 @@ pub(super) fn parts(
             }
             _ => (Groups::ONE, count),
         };
-        let pairs = count.filter(|_| with_all && bench.layout.has_pairs()).map(|count| count / 2);
+        let pairs = count.filter(|_| with_all && bench.ranks.layout.has_pairs()).map(|count| count / 2);
         let repetitions = |bytes: &Bytes| policy.iterations(iter.for_size(bytes.0), count);
         let (sizes, portions) = (whole(&sizes, table, count), u64::from(portions(table, count)));
         for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {

@@ -162,7 +162,7 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let (bench, own) = (choice.bench, &args.threads);
-    let ranks_used = ranks.map(|ranks| usable(bench.layout, ranks));
+    let ranks_used = ranks.map(|ranks| usable(bench.ranks.layout, ranks));
     let is_far = far(args, ranks)?;
     let mut chosen = Chosen::default().with(Depth(args.window_size.unwrap_or(WINDOW))).with(threads(args)?);
     if bench.has(Pairing::PARAMETER) && !is_far {
@@ -174,13 +174,13 @@ pub(super) fn parts(
     if bench.has(ElementType::PARAMETER) {
         chosen.choose([own.datatype.unwrap_or(Datatype::Int).element()]);
     }
-    let pairs = ranks_used.filter(|_| bench.layout.has_pairs()).map(|ranks| PairCount(ranks / 2));
+    let pairs = ranks_used.filter(|_| bench.ranks.layout.has_pairs()).map(|ranks| PairCount(ranks / 2));
     chosen.choose(pairs);
     chosen.set(MEMORY_LIMIT.name, args.mem.map(|limit| limit.to_string()));
     let repeat = own.repeat.unwrap_or(REPEAT);
     let is_collective = matches!(table.class, ImbClass::ThreadCollective | ImbClass::ThreadBarrier);
     let plan = Plan {
-        sizes: bench.sized.then(|| sizes(args)),
+        sizes: bench.messages.sized.then(|| sizes(args)),
         chosen,
         ranks: ranks_used,
         effort: Effort::Fixed { iterations: repeat, warmup: own.warmup.unwrap_or(WARM_UP) },

@@ -37,7 +37,7 @@ pub(super) fn notes<'b>(
     benches: impl Iterator<Item = (&'static str, &'b Benchmark)>,
 ) -> Vec<String> {
     let (mut of_bytes, mut contiguous) = (Vec::new(), Vec::new());
-    for (name, bench) in benches.filter(|(_, bench)| bench.sized) {
+    for (name, bench) in benches.filter(|(_, bench)| bench.messages.sized) {
         if !bench.has(ElementType::PARAMETER)
             && args.moved() != ElementType::Byte
             && !of_bytes.contains(&name)

@@ -75,12 +75,12 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     let several_types = reader.chosen.texts(ElementType::PARAMETER).len() > 1;
     let chosen = &mut reader.chosen;
     chosen.choose(args.num_pairs.map(PairCount));
-    chosen.choose(if bench.threading == Threading::Multiple { threads(args)? } else { None });
+    chosen.choose(if bench.ranks.threading == Threading::Multiple { threads(args)? } else { None });
     chosen.choose(args.session.then_some(Initialization::Session));
     chosen.choose(args.root_rank);
     let shows_iterations = !columns.percentiles.is_empty() || !args.graph.is_empty();
     let plan = Plan {
-        sizes: (!(bench.one_element && several_types)).then_some(sizes),
+        sizes: (!(bench.messages.one_element && several_types)).then_some(sizes),
         chosen: reader.chosen,
         effort,
         effort_above: Some(large),
@@ -98,13 +98,13 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let tests = program.parameter("tests").is_some();
     let forked = program.osu.name == "osu_latency_mp";
     let inapplicable = [
-        ("-W", args.window_size.is_some() && !bench.streams),
+        ("-W", args.window_size.is_some() && !bench.own.streams.exists()),
         ("-b multiple", args.buffer_num == Some(Buffers::Multiple) && program.parameter("buffers").is_none()),
         ("-f", args.full && !collective),
         ("-M", args.mem_limit.is_some() && !collective),
         ("-R", args.print_rate.is_some() && !rates),
         ("-V", args.vary_window && !rates),
-        ("-p", args.num_pairs.is_some() && !bench.layout.has_pairs()),
+        ("-p", args.num_pairs.is_some() && !bench.ranks.layout.has_pairs()),
         ("-s", args.sync_option.is_some() && program.parameter("sync").is_none()),
         ("-w", args.win_options.is_some() && program.parameter("win").is_none()),
         ("-no-hints", args.no_hints && program.parameter("hints").is_none()),
@@ -112,7 +112,11 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         ("-k", args.root_rank.is_some() && !bench.has(Root::PARAMETER)),
         ("-l", args.in_place && program.parameter("in-place").is_none()),
         ("-N", args.nhbr.is_some() && program.parameter("topology").is_none()),
-        ("-t", args.num_test_calls.is_some() && !(bench.threading == Threading::Multiple || forked || tests)),
+        (
+            "-t",
+            args.num_test_calls.is_some()
+                && !(bench.ranks.threading == Threading::Multiple || forked || tests),
+        ),
         ("H, D or M", !args.buffers.is_empty() && collective),
     ];
     if let Some((option, _)) = inapplicable.iter().find(|(_, given)| *given) {
@@ -340,8 +344,8 @@ impl Reader<'_> {
         // A program with a single size, such as an operation on one element, ignores -m.
         let bench = self.program.choice.bench;
         let own = match self.chosen.chosen::<ElementType>() {
-            Some(element) if bench.one_element => vec![Bytes(element.width())],
-            _ => parse_sizes(bench.sizes)?,
+            Some(element) if bench.messages.one_element => vec![Bytes(element.width())],
+            _ => parse_sizes(bench.messages.sizes)?,
         };
         if own.len() > 1 {
             return Ok(sizes);
@@ -356,7 +360,7 @@ impl Reader<'_> {
     fn limit(&mut self, args: &OsuArgs) -> Bytes {
         let ranks =
             detection::launcher().and_then(|started| started.ranks).or(args.start.ranks.map(u64::from));
-        let wanted = u64::from(self.program.choice.bench.layout.ranks_wanted(None));
+        let wanted = u64::from(self.program.choice.bench.ranks.layout.ranks_wanted(None));
         args.mem_limit.map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / ranks.unwrap_or(wanted).max(1)))
     }
 }

@@ -85,7 +85,7 @@ impl Program {
     }
 
     pub(super) fn sizes(&self) -> (Bytes, Bytes) {
-        match (self.family, self.choice.bench.metric) {
+        match (self.family, self.choice.bench.described.metric) {
             (Family::Collective, _) => (Bytes(1), LARGEST_COLLECTIVE),
             (Family::TwoSided, Metric::Latency) => (Bytes(0), LARGEST),
             _ => (Bytes(1), LARGEST),
@@ -98,7 +98,7 @@ impl Program {
             iterations: iterations.unwrap_or(timed),
             warmup: warmup.unwrap_or(untimed),
         };
-        let (small, large) = match (self.family, self.choice.bench.metric) {
+        let (small, large) = match (self.family, self.choice.bench.described.metric) {
             // osu_bcast of OMB 3.x has as many at all sizes.
             _ if self.osu.name == ACKNOWLEDGED => ((1000, 100), (1000, 100)),
             (Family::Collective, _) => ((1000, 100), (100, 10)),

@@ -2,7 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        Choice, Chosen, Depth, Groups, Initialization, PairCount, ParameterValue, Root, Threading, Threads,
+        Choice, Chosen, Depth, Groups, Initialization, PairCount, ParameterValue, Root, Streams, Threading,
+        Threads,
         cold::{CACHE_SIZE, Cache},
     },
     error::{Error, Result},
@@ -24,7 +25,7 @@ use crate::{
 /// Returns the plan after checking the arguments against the benchmarks.
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
     parameters::check(&chosen, choices)?;
-    if args.sizes.is_some() && !choices.iter().any(|c| c.bench.sized) {
+    if args.sizes.is_some() && !choices.iter().any(|c| c.bench.messages.sized) {
         return Err(unsupported("sizes", choices));
     }
     let is_matched =
@@ -104,7 +105,10 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
 
 /// Rejects a window that no case of the plan has, although one of its benchmarks can. Options of a suite may override each other so.
 pub(crate) fn check_window(choices: &[Choice], plan: &Plan) -> Result<()> {
-    let only = choices.iter().find_map(|choice| choice.bench.streams_only);
+    let only = choices.iter().find_map(|choice| match choice.bench.own.streams {
+        Streams::Only(parameter, value) => Some((parameter, value)),
+        Streams::Never | Streams::Always => None,
+    });
     let is_useless =
         || plan.chosen.has(Depth::PARAMETER) && !choices.iter().any(|choice| streams(*choice, plan));
     match only.filter(|_| is_useless()) {
@@ -118,7 +122,7 @@ pub(crate) fn check_window(choices: &[Choice], plan: &Plan) -> Result<()> {
 
 /// Returns the number of ranks to start: the user's, or what the most demanding benchmark needs.
 pub(crate) fn ranks(args: &RunArgs, choices: &[Choice], plan: &Plan) -> u32 {
-    let needed = choices.iter().map(|c| c.bench.layout.ranks_wanted(plan.pairs())).max().unwrap_or(1);
+    let needed = choices.iter().map(|c| c.bench.ranks.layout.ranks_wanted(plan.pairs())).max().unwrap_or(1);
     let of_load = if args.under.is_empty() { 0 } else { Under::LEAST_RANKS };
     let rooted = plan.chosen.chosen::<Root>().map_or(1, |root| root.first().0.saturating_add(1));
     let groups: Groups = plan.chosen.get();

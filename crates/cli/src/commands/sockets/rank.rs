@@ -107,7 +107,7 @@ pub(super) fn check(registry: &Registry, parser: &Command, words: &[String]) -> 
     }
     let args = RunArgs::from_arg_matches(&matches).map_err(|e| Error::usage(mistake::sentence(&e)))?;
     let by_sockets =
-        |name: &String| registry.get(name).is_ok_and(|choice| choice.bench.medium == Medium::Sockets);
+        |name: &String| registry.get(name).is_ok_and(|choice| choice.bench.ranks.medium == Medium::Sockets);
     if let Some(other) = args.patterns.iter().find(|name| !by_sockets(name)) {
         return Err(Error::usage(format!("a server runs no {other:?}, only benchmarks over sockets")));
     }
@@ -130,7 +130,7 @@ fn parsed(parser: &Command, words: Vec<OsString>) -> Result<(Command, ArgMatches
 
 /// Returns the identifiers of the options that a rank over sockets may have.
 fn allowed(registry: &Registry) -> BTreeSet<String> {
-    let over_sockets = registry.all().iter().filter(|bench| bench.medium == Medium::Sockets);
+    let over_sockets = registry.all().iter().filter(|bench| bench.ranks.medium == Medium::Sockets);
     let mut allowed: BTreeSet<String> = OPTIONS.map(str::to_owned).into();
     for bench in over_sockets {
         let names = bench.parameters().map(|parameter| parameter.name).filter(|name| *name != HOSTS);

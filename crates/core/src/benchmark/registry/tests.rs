@@ -65,5 +65,5 @@ fn invalid_entries_are_refused_with_their_source_line() {
 #[test]
 fn linked_entries_are_valid() {
     let registry = Registry::load().unwrap();
-    assert!(registry.all().iter().all(|b| parse_sizes(b.sizes).is_ok()));
+    assert!(registry.all().iter().all(|b| parse_sizes(b.messages.sizes).is_ok()));
 }
