@@ -171,13 +171,14 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Ok(parsed) => parsed,
         Err(error) => return mistake::report(&error, parser),
     };
-    let chosen = parameters::chosen(registry, &matches)?;
+    // Other commands have options of their own with names of parameters.
+    let chosen = || parameters::chosen(registry, &matches);
     match command {
         Command::List(args) => list::list(registry, parser, &args),
-        Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen)?),
+        Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen()?)?),
         Command::Congestion(args) => {
             let args = congestion::with_defaults(*args)?;
-            role::run(&run::prepare(registry, parser, &matches, args, chosen)?)
+            role::run(&run::prepare(registry, parser, &matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
@@ -187,7 +188,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::Imb(args) => imb::imb(registry, parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen),
+        Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen()?),
         Command::History(args) => history::history(&args),
         Command::Model(args) => model::model(&args),
         Command::Plot(args) => plot::plot(&args),
@@ -241,6 +242,35 @@ pub(crate) mod tests {
             }
             Command::Links(args) => links::prepare(registry, *args).map(drop),
             _ => Ok(()),
+        }
+    }
+
+    /// Returns the number of rows of a command line of `ombx run`.
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    fn rows(line: &str) -> u64 {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        let words = line.split(' ').map(OsString::from).collect();
+        let (command, matches) = parse(&parser, words).unwrap();
+        let Command::Run(args) = command else { panic!("{line}") };
+        let chosen = parameters::chosen(&registry, &matches).unwrap();
+        run::prepare(&registry, &parser, &matches, *args, chosen).unwrap().extent.rows
+    }
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn a_list_of_values_makes_a_row_each() {
+        for (options, expected) in [
+            ("collective.gatherv", 1),
+            ("collective.gatherv --imbalance 0,50,100%", 3),
+            ("collective.gatherv --imbalance 0,50 --datatype contiguous --pace all", 6),
+            ("p2p.bw --window 1..8", 4),
+            ("p2p.latency --window 1..8 p2p.bw", 5),
+            ("sockets.request --rate 1000,2000 --window 1,2", 4),
+            ("sockets.bw --streams 1,2,4 --transport tcp,udp", 6),
+            ("collective.bcast --root 1 --groups 2", 1),
+        ] {
+            assert_eq!(rows(&format!("ombx run {options} --sizes 64")), expected, "{options}");
         }
     }
 

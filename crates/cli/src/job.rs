@@ -37,7 +37,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// Returns the value of a parameter that the user chose.
-    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+    pub(crate) fn chosen(&self, name: &str) -> Option<&str> {
         self.work.plans().into_iter().find_map(|plan| plan.chosen.named(name))
     }
 

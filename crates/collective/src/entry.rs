@@ -167,13 +167,15 @@ const fn is_broadcast<C: Call>() -> bool {
 }
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
-    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES).with_groups();
+    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
+    // Keys of rows name the root before the groups, and those before unequal blocks.
+    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    let entry = entry.with_groups();
     let entry = if C::FLOW.vector { entry.with(&[Imbalance::PARAMETER]) } else { entry };
     let entry = match C::FLOW.reduces() {
         true => entry.made_of(reduction::element_bytes, reduction::check_case),
         false => entry.made_of(derived::block_bytes, check_datatype),
     };
-    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 

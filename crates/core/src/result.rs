@@ -134,7 +134,7 @@ pub struct Measurement {
     pub pairs: u32,
     /// Number of ranks that took part.
     pub ranks: u32,
-    /// Values by axis.
+    /// Values by parameter.
     pub axes: BTreeMap<String, String>,
     /// Work of one iteration; `None` if the benchmark was skipped as a whole.
     pub work: Option<Work>,

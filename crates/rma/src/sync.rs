@@ -170,7 +170,7 @@ impl Synchronization for FlushLocal {
     }
 }
 
-/// Declares the axis `sync`, and `by_sync!`, which maps its values to the types of the same names.
+/// Declares the parameter `sync`, and `by_sync!`, which maps its values to the types of the same names.
 macro_rules! synchronizations {
     ($( #[doc = $help:literal] $Type:ident = $name:literal, )+) => {
         ombx_core::parameter! {

@@ -61,12 +61,14 @@ fn option(parameter: &'static Parameter) -> Arg {
             let about = parameter.about;
             let text = format!("{about}, for example: --{}{example} [default: {default}]", parameter.name);
             let values = names.iter().zip(help).map(|(name, help)| PossibleValue::new(name).help(help));
-            let every = PossibleValue::new(ALL).help("Every value");
+            // A job has one value of each general parameter.
+            let every =
+                (parameter.heading == Heading::Own).then(|| PossibleValue::new(ALL).help("Every value"));
             let option = option
                 .help(text)
                 .value_delimiter(',')
                 .action(ArgAction::Append)
-                .value_parser(PossibleValuesParser::new(values.chain([every])));
+                .value_parser(PossibleValuesParser::new(values.chain(every)));
             match names {
                 // A switch that is off by default is turned on by --NAME.
                 ["off", "on"] => option.num_args(0..=1).require_equals(true).default_missing_value("on"),

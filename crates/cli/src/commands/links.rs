@@ -165,7 +165,7 @@ pub(crate) enum Fabric {
 }
 
 impl Fabric {
-    /// Returns the benchmark that measures links over this fabric, and the value of the transport axis.
+    /// Returns the benchmark that measures links over this fabric, and the value of the parameter `transport`.
     const fn bench(self) -> (&'static str, Option<&'static str>) {
         match self {
             Fabric::Mpi => (OVER_MPI, None),

@@ -238,7 +238,7 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
     // Other ranks have no rows.
     for slowest in slowest {
         let mut row = slowest.second_half;
-        row.key = row.key.replacen(&format!("/acker={},", row.axes["acker"]), "/acker=slowest,", 1);
+        row.key = row.key.replacen(&format!("acker={},", row.axes["acker"]), "acker=slowest,", 1);
         row.axes.insert("acker".into(), "slowest".into());
         session.sink.case(&row)?;
     }
