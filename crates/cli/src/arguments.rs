@@ -1,7 +1,7 @@
 //! Arguments that several commands share.
 
 pub(crate) mod argv;
-pub(crate) mod axes;
+
 pub(crate) mod connect;
 pub(crate) mod effort;
 pub(crate) mod given;
@@ -9,6 +9,7 @@ pub(crate) mod launches;
 pub(crate) mod listed_file;
 pub(crate) mod mistake;
 pub(crate) mod output;
+pub(crate) mod parameters;
 pub(crate) mod role;
 pub(crate) mod rows;
 pub(crate) mod shown;

@@ -33,7 +33,7 @@ use crate::launch::served;
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
 use crate::{
-    arguments::{argv, axes, mistake},
+    arguments::{argv, mistake, parameters},
     output::{stdout, terminal},
     role,
 };
@@ -118,11 +118,11 @@ pub(crate) enum Command {
     Codegen(codegen::CodegenArgs),
 }
 
-/// Returns clap's parser, with an option for each axis and setting of the registered benchmarks.
+/// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
     let parser = Cli::command()
-        .mut_subcommand("run", |run| axes::add_options(run, registry))
-        .mut_subcommand("congestion", |congestion| axes::add_options(congestion, registry))
+        .mut_subcommand("run", |run| parameters::add_options(run, registry))
+        .mut_subcommand("congestion", |congestion| parameters::add_options(congestion, registry))
         .mut_subcommand("ab", |ab| {
             let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
                          --budget is spent]";
@@ -133,7 +133,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
                 let unused = ["precision", "format", "unit", "percentiles"].contains(&arg.get_id().as_str());
                 if unused { arg.hide(true) } else { arg }
             });
-            axes::add_options(ab, registry)
+            parameters::add_options(ab, registry)
         })
         .mut_subcommand("links", links::adapt_options)
         .mut_subcommand("check", |check| {
@@ -171,13 +171,14 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Ok(parsed) => parsed,
         Err(error) => return mistake::report(&error, parser),
     };
-    let chosen = axes::chosen(registry, &matches)?;
+    // Other commands have options of their own with names of parameters.
+    let chosen = || parameters::chosen(registry, &matches);
     match command {
         Command::List(args) => list::list(registry, parser, &args),
-        Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen)?),
+        Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen()?)?),
         Command::Congestion(args) => {
             let args = congestion::with_defaults(*args)?;
-            role::run(&run::prepare(registry, parser, &matches, args, chosen)?)
+            role::run(&run::prepare(registry, parser, &matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
@@ -187,7 +188,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::Imb(args) => imb::imb(registry, parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen),
+        Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen()?),
         Command::History(args) => history::history(&args),
         Command::Model(args) => model::model(&args),
         Command::Plot(args) => plot::plot(&args),
@@ -236,11 +237,40 @@ pub(crate) mod tests {
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {
             Command::Run(args) => {
-                let chosen = axes::chosen(registry, &matches)?;
+                let chosen = parameters::chosen(registry, &matches)?;
                 run::prepare(registry, &parser, &matches, *args, chosen).map(drop)
             }
             Command::Links(args) => links::prepare(registry, *args).map(drop),
             _ => Ok(()),
+        }
+    }
+
+    /// Returns the number of rows of a command line of `ombx run`.
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    fn rows(line: &str) -> u64 {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        let words = line.split(' ').map(OsString::from).collect();
+        let (command, matches) = parse(&parser, words).unwrap();
+        let Command::Run(args) = command else { panic!("{line}") };
+        let chosen = parameters::chosen(&registry, &matches).unwrap();
+        run::prepare(&registry, &parser, &matches, *args, chosen).unwrap().extent.rows
+    }
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn a_list_of_values_makes_a_row_each() {
+        for (options, expected) in [
+            ("collective.gatherv", 1),
+            ("collective.gatherv --imbalance 0,50,100%", 3),
+            ("collective.gatherv --imbalance 0,50 --datatype contiguous --pace all", 6),
+            ("p2p.bw --window 1..8", 4),
+            ("p2p.latency --window 1..8 p2p.bw", 5),
+            ("sockets.request --rate 1000,2000 --window 1,2", 4),
+            ("sockets.bw --streams 1,2,4 --transport tcp,udp", 6),
+            ("collective.bcast --root 1 --groups 2", 1),
+        ] {
+            assert_eq!(rows(&format!("ombx run {options} --sizes 64")), expected, "{options}");
         }
     }
 

@@ -16,7 +16,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::{argv, axes, mistake},
+    arguments::{argv, mistake, parameters},
     commands::{self, Command, check, compare::junit, imb, links, osu, run},
     job::Job,
     stderr,
@@ -42,7 +42,7 @@ pub fn command_line(bytes: &[u8]) {
         Err(error) => return check_message(&mistake::sentence(&error)),
     };
     let prepare = || {
-        let chosen = axes::chosen(registry, &matches)?;
+        let chosen = parameters::chosen(registry, &matches)?;
         let job = match command {
             // A suite would be a file.
             Command::Run(args) if args.patterns.iter().any(|p| p.ends_with(".toml") || p.contains('/')) => {

@@ -11,6 +11,8 @@ pub(crate) mod time_limit;
 
 use std::{path::PathBuf, time::Duration};
 
+#[cfg(feature = "mpi")]
+use ombx_core::benchmark::Initialization;
 use ombx_core::{
     benchmark::{Benchmark, Choice, Medium, Threading},
     measure::{plan::Plan, runner::Part},
@@ -34,9 +36,9 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns the value of a setting that the user chose.
-    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
-        self.work.plans().into_iter().find_map(|plan| plan.settings.get(name)).map(String::as_str)
+    /// Returns the value of a parameter that the user chose.
+    pub(crate) fn chosen(&self, name: &str) -> Option<&str> {
+        self.work.plans().into_iter().find_map(|plan| plan.chosen.named(name))
     }
 
     /// Returns the files of this job besides its result file, with their descriptions.
@@ -45,9 +47,9 @@ impl Job {
         let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
         // A path may stand for a file of each node.
         let of_plan = |plan: &Plan| {
-            let nodes = plan.settings.get("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
+            let nodes = plan.chosen.named("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
             let of_end = |(name, what): (&str, &'static str)| {
-                let path = plan.settings.get(name).and_then(|end| end.strip_prefix("file:"));
+                let path = plan.chosen.named(name).and_then(|end| end.strip_prefix("file:"));
                 let of_node = |path: &str, node: u32| path.replace("{node}", &node.to_string()).into();
                 path.into_iter()
                     .flat_map(|path| (0..nodes).map(|node| (what, of_node(path, node))).collect::<Vec<_>>())
@@ -79,7 +81,7 @@ pub(crate) struct RankKind {
 
 impl RankKind {
     fn of(bench: &Benchmark) -> RankKind {
-        RankKind { medium: bench.medium, threading: bench.threading }
+        RankKind { medium: bench.ranks.medium, threading: bench.ranks.threading }
     }
 }
 
@@ -115,28 +117,19 @@ impl Work {
     /// Returns the level of thread support that the user asks for. [`selection::check_ranks`] has found that it is that of all parts.
     #[cfg(feature = "mpi")]
     pub(crate) fn chosen_threading(&self) -> Threading {
-        match self {
-            Work::Benchmarks(parts) => parts.first().map(|part| part.plan.threading).unwrap_or_default(),
-            Work::Links(_, plan) => plan.threading,
-        }
+        self.plans().first().map_or(Threading::Single, |plan| plan.chosen.get())
     }
 
     /// Returns how the work initialises MPI. [`selection::check_ranks`] has found that all parts do it in the same way.
     #[cfg(feature = "mpi")]
-    pub(crate) fn initialization(&self) -> ombx_core::benchmark::Initialization {
-        match self {
-            Work::Benchmarks(parts) => parts.first().map(|part| part.plan.init).unwrap_or_default(),
-            Work::Links(_, plan) => plan.init,
-        }
+    pub(crate) fn initialization(&self) -> Initialization {
+        self.plans().first().map_or(Initialization::World, |plan| plan.chosen.get())
     }
 
     /// Returns the matrix by which ranks are numbered anew, which is that of all parts.
     #[cfg(feature = "mpi")]
     pub(crate) fn numbering(&self) -> Option<ombx_core::benchmark::RankMatrix> {
-        match self {
-            Work::Benchmarks(parts) => parts.first().and_then(|part| part.plan.numbering),
-            Work::Links(_, plan) => plan.numbering,
-        }
+        self.plans().first().and_then(|plan| plan.chosen.chosen())
     }
 
     /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.
@@ -158,7 +151,7 @@ impl Work {
 
     /// Returns the work of the ranks that one medium connects.
     pub(crate) fn over(&self, medium: Medium) -> Work {
-        self.of(|bench| bench.medium == medium)
+        self.of(|bench| bench.ranks.medium == medium)
     }
 
     fn of(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {

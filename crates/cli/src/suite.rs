@@ -11,7 +11,7 @@ use std::{
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use ombx_core::{
-    benchmark::{Benchmark, Choice, Registry},
+    benchmark::{Benchmark, Choice, Chosen, Registry},
     error::{Error, Result},
     measure::runner::Part,
 };
@@ -25,10 +25,7 @@ pub(crate) use self::{
     layer::applies,
 };
 use crate::{
-    arguments::{
-        axes::{self, Chosen},
-        mistake::sentence,
-    },
+    arguments::{mistake::sentence, parameters},
     commands::run::{arguments::RunArgs, plan},
     job::{lookup, selection},
 };
@@ -210,7 +207,7 @@ impl Suite {
         let located = |e: Error| self.at(layer.line_named_in(&e.to_string()).unwrap_or(entry.line), &e);
         let (args, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
         let plan = plan::plan(&args, chosen, &choices).map_err(located)?;
-        let ranks = plan::ranks(&args, &choices);
+        let ranks = plan::ranks(&args, &choices, &plan);
         Ok(Some(ResolvedEntry { layer, ranks, args, part: Part { choices, plan } }))
     }
 
@@ -243,5 +240,5 @@ fn parse<'w>(
     let mistake = |e: clap::Error| Error::usage(sentence(&e));
     let matches = parser.clone().try_get_matches_from(line).map_err(mistake)?;
     let (_, run) = matches.subcommand().ok_or_else(|| Error::usage("there is no command"))?;
-    Ok((RunArgs::from_arg_matches(run).map_err(mistake)?, axes::chosen(registry, run)?))
+    Ok((RunArgs::from_arg_matches(run).map_err(mistake)?, parameters::chosen(registry, run)?))
 }

@@ -10,7 +10,7 @@ pub mod tree;
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Kernel, Layout, Method, Metric, Root, derived::block_bytes,
+        Benchmark, Case, Kernel, Layout, Method, Metric, ParameterValue, Root, derived::block_bytes,
         reduction::MESSAGE_TYPE,
     },
     error::Result,
@@ -75,7 +75,7 @@ impl Timing for Round {
 
 impl Timing for Single {
     fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
-        match session.bench.rooted && session.plan.root == Root::Rotating {
+        match session.get::<Root>() == Root::Rotating {
             true => run_paced::<SingleBroadcast<B, true>, Mesh>(session),
             false => run_paced::<SingleBroadcast<B>, Mesh>(session),
         }
@@ -115,17 +115,17 @@ pub(crate) fn run_bcast(session: &mut Session<'_>) -> Result<()> {
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_round", "broadcasts back to back from rotating roots; they overlap",
         Metric::Latency, <BackToBack<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Round>)
-        .iterates(BCAST, "t per broadcast").layout(EVERYONE).axes(&[Algorithm::AXIS]).sizes(SIZES)
+        .iterates(BCAST, "t per broadcast").layout(EVERYONE).with(&[Algorithm::PARAMETER]).sizes(SIZES)
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_window", "one broadcast, all ranks starting at an agreed time", Metric::Latency,
         <SingleBroadcast<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Single>)
-        .iterates(BCAST, FORMULA).layout(EVERYONE).axes(&[Pacing::AXIS, SyncHosts::AXIS, Algorithm::AXIS]).usually(&[("pace", "window")])
+        .iterates(BCAST, FORMULA).layout(EVERYONE).with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, Algorithm::PARAMETER]).usually(&[("pace", "window")])
         .above_one_way().sizes(SIZES)
 }
 /// Returns an error with the reason if the root of an acknowledged broadcast rotates, or if a broadcast by ombx is to have a type.
 fn check_acknowledged(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    if plan.root == Root::Rotating {
+    if case.get::<Root>() == Root::Rotating {
         return Err("an acknowledged broadcast has one root: give its rank, such as --root 1".to_owned());
     }
     check_broadcast(case, plan)
@@ -135,7 +135,7 @@ ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges, without the acknowledgement's time",
         Metric::Latency, LAST_ACK, every_algorithm::<LastAck>)
         .iterates(ACKNOWLEDGED, "t - round trip / 2")
-        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS, MESSAGE_TYPE]).sizes(SIZES)
+        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE]).sizes(SIZES)
         .with_root().made_of(block_bytes, check_acknowledged)
         .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
 }
@@ -143,6 +143,6 @@ ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_acked", "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
         Metric::Latency, EACH_ACK, every_algorithm::<EachAck>)
         .iterates(ACKNOWLEDGED, "the largest t - round trip / 2 of all ranks")
-        .layout(Layout::Star).axes(&[AckCorrection::AXIS, Algorithm::AXIS, MESSAGE_TYPE]).sizes(SIZES)
+        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE]).sizes(SIZES)
         .with_root().made_of(block_bytes, check_acknowledged)
 }

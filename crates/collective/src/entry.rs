@@ -1,14 +1,14 @@
-//! Registry entries of collective operations: axes, sizes and kernel of each mode.
+//! Registry entries of collective operations: parameters, sizes and kernel of each mode.
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Case, ElementType, IMBALANCE, Imbalance, Kernel, Layout, Method, Metric,
-        ReductionOp, Topology,
+        Benchmark, Case, ElementType, Groups, Imbalance, Kernel, Layout, Method, Metric, Parameter,
+        ParameterValue, ReductionOp, Topology,
         cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
         memory::{BufferMemory, Staged},
-        neighbourhood::{self, NEIGHBOURS, TORUS},
-        payload::{BLOCK_LENGTH, BLOCKS, Datatype, STRIDE},
+        neighbourhood,
+        payload::Datatype,
         reduction::{self, MESSAGE_TYPE},
     },
     error::Result,
@@ -47,35 +47,35 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
         by_datatype(session, run_blocking::<C>)
     });
     let entry = paced::<C>(entry);
-    let entry = entry.iterates(const { &[C::NAME] }, FORMULA).axes(axes::<C>().blocking);
+    let entry = entry.iterates(const { &[C::NAME] }, FORMULA);
     match is_broadcast::<C>() {
         true => {
-            Benchmark { run: |session| by_datatype(session, run_bcast), combines: check_broadcast, ..entry }
-                .axes(&[
-                    Pacing::AXIS,
-                    SyncHosts::AXIS,
-                    Datatype::AXIS,
-                    MESSAGE_TYPE,
-                    Algorithm::AXIS,
-                    Cache::AXIS,
-                    BufferMemory::AXIS,
-                    Staged::AXIS,
-                ])
+            let run: fn(&mut Session<'_>) -> Result<()> = |session| by_datatype(session, run_bcast);
+            Benchmark { run, ..entry }.made_of(derived::block_bytes, check_broadcast).with(&[
+                Pacing::PARAMETER,
+                SyncHosts::PARAMETER,
+                Datatype::PARAMETER,
+                MESSAGE_TYPE,
+                Algorithm::PARAMETER,
+                Cache::PARAMETER,
+                BufferMemory::PARAMETER,
+                Staged::PARAMETER,
+            ])
         }
-        false => entry,
+        false => entry.with(parameters::<C>().blocking),
     }
 }
 
 /// Returns an error with the reason if a broadcast by ombx is to have groups, or a datatype other than bytes.
 pub(crate) fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     check_datatype(case, plan)?;
-    let option = match case.choice() {
-        Datatype::Contiguous if !plan.groups.is_one() => Some("groups"),
+    let option = match case.get() {
+        Datatype::Contiguous if !case.get::<Groups>().is_one() => Some("groups"),
         Datatype::Contiguous => (reduction::message_type(case) != ElementType::Byte).then_some("type"),
         _ => Some("datatype"),
     };
-    let option = option.or((case.choice::<BufferMemory>() != BufferMemory::Host).then_some("memory"));
-    match option.filter(|_| case.choice::<Algorithm>() != Algorithm::Library) {
+    let option = option.or((case.get::<BufferMemory>() != BufferMemory::Host).then_some("memory"));
+    match option.filter(|_| case.get::<Algorithm>() != Algorithm::Library) {
         None => Ok(()),
         Some(option) => Err(format!(
             "--{option} is for broadcasts of the library: choose --by library, or leave out --{option}"
@@ -87,13 +87,13 @@ pub(crate) fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(
 fn check_datatype(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     derived::check(case, plan)?;
     neighbourhood::check(case, plan)?;
-    match case.choice() {
+    match case.get() {
         Datatype::Contiguous => Ok(()),
-        _ if case.choice::<InPlace>() == InPlace::On => {
+        _ if case.get::<InPlace>() == InPlace::On => {
             Err("--in-place on is for contiguous blocks: choose --datatype contiguous, or --in-place off"
                 .to_owned())
         }
-        _ if !Imbalance::of(&plan.settings).is_none() => Err(
+        _ if !case.get::<Imbalance>().is_none() => Err(
             "--imbalance is for contiguous blocks: choose --datatype contiguous, or leave out --imbalance"
                 .to_owned(),
         ),
@@ -111,7 +111,7 @@ pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str)
     paced::<C>(entry)
         .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
         .available(persistent_calls_exist)
-        .axes(axes::<C>().persistent)
+        .with(parameters::<C>().persistent)
 }
 
 /// Returns the entry of the nonblocking call, which also measures overlap.
@@ -122,7 +122,7 @@ pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str
     });
     shaped::<C>(entry)
         .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
-        .axes(axes::<C>().nonblocking)
+        .with(parameters::<C>().nonblocking)
 }
 
 /// What is timed of an operation that several threads call.
@@ -146,9 +146,9 @@ pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str)
     let entry = match C::FLOW.reduces() {
         true => entry
             .made_of(reduction::element_bytes, reduction::check_case)
-            .axes(const { &[ElementType::AXIS, ReductionOp::AXIS] }),
+            .with(const { &[ElementType::PARAMETER, ReductionOp::PARAMETER] }),
         false if C::FLOW.has_messages() => {
-            entry.made_of(derived::block_bytes, derived::check).axes(&[MESSAGE_TYPE])
+            entry.made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE])
         }
         false => entry,
     };
@@ -167,58 +167,55 @@ const fn is_broadcast<C: Call>() -> bool {
 }
 
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
-    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES).with_groups();
-    let entry = match (C::FLOW.reduces(), C::FLOW.vector, C::FLOW.has_neighbours()) {
-        (true, true, _) => entry.settings(&[&IMBALANCE]),
-        (false, true, false) => entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE, &BLOCKS]),
-        (false, true, true) => {
-            entry.settings(&[&IMBALANCE, &BLOCK_LENGTH, &STRIDE, &BLOCKS, &NEIGHBOURS, &TORUS])
-        }
-        (false, false, true) => entry.settings(&[&BLOCK_LENGTH, &STRIDE, &BLOCKS, &NEIGHBOURS, &TORUS]),
-        (false, false, false) if C::FLOW.has_messages() => entry.settings(derived::SETTINGS),
-        _ => entry,
-    };
+    let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
+    // Keys of rows name the root before the groups, and those before unequal blocks.
+    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    let entry = entry.with_groups();
+    let entry = if C::FLOW.vector { entry.with(&[Imbalance::PARAMETER]) } else { entry };
     let entry = match C::FLOW.reduces() {
         true => entry.made_of(reduction::element_bytes, reduction::check_case),
         false => entry.made_of(derived::block_bytes, check_datatype),
     };
-    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
-/// Axes of the entries of an operation.
-struct Axes {
-    blocking: &'static [&'static Axis],
-    nonblocking: &'static [&'static Axis],
-    persistent: &'static [&'static Axis],
+/// Parameters of the entries of an operation.
+struct Parameters {
+    blocking: &'static [&'static Parameter],
+    nonblocking: &'static [&'static Parameter],
+    persistent: &'static [&'static Parameter],
 }
 
-/// Builds the axes of an operation with messages from its own axes.
-macro_rules! axes {
+/// Builds the parameters of an operation with messages from its own ones.
+macro_rules! parameters {
     ($($own:expr),*) => {
         const {
-            Axes {
-                blocking: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS, BufferMemory::AXIS, Staged::AXIS],
+            Parameters {
+                blocking: &[Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* Cache::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER],
                 nonblocking: &[
-                    Pacing::AXIS, SyncHosts::AXIS, $($own,)* TestCalls::AXIS, Computation::AXIS, Cache::AXIS, BufferMemory::AXIS,
+                    Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* TestCalls::PARAMETER, Computation::PARAMETER, Cache::PARAMETER, BufferMemory::PARAMETER,
                 ],
-                persistent: &[Pacing::AXIS, SyncHosts::AXIS, $($own,)* Cache::AXIS, BufferMemory::AXIS],
+                persistent: &[Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* Cache::PARAMETER, BufferMemory::PARAMETER],
             }
         }
     };
 }
 
-const fn axes<C: Call>() -> Axes {
+const fn parameters<C: Call>() -> Parameters {
     match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
-        _ if C::FLOW.reduces() => axes!(ElementType::AXIS, ReductionOp::AXIS, InPlace::AXIS),
-        _ if !C::FLOW.has_messages() => Axes {
-            blocking: const { &[Pacing::AXIS, SyncHosts::AXIS] },
-            nonblocking: const { &[Pacing::AXIS, SyncHosts::AXIS, TestCalls::AXIS, Computation::AXIS] },
-            persistent: const { &[Pacing::AXIS, SyncHosts::AXIS] },
+        _ if C::FLOW.reduces() => {
+            parameters!(ElementType::PARAMETER, ReductionOp::PARAMETER, InPlace::PARAMETER)
+        }
+        _ if !C::FLOW.has_messages() => Parameters {
+            blocking: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
+            nonblocking: const {
+                &[Pacing::PARAMETER, SyncHosts::PARAMETER, TestCalls::PARAMETER, Computation::PARAMETER]
+            },
+            persistent: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
         },
-        (true, _) => axes!(Topology::AXIS, Datatype::AXIS, MESSAGE_TYPE),
-        (_, Some(_)) => axes!(InPlace::AXIS, Datatype::AXIS, MESSAGE_TYPE),
-        _ => axes!(Datatype::AXIS, MESSAGE_TYPE),
+        (true, _) => parameters!(Topology::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE),
+        (_, Some(_)) => parameters!(InPlace::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE),
+        _ => parameters!(Datatype::PARAMETER, MESSAGE_TYPE),
     }
 }
 
@@ -246,6 +243,6 @@ fn run_nonblocking<K: Movable + Overlappable>(session: &mut Session<'_>) -> Resu
             Cache::Cold => overlap::run::<Cold<K>, Mesh>(session),
         }),
         // Tests are calls between slices of computation.
-        Computation::None => session.without(&[TestCalls::AXIS], run_cached::<K>),
+        Computation::None => session.without(&[TestCalls::PARAMETER], run_cached::<K>),
     })
 }

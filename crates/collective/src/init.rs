@@ -31,7 +31,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 
 /// Returns the row of this launch. Collective; only that of rank 0 has the times of all ranks.
 fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
-    let key = case.key(session.bench.name, false);
+    let key = case.key(session.bench.name, None);
     session.team.name_task(&key);
     session.sink.starting(session.bench.name, case);
     let mine = Mpi::initialization_time().ok_or_else(|| Error::fabric("MPI was not started by ombx"))?;
@@ -45,7 +45,7 @@ fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
     let summary = Measurement::summarise(&samples, 1, session.clock.facts());
     Ok(Measurement {
         bytes: Some(0),
-        axes: case.axes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        axes: case.named().map(|(name, value)| (name.to_owned(), value)).collect(),
         work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
         aggregation: Aggregation::Slowest,
         check: Check::Unsupported,

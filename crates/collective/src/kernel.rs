@@ -4,7 +4,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Compute, Context, Kernel, Method, Metric, Root, Work,
+        BusTraffic, Case, Compute, Context, Groups, Kernel, Method, Metric, Neighbourhood, Root, Work,
         cold::{self, Copies, Movable},
         derived,
         payload::{Blocks, Check, Fill},
@@ -24,7 +24,7 @@ use crate::{
     mode::{Mode, Nonblocking},
 };
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// MPI_IN_PLACE: a rank sends from its receive buffer; with a root, only the root does
     pub enum InPlace: "in-place", IfChosen, default Off {
         /// Separate buffers
@@ -46,18 +46,18 @@ pub struct Collective<C, M, H = Operation<C>> {
 
 /// Returns the options of an operation on contiguous blocks.
 fn choices<C: Call>(case: &Case) -> Options {
-    let element = if C::FLOW.reduces() { case.choice() } else { reduction::message_type(case) };
+    let element = if C::FLOW.reduces() { case.get() } else { reduction::message_type(case) };
     Options {
         bytes: case.bytes.0,
         blocks: None,
-        imbalance: case.imbalance,
-        root: case.root.unwrap_or_default(),
-        in_place: case.choice::<InPlace>() == InPlace::On,
-        topology: case.choice(),
-        neighbourhood: case.neighbourhood,
-        groups: case.groups,
+        imbalance: case.get(),
+        root: case.get(),
+        in_place: case.get::<InPlace>() == InPlace::On,
+        topology: case.get(),
+        neighbourhood: Neighbourhood::of(&case.values),
+        groups: case.get(),
         element: element.of_size(case.bytes.0),
-        op: case.choice(),
+        op: case.get(),
         requests: Requests::None,
     }
 }
@@ -67,7 +67,7 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
     const METHOD: Method = M::METHOD;
 
     fn work(case: &Case) -> Work {
-        let (ranks, groups) = (case.ranks_of_group(), u64::from(case.groups.count()));
+        let (ranks, groups) = (case.ranks_of_group(), u64::from(case.get::<Groups>().count()));
         let arrives = |rank| choices::<C>(case).part::<C>(rank, ranks).arriving_bytes();
         let of_group: u64 = (0..ranks).map(arrives).sum();
         Work { bytes: of_group.saturating_mul(groups), ops: groups, legs: 1 }
@@ -78,17 +78,17 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        if case.root == Some(Root::Rotating) {
+        if case.get::<Root>() == Root::Rotating {
             cold::only_warm(cx, "roots that rotate: give --root a rank")?;
         }
-        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        let blocks = Blocks::of(&case.values)?;
         let options = choices::<C>(case);
         let element = derived::element_in(options.element, case.bytes.0, blocks);
         let options = Options { blocks, element, requests: M::REQUESTS, ..options };
         let mut operation = Operation::open(cx, options)?;
         M::prepare(cx, &mut operation)?;
         let operation = cx.agree(H::hold(operation))?;
-        let (rank, group) = (cx.rank(), case.groups.group_of(cx.rank(), cx.team.size()));
+        let (rank, group) = (cx.rank(), case.get::<Groups>().group_of(cx.rank(), cx.team.size()));
         Ok(Collective { operation, rank, group, mode: PhantomData })
     }
 

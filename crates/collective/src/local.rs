@@ -2,7 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ReductionOp, Work,
+        Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
+        Work,
         payload::{Accumulation, Check, Fill, Slots},
         reduction,
     },
@@ -15,7 +16,7 @@ use crate::entry::SIZES;
 ombx_core::inventory::submit! {
     Benchmark::of::<ReduceLocal>("collective.reduce_local", "a block of every rank combined with another one, without communication")
         .layout(Layout::Everyone { least: 1 })
-        .axes(&[ElementType::AXIS, ReductionOp::AXIS])
+        .with(&[ElementType::PARAMETER, ReductionOp::PARAMETER])
         .sizes(SIZES)
         .made_of(reduction::element_bytes, reduction::check_case)
         .iterates(&["MPI_Reduce_local"], "t of the slowest rank")
@@ -30,7 +31,7 @@ struct ReduceLocal {
 
 /// Returns element type and operation.
 fn choices(case: &Case) -> (ElementType, ReductionOp) {
-    (case.choice::<ElementType>().of_size(case.bytes.0), case.choice())
+    (case.get::<ElementType>().of_size(case.bytes.0), case.get())
 }
 
 impl Kernel for ReduceLocal {

@@ -1,10 +1,10 @@
 //! What a benchmark is: its entry in the registry, its kernel, and the cases that users choose.
 
-mod axis;
 mod case;
 pub mod cold;
 mod compute;
 mod context;
+mod depth;
 pub mod derived;
 mod entry;
 mod fan;
@@ -17,36 +17,42 @@ mod layout;
 pub mod memory;
 pub mod neighbourhood;
 mod pairs;
+mod parameter;
+mod parameter_list;
 pub mod payload;
 mod preset;
 mod rank_matrix;
 pub mod reduction;
 mod registry;
 mod root;
-mod setting;
 mod threads;
+mod values;
 mod work;
 
 pub use self::{
-    axis::{Axis, AxisValue, Named},
     case::Case,
     compute::{Busy, Compute},
-    context::Context,
-    entry::{Benchmark, Choice, LETTERS, Medium},
+    context::{Context, MEMORY_LIMIT},
+    depth::{Depth, parse_depths},
+    entry::{
+        Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, OwnParameters, RankNeeds, Streams,
+    },
     fan::{Fan, FanDirection},
     figure::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     groups::Groups,
-    imbalance::{IMBALANCE, Imbalance},
+    imbalance::Imbalance,
     initialization::Initialization,
     kernel::Kernel,
-    layout::{Aggregation, Assignment, Direction, Distance, Layout, Pairing, Pairs},
+    layout::{Aggregation, Assignment, Direction, Distance, Layout, PairCount, Pairing, Pairs},
     neighbourhood::{Neighbourhood, Topology},
+    parameter::{ALL, Heading, Named, Parameter, ParameterValue, Reader, Shown, Text, Values, if_chosen},
+    parameter_list::ParameterList,
     preset::{Osu, Preset},
     rank_matrix::RankMatrix,
     reduction::{ElementType, Numbers, ReductionOp},
     registry::Registry,
     root::Root,
-    setting::Setting,
-    threads::{ThreadRoles, Threading, Threads},
+    threads::{MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
+    values::{CaseValues, Chosen},
     work::{BusTraffic, Method, Metric, Role, Work},
 };

@@ -163,7 +163,7 @@ pub struct Measurement {
     /// Number of ranks that took part.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub ranks: u32,
-    /// Values by axis.
+    /// Values by parameter.
     #[serde(default)]
     pub axes: BTreeMap<String, String>,
     /// Work of one iteration; `None` if the benchmark was skipped as a whole.

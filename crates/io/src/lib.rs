@@ -32,8 +32,8 @@
 //!     let registry = Registry::load()?;
 //!     let found = registry.all().iter().find(|bench| bench.name == "io.write");
 //!     let choice = Choice { bench: found.expect("the benchmark is linked"), preset: &[] };
-//!     let settings = [(DIRECTORY.name.to_owned(), "/tmp".to_owned())].into();
-//!     let plan = Plan { sizes: Some(parse_sizes("1M")?), settings, ..Plan::default() };
+//!     let mut plan = Plan { sizes: Some(parse_sizes("1M")?), ..Plan::default() };
+//!     plan.chosen.set(DIRECTORY.name, ["/tmp"]);
 //!     let mut rows = Memory::default();
 //!     run_all(mpi.team(), &[Part { choices: vec![choice], plan }], &Clock::measured(), &mut rows, Vec::new())?;
 //!     // Rank 0 has the rows.

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Method, Metric, Work,
+        Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
         payload::{Check, Fill, Slots},
     },
     error::Result,
@@ -26,7 +26,7 @@ ombx_core::inventory::submit! {
             Open::METHOD,
             run,
         ),
-        &[Pacing::AXIS, SyncHosts::AXIS, Files::AXIS],
+        &[Pacing::PARAMETER, SyncHosts::PARAMETER, Files::PARAMETER],
     )
     .sizes("1")
     .iterates(&["MPI_File_open", "MPI_File_write_at", "MPI_File_close"], "t of the slowest rank")
@@ -61,7 +61,7 @@ impl Kernel for Open {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let slots = Slots::new(case.bytes.0, 1);
-        let file = Opening::create(cx, options::directory(cx)?, case.choice::<Files>(), slots)?;
+        let file = Opening::create(cx, options::directory(cx)?, case.get::<Files>(), slots)?;
         Ok(Open { rank: cx.rank(), writer: file.neighbour(cx.team), file, slots })
     }
 

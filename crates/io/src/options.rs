@@ -4,25 +4,24 @@ use std::path::Path;
 
 use ombx_core::benchmark::payload::Slots;
 use ombx_core::{
-    benchmark::{Axis, Benchmark, Case, Context, Layout, Setting, Work},
+    benchmark::{Benchmark, Case, Context, Layout, Parameter, Work},
     error::{Error, Result},
     measure::{overlap::TestCalls, plan::Plan},
 };
 use ombx_mpi::file::{File, FileOptions, Files, Pointer};
 
 /// Directory of the files. It has no default: its file system is what is measured.
-pub static DIRECTORY: Setting = Setting {
-    name: "directory",
-    value: "DIR",
-    about: "Directory of the file system to be measured; files are removed, and have no name while they are measured, but those of io.open",
-    default: None,
-    check: |text| match text {
+pub static DIRECTORY: Parameter = Parameter::free(
+    "directory",
+    "DIR",
+    "Directory of the file system to be measured; files are removed, and have no name while they are measured, but those of io.open",
+    |text| match text {
         "" => Err(Error::usage("give the path of a directory")),
         _ => Ok(()),
     },
-};
+);
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Whether ranks write and read independently of each other
     pub enum Access: "access", Always, default Independent {
         /// Each rank by itself, by calls such as MPI_File_write
@@ -34,7 +33,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// When MPI_File_sync passes what was written to the storage device
     pub enum FileSync: "file-sync", Always, default Each {
         /// After each block, in the time of the block
@@ -46,23 +45,22 @@ ombx_core::axis! {
     }
 }
 
-pub(crate) const SETTINGS: &[&Setting] = &[&DIRECTORY];
 /// Default sizes of blocks.
 const SIZES: &str = "4K..16M:x16";
 
 /// Completes the entry of a benchmark.
-pub(crate) const fn of_files(entry: Benchmark, axes: &'static [&'static Axis]) -> Benchmark {
+pub(crate) const fn of_files(entry: Benchmark, parameters: &[&'static Parameter]) -> Benchmark {
     entry
         .layout(Layout::Everyone { least: 1 })
         .sizes(SIZES)
-        .axes(axes)
-        .settings(SETTINGS)
+        .with(parameters)
+        .with(&[&DIRECTORY])
         .made_of(|_, _| 1, check_blocking)
 }
 
 /// Returns an error with the reason if a combination of values does not exist for calls that block.
 fn check_blocking(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    match case.choice() {
+    match case.get() {
         Access::Split => {
             Err("--access split is for io.iwrite and io.iread: choose --access independent or collective"
                 .into())
@@ -73,14 +71,14 @@ fn check_blocking(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 
 /// Returns an error with the reason if a combination of values does not exist for calls that start an access.
 pub(crate) fn check_started(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    let why = match (case.choice(), case.choice(), case.choice::<TestCalls>()) {
+    let why = match (case.get(), case.get(), case.get::<TestCalls>()) {
         (Pointer::Shared, Access::Collective, _) => {
             "MPI has no nonblocking collective access at a shared pointer: choose --access split"
         }
         (_, Access::Split, TestCalls::One | TestCalls::Ten | TestCalls::Hundred | TestCalls::Thousand) => {
             "--access split has no request to be tested: leave out --tests, or choose another access"
         }
-        _ if case.choice::<FileSync>() == FileSync::End => {
+        _ if case.get::<FileSync>() == FileSync::End => {
             "an iteration has one block: choose --file-sync each or never"
         }
         _ => return check_case(case, plan),
@@ -89,7 +87,7 @@ pub(crate) fn check_started(case: &Case, plan: &Plan) -> std::result::Result<(),
 }
 
 fn check_case(case: &Case, _: &Plan) -> std::result::Result<(), String> {
-    match (case.choice::<Files>(), case.choice::<Access>(), case.choice::<Pointer>()) {
+    match (case.get::<Files>(), case.get::<Access>(), case.get::<Pointer>()) {
         (Files::Own, Access::Collective | Access::Split, _) => {
             Err("--files own has one rank in each file: choose --access independent, or --files one".into())
         }
@@ -103,20 +101,20 @@ fn check_case(case: &Case, _: &Plan) -> std::result::Result<(), String> {
 
 /// Returns the directory of files.
 pub(crate) fn directory<'c>(cx: &Context<'c>) -> Result<&'c Path> {
-    let directory = cx.settings.get(DIRECTORY.name);
+    let directory = cx.values.text(&DIRECTORY);
     directory.map(Path::new).ok_or_else(|| Error::unsupported("needs --directory DIR"))
 }
 
 /// Opens the file of a case. Collective.
 pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<(File, Slots)> {
     let directory = directory(cx)?;
-    let slots = Slots::new(case.bytes.0, case.depth);
-    let (files, pointer) = (case.choice::<Files>(), case.choice::<Pointer>());
+    let slots = Slots::new(case.bytes.0, case.depth());
+    let (files, pointer) = (case.get::<Files>(), case.get::<Pointer>());
     Ok((File::open(cx, FileOptions { directory, files, pointer, slots })?, slots))
 }
 
 /// Returns the work of an iteration: as many blocks of every rank as are in flight.
 pub(crate) fn work(case: &Case) -> Work {
-    let ops = u64::from(case.depth) * u64::from(case.ranks);
+    let ops = u64::from(case.depth()) * u64::from(case.ranks);
     Work { bytes: case.bytes.0.saturating_mul(ops), ops, legs: 1 }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Method, Metric, Work,
+        Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -24,7 +24,7 @@ use crate::{
 ombx_core::inventory::submit! {
     options::of_files(
         Benchmark::custom("io.read", "a block that every rank reads from a file", Metric::Bandwidth, METHOD, run),
-        &[Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS],
+        &[Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER],
     )
     .iterates(&["MPI_File_read"], "ranks S / t of the slowest rank")
 }

@@ -4,7 +4,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Compute, Context, Kernel, Method, Metric, Work,
+        Benchmark, Case, Compute, Context, Kernel, Method, Metric, ParameterValue, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -42,8 +42,8 @@ ombx_core::inventory::submit! {
             run_writes,
         ),
         &[
-            Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS, FileSync::AXIS, TestCalls::AXIS,
-            Computation::AXIS,
+            Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER, FileSync::PARAMETER, TestCalls::PARAMETER,
+            Computation::PARAMETER,
         ],
     )
     .made_of(|_, _| 1, check_started)
@@ -60,7 +60,7 @@ ombx_core::inventory::submit! {
             run_reads,
         ),
         &[
-            Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS, TestCalls::AXIS, Computation::AXIS,
+            Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER, TestCalls::PARAMETER, Computation::PARAMETER,
         ],
     )
     .made_of(|_, _| 1, check_started)
@@ -139,7 +139,7 @@ fn overlapping<K: Overlappable>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, computation| match computation {
         Computation::Overlapped => overlap::run::<K, Mesh>(session),
         // Tests are calls between slices of computation.
-        Computation::None => session.without(&[TestCalls::AXIS], run_paced::<K, Mesh>),
+        Computation::None => session.without(&[TestCalls::PARAMETER], run_paced::<K, Mesh>),
     })
 }
 

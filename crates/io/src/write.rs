@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Method, Metric, Work,
+        Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -25,9 +25,9 @@ use crate::{
 ombx_core::inventory::submit! {
     options::of_files(
         Benchmark::custom("io.write", "a block that every rank writes to a file", Metric::Bandwidth, METHOD, run),
-        &[Pacing::AXIS, SyncHosts::AXIS, Pointer::AXIS, Access::AXIS, Files::AXIS, FileSync::AXIS],
+        &[Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER, FileSync::PARAMETER],
     )
-    .streaming_only(FileSync::AXIS, FileSync::End.name())
+    .streaming_only(FileSync::PARAMETER, FileSync::End.name())
     .iterates(&["MPI_File_write", "MPI_File_sync"], "ranks W S / t of the slowest rank")
 }
 

@@ -162,7 +162,7 @@ fn warm_up(
 ) -> Result<String> {
     let effort = Effort::Fixed { iterations: WARM_UP_ITERATIONS, warmup: 0 };
     let plan = Plan { sizes: plan.sizes.clone(), verify: plan.verify, effort, ..Plan::default() };
-    let assignment = choice.bench.layout.assign(team.size(), None)?;
+    let assignment = choice.bench.ranks.layout.assign(team.size(), None)?;
     let mut rows = PairSink { kept: Memory::default(), outer: sink };
     let mut session = Session::new(team, assignment, (&plan, clock, &[]), choice, &mut rows);
     (choice.bench.run)(&mut session).map_err(|e| e.within("the warm-up"))?;
@@ -267,7 +267,7 @@ impl Sweep<'_> {
         bytes: Bytes,
         labels: Labels<'_>,
     ) -> Result<Option<Measurement>> {
-        let plan = Plan { sizes: Some(vec![bytes]), pairs: None, ..self.plan.clone() };
+        let plan = Plan { sizes: Some(vec![bytes]), ..self.plan.clone() };
         let assignment = Layout::Pair.assign(2, None)?;
         let mut rows = PairSink { kept: Memory::default(), outer: &mut self.opening.sink };
         let standing: &[Mark] = &self.opening.standing;

@@ -23,7 +23,7 @@ pub use self::{
     },
 };
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Where in the file a block is written or read
     pub enum Pointer: "pointer", Always, default Individual {
         /// At the pointer that each rank has

@@ -3,7 +3,7 @@
 use crate::{STREAM, in_modes};
 use ombx_core::{
     benchmark::{
-        AxisValue,
+        ParameterValue,
         cold::Cache,
         memory::{BufferMemory, Staged},
         payload::Datatype,
@@ -16,5 +16,5 @@ use ombx_mpi::{SendMode, Source};
 ombx_core::inventory::submit! {
     in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
         .iterates(STREAM, "W S / t").streaming()
-        .axes(&[Buffers::AXIS, SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS, Staged::AXIS]).osu("osu_bw", "OSU MPI Bandwidth Test")
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }

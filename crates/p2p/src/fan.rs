@@ -3,7 +3,7 @@
 use crate::STREAM;
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work,
+        Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
         derived::{self, by_datatype},
         memory::BufferMemory,
         payload::{Check, Datatype, Fill, Slots},
@@ -43,16 +43,16 @@ impl<L: Link> Kernel for Fan<L> {
     };
 
     fn work(case: &Case) -> Work {
-        let messages = u64::from(case.depth) * u64::from(case.pairs);
+        let messages = u64::from(case.depth()) * u64::from(case.pairs);
         Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = match case.choice() {
-            Buffers::Single => Slots::shared(case.bytes.0, case.depth),
-            Buffers::Multiple => Slots::new(case.bytes.0, case.depth),
+        let slots = match case.get() {
+            Buffers::Single => Slots::shared(case.bytes.0, case.depth()),
+            Buffers::Multiple => Slots::new(case.bytes.0, case.depth()),
         };
-        let slots = derived::typed(slots, cx, case)?;
+        let slots = derived::typed(slots, case)?;
         let partners = cx.partners();
         cx.afford(2 * slots.total() * partners.len() as u64)?;
         let link = L::open(cx, slots)?;
@@ -81,8 +81,8 @@ impl<L: Link> Kernel for Fan<L> {
 
     /// Messages that share a buffer overwrite each other: the check sees the last one.
     fn iterations_per_check(case: &Case) -> u64 {
-        match case.choice() {
-            Buffers::Single => case.depth.into(),
+        match case.get() {
+            Buffers::Single => case.depth().into(),
             Buffers::Multiple => 1,
         }
     }
@@ -119,8 +119,7 @@ const fn entry(name: &'static str, about: &'static str, direction: FanDirection)
         .iterates(STREAM, FORMULA)
         .streaming()
         .layout(Layout::Fan(direction))
-        .axes(&[Buffers::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
-        .settings(derived::SETTINGS)
+        .with(&[Buffers::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
         .made_of(derived::block_bytes, derived::check)
 }
 
@@ -136,6 +135,7 @@ ombx_core::inventory::submit! {
 #[cfg(test)]
 mod tests {
     use ombx_core::{
+        benchmark::{Chosen, Depth},
         measure::plan::{Effort, Plan, parse_sizes},
         result::Outcome,
         testkit::{SimLink, measure, measure_on_hosts},
@@ -156,7 +156,7 @@ mod tests {
     fn plan(sizes: &str) -> Plan {
         Plan {
             sizes: Some(parse_sizes(sizes).unwrap()),
-            depth: 8,
+            chosen: Chosen::default().with(Depth(8)),
             effort: Effort::Fixed { iterations: 60, warmup: 2 },
             ..Plan::default()
         }

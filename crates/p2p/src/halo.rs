@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
         memory::BufferMemory,
@@ -37,15 +37,14 @@ impl Kernel for Halo {
 
     fn work(case: &Case) -> Work {
         // Every rank has the same number of neighbours.
-        let sides = case.choice::<Dimensions>().neighbours(Rank(0), case.ranks).len() as u64;
+        let sides = case.get::<Dimensions>().neighbours(Rank(0), case.ranks).len() as u64;
         let messages = sides * u64::from(case.ranks);
         Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let neighbours = case.choice::<Dimensions>().neighbours(cx.rank(), cx.team.size());
-        let slots =
-            derived::typed(Slots::new(case.bytes.0, 1), cx, case)?.copied(cx, neighbours.len() as u64)?;
+        let neighbours = case.get::<Dimensions>().neighbours(cx.rank(), cx.team.size());
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), case)?.copied(cx, neighbours.len() as u64)?;
         Ok(Halo { channel: HaloChannel::open(cx, &neighbours, slots)?, slots, rank: cx.rank(), neighbours })
     }
 
@@ -101,6 +100,6 @@ ombx_core::inventory::submit! {
         |session| by_datatype(session, run_cached::<Halo>),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
-    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).axes(&[Dimensions::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
-    .settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check)
+    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).with(&[Dimensions::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+    .made_of(derived::block_bytes, derived::check)
 }

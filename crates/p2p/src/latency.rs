@@ -3,7 +3,7 @@
 use crate::{PING_PONG, in_modes};
 use ombx_core::{
     benchmark::{
-        AxisValue,
+        ParameterValue,
         cold::Cache,
         memory::{BufferMemory, Staged},
         payload::Datatype,
@@ -15,6 +15,6 @@ use ombx_mpi::{SendMode, Source};
 
 ombx_core::inventory::submit! {
     in_modes::<PingPong>("p2p.latency", "blocking ping-pong between two ranks, one way")
-        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").axes(&[SendMode::AXIS, Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS, Staged::AXIS])
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
         .osu("osu_latency", "OSU MPI Latency Test")
 }

@@ -9,6 +9,6 @@ use ombx_mpi::SharedChannel;
 
 ombx_core::inventory::submit! {
     Benchmark::threaded::<SharedPing<SharedChannel>>("p2p.latency_mt", "blocking ping-pongs of several threads, one way")
-        .iterates(PING_PONG, "t / 2, over the samples of all threads").sizes("0,1..4M").axes(&[MESSAGE_TYPE]).made_of(derived::block_bytes, derived::check)
+        .iterates(PING_PONG, "t / 2, over the samples of all threads").sizes("0,1..4M").with(&[MESSAGE_TYPE]).made_of(derived::block_bytes, derived::check)
         .osu("osu_latency_mt", "OSU MPI Multi-threaded Latency Test")
 }

@@ -90,7 +90,6 @@ const fn over<P: Pattern, L: Link>(name: &'static str, about: &'static str) -> B
     Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| {
         by_datatype(session, run_cached::<PatternKernel<P, L>>)
     })
-    .settings(derived::SETTINGS)
     .made_of(derived::block_bytes, derived::check)
 }
 
@@ -99,7 +98,6 @@ const fn over<P: Pattern, L: Link>(name: &'static str, about: &'static str) -> B
 #[track_caller]
 const fn in_modes<P: Pattern>(name: &'static str, about: &'static str) -> Benchmark {
     Benchmark::custom(name, about, P::METRIC, P::METHOD, |session| by_datatype(session, run_modes::<P>))
-        .settings(derived::SETTINGS)
         .made_of(derived::block_bytes, derived::check)
 }
 

@@ -3,7 +3,7 @@
 use crate::{PING_PONG, run_two_sided};
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Method, Metric,
+        Benchmark, Method, Metric, ParameterValue,
         memory::{BufferMemory, Staged},
     },
     error::Result,
@@ -29,5 +29,5 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
 ombx_core::inventory::submit! {
     Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
         .iterates(PING_PONG, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
-        .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name()).axes(&[LinkPattern::AXIS, BufferMemory::AXIS, Staged::AXIS])
+        .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name()).with(&[LinkPattern::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER])
 }

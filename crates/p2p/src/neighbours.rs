@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, Work,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, ParameterValue, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
         memory::BufferMemory,
@@ -55,7 +55,7 @@ impl<M: Meeting, H: Holder<Box<NeighbourChannel>>> Kernel for Neighbours<M, H> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = derived::typed(Slots::new(case.bytes.0, 1), cx, case)?.copied(cx, 2)?;
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), case)?.copied(cx, 2)?;
         cx.afford(2 * slots.copies.total(2 * slots.total()) + slots.extra_bytes())?;
         let channel = cx.agree(H::hold(NeighbourChannel::open(cx, slots)?))?;
         let (rank, neighbours) = (cx.rank(), cx.neighbours());
@@ -113,7 +113,6 @@ const fn meeting<M: Meeting>(name: &'static str, about: &'static str) -> Benchma
     Benchmark::custom(name, about, Metric::Latency, M::METHOD, |session| {
         by_datatype(session, run_cached::<Neighbours<M>>)
     })
-    .settings(derived::SETTINGS)
     .made_of(derived::block_bytes, derived::check)
     .sizes("0,1..4M")
 }
@@ -175,13 +174,13 @@ pub(crate) const CHAIN: Layout = Layout::Everyone { least: 2 };
 
 ombx_core::inventory::submit! {
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).with(&[Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).axes(&[Source::AXIS, Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
+        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).with(&[Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).with(&[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }

@@ -1,7 +1,7 @@
 //! `p2p.*_partitioned`: ping-pong and stream over partitioned messages of MPI 4.
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, cold::Cache, derived, reduction::MESSAGE_TYPE},
+    benchmark::{Benchmark, ParameterValue, cold::Cache, derived, reduction::MESSAGE_TYPE},
     two_sided::pattern::{Pattern, PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PartitionedChannel;
@@ -17,7 +17,7 @@ const fn partitioned<P: Pattern>(
 ) -> Benchmark {
     Benchmark::custom(name, about, P::METRIC, P::METHOD, run_cached::<PatternKernel<P, PartitionedChannel>>)
         .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], formula)
-        .axes(&[Cache::AXIS, MESSAGE_TYPE])
+        .with(&[Cache::PARAMETER, MESSAGE_TYPE])
         .made_of(derived::block_bytes, derived::check)
         .available(PartitionedChannel::available)
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
         cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
         memory::BufferMemory,
@@ -111,7 +111,7 @@ impl<D: Draw> Kernel for Drawn<D> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let slots =
-            derived::typed(Slots::new(case.bytes.0, 1), cx, case)?.copied(cx, RoundsChannel::SIDES as u64)?;
+            derived::typed(Slots::new(case.bytes.0, 1), case)?.copied(cx, RoundsChannel::SIDES as u64)?;
         let (rank, ranks) = (cx.rank(), cx.team.size());
         let channel = RoundsChannel::open(cx, slots, |round| D::steps(round as u64, rank, ranks))?;
         Ok(Drawn { channel, slots, rank, ranks, draw: PhantomData })
@@ -282,8 +282,7 @@ const fn entry<D: Draw>(
     Benchmark::custom(name, about, Metric::Latency, D::METHOD, run_each)
         .iterates(calls, "t of the slowest rank")
         .sizes("0,1..4M")
-        .axes(&[Cache::AXIS, Datatype::AXIS, MESSAGE_TYPE, BufferMemory::AXIS])
-        .settings(derived::SETTINGS)
+        .with(&[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
         .made_of(derived::block_bytes, derived::check)
         .layout(Layout::Everyone { least: 2 })
 }

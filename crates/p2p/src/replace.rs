@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work, derived,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work, derived,
         payload::{Check, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -40,7 +40,7 @@ impl Kernel for Replace {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = derived::typed(Slots::new(case.bytes.0, 1), cx, case)?;
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), case)?;
         cx.afford(4 * slots.total())?;
         let (channel, rank, ranks) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.team.size());
         Ok(Replace { channel, slots, rank, ranks })
@@ -70,7 +70,7 @@ ombx_core::inventory::submit! {
     .sizes("0,1..4M")
     .iterates(&["MPI_Sendrecv_replace"], "t of the slowest rank")
     .layout(Layout::Everyone { least: 2 })
-    .axes(&[Source::AXIS, MESSAGE_TYPE])
+    .with(&[Source::PARAMETER, MESSAGE_TYPE])
     .made_of(derived::block_bytes, derived::check)
 }
 

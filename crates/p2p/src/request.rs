@@ -1,10 +1,10 @@
 //! `p2p.request`: requests at an offered rate.
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Metric},
+    benchmark::{Benchmark, Metric, ParameterValue},
     two_sided::request::{
         self,
-        schedule::{Arrivals, RATE},
+        schedule::{Arrivals, Rate},
     },
 };
 use ombx_mpi::RequestChannel;
@@ -19,5 +19,5 @@ ombx_core::inventory::submit! {
         Metric::Latency,
         request::method("none in OMB and IMB"),
         request::run_requests::<RequestChannel>,
-    ).iterates(CALLS, request::FORMULA).sizes("64").streaming().axes(&[Arrivals::AXIS]).settings(&[&RATE])
+    ).iterates(CALLS, request::FORMULA).sizes("64").streaming().with(&[Rate::PARAMETER, Arrivals::PARAMETER])
 }

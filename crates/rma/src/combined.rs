@@ -4,7 +4,8 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ReductionOp, Work,
+        Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
+        Work,
         payload::{Check, Contributors, Fill, Reduction, Slots},
         reduction::{self, ACCUMULATED_TYPE, Elements},
     },
@@ -49,13 +50,13 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
     };
 
     fn work(case: &Case) -> Work {
-        let ops = u64::from(case.ranks) * u64::from(case.depth);
+        let ops = u64::from(case.ranks) * u64::from(case.depth());
         Work { bytes: case.bytes.0 * ops, ops, legs: 1 }
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let (element, op) = (element(case), ReductionOp::Sum);
-        let slots = Slots { element, ..Slots::new(case.bytes.0, case.depth) };
+        let slots = Slots { element, ..Slots::new(case.bytes.0, case.depth()) };
         let moving = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
         let options = WindowOptions { op, ..moving };
         Ok(Combined {
@@ -138,7 +139,7 @@ const fn entry<const STREAM: bool>(
     Benchmark::custom(name, about, metric, method, run::<STREAM>)
         .iterates(&["MPI_Accumulate", "MPI_Win_flush_all"], formula)
         .layout(Layout::Everyone { least: 2 })
-        .axes(&[ACCUMULATED_TYPE, Completion::AXIS, Pacing::AXIS, SyncHosts::AXIS])
+        .with(&[ACCUMULATED_TYPE, Completion::PARAMETER, Pacing::PARAMETER, SyncHosts::PARAMETER])
         .made_of(element_bytes, check_elements)
 }
 

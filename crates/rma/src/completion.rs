@@ -3,7 +3,7 @@
 use ombx_core::error::Result;
 use ombx_mpi::{Epoch, Epochs, Window};
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Call that completes accesses to several ranks
     pub enum Completion: "completion", IfChosen, default Remote {
         /// MPI_Win_flush_all: at the targets

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Case, Layout, Pairing, Pairs, Preset,
+        Benchmark, Case, Layout, Pairing, Pairs, Parameter, ParameterValue, Preset,
         cold::Cache,
         derived::{self, by_datatype},
         memory::BufferMemory,
@@ -28,56 +28,56 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const MOVING: &[&Axis] = &[
-    SyncKind::AXIS,
-    WindowKind::AXIS,
-    Datatype::AXIS,
+const MOVING: &[&Parameter] = &[
+    SyncKind::PARAMETER,
+    WindowKind::PARAMETER,
+    Datatype::PARAMETER,
     MESSAGE_TYPE,
-    Target::AXIS,
-    Hints::AXIS,
-    Pairing::AXIS,
-    Cache::AXIS,
-    BufferMemory::AXIS,
+    Target::PARAMETER,
+    Hints::PARAMETER,
+    Pairing::PARAMETER,
+    Cache::PARAMETER,
+    BufferMemory::PARAMETER,
 ];
-const COMPARING: &[&Axis] = &[
-    SyncKind::AXIS,
-    WindowKind::AXIS,
+const COMPARING: &[&Parameter] = &[
+    SyncKind::PARAMETER,
+    WindowKind::PARAMETER,
     ACCUMULATED_TYPE,
-    Target::AXIS,
-    Hints::AXIS,
-    Pairing::AXIS,
-    Cache::AXIS,
-    BufferMemory::AXIS,
+    Target::PARAMETER,
+    Hints::PARAMETER,
+    Pairing::PARAMETER,
+    Cache::PARAMETER,
+    BufferMemory::PARAMETER,
 ];
-const ACCUMULATING: &[&Axis] = &[
-    SyncKind::AXIS,
-    WindowKind::AXIS,
+const ACCUMULATING: &[&Parameter] = &[
+    SyncKind::PARAMETER,
+    WindowKind::PARAMETER,
     ACCUMULATED_TYPE,
     ACCUMULATED_OP,
-    Target::AXIS,
-    Hints::AXIS,
-    Pairing::AXIS,
-    Cache::AXIS,
-    BufferMemory::AXIS,
+    Target::PARAMETER,
+    Hints::PARAMETER,
+    Pairing::PARAMETER,
+    Cache::PARAMETER,
+    BufferMemory::PARAMETER,
 ];
 
-const COMBINING: &[&Axis] = &[
-    SyncKind::AXIS,
-    WindowKind::AXIS,
+const COMBINING: &[&Parameter] = &[
+    SyncKind::PARAMETER,
+    WindowKind::PARAMETER,
     ACCUMULATED_TYPE,
     ACCUMULATED_OP,
-    Datatype::AXIS,
-    Target::AXIS,
-    Hints::AXIS,
-    Pairing::AXIS,
-    Cache::AXIS,
-    BufferMemory::AXIS,
+    Datatype::PARAMETER,
+    Target::PARAMETER,
+    Hints::PARAMETER,
+    Pairing::PARAMETER,
+    Cache::PARAMETER,
+    BufferMemory::PARAMETER,
 ];
 
 /// Size of the one element of an operation whose type is not chosen.
 const ELEMENT: u64 = 8;
 
-const fn axes<O: Operation>() -> &'static [&'static Axis] {
+const fn parameters<O: Operation>() -> &'static [&'static Parameter] {
     match O::ELEMENTS {
         Elements::Bytes => MOVING,
         Elements::Compared => COMPARING,
@@ -93,7 +93,7 @@ fn check_elements<O: Operation>(case: &Case, plan: &Plan) -> std::result::Result
     if O::ONE_ELEMENT {
         return Ok(());
     }
-    match case.choice() {
+    match case.get() {
         Datatype::Struct => Err("--datatype struct: MPI allows accumulates of one predefined type only; choose --datatype vector or indexed"
             .to_owned()),
         _ => derived::check_blocks(case, plan, element),
@@ -119,11 +119,10 @@ const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -
     let entry = Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
         .iterates(O::CALLS, M::FORMULA)
         .layout(Layout::Pairs(Pairs::One))
-        .axes(axes::<O>());
+        .with(parameters::<O>());
     let entry = match O::ELEMENTS {
-        Elements::Bytes => entry.settings(derived::SETTINGS).made_of(derived::block_bytes, derived::check),
-        _ if O::ONE_ELEMENT => entry.made_of(element_bytes::<O>, check_elements::<O>),
-        _ => entry.settings(derived::SETTINGS).made_of(element_bytes::<O>, check_elements::<O>),
+        Elements::Bytes => entry.made_of(derived::block_bytes, derived::check),
+        _ => entry.made_of(element_bytes::<O>, check_elements::<O>),
     };
     if O::ONE_ELEMENT { entry.of_one_element() } else { entry }
 }

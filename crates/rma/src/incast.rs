@@ -68,20 +68,20 @@ impl Kernel for Incast {
     };
 
     fn work(case: &Case) -> Work {
-        let messages = u64::from(case.depth) * u64::from(case.pairs);
+        let messages = u64::from(case.depth()) * u64::from(case.pairs);
         Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let all = origins_of(cx)?;
         let most = all.iter().map(Vec::len).max().unwrap_or(0) as u32;
-        let count = case.depth.checked_mul(most).ok_or_else(|| {
+        let count = case.depth().checked_mul(most).ok_or_else(|| {
             Error::unsupported(format!(
                 "{most} windows of {} messages are too many; use --window",
-                case.depth
+                case.depth()
             ))
         });
-        let slots = derived::typed(Slots::new(case.bytes.0, cx.agree(count)?), cx, case)?;
+        let slots = derived::typed(Slots::new(case.bytes.0, cx.agree(count)?), case)?;
         let options = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
         let (rank, role) = (cx.rank(), cx.role);
         let target = if role == Role::Active { cx.peer } else { rank };
@@ -91,7 +91,7 @@ impl Kernel for Incast {
             window: Window::open(cx, options)?,
             rank,
             role,
-            slots: Slots { count: case.depth, ..slots },
+            slots: Slots { count: case.depth(), ..slots },
             origins: if role == Role::Active { vec![rank] } else { origins.clone() },
             position,
         })
@@ -140,5 +140,5 @@ impl Kernel for Incast {
 ombx_core::inventory::submit! {
     Benchmark::of::<Incast>("rma.put_incast", "windows of puts from all other nodes into the memory of the first")
         .iterates(&["MPI_Put", "MPI_Win_flush"], "P W S / t; t from the first origin's start to the last origin's end")
-        .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).axes(&[MESSAGE_TYPE])
+        .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE])
 }

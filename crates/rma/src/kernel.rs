@@ -54,7 +54,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
                 "operations with requests need passive-target synchronisation, not pscw or fence",
             ),
             (
-                active && case.choice::<Target>() == Target::Computing,
+                active && case.get::<Target>() == Target::Computing,
                 "--target computing needs passive-target synchronisation, not pscw or fence",
             ),
             (!active && M::NEEDS_ACTIVE, "accesses in both directions need pscw or fence"),
@@ -100,22 +100,22 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         if O::ELEMENTS != Elements::Bytes {
             combining_works(cx, O::CALLS[0])?;
         }
-        let kind: WindowKind = case.choice();
-        let hints: Hints = case.choice();
-        let blocks = Blocks::of(case.choice(), cx.settings)?;
+        let kind: WindowKind = case.get();
+        let hints: Hints = case.get();
+        let blocks = Blocks::of(&case.values)?;
         let divided = blocks.map_or(case.bytes.0, Blocks::divided);
         let (element, op) = Self::elements(case, divided);
         let slots =
-            Slots { element, ..Slots::new(case.bytes.0, case.depth) }.of_blocks(blocks).copied(cx, 1)?;
+            Slots { element, ..Slots::new(case.bytes.0, case.depth()) }.of_blocks(blocks).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);
         let options = WindowOptions { kind, slots, local_slots, locals, hints, op };
         Ok(Access {
             elements: (element, op),
-            iteration: Iteration::new(Window::open(cx, options)?, case.depth),
+            iteration: Iteration::new(Window::open(cx, options)?, case.depth()),
             rank: cx.rank(),
             peer: cx.peer,
             role: cx.role,
-            computing: (case.choice::<Target>() == Target::Computing).then(|| Compute::lasting(COMPUTING)),
+            computing: (case.get::<Target>() == Target::Computing).then(|| Compute::lasting(COMPUTING)),
             types: PhantomData,
         })
     }
@@ -125,7 +125,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
     }
 
     fn iterations_per_check(case: &Case) -> u64 {
-        let divided = if case.choice::<Datatype>() == Datatype::Contiguous { case.bytes.0 } else { 1 };
+        let divided = if case.get::<Datatype>() == Datatype::Contiguous { case.bytes.0 } else { 1 };
         let (element, op) = Self::elements(case, divided);
         match O::ELEMENTS {
             Elements::Accumulated | Elements::Fetched => Accumulation::iterations_per_check(element, op),

@@ -4,7 +4,7 @@ use std::{ffi::c_int, marker::PhantomData};
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work, derived,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work, derived,
         payload::{Check, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -17,7 +17,7 @@ use ombx_mpi::{Epoch, Hints, Mesh, Window, WindowKind, WindowOptions};
 
 use crate::completion::{Completes, Completion, Fence, Local, Remote};
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Ranks that access, and ranks whose memory they access
     pub enum Shape: "shape", Always, default OneToAll {
         /// Rank 0 accesses all other ranks
@@ -158,24 +158,25 @@ impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> 
     };
 
     fn work(case: &Case) -> Work {
-        let accesses = case.choice::<Shape>().accesses(case.ranks);
-        let ops = accesses * u64::from(case.depth);
+        let accesses = case.get::<Shape>().accesses(case.ranks);
+        let ops = accesses * u64::from(case.depth());
         Work { bytes: case.bytes.0 * ops, ops, legs: 1 }
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let (shape, rank, ranks): (Shape, _, _) = (case.choice(), cx.rank(), cx.team.size());
+        let (shape, rank, ranks): (Shape, _, _) = (case.get(), cx.rank(), cx.team.size());
         let (targets, origins) = (shape.targets(rank.0, ranks), shape.origins(rank.0, ranks));
         let arriving = if A::PUTS { origins.len() } else { targets.len() }.max(1) as u32;
-        let arriving = case.depth.checked_mul(arriving).ok_or_else(|| {
+        let arriving = case.depth().checked_mul(arriving).ok_or_else(|| {
             Error::unsupported(format!(
                 "{arriving} blocks of {} messages are too many: choose a smaller --window",
-                case.depth
+                case.depth()
             ))
         });
-        let message = derived::typed(Slots::new(case.bytes.0, case.depth), cx, case)?;
+        let message = derived::typed(Slots::new(case.bytes.0, case.depth()), case)?;
         let arriving = cx.agree(arriving)?;
-        let (exposed, local_slots) = if A::PUTS { (arriving, case.depth) } else { (case.depth, arriving) };
+        let (exposed, local_slots) =
+            if A::PUTS { (arriving, case.depth()) } else { (case.depth(), arriving) };
         let slots = Slots { count: exposed, ..message };
         let options = WindowOptions {
             local_slots,
@@ -183,8 +184,8 @@ impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> 
         };
         let block = |(at, towards): (u32, &Towards)| Block {
             target: towards.target.0 as c_int,
-            local: if A::PUTS { 0 } else { message.offset(at * case.depth) },
-            remote: if A::PUTS { message.offset(towards.position * case.depth) } else { 0 },
+            local: if A::PUTS { 0 } else { message.offset(at * case.depth()) },
+            remote: if A::PUTS { message.offset(towards.position * case.depth()) } else { 0 },
         };
         let ranks: Vec<Rank> = targets.iter().map(|towards| towards.target).collect();
         Ok(Many {
@@ -260,7 +261,13 @@ const fn entry<A: Access, const STREAM: bool>(
         .iterates(A::CALLS, formula)
         .layout(Layout::Everyone { least: 2 })
         .made_of(derived::block_bytes, derived::check)
-        .axes(&[Shape::AXIS, Completion::AXIS, MESSAGE_TYPE, Pacing::AXIS, SyncHosts::AXIS])
+        .with(&[
+            Shape::PARAMETER,
+            Completion::PARAMETER,
+            MESSAGE_TYPE,
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+        ])
 }
 
 /// Figure of one access to each target.

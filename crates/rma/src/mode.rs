@@ -123,6 +123,6 @@ impl Mode for BidirectionalBandwidth {
 
 /// Returns the work of an iteration of `depth` operations per pair and direction, which is one leg.
 fn streamed(case: &Case, directions: u64) -> Work {
-    let ops = directions * u64::from(case.depth) * u64::from(case.pairs);
+    let ops = directions * u64::from(case.depth()) * u64::from(case.pairs);
     Work { bytes: case.bytes.0 * ops, ops, legs: 1 }
 }

@@ -4,7 +4,7 @@ use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Busy, Case, Compute, Context, Kernel, Layout, Method, Metric, Role, Work,
+        Benchmark, Busy, Case, Compute, Context, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
         derived,
         payload::{Check, Fill},
         reduction::MESSAGE_TYPE,
@@ -162,5 +162,5 @@ ombx_core::inventory::submit! {
     )
     .layout(Layout::Everyone { least: 2 })
     .made_of(derived::block_bytes, derived::check)
-    .axes(&[Pacing::AXIS, SyncHosts::AXIS, WindowKind::AXIS, MESSAGE_TYPE])
+    .with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, WindowKind::PARAMETER, MESSAGE_TYPE])
 }

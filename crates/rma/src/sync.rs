@@ -170,10 +170,10 @@ impl Synchronization for FlushLocal {
     }
 }
 
-/// Declares the axis `sync`, and `by_sync!`, which maps its values to the types of the same names.
+/// Declares the parameter `sync`, and `by_sync!`, which maps its values to the types of the same names.
 macro_rules! synchronizations {
     ($( #[doc = $help:literal] $Type:ident = $name:literal, )+) => {
-        ombx_core::axis! {
+        ombx_core::parameter! {
             /// Synchronisation of one-sided operations; pscw and fence are active-target, the others passive
             pub enum SyncKind: "sync", Always, default Pscw {
                 $( #[doc = $help] $Type = $name, )+

@@ -1,6 +1,6 @@
 //! The activity of a passive target.
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Activity of a passive target during accesses
     pub enum Target: "target", IfChosen, default Waiting {
         /// Wait in a barrier

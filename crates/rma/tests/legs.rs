@@ -3,7 +3,7 @@
 use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
 
 use ombx_core::{
-    benchmark::{Benchmark, Case, Context, Kernel, Method, Metric, Role, Work},
+    benchmark::{Benchmark, Case, Chosen, Context, Depth, Kernel, Method, Metric, Role, Work},
     error::Result,
     measure::plan::{Effort, Plan, parse_sizes},
     result::Measurement,
@@ -190,7 +190,7 @@ impl<S: Synchronization, M: Calls> Kernel for Legs<S, M> {
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let probe =
             Probe { team: cx.fabric::<ThreadTeam>()?.clone(), peer: cx.peer, log: RefCell::default() };
-        Ok(Legs { probe, role: cx.role, depth: case.depth, types: PhantomData })
+        Ok(Legs { probe, role: cx.role, depth: case.depth(), types: PhantomData })
     }
 
     fn active(&mut self) -> Result<()> {
@@ -215,7 +215,7 @@ fn legs(bench: &'static Benchmark) -> (Measurement, [String; 2]) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let plan = Plan {
         sizes: Some(parse_sizes("1000").unwrap()),
-        depth: 4,
+        chosen: Chosen::default().with(Depth(4)),
         effort: Effort::Fixed { iterations: 60, warmup: 3 },
         ..Plan::default()
     };

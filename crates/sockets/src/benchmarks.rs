@@ -1,7 +1,7 @@
 //! Benchmarks of two ranks over sockets: core's patterns over every kind of socket.
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Direction, Kernel, Method, Metric, Setting},
+    benchmark::{Benchmark, Direction, Kernel, Method, Metric, Parameter, ParameterValue},
     error::Result,
     measure::session::Session,
     two_sided::{
@@ -12,14 +12,14 @@ use ombx_core::{
         },
         request::{
             self,
-            schedule::{Arrivals, RATE},
+            schedule::{Arrivals, Rate},
         },
     },
 };
 
 use crate::{
     link::{connections::Connections, stream::StreamLink},
-    stream_counts::STREAMS,
+    stream_counts::{self, Streams},
     transport::{
         CONGESTION, DSCP, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,
@@ -40,11 +40,11 @@ const fn method(timed: &'static str, like: &'static str) -> Method {
     Method { timed, untimed, like }
 }
 
-/// Settings of benchmarks that divide a window over streams.
-const STREAM_SETTINGS: &[&Setting] = &[&STREAMS, &SOCKET_BUFFER, &CONGESTION, &DSCP];
-
 /// Calls of the operating system for one message.
 const CALLS: &[&str] = &["send", "recv"];
+
+/// Options of stream sockets.
+const SOCKET_OPTIONS: &[&Parameter] = &[&SOCKET_BUFFER, &CONGESTION, &DSCP];
 
 #[track_caller]
 const fn entry(
@@ -54,11 +54,7 @@ const fn entry(
     method: Method,
     run: fn(&mut Session<'_>) -> Result<()>,
 ) -> Benchmark {
-    Benchmark::custom(name, about, metric, method, run).over_sockets().settings(&[
-        &SOCKET_BUFFER,
-        &CONGESTION,
-        &DSCP,
-    ])
+    Benchmark::custom(name, about, metric, method, run).over_sockets().with(SOCKET_OPTIONS)
 }
 
 ombx_core::inventory::submit! {
@@ -72,7 +68,7 @@ ombx_core::inventory::submit! {
             "sockperf ping-pong; NetPIPE over TCP",
         ),
         by_transport::<PingPong>,
-    ).iterates(CALLS, "t / 2").axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+    ).iterates(CALLS, "t / 2").with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -86,8 +82,8 @@ ombx_core::inventory::submit! {
             "iperf3 and iperf3 -P, whose messages share a single buffer and which wait for no acknowledgement",
         ),
         by_transport::<Stream>,
-    ).iterates(CALLS, "W S / t").streaming().settings(STREAM_SETTINGS)
-        .axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS, Direction::AXIS])
+    ).iterates(CALLS, "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, stream_counts::check)
+        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -100,7 +96,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().settings(STREAM_SETTINGS).axes(&[Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS, Buffers::AXIS])
+    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, stream_counts::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -114,8 +110,8 @@ ombx_core::inventory::submit! {
         ),
         by_pattern,
     ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
-        .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
-        .axes(&[LinkPattern::AXIS, Transport::AXIS, IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS])
+        .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
+        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(
@@ -124,7 +120,7 @@ ombx_core::inventory::submit! {
         Connections::METRIC,
         Connections::METHOD,
         connections_over_tcp,
-    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").axes(&[IpVersion::AXIS, Direction::AXIS]).settings(&[&DSCP])
+    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").with(&[IpVersion::PARAMETER, Direction::PARAMETER]).with(&[&DSCP])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(
@@ -134,7 +130,7 @@ ombx_core::inventory::submit! {
         datagrams::method("iperf3 -u -b, whose messages include the header; netperf UDP_STREAM, which is not paced"),
         paced_datagrams,
     ).over_sockets().iterates(&["sendmsg", "recvmsg"], datagrams::FORMULA).sizes("64,1400")
-        .axes(&[IpVersion::AXIS, Arrivals::AXIS, Direction::AXIS]).settings(&[&RATE, &SOCKET_BUFFER, &DSCP])
+        .with(&[IpVersion::PARAMETER, Arrivals::PARAMETER, Direction::PARAMETER]).with(&[Rate::PARAMETER, &SOCKET_BUFFER, &DSCP])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(
@@ -144,5 +140,5 @@ ombx_core::inventory::submit! {
         request::method("sockperf under-load, which counts from the time of sending; wrk2 over HTTP"),
         requests_over_tcp,
     ).over_sockets().iterates(CALLS, request::FORMULA).sizes("64").streaming()
-        .axes(&[IpVersion::AXIS, NoDelay::AXIS, Arrivals::AXIS, Direction::AXIS]).settings(&[&RATE, &SOCKET_BUFFER, &CONGESTION, &DSCP])
+        .with(&[IpVersion::PARAMETER, NoDelay::PARAMETER, Arrivals::PARAMETER, Direction::PARAMETER]).with(&[Rate::PARAMETER]).with(SOCKET_OPTIONS)
 }

@@ -69,5 +69,4 @@ pub use self::{
     control::token::Token,
     session::{Coordinator, SocketTeam},
     socket::host,
-    stream_counts::streams_of,
 };

@@ -24,7 +24,7 @@ mod worker_cpus;
 use std::{fs::File, os::unix::fs::MetadataExt, time::Duration};
 
 use ombx_core::{
-    benchmark::{AxisValue, Benchmark, Case, Method, Metric, Setting},
+    benchmark::{Benchmark, Case, Method, Metric, Parameter, ParameterValue},
     error::{Error, Result},
     measure::{
         plan::{self, Plan as Choices},
@@ -56,91 +56,85 @@ use crate::{
 /// Maximum number of blocks in a section of a source's file: one message carries their checksums.
 const MAX_CHECKSUMS: u64 = MAX_PIPELINE_MESSAGE as u64 / 10 - 8;
 
-static NODES: Setting = Setting {
-    name: "nodes",
-    value: "N",
-    about: "Number of nodes, each a process with its phases",
-    default: Some("3"),
-    check: |text| number(text, 1, MAX_NODES, "nodes").map(drop),
-};
+static NODES: Parameter =
+    Parameter::free("nodes", "N", "Number of nodes, each a process with its phases", |text| {
+        number(text, 1, MAX_NODES, "nodes").map(drop)
+    })
+    .usually("3");
 
-static PHASES: Setting = Setting {
-    name: "phases",
-    value: "F",
-    about: "Number of phases of each node; between two phases every node sends to every node",
-    default: Some("3"),
-    check: |text| number(text, 2, MAX_PHASES, "phases").map(drop),
-};
+static PHASES: Parameter = Parameter::free(
+    "phases",
+    "F",
+    "Number of phases of each node; between two phases every node sends to every node",
+    |text| number(text, 2, MAX_PHASES, "phases").map(drop),
+)
+.usually("3");
 
-static BUFFERS: Setting = Setting {
-    name: "buffer-count",
-    value: "B",
-    about: "Buffers that pass through each node in a run, each with a block for every node; set by a source file",
-    default: Some("64"),
-    check: |text| number(text, 1, MAX_BUFFERS, "buffers").map(drop),
-};
+static BUFFERS: Parameter = Parameter::free(
+    "buffer-count",
+    "B",
+    "Buffers that pass through each node in a run, each with a block for every node; set by a source file",
+    |text| number(text, 1, MAX_BUFFERS, "buffers").map(drop),
+)
+.usually("64");
 
-static BLOCK: Setting = Setting {
-    name: "block",
-    value: "BYTES",
-    about: "Size of a block, or a list of sizes",
-    default: Some("256K"),
-    check: |text| match plan::parse_sizes(text)?.contains(&Bytes(0)) {
+static BLOCK: Parameter =
+    Parameter::free("block", "BYTES", "Size of a block, or a list of sizes", |text| match plan::parse_sizes(
+        text,
+    )?
+    .contains(&Bytes(0))
+    {
         true => Err(Error::usage("a block has at least 1 byte")),
         false => Ok(()),
-    },
-};
+    })
+    .usually("256K");
 
-static SOURCE: Setting = Setting {
-    name: "source",
-    value: "memory|file:PATH",
-    about: "Source of the blocks; a path with {node} names a file of each node, which a node makes if it does not exist",
-    default: Some("memory"),
-    check: |text| Storage::parse(text).map(drop),
-};
+static SOURCE: Parameter = Parameter::free(
+    "source",
+    "memory|file:PATH",
+    "Source of the blocks; a path with {node} names a file of each node, which a node makes if it does not exist",
+    |text| Storage::parse(text).map(drop),
+)
+.usually("memory");
 
-static SINK: Setting = Setting {
-    name: "sink",
-    value: "memory|file:PATH",
-    about: "Destination of the blocks; a path with {node} names a file of each node; files are overwritten",
-    default: Some("memory"),
-    check: |text| Storage::parse(text).map(drop),
-};
+static SINK: Parameter = Parameter::free(
+    "sink",
+    "memory|file:PATH",
+    "Destination of the blocks; a path with {node} names a file of each node; files are overwritten",
+    |text| Storage::parse(text).map(drop),
+)
+.usually("memory");
 
-static HOSTS: Setting = Setting {
-    name: "hosts",
-    value: "HOST,..",
-    about: "Hosts on which nodes are placed in turn",
-    default: None,
-    check: |text| Hosts::parse(text).map(drop),
-};
+static HOSTS: Parameter =
+    Parameter::free("hosts", "HOST,..", "Hosts on which nodes are placed in turn", |text| {
+        Hosts::parse(text).map(drop)
+    });
 
-static WORKER_CPUS: Setting = Setting {
-    name: "worker-cpus",
-    value: "any|all|LIST",
-    about: "CPUs to which the senders and receivers of a host are bound in turn, for example: --worker-cpus 0-3",
-    default: Some("any"),
-    check: |text| WorkerCpus::parse(text).map(drop),
-};
+static WORKER_CPUS: Parameter = Parameter::free(
+    "worker-cpus",
+    "any|all|LIST",
+    "CPUs to which the senders and receivers of a host are bound in turn, for example: --worker-cpus 0-3",
+    |text| WorkerCpus::parse(text).map(drop),
+)
+.usually("any");
 
-static REMOTE_SHELL: Setting = Setting {
-    name: "remote-shell",
-    value: "COMMAND",
-    about: "Program with arguments that starts nodes on other hosts; it is called as rsh is, with a host and a command, for \
+static REMOTE_SHELL: Parameter = Parameter::free(
+    "remote-shell",
+    "COMMAND",
+    "Program with arguments that starts nodes on other hosts; it is called as rsh is, with a host and a command, for \
             example: --remote-shell 'rsh -l me' [default: ssh with its options]",
-    default: None,
-    check: |text| RemoteShell::parse(text).map(drop),
-};
+    |text| RemoteShell::parse(text).map(drop),
+);
 
-static STATUS: Setting = Setting {
-    name: "status",
-    value: "off|TIME",
-    about: "Interval at which each node reports while it runs, for example: --status 1s; each node also has a row with the times of its buffers",
-    default: Some("off"),
-    check: |text| status(text).map(drop),
-};
+static STATUS: Parameter = Parameter::free(
+    "status",
+    "off|TIME",
+    "Interval at which each node reports while it runs, for example: --status 1s; each node also has a row with the times of its buffers",
+    |text| status(text).map(drop),
+)
+.usually("off");
 
-const SETTINGS: &[&Setting] = &[
+const PARAMETERS: &[&Parameter] = &[
     &NODES,
     &PHASES,
     &BUFFERS,
@@ -155,7 +149,7 @@ const SETTINGS: &[&Setting] = &[
     &CONGESTION,
 ];
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// How phases, senders and receivers run
     enum Workers: "workers", IfChosen, default Processes {
         /// As processes
@@ -165,7 +159,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Whether waiting processes poll instead of sleeping
     enum Spin: "spin", IfChosen, default Off {
         /// They sleep
@@ -186,7 +180,7 @@ ombx_core::inventory::submit! {
     Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
         .iterates(&["send", "recv", "poll", "futex"], "N N B S / t; N: nodes, B: buffers, S: bytes of a block")
         .by_itself().sizes("256K").sized_by(&BLOCK)
-        .settings(SETTINGS).axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS])
+        .with(PARAMETERS).with(&[EndWork::PARAMETER, Workers::PARAMETER, Spin::PARAMETER])
 }
 
 /// Runs this process as one of a pipeline, until its parent ends it; returns the exit code.
@@ -204,7 +198,7 @@ pub fn serve() -> u8 {
 /// Measures every case of a session.
 fn run(session: &mut Session<'_>) -> Result<()> {
     let cases = session.cases()?;
-    let source = Storage::parse(session.plan.setting(&SOURCE).unwrap_or_default())?;
+    let source = Storage::parse(session.plan.text(&SOURCE).unwrap_or_default())?;
     if source.is_of_node() && cases.iter().any(|case| case.bytes != cases[0].bytes) {
         return Err(Error::usage(
             "sources with {node} are made for one block size: give one size by --block, or one run for each size",
@@ -220,7 +214,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 
 /// Reads the user's choices and checks them against this host.
 fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
-    let given = |setting| choices.setting(setting).unwrap_or_default();
+    let given = |parameter: &Parameter| choices.text(parameter).unwrap_or_default();
     let nodes = number(given(&NODES), 1, MAX_NODES, "nodes")?;
     let phases = number(given(&PHASES), 2, MAX_PHASES, "phases")?;
     let buffers = number(given(&BUFFERS), 1, MAX_BUFFERS, "buffers")?;
@@ -232,16 +226,16 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     if choices.batch.is_some_and(|batch| batch > 1) {
         return Err(Error::usage("sockets.pipeline has no option --batch: a sample is one run"));
     }
-    let workers = match case.choice() {
+    let workers = match case.get() {
         Workers::Threads => Execution::Thread,
         Workers::Processes => Execution::Process,
     };
-    let wait_mode = match case.choice() {
+    let wait_mode = match case.get() {
         Spin::On => WaitMode::Spin,
         Spin::Off => WaitMode::Sleep,
     };
     let hosts = Hosts::parse(given(&HOSTS))?;
-    let hosts = match choices.setting(&REMOTE_SHELL) {
+    let hosts = match choices.text(&REMOTE_SHELL) {
         Some(shell) => hosts.reached_by(RemoteShell::parse(shell)?),
         None => hosts,
     };
@@ -251,7 +245,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         cpus.check()?;
     }
     let socket = socket_options(choices)?;
-    shape.buffers = files(&shape, &source, &sink, choices.settings.contains_key(BUFFERS.name))?;
+    shape.buffers = files(&shape, &source, &sink, choices.chosen.has(&BUFFERS))?;
     (0..nodes)
         .filter(|node| hosts.of(*node).is_none())
         .try_for_each(|node| source.check_size(&shape, node))?;

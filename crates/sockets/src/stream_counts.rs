@@ -1,20 +1,39 @@
 //! The option with the number of streams between two ranks. Each number has a row.
 
 use ombx_core::{
-    benchmark::{Benchmark, Setting},
+    benchmark::{Case, Named, Parameter, ParameterValue, Reader, if_chosen},
     error::{Error, Result},
     measure::plan::{Plan, parse_numbers},
 };
 
 use crate::link::streams::MAX_STREAMS;
 
-pub(crate) const STREAMS: Setting = Setting {
-    name: "streams",
-    value: "NUMBERS",
-    about: "Connections over which the messages of a window are divided, each number with a row, for example: --streams 8 or --streams 1..16",
-    default: Some("1"),
-    check: |text| parse(text).map(|_| ()),
-};
+/// Number of streams between two ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Streams(pub(crate) u32);
+
+impl ParameterValue for Streams {
+    const PARAMETER: &'static Parameter = &Parameter::read_by(
+        "streams",
+        "NUMBERS",
+        "Connections over which the messages of a window are divided, each number with a row, for example: --streams 8 or --streams 1..16",
+        Reader::List(|text| Ok(parse(text)?.iter().map(ToString::to_string).collect())),
+    )
+    .usually("1")
+    .named(Named::First(if_chosen::<Streams>));
+    const DEFAULT: Streams = Streams(1);
+
+    fn parse(text: &str) -> Result<Streams> {
+        match *parse(text)? {
+            [streams] => Ok(Streams(streams)),
+            _ => Err(Error::usage(format!("{text:?} is not one number of streams"))),
+        }
+    }
+
+    fn text(self) -> String {
+        self.0.to_string()
+    }
+}
 
 /// Reads a list of numbers of streams: `8`, `1,3,10` or `1..16`, which doubles.
 fn parse(text: &str) -> Result<Vec<u32>> {
@@ -26,21 +45,14 @@ fn parse(text: &str) -> Result<Vec<u32>> {
     Ok(streams.into_iter().map(|number| number as u32).collect())
 }
 
-/// Returns the numbers of streams of a benchmark under a plan; none if it has no such option.
-///
-/// # Errors
-/// Usage error for malformed numbers, and for more streams than messages in a window.
-pub fn streams_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<u32>> {
-    if !bench.settings.iter().any(|setting| setting.name == STREAMS.name) {
-        return Ok(Vec::new());
-    }
-    let streams = parse(plan.setting(&STREAMS).unwrap_or_default())?;
-    let least = plan.depths().min().unwrap_or(1);
-    match streams.iter().find(|streams| **streams > least) {
-        Some(most) => Err(Error::usage(format!(
-            "--streams {most} divides the messages of a window, which has {least}: give --window {most} or fewer streams"
-        ))),
-        None => Ok(streams),
+/// Returns an error with the reason if a window has fewer messages than streams.
+pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    let (Streams(streams), least) = (case.get(), plan.depths().into_iter().min().unwrap_or(1));
+    match streams > least {
+        true => Err(format!(
+            "--streams {streams} divides the messages of a window, which has {least}: give --window {streams} or fewer streams"
+        )),
+        false => Ok(()),
     }
 }
 
@@ -58,6 +70,6 @@ mod tests {
             assert_eq!(error.kind(), ombx_core::error::Kind::Usage, "{text}");
             assert!(error.to_string().contains("1 to 128 streams"), "{error}");
         }
-        (STREAMS.check)(STREAMS.default.unwrap()).unwrap();
+        assert_eq!(Streams::PARAMETER.defaults().join(","), "1");
     }
 }

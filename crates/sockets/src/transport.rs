@@ -1,13 +1,9 @@
 //! Kinds of sockets: their values of `--transport`, their protocols, and the options that each has.
 
 use ombx_core::{
-    benchmark::{AxisValue, Setting},
+    benchmark::{Parameter, ParameterValue},
     error::{Error, Result},
-    measure::{
-        engine::{run, run_labelled},
-        plan::Plan,
-        session::Session,
-    },
+    measure::{engine::run, plan::Plan, session::Session},
     two_sided::{
         datagrams::run_datagrams,
         pattern::{Pattern, PatternKernel},
@@ -25,10 +21,10 @@ use crate::{
     },
     session::SocketTeam,
     socket::{Ip, LinkOptions, MPTCP, SocketOptions},
-    stream_counts::{STREAMS, streams_of},
+    stream_counts::Streams as StreamCount,
 };
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Kind of socket
     pub(crate) enum Transport: "transport", Always, default Tcp {
         /// TCP
@@ -42,7 +38,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Version of the internet protocol under TCP and UDP
     pub(crate) enum IpVersion: "ip", Always, default V4 {
         /// IPv4
@@ -52,7 +48,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// TCP_NODELAY: send small messages at once
     pub(crate) enum NoDelay: "nodelay", Always, default On {
         /// Small messages are sent at once
@@ -62,7 +58,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// MSG_ZEROCOPY: the kernel sends from the buffers of ombx; a send ends when the kernel is done with its buffer
     pub(crate) enum ZeroCopy: "zero-copy", IfChosen, default Off {
         /// The kernel copies
@@ -72,20 +68,18 @@ ombx_core::axis! {
     }
 }
 
-pub(crate) const SOCKET_BUFFER: Setting = Setting {
-    name: "socket-buffer",
-    value: "BYTES",
-    about: "Size of the send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
-    default: None,
-    check: |text| buffer(text).map(|_| ()),
-};
+pub(crate) static SOCKET_BUFFER: Parameter = Parameter::free(
+    "socket-buffer",
+    "BYTES",
+    "Size of the send and receive buffers of sockets, for example: --socket-buffer 4M [default: the kernel's]",
+    |text| buffer(text).map(|_| ()),
+);
 
-pub(crate) const CONGESTION: Setting = Setting {
-    name: "congestion",
-    value: "NAME",
-    about: "TCP's congestion control, for example: --congestion reno [default: the kernel's]",
-    default: None,
-    check: |text| match !text.is_empty()
+pub(crate) static CONGESTION: Parameter = Parameter::free(
+    "congestion",
+    "NAME",
+    "TCP's congestion control, for example: --congestion reno [default: the kernel's]",
+    |text| match !text.is_empty()
         && text.len() < 16
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
     {
@@ -94,15 +88,14 @@ pub(crate) const CONGESTION: Setting = Setting {
             Err(Error::usage(format!("{text:?} is no name of a congestion control; give one such as cubic")))
         }
     },
-};
+);
 
-pub(crate) const DSCP: Setting = Setting {
-    name: "dscp",
-    value: "CLASS",
-    about: "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp EF or --dscp 46 [default: the kernel's]",
-    default: None,
-    check: |text| class(text).map(|_| ()),
-};
+pub(crate) static DSCP: Parameter = Parameter::free(
+    "dscp",
+    "CLASS",
+    "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp EF or --dscp 46 [default: the kernel's]",
+    |text| class(text).map(|_| ()),
+);
 
 /// Returns the number of a class: `EF`, `VA`, `LE`, `CS0` to `CS7`, `AF11` to `AF43`, or the number itself.
 fn class(text: &str) -> Result<u8> {
@@ -135,9 +128,9 @@ fn class(text: &str) -> Result<u8> {
 /// Returns the options that the user has set.
 pub(crate) fn socket_options(plan: &Plan) -> Result<SocketOptions> {
     Ok(SocketOptions {
-        dscp: plan.setting(&DSCP).map(class).transpose()?,
-        buffer: plan.setting(&SOCKET_BUFFER).map(buffer).transpose()?,
-        congestion: plan.setting(&CONGESTION).map(str::to_owned),
+        dscp: plan.text(&DSCP).map(class).transpose()?,
+        buffer: plan.text(&SOCKET_BUFFER).map(buffer).transpose()?,
+        congestion: plan.text(&CONGESTION).map(str::to_owned),
         ..SocketOptions::default()
     })
 }
@@ -188,20 +181,20 @@ pub(crate) trait StreamKindTest {
 /// Runs a pattern over every transport and with every number of streams that was chosen.
 pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
-        Transport::Unix => session.without(&[IpVersion::AXIS, NoDelay::AXIS, ZeroCopy::AXIS], |session| {
-            set_options(session, Ip::V4, ipproto::TCP, true)?;
-            over_streams::<P, Unix>(session)
-        }),
+        Transport::Unix => {
+            session.without(&[IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER], |session| {
+                set_options(session, Ip::V4, ipproto::TCP, true)?;
+                over_streams::<P, Unix>(session)
+            })
+        }
         Transport::Udp => by_ip(session, |session, ip| {
-            session.without(&[NoDelay::AXIS, ZeroCopy::AXIS], |session| {
+            session.without(&[NoDelay::PARAMETER, ZeroCopy::PARAMETER], |session| {
                 set_options(session, ip, ipproto::TCP, true)?;
-                each_count(session, |session, _, label| {
-                    run_labelled::<PatternKernel<P, Datagrams>>(session, label)
-                })
+                each_count(session, |session, _| run::<PatternKernel<P, Datagrams>>(session))
             })
         }),
         Transport::Mptcp => by_ip(session, |session, ip| {
-            session.without(&[ZeroCopy::AXIS], |session| {
+            session.without(&[ZeroCopy::PARAMETER], |session| {
                 session.split(|session, nodelay: NoDelay| {
                     set_options(session, ip, MPTCP, nodelay == NoDelay::On)?;
                     over_streams::<P, Tcp>(session)
@@ -212,8 +205,8 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
             session.split(|session, nodelay: NoDelay| {
                 set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
                 session.split(|session, zero_copy| match zero_copy {
-                    ZeroCopy::On => each_count(session, |session, _, label| {
-                        run_labelled::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session, label)
+                    ZeroCopy::On => each_count(session, |session, _| {
+                        run::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session)
                     }),
                     ZeroCopy::Off => over_streams::<P, Tcp>(session),
                 })
@@ -224,30 +217,22 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
 
 /// Runs a pattern over stream sockets of one kind.
 fn over_streams<P: Pattern, K: SocketKind>(session: &mut Session<'_>) -> Result<()> {
-    each_count(session, |session, streams, label| match streams {
-        1 => run_labelled::<PatternKernel<P, StreamLink<K>>>(session, label),
-        _ => run_labelled::<PatternKernel<P, Streams<K>>>(session, label),
+    each_count(session, |session, streams| match streams {
+        1 => run::<PatternKernel<P, StreamLink<K>>>(session),
+        _ => run::<PatternKernel<P, Streams<K>>>(session),
     })
 }
 
-/// Calls `run` with every number of streams, and with the label of rows that have several.
+/// Calls `run` with every number of streams.
 fn each_count<'a>(
     session: &mut Session<'a>,
-    mut run: impl FnMut(&mut Session<'a>, u32, Option<(&'static str, String)>) -> Result<()>,
+    mut run: impl FnMut(&mut Session<'a>, u32) -> Result<()>,
 ) -> Result<()> {
-    let counts = match streams_of(session.bench, session.plan)? {
-        none if none.is_empty() => vec![1],
-        counts => match session.plan.launch {
-            Some(launch) => launch.arrange(counts),
-            None => counts,
-        },
-    };
-    for streams in counts {
+    session.split(|session, StreamCount(streams)| {
         let team = team(session)?;
         team.set_link_options(LinkOptions { streams, ..team.link_options() });
-        run(session, streams, (streams > 1).then(|| (STREAMS.name, streams.to_string())))?;
-    }
-    Ok(())
+        run(session, streams)
+    })
 }
 
 /// Opens and closes connections over TCP.
@@ -312,7 +297,7 @@ mod tests {
     fn settings_are_checked() {
         assert_eq!(buffer("4M").unwrap(), 4 << 20);
         for text in ["", "x", "0", "1", "2G", "-1"] {
-            assert!((SOCKET_BUFFER.check)(text).is_err(), "{text}");
+            assert!(SOCKET_BUFFER.read(text).is_err(), "{text}");
         }
         for (name, number) in
             [("EF", 46), ("ef", 46), ("CS1", 8), ("AF41", 34), ("af13", 14), ("0", 0), ("63", 63)]
@@ -320,11 +305,11 @@ mod tests {
             assert_eq!(class(name).unwrap(), number, "{name}");
         }
         for text in ["", "64", "-1", "CS8", "AF44", "AF1", "AF111", "high", "0x2e", "CS"] {
-            assert!((DSCP.check)(text).unwrap_err().to_string().contains("DSCP"), "{text}");
+            assert!(DSCP.read(text).unwrap_err().to_string().contains("DSCP"), "{text}");
         }
-        assert!((CONGESTION.check)("cubic").is_ok());
+        assert!(CONGESTION.read("cubic").is_ok());
         for text in ["", "a b", "../x", "much_too_long_name"] {
-            assert!((CONGESTION.check)(text).is_err(), "{text}");
+            assert!(CONGESTION.read(text).is_err(), "{text}");
         }
     }
 }

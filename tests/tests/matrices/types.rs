@@ -1,7 +1,7 @@
 //! Tests of element types of messages, and of the options of OMB and IMB that choose them.
 
 use ombx_core::{
-    benchmark::{AxisValue, ElementType, payload::Check},
+    benchmark::{ElementType, ParameterValue, payload::Check},
     result::Outcome,
 };
 use ombx_tests::{

@@ -2,14 +2,14 @@
 
 use ombx_core::{
     benchmark::{
-        Context, Role,
+        CaseValues, Context, ParameterValue, Role,
         payload::{Check, Fill, Slots},
     },
     team::Team,
     two_sided::pattern::Link,
     unit::Rank,
 };
-use ombx_mpi::{Channel, MpiTeam};
+use ombx_mpi::{Channel, MpiTeam, Source};
 
 use crate::RankTest;
 
@@ -49,8 +49,8 @@ fn any_source(team: &MpiTeam) {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    let axes = &[("receive-from", "any")];
-    let cx = Context { role, peer, axes, ..Context::of(team) };
+    let values = &CaseValues::NONE.with(Source::PARAMETER, "any");
+    let cx = Context { role, peer, values, ..Context::of(team) };
     let slots = Slots::new(1000, 1);
     let mut channel = Channel::<ombx_mpi::Int>::open(&cx, slots).unwrap();
     let fill = Fill { round: 1, bytes: 1000, iterations: 1 };

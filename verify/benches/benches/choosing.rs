@@ -65,8 +65,11 @@ fn plan(c: &mut Criterion) {
     c.bench_function("plan/rows of 24 benchmarks", |b| {
         b.iter(|| {
             let rows = choices.iter().map(|choice| {
-                let axes = choice.bench.axes.iter().map(|axis| selected(axis, *choice, &plan).len());
-                sizes_of(choice.bench, &plan).map_or(0, |sizes| sizes.len()) * axes.product::<usize>()
+                let values = choice
+                    .bench
+                    .parameters()
+                    .map(|parameter| selected(parameter, *choice, &plan).len().max(1));
+                sizes_of(choice.bench, &plan).map_or(0, |sizes| sizes.len()) * values.product::<usize>()
             });
             black_box(rows.sum::<usize>())
         });

@@ -116,7 +116,7 @@ fn measure(mut comparison: Comparison<'_>, row: &Row, clock: &Clock, mpi: &Mpi) 
     if let Err(why) = (row.bench.available)() {
         return Ok(Found::Skipped(why));
     }
-    let assignment = team.agree(row.bench.layout.assign(team.size(), None))?;
+    let assignment = team.agree(row.bench.ranks.layout.assign(team.size(), None))?;
     let choice = Choice { bench: row.bench, preset: &[] };
     let run =
         (row.bench.run)(&mut Session::new(team, assignment, (&plan, clock, &[]), choice, &mut comparison));

@@ -88,7 +88,7 @@ impl Sink for Comparison<'_> {
             return Ok(true);
         }
         let reference =
-            Loop::find(&self.row.reference, self.team.handles(), case.depth).ok_or_else(|| {
+            Loop::find(&self.row.reference, self.team.handles(), case.depth()).ok_or_else(|| {
                 Error::usage(format!("{} has no C loop named {}", self.row.name, self.row.reference))
             })?;
         let sides = Sides::new(kernel, reference, self.clock, (role, case, self.row.shape));

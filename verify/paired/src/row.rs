@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, env, path::Path};
 use ombx_collective::operations::OPERATIONS;
 use ombx_core::{
     benchmark::{
-        AxisValue, Benchmark, Choice, Medium, Registry, Threading, Threads,
+        Benchmark, Choice, Chosen, Depth, Medium, ParameterValue, Registry, Streams, Threading, Threads,
         payload::{BLOCK_LENGTH, Datatype},
     },
     error::{Error, Result},
@@ -72,7 +72,7 @@ pub(crate) struct Row {
     /// Kind of window in this launch.
     pub(crate) window: Option<&'static str>,
     /// Values on axes.
-    pub(crate) options: BTreeMap<String, Vec<&'static str>>,
+    pub(crate) options: BTreeMap<&'static str, &'static str>,
     /// Bytes of payload of a block, if messages are of a derived datatype.
     pub(crate) block: Option<u64>,
     pub(crate) bytes: u64,
@@ -101,9 +101,9 @@ const SCHEDULED: &str = "p2p.request";
 const MEMORY: &str = "/dev/shm";
 
 /// Returns the setting with the directory of files.
-fn directory() -> (String, String) {
+fn directory() -> String {
     let directory = if Path::new(MEMORY).is_dir() { MEMORY.into() } else { env::temp_dir() };
-    (DIRECTORY.name.to_owned(), directory.display().to_string())
+    directory.display().to_string()
 }
 
 impl Row {
@@ -122,21 +122,25 @@ impl Row {
         }
     }
 
-    fn with(mut self, axis: &str, value: &'static str) -> Row {
+    fn with(mut self, name: &'static str, value: &'static str) -> Row {
         self.name = format!("{} {value}", self.name);
-        self.options.insert(axis.to_owned(), vec![value]);
+        self.options.insert(name, value);
         self
     }
 
     /// Returns the row for each size that its benchmark has.
     fn sizes(self) -> Result<Vec<Row>> {
-        let own = parse_sizes(self.bench.sizes)?;
-        if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.sized) {
+        let own = parse_sizes(self.bench.messages.sizes)?;
+        if let ([Bytes(bytes)], _) | ([Bytes(bytes), ..], false) = (&own[..], self.bench.messages.sized) {
             return Ok(vec![Row { bytes: *bytes, ..self }]);
         }
-        let only =
-            self.bench.streams_only.and_then(|(axis, value)| Some((self.options.get(axis.name)?, value)));
-        let streams = self.bench.streams && only.is_none_or(|(chosen, value)| *chosen == [value]);
+        let streams = match self.bench.own.streams {
+            Streams::Never => false,
+            Streams::Always => true,
+            Streams::Only(parameter, value) => {
+                self.options.get(parameter.name).is_none_or(|chosen| *chosen == value)
+            }
+        };
         let row = |(bytes, depth): (u64, u32)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
@@ -150,21 +154,12 @@ impl Row {
 
     /// Returns what the engine of ombx needs to open the case.
     pub(crate) fn plan(&self) -> Plan {
-        let block = self.block.map(|block| (BLOCK_LENGTH.name.to_owned(), block.to_string()));
-        Plan {
-            sizes: Some(vec![Bytes(self.bytes)]),
-            depth: self.depth,
-            threads: Some(Threads::Each(1)),
-            axes: self
-                .options
-                .iter()
-                .map(|(name, values)| (name.clone(), values.clone()))
-                .chain(self.window.map(|window| ("win".to_owned(), vec![window])))
-                .collect(),
-            settings: BTreeMap::from_iter([directory()].into_iter().chain(block)),
-            verify: Verify::Off,
-            ..Plan::default()
-        }
+        let mut chosen = Chosen::default().with(Depth(self.depth)).with(Threads::Each(1));
+        self.options.iter().for_each(|(name, value)| chosen.set(name, [*value]));
+        chosen.set("win", self.window);
+        chosen.set(DIRECTORY.name, [directory()]);
+        chosen.set(BLOCK_LENGTH.name, self.block.map(|block| block.to_string()));
+        Plan { sizes: Some(vec![Bytes(self.bytes)]), chosen, verify: Verify::Off, ..Plan::default() }
     }
 
     /// Returns name and size.
@@ -173,12 +168,12 @@ impl Row {
     }
 
     pub(crate) fn needs_threads(&self) -> bool {
-        self.bench.threading == Threading::Multiple
+        self.bench.ranks.threading == Threading::Multiple
     }
 }
 
 fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
-    let goal = if bench.streams { RATE } else { LATENCY };
+    let goal = if bench.own.streams.exists() { RATE } else { LATENCY };
     let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
     match name {
         "latency" => with_modes(row("ping", goal)),
@@ -210,7 +205,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 }
 
 fn has_datatypes(bench: &Benchmark) -> bool {
-    bench.axes.iter().any(|axis| axis.name == Datatype::AXIS.name)
+    bench.has(Datatype::PARAMETER)
 }
 
 /// Returns the row, and those with another source of receives, other modes of sends and other datatypes.
@@ -285,7 +280,7 @@ fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
 
 /// Returns each call of MPI-IO that exists, and for writes each place of `MPI_File_sync`.
 fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
-    let axis = |name: &str| bench.axes.iter().find(|axis| axis.name == name).map_or(&[][..], |a| a.values);
+    let axis = |name: &str| bench.parameter(name).map_or(&[][..], |parameter| parameter.names());
     if axis("pointer").is_empty() {
         return vec![Row::of(bench, name, Shape::Paced, OTHER)];
     }
@@ -323,8 +318,9 @@ fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 /// The registry is inconsistent.
 pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let has_loop =
-        |bench: &&Benchmark| bench.medium == Medium::Mpi && bench.repeats && bench.name != SCHEDULED;
+    let has_loop = |bench: &&Benchmark| {
+        bench.ranks.medium == Medium::Mpi && bench.ranks.repeats && bench.name != SCHEDULED
+    };
     for bench in registry.all().iter().copied().filter(has_loop) {
         let found = match bench.name.split_once('.') {
             Some(("p2p", name)) => two_sided(bench, name),

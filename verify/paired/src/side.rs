@@ -1,7 +1,7 @@
 //! The two sides of a comparison: the open kernel of ombx, and the C loop that makes the same calls.
 
 use ombx_core::{
-    benchmark::{Case, Role, Threads},
+    benchmark::{Case, Parameter, Role, SHARED_THREADS},
     error::Result,
     measure::opened::OpenKernel,
     system::clock::Clock,
@@ -34,8 +34,11 @@ impl<'k> Sides<'k> {
         clock: &'k Clock,
         (role, case, shape): (Role, &Case, Shape),
     ) -> Sides<'k> {
+        let is_shared = |parameter: &Parameter| {
+            parameter == SHARED_THREADS && parameter.default == SHARED_THREADS.default
+        };
         // Of threads with partners, the first is the main thread.
-        let threaded = matches!(case.threads, Some(Threads::ByRole { .. }));
+        let threaded = case.values.parameters().any(is_shared);
         Sides { kernel, reference, clock, role, shape, threaded }
     }
 

@@ -56,16 +56,6 @@ impl Sizes {
     }
 }
 
-/// List of numbers of operations in flight in one option value.
-#[derive(Debug, Clone)]
-pub(crate) struct Depths(pub(crate) Vec<u32>);
-
-impl Depths {
-    pub(crate) fn parse(text: &str) -> Result<Depths> {
-        plan::parse_depths(text).map(Depths)
-    }
-}
-
 /// Iterations per sample; `None` means calibrated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch(pub(crate) Option<u64>);

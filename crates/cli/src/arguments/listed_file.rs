@@ -1,22 +1,25 @@
-//! Files that list pairs of numbers for a setting, as OMB's files of blocks and of edges do.
+//! Files that list pairs of numbers for a parameter, as OMB's files of blocks and of edges do.
 
 use std::fs;
 
 use ombx_core::{
-    benchmark::Setting,
+    benchmark::Parameter,
     error::{Error, Result},
 };
 
-/// End of the placeholder of settings that may be in a file.
+/// End of the placeholder of parameters that may be in a file.
 const OR_FILE: &str = "@FILE";
 
-/// Returns the value of a setting: itself, or the list in the file that it names.
+/// Returns the value of a parameter: itself, or the list in the file that it names.
 ///
 /// # Errors
 /// Usage error for a file that cannot be read or that has other lines.
-pub(crate) fn content(setting: &Setting, value: &str) -> Result<String> {
-    match value.strip_prefix('@').filter(|_| setting.value.ends_with(OR_FILE)) {
-        Some(path) => read(&format!("--{}", setting.name), path),
+pub(crate) fn content(parameter: &Parameter, value: &str) -> Result<String> {
+    match value
+        .strip_prefix('@')
+        .filter(|_| parameter.placeholder().is_some_and(|value| value.ends_with(OR_FILE)))
+    {
+        Some(path) => read(&format!("--{}", parameter.name), path),
         None => Ok(value.to_owned()),
     }
 }

@@ -8,7 +8,7 @@ use std::{ffi::OsString, time::Duration};
 
 use clap::{ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
-    benchmark::Registry,
+    benchmark::{Chosen, Registry},
     error::{Error, Result},
     exit::Exit,
     measure::{
@@ -29,7 +29,6 @@ use super::{
 };
 use crate::{
     arguments::{
-        axes::Chosen,
         given, launches,
         output::{Color, Format},
         start::Launcher,
@@ -131,9 +130,9 @@ pub(crate) fn ab(
     }
     let choices = selection::benchmarks(registry, &run.patterns)?;
     let plan = plan::plan(&run, chosen, &choices)?;
-    let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices));
+    let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices, &plan));
     for choice in &choices {
-        preflight::check(&run.start, ranks, choice.bench.medium)?;
+        preflight::check(&run.start, ranks, choice.bench.ranks.medium)?;
     }
     selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
     let words = words_of_launches(parser, matches, &run);

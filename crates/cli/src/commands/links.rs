@@ -1,7 +1,6 @@
 //! `ombx links`: measures every pair of ranks, as LinkTest does.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::PathBuf,
     process::{Command, Stdio},
@@ -16,7 +15,7 @@ use clap::{
 };
 use ombx_core::{
     benchmark::{
-        AxisValue, Choice, Registry,
+        Choice, Chosen, Depth, ParameterValue, Registry,
         memory::{BufferMemory, DEVICE, Staged},
     },
     error::{Error, Result},
@@ -82,7 +81,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) window: Option<u32>,
     /// Memory of the buffers of messages, such as cuda, or of sender and receiver apart, such as host:cuda; as in ombx run
-    #[arg(long, default_value = "host", value_parser = PossibleValuesParser::new(BufferMemory::AXIS.values), hide_possible_values = true, help_heading = "What is measured")]
+    #[arg(long, default_value = "host", value_parser = PossibleValuesParser::new(BufferMemory::PARAMETER.names()), hide_possible_values = true, help_heading = "What is measured")]
     pub(crate) memory: String,
     /// Copy messages through memory of the host inside the timed region
     #[arg(long, help_heading = "What is measured")]
@@ -166,7 +165,7 @@ pub(crate) enum Fabric {
 }
 
 impl Fabric {
-    /// Returns the benchmark that measures links over this fabric, and the value of the transport axis.
+    /// Returns the benchmark that measures links over this fabric, and the value of the parameter `transport`.
     const fn bench(self) -> (&'static str, Option<&'static str>) {
         match self {
             Fabric::Mpi => (OVER_MPI, None),
@@ -263,8 +262,9 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
             "this build lacks the benchmark {bench}, which measures these links{instead}"
         )));
     };
-    let mut axes = BTreeMap::from([("pattern".into(), vec![args.pattern.name()])]);
-    axes.extend(transport.map(|transport| ("transport".into(), vec![transport])));
+    let mut chosen = Chosen::default();
+    chosen.set("pattern", [args.pattern.name()]);
+    chosen.set("transport", transport);
     let memory = BufferMemory::parse(&args.memory)?;
     if memory != BufferMemory::Host && args.fabric != Fabric::Mpi {
         return Err(Error::usage(format!(
@@ -273,10 +273,10 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         )));
     }
     if memory != BufferMemory::Host {
-        axes.insert(BufferMemory::AXIS.name.into(), vec![memory.name()]);
+        chosen.choose([memory]);
     }
     if args.staged {
-        axes.insert(Staged::AXIS.name.into(), vec![Staged::On.name()]);
+        chosen.choose([Staged::On]);
     }
     let mode = match (args.serial, args.bisection, args.halves) {
         (true, ..) => Mode::Serial,
@@ -288,18 +288,21 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let (steps, rows) = mode.extent(ranks, args.sizes.0.len(), args.rounds);
     let sizes = args.sizes.0.clone();
     check_expectations(&args, &sizes)?;
-    let usual = Plan::default();
+    if let Some(depth) = args.window {
+        chosen.choose([Depth(depth)]);
+    }
+    if let Some(number) = args.device {
+        chosen.set(DEVICE.name, [number.to_string()]);
+    }
     let plan = Plan {
         sizes: Some(sizes.clone()),
-        depth: args.window.unwrap_or(usual.depth),
+        chosen,
         effort: args.effort.effort(None),
         least_time: args.min_time.unwrap_or_default(),
         batch: args.effort.batch.0,
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
         launch: args.launch,
-        axes,
-        settings: args.device.map(|number| (DEVICE.to_owned(), number.to_string())).into_iter().collect(),
-        ..usual
+        ..Plan::default()
     };
     check_combinations(Choice { bench, preset: &[] }, &plan)?;
     #[cfg(feature = "mpi")]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Command};
 use ombx_core::{
-    benchmark::{Benchmark, LETTERS, Registry},
+    benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry},
     error::Result,
 };
 use ombx_results::render::wrapped;
@@ -140,25 +140,26 @@ fn hints(columns: Option<usize>) -> String {
 fn long(b: &Benchmark, columns: Option<usize>) -> String {
     let mut details = vec![
         ("about".to_owned(), b.about.to_owned()),
-        ("metric".into(), format!("{} in {}", b.metric.name(), b.metric.unit())),
-        ("formula".into(), b.formula.into()),
-        ("timed".into(), b.method.timed.into()),
-        ("calls".into(), b.calls.join(", ")),
-        ("untimed".into(), b.method.untimed.into()),
-        ("like".into(), b.method.like.into()),
+        ("metric".into(), format!("{} in {}", b.described.metric.name(), b.described.metric.unit())),
+        ("formula".into(), b.described.formula.into()),
+        ("timed".into(), b.described.method.timed.into()),
+        ("calls".into(), b.described.calls.join(", ")),
+        ("untimed".into(), b.described.method.untimed.into()),
+        ("like".into(), b.described.method.like.into()),
         ("OSU names".into(), osu_names(b).join(", ")),
-        ("ranks".into(), b.layout.describe()),
-        ("sizes".into(), b.sizes.into()),
+        ("ranks".into(), b.ranks.layout.describe()),
+        ("sizes".into(), b.messages.sizes.into()),
     ];
-    let axes = b
-        .axes
-        .iter()
-        .map(|axis| (axis.name, format!("{} (default {})", axis.values.join(", "), b.default_of(axis))));
-    let settings = b.settings.iter().map(|setting| {
-        let default = setting.default.map_or(String::new(), |default| format!(" (default {default})"));
-        (setting.name, format!("{}{default}", setting.about))
-    });
-    details.extend(axes.chain(settings).map(|(name, about)| (format!("--{name}"), about)));
+    let (listed, free): (Vec<_>, Vec<_>) =
+        own_parameters(b).partition(|parameter| !parameter.names().is_empty());
+    details.extend(listed.into_iter().chain(free).map(|parameter| {
+        let default = b.default_of(parameter).map(|default| format!(" (default {default})"));
+        let values = match parameter.names() {
+            [] => parameter.about.to_owned(),
+            names => names.join(", "),
+        };
+        (format!("--{}", parameter.name), values + &default.unwrap_or_default())
+    }));
     details.push(("source".into(), format!("{}:{}", b.at.file(), b.at.line())));
     details.extend((b.available)().err().map(|why| ("here".to_owned(), format!("unavailable: {why}"))));
     details.retain(|(_, value)| !value.is_empty());
@@ -175,13 +176,17 @@ fn long(b: &Benchmark, columns: Option<usize>) -> String {
     text + "\n"
 }
 
+/// Returns the parameters that distinguish a benchmark from most others.
+fn own_parameters(b: &Benchmark) -> impl Iterator<Item = &'static Parameter> {
+    b.parameters().filter(|parameter| parameter.heading == Heading::Own)
+}
+
 fn describe(b: &Benchmark) -> Value {
-    let axes: Vec<Value> = b
-        .axes
-        .iter()
-        .map(|a| json!({"name": a.name, "about": a.about, "values": a.values, "default": b.default_of(a)}))
+    let axes: Vec<Value> = own_parameters(b)
+        .filter(|parameter| !parameter.names().is_empty())
+        .map(|p| json!({"name": p.name, "about": p.about, "values": p.names(), "default": b.default_of(p)}))
         .collect();
-    let calls = match b.calls {
+    let calls = match b.described.calls {
         [] => String::new(),
         calls => format!("- Calls: {}.\n", calls.join(", ")),
     };
@@ -190,16 +195,16 @@ fn describe(b: &Benchmark) -> Value {
         "about": b.about,
         "doc": format!(
             "- Timed: {}.\n{calls}- Not timed: {}.\n- Like: {}.",
-            b.method.timed, b.method.untimed, b.method.like
+            b.described.method.timed, b.described.method.untimed, b.described.method.like
         ),
-        "metric": b.metric.name(),
-        "formula": b.formula,
-        "calls": b.calls,
-        "unit": b.metric.unit(),
-        "ranks": b.layout.describe(),
-        "across": b.layout.aggregation().name(),
-        "sizes": b.sizes,
-        "streams": b.streams,
+        "metric": b.described.metric.name(),
+        "formula": b.described.formula,
+        "calls": b.described.calls,
+        "unit": b.described.metric.unit(),
+        "ranks": b.ranks.layout.describe(),
+        "across": b.ranks.layout.aggregation().name(),
+        "sizes": b.messages.sizes,
+        "streams": b.own.streams.exists(),
         "axes": axes,
         "osu": osu_names(b),
         "available": (b.available)().err().map_or(Value::Bool(true), Value::from),

@@ -56,11 +56,11 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
 pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
     let options::Request { plan, columns, notes } = options::read(&args, program)?;
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
-    let wanted = program.choice.bench.layout.ranks_wanted(args.num_pairs).max(rooted);
+    let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);
     if args.role.relay.is_none() && detection::launcher().is_none() {
         // Mistakes are reported before notes.
-        preflight::check(&args.start, ranks, program.choice.bench.medium)?;
+        preflight::check(&args.start, ranks, program.choice.bench.ranks.medium)?;
     }
     if let (Some(root), Some(ranks)) = (args.root_rank, args.start.ranks)
         && root.first().0 >= ranks

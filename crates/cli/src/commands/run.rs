@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Command, parser::ValueSource};
 use ombx_core::{
-    benchmark::Registry,
+    benchmark::{Chosen, Registry},
     error::{Error, Result},
     measure::{runner::Part, session::check_combinations},
 };
@@ -16,7 +16,7 @@ use self::arguments::RunArgs;
 #[cfg(feature = "io")]
 use crate::job::directory;
 use crate::{
-    arguments::{axes::Chosen, launches::LaunchesArgs},
+    arguments::launches::LaunchesArgs,
     job::{Extent, Job, Work, selection, time_limit},
     launch::detection,
     output::renderers,
@@ -57,8 +57,8 @@ pub(crate) fn prepare(
         choices = selection::over_sockets(choices, args.role.relay.is_none())?;
     }
     let plan = plan::plan(&args, chosen, &choices)?;
-    plan::check_window(&args, &choices, &plan)?;
-    let ranks = plan::ranks(&args, &choices);
+    plan::check_window(&choices, &plan)?;
+    let ranks = plan::ranks(&args, &choices, &plan);
     if is_connected && ranks != 2 {
         return Err(Error::usage(format!(
             "--connect has two ranks, one on each host, but this job needs {ranks}: leave out -n, --pairs and --under"

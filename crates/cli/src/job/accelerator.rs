@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ombx_accelerator::{count, device, select};
 use ombx_core::{
     benchmark::{
-        AxisValue,
+        ParameterValue,
         memory::{Api, BufferMemory, DEVICE},
     },
     error::{Error, Result},
@@ -17,13 +17,13 @@ use super::Work;
 
 /// Returns the interfaces of the drivers that plans need.
 fn interfaces<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> BTreeSet<Api> {
-    let chosen = plans.into_iter().filter_map(|plan| plan.axes.get(BufferMemory::AXIS.name)).flatten();
+    let chosen = plans.into_iter().flat_map(|plan| plan.chosen.texts(BufferMemory::PARAMETER));
     chosen.filter_map(|name| BufferMemory::parse(name).ok()?.api()).collect()
 }
 
 /// Returns the device that the user chose.
 fn chosen(plan: &Plan) -> Option<u32> {
-    plan.settings.get(DEVICE)?.parse().ok()
+    plan.chosen.text(&DEVICE)?.parse().ok()
 }
 
 /// Checks the option `--device` of a plan, and if ranks are on this host, that it has a driver and the devices.

@@ -32,7 +32,7 @@ pub(crate) struct FilesOfJob {
 impl FilesOfJob {
     pub(crate) fn of(job: &Job) -> FilesOfJob {
         let parts = if let Work::Benchmarks(parts) = &job.work { &parts[..] } else { &[] };
-        let directories = parts.iter().filter_map(|part| part.plan.settings.get(DIRECTORY.name));
+        let directories = parts.iter().filter_map(|part| part.plan.chosen.text(&DIRECTORY));
         FilesOfJob {
             directories: directories.map(PathBuf::from).collect(),
             job: RandomState::new().hash_one(0),
@@ -70,13 +70,13 @@ impl Drop for FilesOfJob {
 /// Usage error with what is missing.
 pub(crate) fn check(parts: &[Part], ranks: u32, is_here: bool) -> Result<()> {
     for Part { choices, plan } in parts {
-        let with_files = |choice: &&Choice| choice.bench.settings.iter().any(|s| s.name == DIRECTORY.name);
+        let with_files = |choice: &&Choice| choice.bench.has(&DIRECTORY);
         for choice in choices.iter().filter(with_files) {
             let name = choice.bench.name;
             if plan.batch.is_some_and(|batch| batch > 1) {
                 return Err(Error::usage(format!("a sample of {name} is one iteration: leave out --batch")));
             }
-            let directory = plan.settings.get(DIRECTORY.name).map(Path::new);
+            let directory = plan.chosen.text(&DIRECTORY).map(Path::new);
             let directory = directory.ok_or_else(|| {
                 Error::usage(format!(
                     "{name} writes files: give a directory of the file system to be measured, as in --directory /scratch/me"
@@ -94,7 +94,7 @@ pub(crate) fn check(parts: &[Part], ranks: u32, is_here: bool) -> Result<()> {
 fn size(choice: Choice, plan: &Plan, ranks: u32) -> Result<u64> {
     let sizes = sizes_of(choice.bench, plan)?;
     let largest = sizes.iter().map(|size| size.0).max().unwrap_or(0);
-    let depth = if streams(choice, plan) { plan.depths().max().unwrap_or(1) } else { 1 };
+    let depth = if streams(choice, plan) { plan.depths().into_iter().max().unwrap_or(1) } else { 1 };
     let ranks = plan.ranks.unwrap_or(ranks);
     Ok(largest.saturating_mul(depth.into()).saturating_mul(ranks.into()))
 }

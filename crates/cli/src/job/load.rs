@@ -14,11 +14,11 @@ pub(crate) fn check(loads: &[Under], choices: &[Choice]) -> Result<()> {
         return Ok(());
     }
     check_loads(loads)?;
-    if let Some(choice) = choices.iter().find(|choice| choice.bench.medium != Medium::Mpi) {
+    if let Some(choice) = choices.iter().find(|choice| choice.bench.ranks.medium != Medium::Mpi) {
         let name = choice.bench.name;
         return Err(Error::usage(format!("--under needs ranks over MPI, which {name} does not use")));
     }
-    if let Some(choice) = choices.iter().find(|choice| !choice.bench.repeats) {
+    if let Some(choice) = choices.iter().find(|choice| !choice.bench.ranks.repeats) {
         let name = choice.bench.name;
         return Err(Error::usage(format!(
             "{name} cannot be measured under load: it is over before a load begins"
@@ -35,12 +35,12 @@ pub(crate) fn check(loads: &[Under], choices: &[Choice]) -> Result<()> {
                 "--under takes the name of a benchmark; {name} selects {known}"
             )));
         };
-        let reason = match (choice.bench.medium, choice.bench.threading) {
+        let reason = match (choice.bench.ranks.medium, choice.bench.ranks.threading) {
             (Medium::Sockets | Medium::Own, _) => "it needs ranks over MPI",
             (_, Threading::Multiple) => {
                 "it has several threads per rank, which the ranks that are measured have not"
             }
-            (Medium::Mpi, _) if !choice.bench.repeats => "it happens once in a launch",
+            (Medium::Mpi, _) if !choice.bench.ranks.repeats => "it happens once in a launch",
             (Medium::Mpi, _) => continue,
         };
         return Err(Error::usage(format!("{name} cannot be a load: {reason}")));

@@ -2,14 +2,13 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Axis, Choice, Initialization, Medium, Registry, Threading},
+    benchmark::{Choice, Initialization, Medium, Registry, Threading},
     error::{Error, Result},
     measure::{
         plan::{Plan, Under},
         runner::Part,
         session::{selected, sizes_of},
     },
-    two_sided::request::rates::rates_of,
 };
 
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.
@@ -36,7 +35,7 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
 /// # Errors
 /// Usage error: a benchmark is over MPI, or none is left.
 pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Choice>> {
-    let over = |medium| choices.iter().filter(move |choice| choice.bench.medium == medium);
+    let over = |medium| choices.iter().filter(move |choice| choice.bench.ranks.medium == medium);
     if let Some(mpi) = over(Medium::Mpi).next() {
         return Err(Error::usage(format!(
             "{} is over MPI: --connect is for benchmarks over sockets (ombx list sockets)",
@@ -69,7 +68,7 @@ pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
     let differ = |of: fn(&Plan) -> (Initialization, Threading)| {
         parts.windows(2).any(|pair| of(&pair[0].plan) != of(&pair[1].plan))
     };
-    if differ(|plan| (plan.init, plan.threading)) {
+    if differ(|plan| (plan.chosen.get(), plan.chosen.get())) {
         return Err(Error::usage(
             "a job initialises MPI once: give --init and --threading for the whole suite, not for parts of it",
         ));
@@ -80,8 +79,8 @@ pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
     for (Choice { bench, .. }, plan) in choices {
         // Ranks that are kept for a load are not measured.
         let of_load = if plan.under.is_empty() { 0 } else { Under::LEAST_RANKS };
-        let assigned = bench.layout.assign(ranks.saturating_sub(of_load), plan.pairs);
-        let load = bench.layout.ranks_wanted(plan.pairs).saturating_add(of_load);
+        let assigned = bench.ranks.layout.assign(ranks.saturating_sub(of_load), plan.pairs());
+        let load = bench.ranks.layout.ranks_wanted(plan.pairs()).saturating_add(of_load);
         match assigned {
             Ok(_) => return Ok(()),
             Err(_) if of_load > 0 => {
@@ -101,17 +100,10 @@ pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
 pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
     let mut rows = 0u64;
     for choice in choices {
-        let values = |axis: &&Axis| selected(axis, *choice, plan).len();
-        let of_axes: usize = choice.bench.axes.iter().map(values).product();
+        let values = |parameter| selected(parameter, *choice, plan).len().max(1);
+        let of_size: usize = choice.bench.parameters().map(values).product();
+        let of_size = (of_size * plan.under.len().max(1)) as u64;
         let sizes = sizes_of(choice.bench, plan)?.len();
-        let rates = rates_of(choice.bench, plan)?.len().max(1);
-        #[cfg(feature = "sockets")]
-        let streams = ombx_sockets::streams_of(choice.bench, plan)?.len().max(1);
-        #[cfg(not(feature = "sockets"))]
-        let streams = 1;
-        let loads = plan.under.len().max(1);
-        let depths = if choice.bench.streams { plan.depths().count() } else { 1 };
-        let of_size = (of_axes * rates * streams * loads * depths) as u64;
         rows = rows.saturating_add((sizes as u64).saturating_mul(of_size));
     }
     Ok(rows)
@@ -119,5 +111,5 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
 
 /// Returns the highest level of thread support that one of the benchmarks needs.
 pub(crate) fn threading(choices: &[Choice]) -> Threading {
-    choices.iter().map(|choice| choice.bench.threading).max().unwrap_or_default()
+    choices.iter().map(|choice| choice.bench.ranks.threading).max().unwrap_or_default()
 }

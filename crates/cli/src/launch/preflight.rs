@@ -127,7 +127,7 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
             let options = start.launcher_arg.iter().map(OsString::from);
             Some(reachability::ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
         }
-        Medium::Own => match job.setting("remote-shell") {
+        Medium::Own => match job.chosen("remote-shell") {
             Some(shell) => Some(shell.split_whitespace().map(OsString::from).collect()),
             None => Some(reachability::ssh(start).into_iter().chain(["--".into()]).collect()),
         },

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{AxisValue, ElementType},
+    benchmark::{ElementType, ParameterValue},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -111,7 +111,7 @@ impl FinishedGraphs {
     /// Returns the title of a figure: the program, the size, and the data type if there are several.
     fn title(&self, case: &CaseSamples) -> String {
         let program = self.request.program;
-        let of_type = |case: &CaseSamples| case.row().axes.get(ElementType::AXIS.name).cloned();
+        let of_type = |case: &CaseSamples| case.row().axes.get(ElementType::PARAMETER.name).cloned();
         let other = case.other.map_or(String::new(), |other| format!(", {other}"));
         let size = match case.row().bytes {
             // A barrier moves no data, and OMB prints no size.

@@ -128,5 +128,5 @@ pub(crate) fn paint(color: Color) -> Paint {
 /// Returns the first OSU program of a benchmark.
 fn osu_program(bench: &str) -> Option<Osu> {
     let registry = Registry::load().ok()?;
-    registry.all().iter().find(|b| b.name == bench).and_then(|b| b.osu[0])
+    registry.all().iter().find(|b| b.name == bench).and_then(|b| b.described.osu[0])
 }

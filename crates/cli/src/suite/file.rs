@@ -170,7 +170,7 @@ impl Reader<'_> {
             }
             let Some(option) = options::key(self.parser, name) else {
                 if self.origin == Origin::BuiltIn {
-                    // This build lacks the benchmarks that have this axis.
+                    // This build lacks the benchmarks that have this parameter.
                     continue;
                 }
                 let of_entry = [RUN].into_iter().chain(self.own_of_entry().iter().copied());
@@ -230,7 +230,7 @@ impl Reader<'_> {
             DeValue::String(text) => Some(text.clone().into_owned()),
             DeValue::Integer(number) => Some(number.to_string()),
             DeValue::Float(number) => Some(number.to_string()),
-            // An axis with the values on and off.
+            // A parameter with the values on and off.
             DeValue::Boolean(on) => Some(if *on { "on" } else { "off" }.to_owned()),
             _ => None,
         };

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::{ArgMatches, Command};
-use ombx_core::benchmark::{Choice, Registry, Threading};
+use ombx_core::benchmark::{Choice, Registry};
 
 use super::options;
-use crate::arguments::{axes, given};
+use crate::arguments::{given, parameters::HOSTS};
 
 /// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
 const CONFLICTS: [(&[&str], &[&str]); 4] = [
@@ -104,32 +104,14 @@ impl Layer {
 /// Returns whether at least one of these benchmarks has an option.
 pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
     let any = |test: &dyn Fn(&Choice) -> bool| choices.iter().any(test);
-    let axis = name.strip_prefix("no-").unwrap_or(name);
+    let positive = name.strip_prefix("no-").unwrap_or(name);
     match name {
-        axes::HOSTS => true,
-        "sizes" => any(&|choice| choice.bench.sized),
-        "root" => any(&|choice| choice.bench.rooted),
-        "groups" => any(&|choice| choice.bench.grouped),
-        "window" => any(&|choice| choice.bench.streams),
-        "pairs" => any(&|choice| choice.bench.layout.has_pairs()),
-        "threads" => any(&|choice| {
-            choice.bench.threading == Threading::Multiple
-                || choice.bench.axes.iter().any(|axis| axis.name == "workers")
-        }),
-        _ => {
-            let has = any(&|choice| {
-                choice.bench.axes.iter().any(|a| a.name == axis)
-                    || choice.bench.settings.iter().any(|s| s.name == name)
-            });
-            has || !is_of_some_benchmark(axis)
-        }
+        HOSTS => true,
+        "sizes" => any(&|choice| choice.bench.messages.sized),
+        _ => any(&|choice| choice.bench.parameter(positive).is_some()) || !is_of_some_benchmark(positive),
     }
 }
 
 fn is_of_some_benchmark(name: &str) -> bool {
-    let registry = Registry::load();
-    registry.is_ok_and(|registry| {
-        registry.axes().iter().any(|axis| axis.name == name)
-            || registry.settings().iter().any(|setting| setting.name == name)
-    })
+    Registry::load().is_ok_and(|registry| registry.has_parameter(name))
 }

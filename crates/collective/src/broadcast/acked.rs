@@ -13,7 +13,7 @@ use self::{figures::add_ack_figures, slowest::Slowest};
 use crate::broadcast::kernel::{Broadcast, Endpoint, work};
 use ombx_core::{
     benchmark::{
-        Case, Context, Figures, Metric, Role,
+        self, Case, Context, Figures, Heading, Metric, Named, Parameter, Role,
         payload::{Check, Fill},
         reduction::message_type,
     },
@@ -31,7 +31,7 @@ use ombx_core::{
     unit::Rank,
 };
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// What is subtracted for the acknowledgement
     pub enum AckCorrection: "ack-correction", Always, default Half {
         /// Half a round trip: the acknowledgement one way
@@ -43,9 +43,14 @@ ombx_core::axis! {
     }
 }
 
+/// The rank that acknowledges, in rows of one such rank each.
+static ACKER: Parameter = Parameter::free("acker", "RANK", "Rank that acknowledges", |_| Ok(()))
+    .named(Named::First(|case| case.values.text(&ACKER).map(str::to_owned)))
+    .under(Heading::None);
+
 /// Returns the rank that broadcasts. Entries refuse a root that rotates.
 fn root_of(case: &Case) -> Rank {
-    case.root.unwrap_or_default().first()
+    case.get::<benchmark::Root>().first()
 }
 
 /// Role of one rank. It is a type, so that the timed loop has no branch.
@@ -136,7 +141,7 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
         B: 'k,
         M: 'k,
     {
-        let halves = match case.choice() {
+        let halves = match case.get() {
             AckCorrection::None => 0,
             AckCorrection::RoundTrip => 2,
             AckCorrection::Half => 1,
@@ -219,7 +224,7 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
 /// Measures a row for each rank but the root as acker. The last row of each case is the slowest of them.
 pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let ackers = session.team.size() - 1;
-    let root = session.plan.root.first();
+    let root = session.get::<benchmark::Root>().first();
     let (clock, mut slowest) = (session.clock.facts(), Vec::<Slowest>::new());
     for acker in (0..=ackers).map(Rank).filter(|acker| *acker != root) {
         let rows = acknowledged::<B, M>(session, acker, ackers, Some(acker.to_string()))?;
@@ -233,7 +238,7 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
     // Other ranks have no rows.
     for slowest in slowest {
         let mut row = slowest.second_half;
-        row.key = row.key.replacen(&format!("/acker={},", row.axes["acker"]), "/acker=slowest,", 1);
+        row.key = row.key.replacen(&format!("acker={},", row.axes["acker"]), "acker=slowest,", 1);
         row.axes.insert("acker".into(), "slowest".into());
         session.sink.case(&row)?;
     }
@@ -243,7 +248,7 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
 /// Measures a row with the last rank as acker, or the one before it if the last is the root.
 pub fn run_last_ack<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let last = session.team.size() - 1;
-    let last = Rank(if session.plan.root.first() == Rank(last) { last - 1 } else { last });
+    let last = Rank(if session.get::<benchmark::Root>().first() == Rank(last) { last - 1 } else { last });
     acknowledged::<B, M>(session, last, 1, None).map(|_| ())
 }
 
@@ -252,14 +257,13 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     session: &mut Session<'_>,
     acker: Rank,
     sharing: u32,
-    label: Option<String>,
+    shown: Option<String>,
 ) -> Result<Vec<Measurement>> {
     let open = |cx: &Context<'_>, case: &Case| match cx.role {
         Role::Active => Acked::<Root, B, M>::open(cx, case, acker),
         Role::Passive if cx.rank() == acker => Acked::<Acker, B, M>::open(cx, case, acker),
         Role::Passive => Acked::<NonAcker, B, M>::open(cx, case, acker),
     };
-    let label = label.map(|acker| ("acker", acker));
     let factory = KernelFactory {
         metric: Metric::Latency,
         work,
@@ -267,11 +271,11 @@ fn acknowledged<B: Broadcast, M: Mesh>(
         iterations_per_check: |_| 1,
         open: &open,
         floor_ns: None,
-        label,
         sharing,
     };
     let mut rows = Vec::new();
-    for case in session.cases()? {
+    for mut case in session.cases()? {
+        case.values.push(&ACKER, shown.as_deref().map(Into::into));
         let row = one_case(session, &factory, &case)?;
         if session.team.rank() == Rank(0) {
             let mut complete = row.clone();

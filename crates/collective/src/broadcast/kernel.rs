@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Context, Kernel, Method, Metric, Work, cold,
+        BusTraffic, Case, Context, Kernel, Method, Metric, Root, Work, cold,
         payload::{Check, Fill, Slots},
         reduction::message_type,
     },
@@ -104,7 +104,7 @@ impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let (choice, ranks) = (case.root.unwrap_or_default(), cx.team.size());
+        let (choice, ranks) = (case.get::<Root>(), cx.team.size());
         cx.agree(choice.is_among(ranks))?;
         let root = choice.first();
         Ok(SingleBroadcast { endpoint: Endpoint::open(cx, case, case.bytes.0, root)?, ranks, root })

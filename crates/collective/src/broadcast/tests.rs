@@ -8,7 +8,7 @@ use crate::broadcast::{
 };
 use ombx_core::{
     benchmark::{
-        Aggregation, AxisValue, Benchmark, Figure, Kernel, Layout, Method, Metric, Root, payload::Check,
+        Aggregation, Benchmark, Figure, Kernel, Layout, Method, Metric, ParameterValue, Root, payload::Check,
     },
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Measurement, Outcome},
@@ -29,7 +29,7 @@ const METHOD: Method = <SingleBroadcast<Binomials> as Kernel>::METHOD;
 const fn acked<B: Broadcast>() -> Benchmark {
     Benchmark::custom("sim.bcast_acked", "acked", Metric::Latency, METHOD, run_acked::<B, Net>)
         .layout(Layout::Star)
-        .axes(&[AckCorrection::AXIS])
+        .with(&[AckCorrection::PARAMETER])
         .with_root()
 }
 
@@ -56,7 +56,7 @@ static LAST: Benchmark = Benchmark::custom(
     run_last_ack::<Binomials, Net>,
 )
 .layout(Layout::Star)
-.axes(&[AckCorrection::AXIS])
+.with(&[AckCorrection::PARAMETER])
 .with_root();
 static WINDOW: Benchmark = Benchmark::paced::<SingleBroadcast<Binomials>, Net>("sim.bcast_window", "window")
     .usually(&[("pace", "window")])
@@ -74,9 +74,15 @@ fn plan(sizes: &str) -> Plan {
     }
 }
 
+fn rooted(root: Root) -> Plan {
+    let mut plan = plan("1000");
+    plan.chosen.choose([root]);
+    plan
+}
+
 fn corrected(how: &'static str) -> Plan {
     let mut plan = plan("1000");
-    plan.axes.insert("ack-correction".into(), vec![how]);
+    plan.chosen.set("ack-correction", [how]);
     plan
 }
 
@@ -100,8 +106,8 @@ fn completion(ranks: u32) -> f64 {
 #[test]
 fn the_acked_broadcast_of_any_root_measures_the_same_time() {
     for root in 0..4 {
-        let rooted = Plan { root: Root::Fixed(Rank(root)), ..plan("1000") };
-        let rows = measure(4, &ACKED, &rooted).unwrap().rows;
+        let plan = rooted(Root::Fixed(Rank(root)));
+        let rows = measure(4, &ACKED, &plan).unwrap().rows;
         let ackers: Vec<&str> = rows.iter().map(|row| row.axes["acker"].as_str()).collect();
         let others: Vec<String> =
             (0..4).filter(|acker| *acker != root).map(|acker| acker.to_string()).collect();
@@ -114,7 +120,7 @@ fn the_acked_broadcast_of_any_root_measures_the_same_time() {
         assert!(rows.iter().all(|row| row.samples[0].rank == root), "the root is timed");
         let named = slowest.axes.get("root").map(String::as_str);
         assert_eq!(named, Some(root.to_string()).as_deref().filter(|_| root > 0));
-        let last = measure(4, &LAST, &rooted).unwrap().rows.remove(0);
+        let last = measure(4, &LAST, &plan).unwrap().rows.remove(0);
         assert!(last.samples[0].round_trips.is_some(), "{}", last.key);
     }
 }
@@ -232,13 +238,13 @@ fn acknowledgements_rank_trees_right_and_the_naive_round_ranks_them_wrong() {
 #[test]
 fn a_tree_has_any_root() {
     for (root, bench) in [("2", &ROOTED), ("rotate", &ROTATED)] {
-        let plan = Plan { root: root.parse().unwrap(), ..plan("1000") };
+        let plan = rooted(root.parse().unwrap());
         let row = measure(3, bench, &plan).unwrap().rows.remove(0);
         // The root has sent its second message after 4 us.
         assert!((median(&row) / 9000.0 - 1.0).abs() < 0.01, "{}", median(&row));
         assert_eq!(row.axes["root"], root);
     }
-    let nowhere = Plan { root: Root::Fixed(Rank(3)), ..plan("1000") };
+    let nowhere = rooted(Root::Fixed(Rank(3)));
     let row = measure(3, &ROOTED, &nowhere).unwrap().rows.remove(0);
     assert!(matches!(&row.outcome, Outcome::Skipped(why) if why.contains("root 3")), "{:?}", row.outcome);
 }

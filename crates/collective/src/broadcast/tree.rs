@@ -12,7 +12,7 @@ use ombx_core::{
     unit::Rank,
 };
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Implementation of the broadcast
     pub enum Algorithm: "by", IfChosen, default Library {
         /// MPI_Bcast

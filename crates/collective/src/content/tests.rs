@@ -3,7 +3,7 @@
 use super::*;
 use ombx_core::{
     benchmark::{
-        AxisValue, ElementType, Groups, Imbalance, Neighbourhood, ReductionOp, Topology,
+        ElementType, Groups, Imbalance, Neighbourhood, ParameterValue, ReductionOp, Topology,
         reduction::check_combination,
     },
     testkit::combine,
@@ -315,7 +315,7 @@ fn the_initial_content_differs_in_every_byte() {
             bytes: 16,
             blocks: None,
             imbalance: Imbalance::NONE,
-            root: Root::default(),
+            root: Root::Fixed(Rank(0)),
             in_place: false,
             topology: Topology::Graph,
             neighbourhood: Neighbourhood::DEFAULT,

@@ -1,9 +1,9 @@
-//! One case: a size, a depth, and a value on every axis of its benchmark.
+//! One case: a size, and a value of every parameter of its benchmark.
 
 use std::fmt::Write as _;
 
 use crate::{
-    benchmark::{Axis, AxisValue, Groups, Imbalance, Neighbourhood, Root, Threads},
+    benchmark::{CaseValues, Depth, Groups, Named, Parameter, ParameterValue},
     unit::Bytes,
 };
 
@@ -12,83 +12,89 @@ use crate::{
 pub struct Case {
     /// Message size of one operation.
     pub bytes: Bytes,
-    /// Operations in flight; 1 if the benchmark does not stream.
-    pub depth: u32,
     /// Pairs of ranks that run at the same time.
     pub pairs: u32,
     /// Ranks that take part.
     pub ranks: u32,
-    /// Threads of each rank; `None` for single-threaded benchmarks.
-    pub threads: Option<Threads>,
-    /// Root of the operation; `None` if it has none.
-    pub root: Option<Root>,
-    /// Groups of ranks that run the operation at the same time.
-    pub groups: Groups,
-    /// How unequal the blocks of ranks are.
-    pub imbalance: Imbalance,
-    /// Neighbours of ranks, where the user describes them.
-    pub neighbourhood: Neighbourhood,
-    /// Axis and value, for every axis that the row names.
-    pub axes: Vec<(&'static str, &'static str)>,
+    /// Values of the parameters that the benchmark has.
+    pub values: CaseValues,
 }
 
 impl Case {
-    /// Returns the name of the value on an axis; the default if the case names none.
-    pub fn axis(&self, axis: &Axis) -> &'static str {
-        self.axes.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
+    /// Returns the case of a message size on a pair of ranks, without values.
+    pub fn of_pair(bytes: u64) -> Case {
+        Case { bytes: Bytes(bytes), pairs: 1, ranks: 2, values: CaseValues::default() }
     }
 
-    /// Returns the value on the axis `A`; the default if the case names none.
-    pub fn choice<A: AxisValue>(&self) -> A {
-        A::parse(self.axis(A::AXIS)).unwrap_or(A::DEFAULT)
+    /// Returns the case with another value.
+    #[must_use]
+    pub fn with<V: ParameterValue>(mut self, value: V) -> Case {
+        self.values = self.values.with(V::PARAMETER, value.text());
+        self
     }
 
-    /// Returns the root if it is not the default one.
-    pub fn chosen_root(&self) -> Option<Root> {
-        self.root.filter(|root| *root != Root::default())
+    /// Returns the value of a parameter; the default of its type if the case has none.
+    pub fn get<V: ParameterValue>(&self) -> V {
+        self.values.get()
     }
 
-    /// Returns the number of groups if there are several.
-    pub fn chosen_groups(&self) -> Option<Groups> {
-        Some(self.groups).filter(|groups| !groups.is_one())
+    /// Returns the value of a parameter; its default if the case has none.
+    pub fn text(&self, parameter: &Parameter) -> Option<&str> {
+        self.values.text(parameter).or(parameter.default)
     }
 
-    /// Returns the imbalance if blocks are not equal.
-    pub fn chosen_imbalance(&self) -> Option<Imbalance> {
-        Some(self.imbalance).filter(|imbalance| !imbalance.is_none())
+    /// Returns the operations in flight; 1 if the benchmark does not stream.
+    pub fn depth(&self) -> u32 {
+        self.get::<Depth>().0
+    }
+
+    /// Returns the operations in flight if the benchmark streams.
+    pub fn window(&self) -> Option<u32> {
+        self.values.text(Depth::PARAMETER).map(|_| self.depth())
     }
 
     /// Returns the number of ranks of a group.
     pub fn ranks_of_group(&self) -> u32 {
-        self.groups.size_of_each(self.ranks)
+        self.get::<Groups>().size_of_each(self.ranks)
     }
 
-    /// Returns the stable name of the row in results: benchmark, axes, size and depth.
-    pub fn key(&self, bench: &str, streams: bool) -> String {
+    /// Returns what the row names before everything else, before the size, and after it: parameters and their values.
+    fn parts(&self) -> [Vec<(&'static str, String)>; 3] {
+        let mut parts = [Vec::new(), Vec::new(), Vec::new()];
+        for parameter in self.values.parameters() {
+            let at = match parameter.named {
+                Named::First(_) => 0,
+                Named::Always | Named::IfChosen => 1,
+                Named::AfterSize(_) | Named::Never => 2,
+            };
+            parts[at].extend(parameter.shown(self).map(|shown| (parameter.name, shown)));
+        }
+        parts
+    }
+
+    /// Returns what the row names: parameters and their values.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.parts().into_iter().flatten()
+    }
+
+    /// Returns the stable name of the row in results: benchmark, load, values and size.
+    pub fn key(&self, bench: &str, under: Option<&str>) -> String {
+        let [first, before, after] = self.parts();
         let mut key = format!("{bench}/");
-        for (name, value) in &self.axes {
+        if let Some(under) = under {
+            let _ = write!(key, "under={under},");
+        }
+        for (name, value) in first.iter().chain(&before) {
             let _ = write!(key, "{name}={value},");
         }
         let _ = write!(key, "bytes={}", self.bytes.0);
-        if streams {
-            let _ = write!(key, ",depth={}", self.depth);
+        if let Some(depth) = self.window() {
+            let _ = write!(key, ",depth={depth}");
         }
         if self.pairs > 1 {
             let _ = write!(key, ",pairs={}", self.pairs);
         }
-        if let Some(threads) = self.threads {
-            let _ = write!(key, ",threads={threads}");
-        }
-        if let Some(root) = self.chosen_root() {
-            let _ = write!(key, ",root={root}");
-        }
-        if let Some(groups) = self.chosen_groups() {
-            let _ = write!(key, ",groups={groups}");
-        }
-        if let Some(imbalance) = self.chosen_imbalance() {
-            let _ = write!(key, ",imbalance={imbalance}");
-        }
-        if let Some((name, value)) = self.chosen_neighbourhood() {
+        for (name, value) in after {
             let _ = write!(key, ",{name}={value}");
         }
         key
@@ -98,44 +104,40 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::benchmark::{Imbalance, Pairing, Root, SHARED_THREADS, memory::BufferMemory};
 
     #[test]
     fn a_key_names_every_choice() {
-        let case = Case {
-            bytes: Bytes(65536),
-            depth: 64,
-            pairs: 1,
-            ranks: 2,
-            threads: None,
-            root: None,
-            groups: Groups::ONE,
-            imbalance: Imbalance::NONE,
-            neighbourhood: Neighbourhood::DEFAULT,
-            axes: vec![("sync", "pscw"), ("win", "allocate")],
-        };
-        assert_eq!(case.key("rma.put_bw", true), "rma.put_bw/sync=pscw,win=allocate,bytes=65536,depth=64");
+        let key = |case: Case, bench: &str| case.key(bench, None);
+        let case = Case::of_pair(65536);
+        let chosen = case.clone().with(BufferMemory::Cuda).with(Pairing::Block).with(Depth(64));
+        assert_eq!(key(chosen.clone(), "rma.put_bw"), "rma.put_bw/memory=cuda,bytes=65536,depth=64");
         assert_eq!(
-            Case { pairs: 2, axes: vec![], ..case.clone() }.key("p2p.latency", false),
-            "p2p.latency/bytes=65536,pairs=2"
+            chosen.key("rma.put_bw", Some("p2p.bw:4K")),
+            "rma.put_bw/under=p2p.bw:4K,memory=cuda,bytes=65536,depth=64"
         );
+        assert_eq!(key(Case { pairs: 2, ..case.clone() }, "p2p.latency"), "p2p.latency/bytes=65536,pairs=2");
         assert_eq!(
-            Case { root: Some(Root::Rotating), axes: vec![], ..case.clone() }.key("collective.bcast", false),
+            key(case.clone().with(Root::Rotating), "collective.bcast"),
             "collective.bcast/bytes=65536,root=rotate"
         );
         assert_eq!(
-            Case { groups: Groups::new(2).unwrap(), ranks: 6, axes: vec![], ..case.clone() }
-                .key("collective.scan", false),
+            key(case.clone().with(Groups::new(2).unwrap()), "collective.scan"),
             "collective.scan/bytes=65536,groups=2"
         );
         assert_eq!(
-            Case { imbalance: "50%".parse().unwrap(), axes: vec![], ..case.clone() }
-                .key("collective.gatherv", false),
+            key(case.clone().with("50".parse::<Imbalance>().unwrap()), "collective.gatherv"),
             "collective.gatherv/bytes=65536,imbalance=50%"
         );
-        assert_eq!(
-            Case { threads: Some(Threads::ByRole { senders: 1, receivers: 2 }), axes: vec![], ..case }
-                .key("p2p.latency_mt", false),
-            "p2p.latency_mt/bytes=65536,threads=1:2"
-        );
+        let values = case.values.with(SHARED_THREADS, "1:2");
+        let threaded = Case { values, ..case };
+        assert_eq!(key(threaded, "p2p.latency_mt"), "p2p.latency_mt/bytes=65536,threads=1:2");
+    }
+
+    #[test]
+    fn defaults_are_not_named() {
+        let case = Case::of_pair(8).with(Root::DEFAULT).with(Groups::ONE).with(Imbalance::DEFAULT);
+        assert_eq!(case.key("x.y", None), "x.y/bytes=8");
+        assert_eq!((case.depth(), case.window()), (1, None));
     }
 }

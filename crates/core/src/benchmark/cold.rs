@@ -1,6 +1,6 @@
 //! Kernels whose buffers are not in the CPU's caches: each iteration uses the next copy of them.
 
-pub use crate::benchmark::payload::{Cache, Copies};
+pub use crate::benchmark::payload::{CACHE_SIZE, Cache, Copies};
 use crate::{
     benchmark::{
         BusTraffic, Case, ConnectionCounters, Context, Figure, Figures, Kernel, Method, Metric, Work,
@@ -98,7 +98,7 @@ impl<K: Movable> Kernel for Cold<K> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let kernel = K::open(cx, case)?;
-        let assumed = cx.cache_bytes.is_none() && cache::last_level().is_none();
+        let assumed = cx.values.number(&CACHE_SIZE).is_none() && cache::last_level().is_none();
         Ok(Cold { walk: Walk::of(kernel.copies()), kernel, assumed })
     }
 
@@ -171,7 +171,7 @@ impl<K: Movable> Kernel for Cold<K> {
 /// # Errors
 /// [`Error::unsupported`] if the row has [`Cache::Cold`].
 pub fn only_warm(cx: &Context<'_>, why: &str) -> Result<()> {
-    match cx.choice() {
+    match cx.get() {
         Cache::Warm => Ok(()),
         Cache::Cold => Err(Error::unsupported(format!("--cache cold is not supported by {why}"))),
     }

@@ -3,15 +3,22 @@
 use std::{any::Any, collections::BTreeMap};
 
 use crate::{
-    benchmark::{AxisValue, Distance, Role},
+    benchmark::{CaseValues, Distance, Heading, Parameter, ParameterValue, Reader, Role},
     error::{Error, Result},
     system::environment,
     team::Team,
-    unit::Rank,
+    unit::{Rank, parse_memory},
 };
 
-/// Settings of a context that has none.
-static NO_SETTINGS: BTreeMap<String, String> = BTreeMap::new();
+/// Maximum memory of buffers. Every benchmark has it.
+pub static MEMORY_LIMIT: Parameter = Parameter::read_by(
+    "memory-limit",
+    "BYTES",
+    "Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]",
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+)
+.under(Heading::General)
+.kept_as("memory_limit");
 
 /// What a kernel knows about the rank that it runs on.
 pub struct Context<'a> {
@@ -27,32 +34,16 @@ pub struct Context<'a> {
     pub thread: u32,
     /// Threads of this rank that open a kernel each.
     pub threads: u32,
-    /// Maximum bytes of buffers per rank, if the user set a limit.
-    pub memory_limit: Option<u64>,
-    /// Bytes of the last-level cache, if the user gave them; see [`Cache`](crate::benchmark::cold::Cache).
-    pub cache_bytes: Option<u64>,
-    /// Axis and value, for every axis that the row names.
-    pub axes: &'a [(&'static str, &'static str)],
-    /// Values of settings by name.
-    pub settings: &'a BTreeMap<String, String>,
+    /// Values of the case.
+    pub values: &'a CaseValues,
 }
 
 impl<'a> Context<'a> {
     /// Returns the context of a timed rank without peer.
     pub fn of(team: &'a dyn Team) -> Context<'a> {
         let (role, peer) = (Role::Active, team.rank());
-        Context {
-            team,
-            role,
-            peer,
-            children: &[],
-            thread: 0,
-            threads: 1,
-            memory_limit: None,
-            cache_bytes: None,
-            axes: &[],
-            settings: &NO_SETTINGS,
-        }
+        let values = CaseValues::NONE;
+        Context { team, role, peer, children: &[], thread: 0, threads: 1, values }
     }
 
     /// Returns this rank.
@@ -72,7 +63,7 @@ impl<'a> Context<'a> {
     /// Returns the right and the left neighbour in a periodic chain of all ranks, at a [`Distance`]; in a pair, both are the peer.
     pub fn neighbours(&self) -> [Rank; 2] {
         let (rank, ranks) = (self.rank().0, self.team.size());
-        let distance = match self.choice() {
+        let distance = match self.get() {
             Distance::Next => 1,
             Distance::Half => (ranks / 2).max(1),
         };
@@ -82,10 +73,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the value on the axis `A`; the default if the row names none.
-    pub fn choice<A: AxisValue>(&self) -> A {
-        let named = self.axes.iter().find(|(name, _)| *name == A::AXIS.name);
-        named.and_then(|(_, value)| A::parse(value).ok()).unwrap_or(A::DEFAULT)
+    /// Returns the value of a parameter; the default of its type if the case has none.
+    pub fn get<V: ParameterValue>(&self) -> V {
+        self.values.get()
     }
 
     /// Returns the team as the concrete type that a family needs.
@@ -107,7 +97,7 @@ impl<'a> Context<'a> {
     /// [`Error::unsupported`] on every rank, with the rank or host that has too little.
     pub fn afford(&self, mine: u64) -> Result<()> {
         let mine = mine.saturating_mul(self.threads.into());
-        if let Some(limit) = self.memory_limit {
+        if let Some(limit) = self.values.number(&MEMORY_LIMIT) {
             let excess = || {
                 let rank = self.rank();
                 Error::unsupported(format!(

@@ -2,7 +2,7 @@
 
 use crate::{
     benchmark::{
-        AxisValue, Case, Context, ElementType, Setting,
+        Case, ElementType, ParameterValue,
         payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, Slots},
         reduction,
     },
@@ -11,32 +11,23 @@ use crate::{
     unit::Bytes,
 };
 
-/// Settings of benchmarks with the axis [`Datatype`].
-pub const SETTINGS: &[&Setting] = &[&BLOCK_LENGTH, &STRIDE, &BLOCKS];
-
 /// The largest default size. All are powers of two.
 const LARGEST_DEFAULT: Bytes = Bytes(4 << 20);
 
-/// Runs a benchmark with each selected datatype. Rows of derived datatypes name their blocks.
+/// Runs a benchmark with each selected datatype.
 ///
 /// # Errors
-/// Those of `run`, and usage errors of the settings.
+/// Those of `run`.
 pub fn by_datatype(session: &mut Session<'_>, run: impl Fn(&mut Session<'_>) -> Result<()>) -> Result<()> {
-    session.split(|session, datatype| {
-        let blocks = Blocks::of(datatype, &session.plan.settings)?;
-        session.label = blocks.map(|blocks| ("blocks", blocks.to_string()));
-        let done = run(session);
-        session.label = None;
-        done
-    })
+    session.split(|session, _: Datatype| run(session))
 }
 
 /// Returns messages with the element type and the blocks that a case chooses.
 ///
 /// # Errors
 /// The blocks do not exist, or a message is not a whole number of them.
-pub fn typed(slots: Slots, cx: &Context<'_>, case: &Case) -> Result<Slots> {
-    let blocks = Blocks::of(case.choice(), cx.settings)?;
+pub fn typed(slots: Slots, case: &Case) -> Result<Slots> {
+    let blocks = Blocks::of(&case.values)?;
     blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
     let element = element_in(reduction::message_type(case), slots.bytes, blocks);
     Ok(Slots { element, ..slots.of_blocks(blocks) })
@@ -48,8 +39,8 @@ pub fn element_in(chosen: ElementType, bytes: u64, blocks: Option<Blocks>) -> El
 }
 
 /// Returns the bytes of which messages of a case are multiples: an element, or a block, which is of whole elements.
-pub fn block_bytes(case: &Case, plan: &Plan) -> u64 {
-    let blocks = Blocks::of(case.choice(), &plan.settings).ok().flatten();
+pub fn block_bytes(case: &Case, _: &Plan) -> u64 {
+    let blocks = Blocks::of(&case.values).ok().flatten();
     blocks.map_or(reduction::message_type(case).width(), |blocks| blocks.length)
 }
 
@@ -59,7 +50,7 @@ pub fn block_bytes(case: &Case, plan: &Plan) -> u64 {
 /// The reason and what to choose.
 pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     let element = reduction::message_type(case);
-    if case.choice::<Datatype>() == Datatype::Struct && element != ElementType::Byte {
+    if case.get::<Datatype>() == Datatype::Struct && element != ElementType::Byte {
         return Err("--datatype struct: its members have types of their own; leave out --type, or choose --datatype vector or indexed"
             .to_owned());
     }
@@ -72,10 +63,10 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 /// The reason and what to choose.
 pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::result::Result<(), String> {
     let (width, name) = (element.width(), element.name());
-    let datatype: Datatype = case.choice();
-    let Some(blocks) = Blocks::of(datatype, &plan.settings).map_err(|e| e.to_string())? else {
-        let has_blocks = SETTINGS.iter().any(|setting| plan.settings.contains_key(setting.name));
-        let only_bytes = plan.axes.get(Datatype::AXIS.name).is_none_or(|chosen| *chosen == [datatype.name()]);
+    let datatype: Datatype = case.get();
+    let Some(blocks) = Blocks::of(&case.values).map_err(|e| e.to_string())? else {
+        let has_blocks = [&BLOCK_LENGTH, &STRIDE, &BLOCKS].iter().any(|parameter| plan.chosen.has(parameter));
+        let only_bytes = plan.chosen.texts(Datatype::PARAMETER).iter().all(|text| **text == *datatype.name());
         return match has_blocks && only_bytes {
             true => Err("--block-length, --stride and --blocks are for messages of derived datatypes: add --datatype vector, indexed or struct"
                 .to_owned()),
@@ -94,7 +85,7 @@ pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::resu
             "blocks {blocks}: they are no whole elements of --type {name}; choose multiples of {width} bytes for lengths and distances"
         ));
     }
-    if plan.settings.contains_key(BLOCKS.name) && !is_indexed(plan) {
+    if plan.chosen.has(&BLOCKS) && !plan.chosen.includes(Datatype::Indexed) {
         return Err("--blocks lists the blocks of indexed datatypes: add --datatype indexed".to_owned());
     }
     if plan.sizes.is_none() && !(length.is_power_of_two() && length <= LARGEST_DEFAULT.0) {
@@ -111,9 +102,4 @@ pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::resu
         )),
         None => Ok(()),
     }
-}
-
-/// Returns whether a plan has messages of an indexed datatype.
-fn is_indexed(plan: &Plan) -> bool {
-    plan.axes.get(Datatype::AXIS.name).is_some_and(|chosen| chosen.contains(&Datatype::Indexed.name()))
 }

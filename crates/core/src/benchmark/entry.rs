@@ -3,7 +3,10 @@
 use std::{fmt, panic::Location};
 
 use crate::{
-    benchmark::{Axis, Case, Layout, Method, Metric, Osu, Preset, Setting, ThreadRoles, Threading, Threads},
+    benchmark::{
+        Case, Depth, Groups, Initialization, Layout, MEMORY_LIMIT, Method, Metric, Osu, PairCount, Parameter,
+        ParameterList, ParameterValue, Preset, RankMatrix, Root, Threading, Threads,
+    },
     error::{Error, Result},
     measure::{
         plan::{Plan, parse_sizes},
@@ -35,6 +38,27 @@ pub struct Benchmark {
     pub name: &'static str,
     /// Description in one sentence, lower case.
     pub about: &'static str,
+    /// What is timed, and how the headline follows from it.
+    pub described: Description,
+    /// Ranks that the benchmark needs.
+    pub ranks: RankNeeds,
+    /// Sizes of messages.
+    pub messages: MessageSizes,
+    /// Parameters of its own.
+    pub own: OwnParameters,
+    /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
+    pub one_way: bool,
+    /// Returns an error with the reason if this build cannot run the benchmark.
+    pub available: fn() -> std::result::Result<(), String>,
+    /// Source line that registers the benchmark.
+    pub at: &'static Location<'static>,
+    /// Function that runs every case of a session.
+    pub run: fn(&mut Session<'_>) -> Result<()>,
+}
+
+/// What a benchmark times, for people.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
     /// Figure that is shown first.
     pub metric: Metric,
     /// Description of the method.
@@ -43,52 +67,67 @@ pub struct Benchmark {
     pub calls: &'static [&'static str],
     /// How the headline follows from the time t of an iteration, in the letters of [`LETTERS`]; empty if the entry does not say it.
     pub formula: &'static str,
+    /// OSU programs that the benchmark replaces: one with default options, and one with other values of some parameters.
+    pub osu: [Option<Osu>; 2],
+}
+
+/// Ranks that a benchmark needs.
+#[derive(Debug, Clone, Copy)]
+pub struct RankNeeds {
     /// Roles of the ranks.
     pub layout: Layout,
+    /// Transport between the ranks.
+    pub medium: Medium,
+    /// Thread support that the benchmark needs from the library.
+    pub threading: Threading,
+    /// Whether the operation can be repeated in a launch.
+    pub repeats: bool,
+}
+
+/// Sizes of the messages of a benchmark.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageSizes {
     /// Default sizes, written as for `--sizes`.
     pub sizes: &'static str,
     /// Whether the benchmark has messages, so that the user can choose sizes.
     pub sized: bool,
-    /// Whether the benchmark keeps `depth` operations in flight.
-    pub streams: bool,
-    /// Axis and the only value on it under which it does; `None` if it does under every value.
-    pub streams_only: Option<(&'static Axis, &'static str)>,
-    /// Whether the operation has a root.
-    pub rooted: bool,
-    /// Whether groups of ranks can run the operation at the same time.
-    pub grouped: bool,
-    /// Whether the operation can be repeated in a launch.
-    pub repeats: bool,
-    /// Thread support that the benchmark needs from the library.
-    pub threading: Threading,
-    /// Which threads the ranks have, if the library must let several call it.
-    pub thread_roles: ThreadRoles,
-    /// Transport between the ranks.
-    pub medium: Medium,
-    /// Options with a fixed set of values.
-    pub axes: &'static [&'static Axis],
-    /// Options with free values.
-    pub settings: &'static [&'static Setting],
-    /// Setting that is a list of sizes and replaces `--sizes`.
-    pub sized_by: Option<&'static Setting>,
-    /// Default values of axes, where this benchmark differs from the defaults of the axes.
-    pub usual: Preset,
-    /// Returns an error with the reason if a combination of values on axes does not exist. Such combinations are not measured.
-    pub combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
+    /// Parameter that is a list of sizes and replaces `--sizes`.
+    pub sized_by: Option<&'static Parameter>,
     /// Returns the bytes of an element of a message. Default sizes that are no multiple of it are left out.
     pub element: fn(&Case, &Plan) -> u64,
     /// Whether a message is one element. The size is then that of the element, unless the user chooses sizes.
     pub one_element: bool,
-    /// Whether the benchmark is a broadcast. A broadcast cannot take less than an empty message one way; rows that do get a mark.
-    pub one_way: bool,
-    /// OSU programs that the benchmark replaces: one with default options, and one with other values on some axes.
-    pub osu: [Option<Osu>; 2],
-    /// Returns an error with the reason if this build cannot run the benchmark.
-    pub available: fn() -> std::result::Result<(), String>,
-    /// Source line that registers the benchmark.
-    pub at: &'static Location<'static>,
-    /// Function that runs every case of a session.
-    pub run: fn(&mut Session<'_>) -> Result<()>,
+}
+
+/// Parameters of a benchmark that do not follow from its ranks.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnParameters {
+    /// Parameters that the entry lists.
+    pub listed: ParameterList,
+    /// Default values, where this benchmark differs from the defaults of its parameters.
+    pub usual: Preset,
+    /// When the benchmark keeps `depth` operations in flight.
+    pub streams: Streams,
+    /// Returns an error with the reason if a combination of values does not exist. Such combinations are not measured.
+    pub combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
+}
+
+/// When a benchmark keeps `depth` operations in flight.
+#[derive(Debug, Clone, Copy)]
+pub enum Streams {
+    /// Never.
+    Never,
+    /// In every case.
+    Always,
+    /// Under one value of a parameter.
+    Only(&'static Parameter, &'static str),
+}
+
+impl Streams {
+    /// Returns whether some cases do.
+    pub const fn exists(self) -> bool {
+        !matches!(self, Streams::Never)
+    }
 }
 
 /// Transport between the ranks of a benchmark.
@@ -104,7 +143,7 @@ pub enum Medium {
 
 inventory::collect!(Benchmark);
 
-/// A selected benchmark. An OSU name selects values on axes too.
+/// A selected benchmark. An OSU name selects values too.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
     /// Selected benchmark.
@@ -126,30 +165,27 @@ impl Benchmark {
         Benchmark {
             name,
             about,
-            metric,
-            method,
-            calls: &[],
-            formula: "",
-            layout: Layout::Pair,
-            sizes: "1..4M",
-            sized: true,
-            streams: false,
-            streams_only: None,
-            rooted: false,
-            grouped: false,
-            repeats: true,
-            threading: Threading::Single,
-            thread_roles: ThreadRoles::Shared,
-            medium: Medium::Mpi,
-            axes: &[],
-            settings: &[],
-            sized_by: None,
-            usual: &[],
-            combines: |_, _| Ok(()),
-            element: |_, _| 1,
-            one_element: false,
+            described: Description { metric, method, calls: &[], formula: "", osu: [None; 2] },
+            ranks: RankNeeds {
+                layout: Layout::Pair,
+                medium: Medium::Mpi,
+                threading: Threading::Single,
+                repeats: true,
+            },
+            messages: MessageSizes {
+                sizes: "1..4M",
+                sized: true,
+                sized_by: None,
+                element: |_, _| 1,
+                one_element: false,
+            },
+            own: OwnParameters {
+                listed: ParameterList::EMPTY,
+                usual: &[],
+                streams: Streams::Never,
+                combines: |_, _| Ok(()),
+            },
             one_way: false,
-            osu: [None; 2],
             available: || Ok(()),
             at: Location::caller(),
             run,
@@ -159,124 +195,122 @@ impl Benchmark {
     /// Names the functions of one iteration and the formula of the headline.
     #[must_use]
     pub const fn iterates(mut self, calls: &'static [&'static str], formula: &'static str) -> Benchmark {
-        (self.calls, self.formula) = (calls, formula);
+        (self.described.calls, self.described.formula) = (calls, formula);
         self
     }
 
     /// Sets the default sizes.
     #[must_use]
     pub const fn sizes(mut self, sizes: &'static str) -> Benchmark {
-        self.sizes = sizes;
+        self.messages.sizes = sizes;
         self
     }
 
     /// Declares that the benchmark has no messages. It then has one row and ignores `--sizes`.
     #[must_use]
     pub const fn without_sizes(mut self) -> Benchmark {
-        (self.sizes, self.sized) = ("0", false);
+        (self.messages.sizes, self.messages.sized) = ("0", false);
         self
     }
 
     /// Declares that the operation has a root.
     #[must_use]
-    pub const fn with_root(mut self) -> Benchmark {
-        self.rooted = true;
-        self
+    pub const fn with_root(self) -> Benchmark {
+        self.with(&[Root::PARAMETER])
     }
 
     /// Declares that groups of ranks can run the operation at the same time.
     #[must_use]
-    pub const fn with_groups(mut self) -> Benchmark {
-        self.grouped = true;
-        self
+    pub const fn with_groups(self) -> Benchmark {
+        self.with(&[Groups::PARAMETER])
     }
 
     /// Declares that the operation happens once in a launch. It can then neither be a load nor be measured under one.
     #[must_use]
     pub const fn once(mut self) -> Benchmark {
-        self.repeats = false;
+        self.ranks.repeats = false;
         self
     }
 
     /// Declares that the benchmark keeps `depth` operations in flight.
     #[must_use]
     pub const fn streaming(mut self) -> Benchmark {
-        self.streams = true;
+        self.own.streams = Streams::Always;
         self
     }
 
-    /// Declares that the benchmark keeps `depth` operations in flight under one value of an axis.
+    /// Declares that the benchmark keeps `depth` operations in flight under one value of a parameter.
     #[must_use]
-    pub const fn streaming_only(mut self, axis: &'static Axis, value: &'static str) -> Benchmark {
-        (self.streams, self.streams_only) = (true, Some((axis, value)));
+    pub const fn streaming_only(mut self, parameter: &'static Parameter, value: &'static str) -> Benchmark {
+        self.own.streams = Streams::Only(parameter, value);
         self
     }
 
     /// Sets the roles of the ranks.
     #[must_use]
     pub const fn layout(mut self, layout: Layout) -> Benchmark {
-        self.layout = layout;
+        self.ranks.layout = layout;
         self
     }
 
-    /// Sets the options with a fixed set of values.
+    /// Sets the thread support that the benchmark needs.
     #[must_use]
-    pub const fn axes(mut self, axes: &'static [&'static Axis]) -> Benchmark {
-        self.axes = axes;
+    pub const fn needing(mut self, threading: Threading) -> Benchmark {
+        self.ranks.threading = threading;
         self
     }
 
-    /// Sets the options with free values.
+    /// Adds parameters.
     #[must_use]
-    pub const fn settings(mut self, settings: &'static [&'static Setting]) -> Benchmark {
-        self.settings = settings;
+    pub const fn with(mut self, parameters: &[&'static Parameter]) -> Benchmark {
+        self.own.listed = self.own.listed.with(parameters);
         self
     }
 
-    /// Declares that a setting is a list of sizes and replaces `--sizes`.
+    /// Declares that a parameter is a list of sizes and replaces `--sizes`.
     #[must_use]
-    pub const fn sized_by(mut self, setting: &'static Setting) -> Benchmark {
-        self.sized_by = Some(setting);
+    pub const fn sized_by(mut self, parameter: &'static Parameter) -> Benchmark {
+        self.messages.sized_by = Some(parameter);
         self
     }
 
     /// Declares that the benchmark needs one rank, which starts other processes.
     #[must_use]
     pub const fn by_itself(mut self) -> Benchmark {
-        self.medium = Medium::Own;
-        self.layout = Layout::Alone;
+        self.ranks.medium = Medium::Own;
+        self.ranks.layout = Layout::Alone;
         self
     }
 
     /// Declares that sockets connect the ranks, without MPI.
     #[must_use]
     pub const fn over_sockets(mut self) -> Benchmark {
-        self.medium = Medium::Sockets;
+        self.ranks.medium = Medium::Sockets;
         self
     }
 
-    /// Sets default values of axes for this benchmark.
+    /// Sets default values of parameters for this benchmark.
     #[must_use]
     pub const fn usually(mut self, values: Preset) -> Benchmark {
-        self.usual = values;
+        self.own.usual = values;
         self
     }
 
-    /// Sets the test of combinations of values on axes, and the bytes of an element of a message.
+    /// Sets the test of combinations of values, and the bytes of an element of a message.
     #[must_use]
     pub const fn made_of(
         mut self,
         element: fn(&Case, &Plan) -> u64,
         combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
     ) -> Benchmark {
-        (self.element, self.combines) = (element, combines);
+        (self.messages.element, self.own.combines) = (element, combines);
         self
     }
 
     /// Declares that a message is one element.
     #[must_use]
     pub const fn of_one_element(mut self) -> Benchmark {
-        self.one_element = true;
+        self.messages.one_element = true;
         self
     }
 
@@ -287,38 +321,65 @@ impl Benchmark {
         self
     }
 
-    /// Returns the default value of one of its axes.
-    pub fn default_of(&self, axis: &Axis) -> &'static str {
-        self.usual.iter().find(|(name, _)| *name == axis.name).map_or(axis.default, |(_, value)| value)
+    /// Returns every parameter of the benchmark, in the order in which keys of rows name them. The number of operations in flight is
+    /// the last, because it may depend on others.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let over_mpi = [Initialization::PARAMETER, Threading::PARAMETER, RankMatrix::PARAMETER];
+        let over_mpi = over_mpi.into_iter().filter(|_| self.ranks.medium == Medium::Mpi);
+        let pairs = self.ranks.layout.has_pairs().then_some(PairCount::PARAMETER);
+        let depth = self.own.streams.exists().then_some(Depth::PARAMETER);
+        self.own.listed.iter().chain(over_mpi).chain([&MEMORY_LIMIT]).chain(pairs).chain(depth)
+    }
+
+    /// Returns the declaration of a parameter that the benchmark has, with its own default; `None` if it does not have it.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters().find(|parameter| parameter.name == name)
+    }
+
+    /// Returns whether the benchmark has a parameter.
+    pub fn has(&self, parameter: &Parameter) -> bool {
+        self.parameter(parameter.name).is_some()
+    }
+
+    /// Returns the default of one of its parameters.
+    pub fn default_of(&self, parameter: &Parameter) -> Option<&'static str> {
+        let usual = self.own.usual.iter().find(|(name, _)| *name == parameter.name);
+        usual.map(|(_, value)| *value).or(parameter.default)
     }
 
     /// Sets the OSU program that the benchmark replaces, and the title that the program prints.
     #[must_use]
     pub const fn osu(mut self, name: &'static str, title: &'static str) -> Benchmark {
-        self.osu[0] = Some(Osu { name, title, axes: &[] });
+        self.described.osu[0] = Some(Osu { name, title, axes: &[] });
         self
     }
 
-    /// Sets another OSU program that the benchmark replaces, with the values on axes that this program uses.
+    /// Sets another OSU program that the benchmark replaces, with the values that this program uses.
     #[must_use]
     pub const fn osu_with(mut self, name: &'static str, title: &'static str, axes: Preset) -> Benchmark {
-        self.osu[1] = Some(Osu { name, title, axes });
+        self.described.osu[1] = Some(Osu { name, title, axes });
         self
     }
 
     /// Returns whether a case keeps `depth` operations in flight. Rows of other cases do not name the depth.
     pub fn streams_in(&self, case: &Case) -> bool {
-        self.streams && self.streams_only.is_none_or(|(axis, value)| case.axis(axis) == value)
+        match self.own.streams {
+            Streams::Never => false,
+            Streams::Always => true,
+            Streams::Only(parameter, value) => case.text(parameter) == Some(value),
+        }
     }
 
     /// Returns the threads of each rank under a plan; `None` for single-threaded benchmarks.
     pub fn threads_of(&self, plan: &Plan) -> Option<Threads> {
-        (self.threading == Threading::Multiple).then(|| self.thread_roles.threads(plan.threads))
+        let parameter = self.parameter(Threads::PARAMETER.name)?;
+        let text = plan.chosen.text(parameter).or(parameter.default)?;
+        Threads::parse(text).ok()
     }
 
     /// Returns the OSU programs that the benchmark replaces.
     pub fn osu_names(&self) -> impl Iterator<Item = &Osu> {
-        self.osu.iter().flatten()
+        self.described.osu.iter().flatten()
     }
 
     /// Sets the test of whether this build can run it. The test returns the reason if not.
@@ -341,23 +402,29 @@ impl Benchmark {
         if self.about.is_empty() {
             return bad("it has no description".into());
         }
-        if let Err(e) = parse_sizes(self.sizes) {
-            return bad(format!("its sizes are {:?}: {e}", self.sizes));
+        if let Err(e) = parse_sizes(self.messages.sizes) {
+            return bad(format!("its sizes are {:?}: {e}", self.messages.sizes));
         }
-        for (name, value) in self.osu_names().flat_map(|osu| osu.axes).chain(self.usual) {
-            if !self.axes.iter().any(|axis| axis.name == *name && axis.values.contains(value)) {
+        for (name, value) in self.osu_names().flat_map(|osu| osu.axes).chain(self.own.usual) {
+            if self.parameter(name).is_none_or(|parameter| parameter.read(value).is_err()) {
                 return bad(format!("it has no {name}={value}, which is a default or an OSU choice"));
             }
         }
-        if let Some((axis, value)) = self.streams_only.filter(|(axis, value)| !axis.values.contains(value)) {
-            return bad(format!("it streams only with {}={value}, which is no value of the axis", axis.name));
+        if let Streams::Only(parameter, value) = self.own.streams
+            && !parameter.names().contains(&value)
+        {
+            return bad(format!("it streams only with {}={value}, which does not exist", parameter.name));
         }
-        match self.axes.iter().find(|axis| !axis.values.contains(&axis.default)) {
-            Some(Axis { name, default, .. }) => {
-                bad(format!("the default {default:?} of the axis {name} is not one of its values"))
+        for parameter in self.parameters() {
+            let name = parameter.name;
+            if self.parameters().filter(|other| other.name == name).count() > 1 {
+                return bad(format!("it lists the parameter {name} twice"));
             }
-            None => Ok(()),
+            if let Some(Err(e)) = parameter.default.map(|default| parameter.read(default)) {
+                return bad(format!("the default of the parameter {name}: {e}"));
+            }
         }
+        Ok(())
     }
 }
 

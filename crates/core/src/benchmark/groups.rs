@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use crate::{
+    benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen},
     error::{Error, Result},
     unit::{Rank, digits},
 };
@@ -66,9 +67,23 @@ impl Groups {
     }
 }
 
-impl Default for Groups {
-    fn default() -> Groups {
-        Groups::ONE
+impl ParameterValue for Groups {
+    const PARAMETER: &'static Parameter = &Parameter::one_of::<Groups>(
+        "groups",
+        "G",
+        "Groups of consecutive ranks that run the same collective operation at the same time, with at least 2 ranks each [default: 1]",
+    )
+    .named(Named::AfterSize(if_chosen::<Groups>))
+    .under(Heading::General)
+    .kept_as("rank_groups");
+    const DEFAULT: Groups = Groups::ONE;
+
+    fn parse(text: &str) -> Result<Groups> {
+        text.parse()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
     }
 }
 

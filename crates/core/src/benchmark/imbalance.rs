@@ -1,20 +1,11 @@
 //! Unequal blocks of collective operations with counts and displacements.
 
-use std::{collections::BTreeMap, fmt, ops::Range, str::FromStr};
+use std::{fmt, ops::Range, str::FromStr};
 
-use super::Setting;
+use super::{Named, Parameter, ParameterValue, if_chosen};
 use crate::{
     error::{Error, Result},
     unit::digits,
-};
-
-/// The setting `--imbalance`.
-pub const IMBALANCE: Setting = Setting {
-    name: "imbalance",
-    value: "PERCENT",
-    about: "Difference of the smallest and the largest block from the message size, 0 to 100 % [default: 0%]",
-    default: None,
-    check: |text| text.parse::<Imbalance>().map(drop),
 };
 
 /// Largest percentage: the smallest block is empty.
@@ -23,17 +14,12 @@ const MOST: u32 = 100;
 /// How unequal the blocks of ranks are, in percent of the message size.
 ///
 /// The lengths of `n` blocks grow in equal steps from `1 - p` to `1 + p` times the message size. Together they have `n` times the size.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Imbalance(u32);
 
 impl Imbalance {
     /// Equal blocks.
     pub const NONE: Imbalance = Imbalance(0);
-
-    /// Returns the imbalance under the settings of a plan.
-    pub fn of(settings: &BTreeMap<String, String>) -> Imbalance {
-        settings.get(IMBALANCE.name).and_then(|text| text.parse().ok()).unwrap_or_default()
-    }
 
     /// Returns whether all blocks are equal.
     pub const fn is_none(self) -> bool {
@@ -59,6 +45,24 @@ impl Imbalance {
             start as u64
         };
         start(block)..start(block + 1)
+    }
+}
+
+impl ParameterValue for Imbalance {
+    const PARAMETER: &'static Parameter = &Parameter::list_of::<Imbalance>(
+        "imbalance",
+        "PERCENT",
+        "Difference of the smallest and the largest block from the message size, 0 to 100 %, each number with rows of its own [default: 0%]",
+    )
+    .named(Named::AfterSize(if_chosen::<Imbalance>));
+    const DEFAULT: Imbalance = Imbalance::NONE;
+
+    fn parse(text: &str) -> Result<Imbalance> {
+        text.parse()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
     }
 }
 
@@ -124,8 +128,6 @@ mod tests {
         for text in ["", "%", "101", "-1", "0.5", "5%%", "x", "+5"] {
             assert!(text.parse::<Imbalance>().is_err(), "{text:?}");
         }
-        let settings = [("imbalance".to_owned(), "25".to_owned())].into();
-        assert_eq!(Imbalance::of(&settings), Imbalance(25));
-        assert!(Imbalance::of(&BTreeMap::new()).is_none());
+        assert_eq!(Imbalance::PARAMETER.read("0,50,50%").unwrap().join(" "), "0% 50%");
     }
 }

@@ -1,23 +1,20 @@
 //! How ranks over MPI initialise it.
 
-use std::str::FromStr;
-
-use crate::error::{Error, Result};
+use crate::{
+    benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen},
+    error::{Error, Result},
+};
 
 /// Calls that initialise MPI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Initialization {
     /// `MPI_Init` or `MPI_Init_thread`, and a duplicate of `MPI_COMM_WORLD`.
-    #[default]
     World,
     /// `MPI_Session_init` of MPI 4, and a communicator of the ranks in the process set `mpi://WORLD`.
     Session,
 }
 
 impl Initialization {
-    /// Name of the option, and of the label of rows.
-    pub const NAME: &'static str = "init";
-
     /// Returns the name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -25,21 +22,31 @@ impl Initialization {
             Initialization::Session => "session",
         }
     }
-
-    /// Returns the label of rows: none for the default.
-    pub fn label(self) -> Option<(&'static str, &'static str)> {
-        (self != Initialization::default()).then(|| (Initialization::NAME, self.name()))
-    }
 }
 
-impl FromStr for Initialization {
-    type Err = Error;
+impl ParameterValue for Initialization {
+    const PARAMETER: &'static Parameter = &Parameter::listed(
+        "init",
+        "How MPI starts: as the world that every MPI has, or as a session of MPI 4 with a communicator of its own",
+        (
+            &["world", "session"],
+            &["MPI_Init or MPI_Init_thread, and a duplicate of MPI_COMM_WORLD", "MPI_Session_init of MPI 4"],
+        ),
+        ("world", Named::First(if_chosen::<Initialization>)),
+    )
+    .under(Heading::General);
+    const DEFAULT: Initialization = Initialization::World;
+    const ALL: &'static [Initialization] = &[Initialization::World, Initialization::Session];
 
-    fn from_str(text: &str) -> Result<Initialization> {
-        match text {
-            "world" => Ok(Initialization::World),
-            "session" => Ok(Initialization::Session),
-            _ => Err(Error::usage("not a way to initialise MPI: give world or session")),
-        }
+    fn parse(text: &str) -> Result<Initialization> {
+        Initialization::ALL
+            .iter()
+            .find(|way| way.name() == text)
+            .copied()
+            .ok_or_else(|| Error::usage("not a way to initialise MPI: give world or session"))
+    }
+
+    fn text(self) -> String {
+        self.name().to_owned()
     }
 }

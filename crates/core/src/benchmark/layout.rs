@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{Fan, FanDirection, Role},
+    benchmark::{Fan, FanDirection, Heading, Parameter, ParameterValue, Role},
     error::{Error, Result},
-    unit::Rank,
+    unit::{Rank, digits},
 };
 
 /// Ranks and roles of a benchmark.
@@ -66,7 +66,7 @@ impl Aggregation {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// Which ranks are a pair
     pub enum Pairing: "pairing", IfChosen, default Block {
         /// Rank i and rank i + pairs
@@ -76,7 +76,7 @@ crate::axis! {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// Rank that is timed: it sends, connects or requests
     pub enum Direction: "direction", IfChosen, default Forward {
         /// Rank 0
@@ -86,13 +86,36 @@ crate::axis! {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// How far the neighbours of a periodic chain are from a rank
     pub enum Distance: "distance", IfChosen, default Next {
         /// One rank
         Next = "next",
         /// Half of the ranks: of an even number, both neighbours are the same rank
         Half = "half",
+    }
+}
+
+/// Number of pairs of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PairCount(pub u32);
+
+impl ParameterValue for PairCount {
+    const PARAMETER: &'static Parameter = &Parameter::one_of::<PairCount>(
+        "pairs",
+        "PAIRS",
+        "Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]",
+    )
+    .under(Heading::General);
+    const DEFAULT: PairCount = PairCount(1);
+
+    fn parse(text: &str) -> Result<PairCount> {
+        let pairs = digits(text).filter(|pairs| *pairs > 0).map(PairCount);
+        pairs.ok_or_else(|| Error::usage(format!("not a number from 1 to {}", u32::MAX)))
+    }
+
+    fn text(self) -> String {
+        self.0.to_string()
     }
 }
 
@@ -269,7 +292,6 @@ impl Assignment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::AxisValue;
 
     #[test]
     fn roles_of_a_pair_are_mutual() {

@@ -1,6 +1,10 @@
 //! Memory of the buffers of messages: that of the host, or that of an accelerator.
 
-use crate::benchmark::{Axis, AxisValue, Case, Layout, Role};
+use crate::{
+    benchmark::{Case, Heading, Layout, Parameter, ParameterValue as _, Role},
+    error::Error,
+    unit::digits,
+};
 
 /// Interface of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,9 +36,9 @@ impl Place {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// Memory of the buffers of messages, also of sender and receiver apart: SENDER:RECEIVER (one-sided: ORIGIN:TARGET)
-    pub enum BufferMemory: "memory", IfChosen, default Host {
+    pub enum BufferMemory: "memory", IfChosen, default Host, refined by [&DEVICE] {
         /// Memory of the host
         Host = "host",
         /// Memory of an NVIDIA device (cuMemAlloc)
@@ -72,7 +76,7 @@ crate::axis! {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// Copy messages through memory of the host inside the timed region, as a program does whose MPI takes no memory of devices
     pub enum Staged: "staged", IfChosen, default Off {
         /// MPI gets the addresses of the buffers
@@ -82,11 +86,21 @@ crate::axis! {
     }
 }
 
-/// Axes of benchmarks whose messages may be in the memory of an accelerator, and be copied through the host.
-pub const MEMORY: [&Axis; 2] = [BufferMemory::AXIS, Staged::AXIS];
+/// Parameters of benchmarks whose messages may be in the memory of an accelerator, and be copied through the host.
+pub const MEMORY: [&Parameter; 2] = [BufferMemory::PARAMETER, Staged::PARAMETER];
 
-/// Name of the option that chooses the device of every rank, among the settings of a plan.
-pub const DEVICE: &str = "device";
+/// The device of every rank.
+pub static DEVICE: Parameter = Parameter::free(
+    "device",
+    "NUMBER",
+    "Device of --memory on every host, among those that a rank sees, for example: --device 1 [default: number of the rank on its host, modulo \
+     the devices]",
+    |text| match digits::<u8>(text) {
+        Some(_) => Ok(()),
+        None => Err(Error::usage("not a number from 0 to 255")),
+    },
+)
+.under(Heading::General);
 
 impl BufferMemory {
     /// Returns the places of the sender's and of the receiver's buffers.
@@ -118,7 +132,7 @@ impl BufferMemory {
 /// # Errors
 /// The reason and what to choose.
 pub fn check(case: &Case, layout: Layout) -> Result<(), String> {
-    let memory: BufferMemory = case.choice();
+    let memory: BufferMemory = case.get();
     let [sender, receiver] = memory.places();
     let name = memory.name();
     if sender != receiver && !layout.has_roles() {
@@ -127,7 +141,7 @@ pub fn check(case: &Case, layout: Layout) -> Result<(), String> {
             name.split(':').find(|side| *side != "host").unwrap_or("cuda")
         ));
     }
-    match case.choice() {
+    match case.get() {
         Staged::Off => Ok(()),
         Staged::On if sender == receiver && sender != Place::Host => Ok(()),
         Staged::On if sender != receiver => {

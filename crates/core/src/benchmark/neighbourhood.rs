@@ -1,9 +1,9 @@
 //! Neighbourhoods that the user describes: a list of edges, or a periodic grid and a radius.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{
-    AxisValue, Case, Setting,
+    Case, CaseValues, Named, Parameter,
     pairs::{KnownLists, code, pairs},
 };
 use crate::{
@@ -12,9 +12,9 @@ use crate::{
     unit::digits,
 };
 
-crate::axis! {
+crate::parameter! {
     /// Topology of neighbourhood collectives
-    pub enum Topology: "topology", Always, default Cartesian {
+    pub enum Topology: "topology", Always, default Cartesian, refined by [&NEIGHBOURS, &TORUS] {
         /// Two-dimensional grid, as square as possible, not periodic
         Cartesian = "cartesian",
         /// Directed graph: each rank sends to the next two
@@ -26,23 +26,31 @@ crate::axis! {
     }
 }
 
-/// The setting `--neighbours`.
-pub const NEIGHBOURS: Setting = Setting {
-    name: "neighbours",
-    value: "LIST|@FILE",
-    about: "Edges of --topology edges: the rank that sends and the rank that receives, as 0:1,1:0; @FILE has a line for each, as 0,1",
-    default: None,
-    check: |text| edges(text).map(drop),
-};
+/// The edges of [`Topology::Edges`]. Rows name their number and a code.
+pub static NEIGHBOURS: Parameter = Parameter::free(
+    "neighbours",
+    "LIST|@FILE",
+    "Edges of --topology edges: the rank that sends and the rank that receives, as 0:1,1:0; @FILE has a line for each, as 0,1",
+    |text| edges(text).map(drop),
+)
+.named(Named::AfterSize(|case| {
+    let edges = Neighbourhood::of(&case.values).edges.filter(|_| case.get::<Topology>() == Topology::Edges)?;
+    let code = code(edges.iter().flat_map(|(from, to)| [*from, *to]).map(u64::from));
+    Some(format!("{}:{code:04x}", edges.len()))
+}));
 
-/// The setting `--torus`.
-pub const TORUS: Setting = Setting {
-    name: "torus",
-    value: "DIMENSIONS:RADIUS",
-    about: "Dimensions of the periodic grid of --topology torus, and how far away in each of them neighbours are [default: 1:1]",
-    default: None,
-    check: |text| torus(text).map(drop),
-};
+/// The periodic grid of [`Topology::Torus`].
+pub static TORUS: Parameter = Parameter::free(
+    "torus",
+    "DIMENSIONS:RADIUS",
+    "Dimensions of the periodic grid of --topology torus, and how far away in each of them neighbours are [default: 1:1]",
+    |text| torus(text).map(drop),
+)
+.named(Named::AfterSize(|case| {
+    let torus @ (dimensions, radius) = Neighbourhood::of(&case.values).torus;
+    let is_named = case.get::<Topology>() == Topology::Torus && torus != Neighbourhood::DEFAULT.torus;
+    is_named.then(|| format!("{dimensions}:{radius}"))
+}));
 
 /// Most dimensions of a grid.
 const MOST_DIMENSIONS: u32 = 4;
@@ -52,7 +60,7 @@ const MOST_RADIUS: u32 = 8;
 /// Edges of a directed graph: the rank that sends, then the rank that receives.
 pub type Edges = &'static [(u32, u32)];
 
-/// The neighbourhood of a plan.
+/// The neighbourhood of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbourhood {
     /// Edges of a graph, if the user lists them.
@@ -62,13 +70,13 @@ pub struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// The neighbourhood of a plan without settings.
+    /// The neighbourhood of a case whose user describes none.
     pub const DEFAULT: Neighbourhood = Neighbourhood { edges: None, torus: (1, 1) };
 
-    /// Returns the neighbourhood under the settings of a plan, which have been checked.
-    pub fn of(settings: &BTreeMap<String, String>) -> Neighbourhood {
-        let edges = settings.get(NEIGHBOURS.name).and_then(|text| edges(text).ok());
-        let torus = settings.get(TORUS.name).and_then(|text| torus(text).ok());
+    /// Returns the neighbourhood that the values of a case describe.
+    pub fn of(values: &CaseValues) -> Neighbourhood {
+        let edges = values.text(&NEIGHBOURS).and_then(|text| edges(text).ok());
+        let torus = values.text(&TORUS).and_then(|text| torus(text).ok());
         Neighbourhood { edges, torus: torus.unwrap_or(Neighbourhood::DEFAULT.torus) }
     }
 }
@@ -80,13 +88,11 @@ static KNOWN: KnownLists<[(u32, u32)]> = KnownLists::new();
 /// # Errors
 /// The reason and what to choose.
 pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
-    let chosen = |topology: Topology| {
-        plan.axes.get(Topology::AXIS.name).is_some_and(|chosen| chosen.contains(&topology.name()))
-    };
-    let given = |setting: &Setting| plan.settings.contains_key(setting.name);
+    let chosen = |topology: Topology| plan.chosen.includes(topology);
+    let given = |parameter: &Parameter| plan.chosen.has(parameter);
     let reasons = [
         (
-            case.choice::<Topology>() == Topology::Edges && !given(&NEIGHBOURS),
+            case.get::<Topology>() == Topology::Edges && !given(&NEIGHBOURS),
             "--topology edges needs a list of edges: add --neighbours, as in --neighbours 0:1,1:0",
         ),
         (given(&NEIGHBOURS) && !chosen(Topology::Edges), "--neighbours lists edges: add --topology edges"),
@@ -98,23 +104,6 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     match reasons.into_iter().find(|(hit, _)| *hit) {
         Some((_, why)) => Err(why.to_owned()),
         None => Ok(()),
-    }
-}
-
-impl Case {
-    /// Returns what the user describes of its neighbourhood: name and value.
-    pub fn chosen_neighbourhood(&self) -> Option<(&'static str, String)> {
-        let Neighbourhood { edges, torus: (dimensions, radius) } = self.neighbourhood;
-        match (self.choice(), edges) {
-            (Topology::Edges, Some(edges)) => {
-                let code = code(edges.iter().flat_map(|(from, to)| [*from, *to]).map(u64::from));
-                Some((NEIGHBOURS.name, format!("{}:{code:04x}", edges.len())))
-            }
-            (Topology::Torus, _) if self.neighbourhood.torus != Neighbourhood::DEFAULT.torus => {
-                Some((TORUS.name, format!("{dimensions}:{radius}")))
-            }
-            _ => None,
-        }
     }
 }
 
@@ -159,11 +148,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_describe_a_neighbourhood() {
-        let of = |name: &str, text: &str| Neighbourhood::of(&[(name.to_owned(), text.to_owned())].into());
-        assert_eq!(of("neighbours", "0:1,2:0").edges, Some(&[(0, 1), (2, 0)][..]));
-        assert_eq!(of("torus", "3:2").torus, (3, 2));
-        assert_eq!(Neighbourhood::of(&BTreeMap::new()), Neighbourhood::DEFAULT);
+    fn values_describe_a_neighbourhood() {
+        let of = |parameter: &'static Parameter, text: &str| {
+            Neighbourhood::of(&CaseValues::NONE.with(parameter, text))
+        };
+        assert_eq!(of(&NEIGHBOURS, "0:1,2:0").edges, Some(&[(0, 1), (2, 0)][..]));
+        assert_eq!(of(&TORUS, "3:2").torus, (3, 2));
+        assert_eq!(Neighbourhood::of(CaseValues::NONE), Neighbourhood::DEFAULT);
+    }
+
+    #[test]
+    fn rows_name_what_their_topology_has() {
+        let key = |topology: Topology| {
+            let case = Case::of_pair(8).with(topology);
+            let values = case.values.with(&NEIGHBOURS, "0:1,1:0").with(&TORUS, "2:1");
+            Case { values, ..case }.key("x.y", None)
+        };
+        assert_eq!(key(Topology::Torus), "x.y/topology=torus,bytes=8,torus=2:1");
+        assert_eq!(key(Topology::Graph), "x.y/topology=graph,bytes=8");
+        assert!(key(Topology::Edges).starts_with("x.y/topology=edges,bytes=8,neighbours=2:"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use self::{
     accumulated::Accumulation,
     block_list::{BLOCKS, BlockList},
     blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
-    copies::{Cache, Copies, Numbering},
+    copies::{CACHE_SIZE, Cache, Copies, Numbering},
     reduced::{Contributors, Reduced, Reduction},
     words::Words,
 };

@@ -7,9 +7,9 @@ pub struct Osu {
     pub name: &'static str,
     /// Title that the program prints, without version: `OSU MPI_Put Bandwidth Test`.
     pub title: &'static str,
-    /// Values on the benchmark's axes, if the user selects none.
+    /// Values of the benchmark's parameters, if the user selects none.
     pub axes: Preset,
 }
 
-/// Axes and values that a name selects.
+/// Parameters and values that a name selects.
 pub type Preset = &'static [(&'static str, &'static str)];

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    benchmark::{Heading, Parameter, ParameterValue},
     error::{Error, Result},
     team::Team,
     unit::Rank,
@@ -21,9 +22,6 @@ pub struct RankMatrix {
 }
 
 impl RankMatrix {
-    /// Name in the plan of a run.
-    pub const NAME: &'static str = "rank_matrix";
-
     /// Returns the number of ranks.
     pub const fn ranks(self) -> u32 {
         self.rows * self.columns
@@ -54,6 +52,22 @@ impl RankMatrix {
                 "a matrix of {self} has {own} ranks, but there are {ranks}: choose P and Q whose product is {ranks}"
             ))),
         }
+    }
+}
+
+impl ParameterValue for RankMatrix {
+    const PARAMETER: &'static Parameter =
+        &Parameter::one_of::<RankMatrix>("rank_matrix", "PxQ", "Matrix by which ranks are numbered anew")
+            .under(Heading::None);
+    /// One rank, whose number stays.
+    const DEFAULT: RankMatrix = RankMatrix { rows: 1, columns: 1 };
+
+    fn parse(text: &str) -> Result<RankMatrix> {
+        text.parse()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
     }
 }
 

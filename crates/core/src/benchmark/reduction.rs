@@ -1,11 +1,11 @@
 //! Element types of messages, and operations of reductions and of one-sided operations that accumulate.
 
 use crate::{
-    benchmark::{Axis, AxisValue, Case, Named},
+    benchmark::{Case, Named, Parameter, ParameterValue},
     measure::plan::Plan,
 };
 
-crate::axis! {
+crate::parameter! {
     /// Element type of messages: float by default in reductions, widest in accumulates, and byte elsewhere
     pub enum ElementType: "type", Always, default Float {
         /// MPI_BYTE; not in arithmetic and logical reductions and accumulates
@@ -39,7 +39,7 @@ crate::axis! {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// Operation of a reduction or of an accumulate
     pub enum ReductionOp: "op", Always, default Sum {
         /// MPI_SUM
@@ -71,16 +71,16 @@ crate::axis! {
     }
 }
 
-/// The axis `type` of one-sided operations. Rows name a type that is chosen.
-pub const ACCUMULATED_TYPE: &Axis =
-    &Axis { default: ElementType::Widest.name(), named: Named::IfChosen, ..*ElementType::AXIS };
+/// The parameter `type` of one-sided operations. Rows name a type that is chosen.
+pub const ACCUMULATED_TYPE: &Parameter =
+    &ElementType::PARAMETER.usually(ElementType::Widest.name()).named(Named::IfChosen);
 
-/// The axis `type` of operations that move elements. Rows name a type that is not bytes.
-pub const MESSAGE_TYPE: &Axis =
-    &Axis { default: ElementType::Byte.name(), named: Named::IfChosen, ..*ElementType::AXIS };
+/// The parameter `type` of operations that move elements. Rows name a type that is not bytes.
+pub const MESSAGE_TYPE: &Parameter =
+    &ElementType::PARAMETER.usually(ElementType::Byte.name()).named(Named::IfChosen);
 
-/// The axis `op` of one-sided operations. Rows name an operation that is not the sum.
-pub const ACCUMULATED_OP: &Axis = &Axis { named: Named::IfChosen, ..*ReductionOp::AXIS };
+/// The parameter `op` of one-sided operations. Rows name an operation that is not the sum.
+pub const ACCUMULATED_OP: &Parameter = &ReductionOp::PARAMETER.named(Named::IfChosen);
 
 /// Kind of numbers that an element holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,23 +231,24 @@ fn check_type(element: ElementType, op: ReductionOp) -> Result<(), String> {
 /// # Errors
 /// See [`check_combination`].
 pub fn check_case(case: &Case, _: &Plan) -> Result<(), String> {
-    check_combination(case.choice(), case.choice())
+    check_combination(case.get(), case.get())
 }
 
 /// Returns the bytes of an element of a case of a reduction, for [`Benchmark::made_of`](super::Benchmark::made_of).
 pub fn element_bytes(case: &Case, _: &Plan) -> u64 {
-    case.choice::<ElementType>().width()
+    case.get::<ElementType>().width()
 }
 
 /// Returns the element type and the operation that a case of a one-sided operation chooses.
 pub fn accumulated(case: &Case) -> (ElementType, ReductionOp) {
-    let element = ElementType::parse(case.axis(ACCUMULATED_TYPE)).unwrap_or(ElementType::Widest);
-    (element, case.choice())
+    let element = case.text(ACCUMULATED_TYPE).and_then(|name| ElementType::parse(name).ok());
+    (element.unwrap_or(ElementType::Widest), case.get())
 }
 
 /// Returns the element type that a case of an operation that moves elements chooses.
 pub fn message_type(case: &Case) -> ElementType {
-    ElementType::parse(case.axis(MESSAGE_TYPE)).unwrap_or(ElementType::Byte)
+    let element = case.text(MESSAGE_TYPE).and_then(|name| ElementType::parse(name).ok());
+    element.unwrap_or(ElementType::Byte)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The registry: the benchmark entries that are linked into this binary.
 
 use crate::{
-    benchmark::{Axis, Benchmark, Choice, Setting},
+    benchmark::{Benchmark, Choice, Parameter},
     error::{Error, Result},
 };
 
@@ -23,26 +23,18 @@ impl Registry {
     /// Returns a registry of the given entries.
     ///
     /// # Errors
-    /// Usage error for an invalid entry, a duplicate name, or two different axes of one name. It names the source lines of entries.
+    /// Usage error for an invalid entry, a duplicate name, or two different parameters of one name. It names the source lines of entries.
     pub fn of(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
         entries.iter().try_for_each(|b| b.check())?;
-        let mut axes: Vec<&Axis> = entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
-        axes.sort_by_key(|a| a.name);
-        if let Some(pair) = axes.windows(2).find(|w| w[0].name == w[1].name && w[0].values != w[1].values) {
+        let mut parameters: Vec<&Parameter> = entries.iter().flat_map(|b| b.parameters()).collect();
+        parameters.sort_by_key(|parameter| parameter.name);
+        let differ = |pair: &&[&Parameter]| pair[0] == pair[1] && pair[0].names() != pair[1].names();
+        if let Some(pair) = parameters.windows(2).find(differ) {
             return Err(Error::usage(format!(
-                "two axes with different values have the name {}: rename one",
+                "two parameters with different values have the name {}: rename one",
                 pair[0].name
-            )));
-        }
-        let settings = entries.iter().flat_map(|b| b.settings.iter());
-        if let Some(setting) =
-            settings.clone().find(|setting| axes.iter().any(|axis| axis.name == setting.name))
-        {
-            return Err(Error::usage(format!(
-                "{} is the name of an axis and of a setting: rename one",
-                setting.name
             )));
         }
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -73,21 +65,17 @@ impl Registry {
         Ok(Choice { bench, preset: &[] })
     }
 
-    /// Returns every axis of the entries once, sorted by name.
-    pub fn axes(&self) -> Vec<&'static Axis> {
-        let mut axes: Vec<&'static Axis> = self.entries.iter().flat_map(|b| b.axes.iter().copied()).collect();
-        axes.sort_by_key(|a| a.name);
-        axes.dedup_by_key(|a| a.name);
-        axes
+    /// Returns every parameter of the entries once, sorted by name.
+    pub fn parameters(&self) -> Vec<&'static Parameter> {
+        let mut all: Vec<&'static Parameter> = self.entries.iter().flat_map(|b| b.parameters()).collect();
+        all.sort_by_key(|parameter| parameter.name);
+        all.dedup();
+        all
     }
 
-    /// Returns every setting of the entries once, sorted by name.
-    pub fn settings(&self) -> Vec<&'static Setting> {
-        let mut settings: Vec<&'static Setting> =
-            self.entries.iter().flat_map(|b| b.settings.iter().copied()).collect();
-        settings.sort_by_key(|s| s.name);
-        settings.dedup_by_key(|s| s.name);
-        settings
+    /// Returns whether an entry has a parameter of this name.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        self.entries.iter().any(|bench| bench.parameter(name).is_some())
     }
 }
 

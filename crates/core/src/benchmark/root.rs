@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use crate::{
+    benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen},
     error::{Error, Result},
     unit::{Rank, digits},
 };
@@ -40,9 +41,23 @@ impl Root {
     }
 }
 
-impl Default for Root {
-    fn default() -> Root {
-        Root::Fixed(Rank(0))
+impl ParameterValue for Root {
+    const PARAMETER: &'static Parameter = &Parameter::one_of::<Root>(
+        "root",
+        "R|rotate",
+        "Root of rooted collective operations: a rank, or rotate to change it in each iteration",
+    )
+    .usually("0")
+    .named(Named::AfterSize(if_chosen::<Root>))
+    .under(Heading::General);
+    const DEFAULT: Root = Root::Fixed(Rank(0));
+
+    fn parse(text: &str) -> Result<Root> {
+        text.parse()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use crate::{
-    benchmark::Role,
+    benchmark::{Case, Heading, Named, Parameter, ParameterValue, Role, if_chosen},
     error::{Error, Result},
     unit::digits,
 };
@@ -23,12 +23,6 @@ pub enum Threading {
 }
 
 impl Threading {
-    /// Name of the option, and of the label of rows.
-    pub const NAME: &'static str = "threading";
-    /// All levels.
-    pub const ALL: [Threading; 4] =
-        [Threading::Single, Threading::Funneled, Threading::Serialized, Threading::Multiple];
-
     /// Returns the name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,30 +32,38 @@ impl Threading {
             Threading::Multiple => "multiple",
         }
     }
-
-    /// Returns the label of rows: none for the default.
-    pub fn label(self) -> Option<(&'static str, &'static str)> {
-        (self != Threading::default()).then(|| (Threading::NAME, self.name()))
-    }
 }
 
-impl FromStr for Threading {
-    type Err = Error;
+impl ParameterValue for Threading {
+    const PARAMETER: &'static Parameter = &Parameter::listed(
+        "threading",
+        "Thread support for which MPI starts: by MPI_Init as most programs, or by MPI_Init_thread with a level; a library may be slower \
+         at a higher one. Benchmarks whose names end in _mt have multiple in any case",
+        (
+            &["single", "funneled", "serialized", "multiple"],
+            &[
+                "MPI_Init: a rank has one thread",
+                "Only the main thread calls MPI",
+                "One thread at a time calls MPI",
+                "Several threads call MPI at the same time",
+            ],
+        ),
+        ("single", Named::First(if_chosen::<Threading>)),
+    )
+    .under(Heading::General);
+    const DEFAULT: Threading = Threading::Single;
+    const ALL: &'static [Threading] =
+        &[Threading::Single, Threading::Funneled, Threading::Serialized, Threading::Multiple];
 
-    fn from_str(text: &str) -> Result<Threading> {
-        Threading::ALL.into_iter().find(|level| level.name() == text).ok_or_else(|| {
+    fn parse(text: &str) -> Result<Threading> {
+        Threading::ALL.iter().find(|level| level.name() == text).copied().ok_or_else(|| {
             Error::usage("not a level of thread support: give single, funneled, serialized or multiple")
         })
     }
-}
 
-/// Which threads a benchmark with several threads per rank has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThreadRoles {
-    /// The timed rank and the rank that answers may have different numbers. Any thread may answer any message.
-    Shared,
-    /// Every rank has as many. Threads with the same number communicate, on a communicator of their own.
-    Matched,
+    fn text(self) -> String {
+        self.name().to_owned()
+    }
 }
 
 /// Threads of each rank.
@@ -102,17 +104,37 @@ impl Threads {
     }
 }
 
-impl ThreadRoles {
-    /// Returns the threads of a benchmark if the user has chosen these, or none.
-    pub fn threads(self, chosen: Option<Threads>) -> Threads {
-        match (self, chosen) {
-            // The default of `osu_latency_mt`.
-            (ThreadRoles::Shared, None) => Threads::ByRole { senders: 1, receivers: 2 },
-            (ThreadRoles::Shared, Some(chosen)) => {
-                Threads::ByRole { senders: chosen.of(Role::Active), receivers: chosen.of(Role::Passive) }
-            }
-            (ThreadRoles::Matched, chosen) => Threads::Each(chosen.map_or(2, Threads::most)),
-        }
+/// The parameter of benchmarks whose timed rank and answering rank may have different numbers of threads. Any thread may answer any
+/// message. The default is that of `osu_latency_mt`.
+pub const SHARED_THREADS: &Parameter =
+    &Threads::PARAMETER.usually("1:2").named(Named::AfterSize(|case: &Case| {
+        let threads: Threads = case.get();
+        Some(format!("{}:{}", threads.of(Role::Active), threads.of(Role::Passive)))
+    }));
+
+/// The parameter of benchmarks whose ranks all have as many threads. Threads with the same number communicate, on a communicator of
+/// their own.
+pub const MATCHED_THREADS: &Parameter = &Threads::PARAMETER
+    .usually("2")
+    .named(Named::AfterSize(|case: &Case| Some(case.get::<Threads>().text())));
+
+impl ParameterValue for Threads {
+    const PARAMETER: &'static Parameter = &Parameter::one_of::<Threads>(
+        "threads",
+        "T|S:R",
+        "Threads per rank of benchmarks with several threads, whose names end in _mt; of p2p.latency_mt also sending and receiving \
+         ones, for example: --threads 2:4 [default: 2, and 1:2]",
+    )
+    .under(Heading::General);
+    /// Of benchmarks with one thread per rank.
+    const DEFAULT: Threads = Threads::Each(1);
+
+    fn parse(text: &str) -> Result<Threads> {
+        text.parse()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
     }
 }
 
@@ -163,12 +185,14 @@ mod tests {
 
     #[test]
     fn one_number_fits_every_benchmark() {
-        let named = |roles: ThreadRoles, text: Option<&str>| {
-            roles.threads(text.map(|text| text.parse().unwrap())).to_string()
+        let named = |parameter: &'static Parameter, text: &str| {
+            let mut case = Case::of_pair(8);
+            case.values.push(parameter, Some(text.into()));
+            case.key("x.y", None)
         };
-        assert_eq!(named(ThreadRoles::Shared, None), "1:2");
-        assert_eq!(named(ThreadRoles::Shared, Some("4")), "4:4");
-        assert_eq!(named(ThreadRoles::Matched, None), "2");
-        assert_eq!(named(ThreadRoles::Matched, Some("4")), "4");
+        assert_eq!(named(SHARED_THREADS, "1:2"), "x.y/bytes=8,threads=1:2");
+        assert_eq!(named(SHARED_THREADS, "4"), "x.y/bytes=8,threads=4:4");
+        assert_eq!(named(MATCHED_THREADS, "2"), "x.y/bytes=8,threads=2");
+        assert_eq!([SHARED_THREADS, MATCHED_THREADS].map(|of| of.defaults().join(",")), ["1:2", "2"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Functions that run the kernel of an entry in every case, on one thread or several.
 
 use crate::{
-    benchmark::{Benchmark, Case, Context, Kernel, Threading},
+    benchmark::{Benchmark, Case, Context, Kernel, SHARED_THREADS, Threading},
     error::{Error, Result},
     measure::{
         opened::{OpenKernel, SingleThreaded},
@@ -31,23 +31,15 @@ impl Benchmark {
     #[track_caller]
     pub const fn threaded<K: Kernel + Send + 'static>(name: &'static str, about: &'static str) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, run_threaded::<K>);
-        Benchmark { threading: Threading::Multiple, ..entry }
+        entry.needing(Threading::Multiple).with(&[SHARED_THREADS])
     }
 }
 
 /// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    run_labelled::<K>(session, None)
-}
-
-/// Runs a kernel like [`run`]. Rows have the name and value of the label in addition to the axes of their case.
-pub fn run_labelled<K: Kernel>(
-    session: &mut Session<'_>,
-    label: Option<(&'static str, String)>,
-) -> Result<()> {
     let (team, clock) = (session.team, session.clock);
     let open = |cx: &Context<'_>, case: &Case| open::<K>(team, clock, cx, case);
-    row::every_case(session, &KernelFactory { label, ..KernelFactory::of::<K>(&open) })
+    row::every_case(session, &KernelFactory::of::<K>(&open))
 }
 
 /// Runs kernel `K` in every case that it supports, and `L` in the others. Both use the same method.

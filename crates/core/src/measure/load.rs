@@ -7,7 +7,10 @@ use std::cell::RefCell;
 
 use self::division::Division;
 use crate::{
-    benchmark::{Assignment, Benchmark, Case, Choice, Figure, Layout, Pairs, Registry, Role, payload::Check},
+    benchmark::{
+        Assignment, Benchmark, Case, Choice, Figure, Layout, MEMORY_LIMIT, Pairs, Registry, Role,
+        payload::Check,
+    },
     error::{Error, Kind, Result},
     measure::{
         background::{Background, Repeated},
@@ -30,7 +33,7 @@ const RATE_OF_LOAD: &str = "congestors_mb_per_s";
 /// Measures a benchmark under each load of a plan, one after the other. Collective.
 pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut dyn Sink) -> Result<()> {
     let (team, bench) = (all.team, choice.bench);
-    let needed = bench.layout.ranks_wanted(plan.pairs);
+    let needed = bench.ranks.layout.ranks_wanted(plan.pairs());
     let seed = plan.launch.map_or(0, |launch| launch.order);
     let division = match Division::of(team, all.places, needed, seed) {
         Err(e) if e.kind() == Kind::Unsupported => return skip(team, bench, None, &e, sink),
@@ -97,7 +100,7 @@ impl Load {
     /// Returns the load of a congestor on these ranks; a benchmark of one pair runs on all pairs of neighbours in the list.
     fn open(congestor: &Congestor, ranks: &[Rank], plan: &Plan) -> Result<Load> {
         let choice = Registry::load()?.get(&congestor.bench)?;
-        let layout = match choice.bench.layout {
+        let layout = match choice.bench.ranks.layout {
             Layout::Pair | Layout::Pairs(_) => Layout::Pairs(Pairs::Most),
             layout => layout,
         };
@@ -113,7 +116,7 @@ impl Load {
         let plan = Plan {
             sizes: Some(vec![congestor.bytes]),
             verify: plan.verify,
-            memory_limit: plan.memory_limit,
+            chosen: plan.chosen.only(&MEMORY_LIMIT),
             ..Plan::default()
         };
         Ok(Load { choice, plan, assignment, ranks })

@@ -23,7 +23,7 @@ use crate::{
     team::Team,
 };
 
-crate::axis! {
+crate::parameter! {
     /// Calls of MPI_Test during the computation that overlaps a nonblocking operation
     pub enum TestCalls: "tests", IfChosen, default None {
         /// No calls
@@ -39,7 +39,7 @@ crate::axis! {
     }
 }
 
-crate::axis! {
+crate::parameter! {
     /// Computation between the start of a nonblocking operation and the wait for it
     pub enum Computation: "overlap", IfChosen, default Overlapped {
         /// Computation that lasts as long as the operation alone
@@ -124,7 +124,7 @@ pub fn run<N: Overlappable, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
                 legs: N::work(case).legs,
                 slice: operation.computation(Duration::ZERO),
                 operation,
-                tests: case.choice::<TestCalls>().count(),
+                tests: case.get::<TestCalls>().count(),
                 pacers: [pacer()?, pacer()?, pacer()?],
                 taken: Default::default(),
                 round: RoundSamples::default(),

@@ -1,20 +1,18 @@
 //! The plan: what the user selected for a run.
 
-mod depths;
 mod known_batches;
 mod launch;
 mod under;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 pub use self::{
-    depths::parse_depths,
     known_batches::KnownBatches,
     launch::Launch,
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
-    benchmark::{Groups, Initialization, RankMatrix, Root, Setting, Threading, Threads},
+    benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
     error::{Error, Result},
     unit::Bytes,
 };
@@ -24,32 +22,12 @@ use crate::{
 pub struct Plan {
     /// Message sizes; the benchmark's default if `None`.
     pub sizes: Option<Vec<Bytes>>,
-    /// Operations in flight, for benchmarks that stream.
-    pub depth: u32,
-    /// Further numbers of operations in flight; each has its own rows.
-    pub more_depths: Vec<u32>,
+    /// Values of parameters that the user chose.
+    pub chosen: Chosen,
     /// Maximum number of ranks that take part, the others are idle; all if `None`.
     pub ranks: Option<u32>,
-    /// Pairs of ranks; the default of the layout if `None`.
-    pub pairs: Option<u32>,
-    /// Threads per rank of multi-threaded benchmarks; the default of each if `None`.
-    pub threads: Option<Threads>,
     /// What runs on other ranks of the job meanwhile, one after the other; empty if no ranks are kept for a load.
     pub under: Vec<Under>,
-    /// How benchmarks over MPI initialise it.
-    pub init: Initialization,
-    /// Thread support that MPI is asked for, if no benchmark needs more.
-    pub threading: Threading,
-    /// Matrix by which all ranks of the run are numbered anew; the numbers of the launcher if `None`.
-    pub numbering: Option<RankMatrix>,
-    /// Root of collective operations that have one.
-    pub root: Root,
-    /// Groups of ranks that run collective operations at the same time.
-    pub groups: Groups,
-    /// Maximum bytes of buffers per rank; the free memory of the host if `None`.
-    pub memory_limit: Option<u64>,
-    /// Bytes of the last-level cache, for buffers that are not in it; those of sysfs if `None`.
-    pub cache_bytes: Option<u64>,
     /// When a row ends.
     pub effort: Effort,
     /// Effort for messages above a size, as in the OSU benchmarks.
@@ -66,10 +44,6 @@ pub struct Plan {
     pub known_batches: Option<KnownBatches>,
     /// How many iterations are verified.
     pub verify: Verify,
-    /// Selected values by axis name.
-    pub axes: BTreeMap<String, Vec<&'static str>>,
-    /// Values of settings by name.
-    pub settings: BTreeMap<String, String>,
     /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
     pub interval: Option<Duration>,
     /// Number of this launch, if there are several.
@@ -79,9 +53,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the value of a setting, or its default.
-    pub fn setting(&self, setting: &Setting) -> Option<&str> {
-        self.settings.get(setting.name).map(String::as_str).or(setting.default)
+    /// Returns the first value of a parameter that the user chose, or its default.
+    pub fn text(&self, parameter: &Parameter) -> Option<&str> {
+        self.chosen.text(parameter).or(parameter.default)
+    }
+
+    /// Returns every number of operations in flight that has rows, for benchmarks that stream.
+    pub fn depths(&self) -> Vec<u32> {
+        let chosen = self.chosen.texts(Depth::PARAMETER);
+        let texts = if chosen.is_empty() { Depth::PARAMETER.defaults() } else { chosen.to_vec() };
+        texts.iter().filter_map(|text| text.parse().ok()).collect()
+    }
+
+    /// Returns the number of pairs of ranks; `None` if the layout decides.
+    pub fn pairs(&self) -> Option<u32> {
+        self.chosen.chosen::<PairCount>().map(|pairs| pairs.0)
     }
 }
 
@@ -164,19 +150,9 @@ impl Default for Plan {
     fn default() -> Plan {
         Plan {
             sizes: None,
-            depth: 64,
-            more_depths: Vec::new(),
+            chosen: Chosen::default(),
             ranks: None,
-            pairs: None,
-            threads: None,
             under: Vec::new(),
-            init: Initialization::default(),
-            threading: Threading::default(),
-            numbering: None,
-            root: Root::default(),
-            groups: Groups::ONE,
-            memory_limit: None,
-            cache_bytes: None,
             effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
             effort_above: None,
             least_time: Duration::ZERO,
@@ -185,8 +161,6 @@ impl Default for Plan {
             batch: None,
             known_batches: None,
             verify: Verify::default(),
-            axes: BTreeMap::new(),
-            settings: BTreeMap::new(),
             interval: None,
             launch: None,
             core_to_core_ns: None,
@@ -314,6 +288,14 @@ mod tests {
         let plan = Plan { effort: small, effort_above: Some((Bytes(8192), large)), ..Plan::default() };
         assert_eq!([1, 8192, 8193].map(|n| plan.effort_for(Bytes(n))), [small, small, large]);
         assert_eq!(Plan { effort_above: None, ..plan }.effort_for(Bytes(1 << 20)), small);
+    }
+
+    #[test]
+    fn a_plan_lists_all_depths() {
+        let mut plan = Plan::default();
+        assert_eq!(plan.depths(), [64]);
+        plan.chosen.choose([8, 2, 4].map(Depth));
+        assert_eq!((plan.depths(), plan.pairs()), (vec![8, 2, 4], None));
     }
 
     #[test]

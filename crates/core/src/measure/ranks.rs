@@ -39,8 +39,8 @@ impl Ranks<'_> {
         let (bench, team) = (choice.bench, self.team);
         let available = (bench.available)().map_err(Error::unsupported);
         let ranks = plan.ranks.map_or(team.size(), |most| most.min(team.size()));
-        let assignment = available.and_then(|()| bench.layout.assign(ranks, plan.pairs));
-        let assignment = match bench.layout {
+        let assignment = available.and_then(|()| bench.ranks.layout.assign(ranks, plan.pairs()));
+        let assignment = match bench.ranks.layout {
             Layout::Fan(_) => {
                 let nodes = self.nodes()?;
                 assignment.and_then(|assignment| assignment.on_nodes(&nodes))
@@ -62,7 +62,7 @@ impl Ranks<'_> {
         let places = self.places.get(..assignment.ranks as usize).unwrap_or_default();
         match bench.threads_of(plan) {
             Some(threads) => standing.extend(trust::crowded_threads(places, threads)),
-            None if self.threading > plan.threading => standing.push(trust::thread_multiple()),
+            None if self.threading > plan.chosen.get() => standing.push(trust::thread_multiple()),
             None => {}
         }
         let part;
@@ -100,8 +100,8 @@ pub(super) fn skipped(bench: &Benchmark, under: Option<&str>, ranks: u32, reason
     let key = axes.iter().map(|(name, value)| format!("{name}={value}")).collect::<String>();
     Measurement {
         axes: axes.into_iter().collect(),
-        aggregation: bench.layout.aggregation(),
+        aggregation: bench.ranks.layout.aggregation(),
         outcome: Outcome::Skipped(reason),
-        ..Measurement::new(bench.name, format!("{}/{key}", bench.name), bench.metric, ranks)
+        ..Measurement::new(bench.name, format!("{}/{key}", bench.name), bench.described.metric, ranks)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     benchmark::{
-        Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Work,
+        Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Root, Work,
         figure::{decode_figures, encode_figures},
         payload::{Check, Fill},
     },
@@ -40,8 +40,6 @@ pub struct KernelFactory<'k> {
     pub open: Open<'k>,
     /// One-way time of an empty message in nanoseconds, on rank 0. A row that takes less gets a mark.
     pub floor_ns: Option<f64>,
-    /// Name and value that rows have in addition to the axes of their case.
-    pub label: Option<(&'static str, String)>,
     /// Rows that share the time budget of one row.
     pub sharing: u32,
 }
@@ -50,7 +48,7 @@ pub struct KernelFactory<'k> {
 pub type Open<'k> = &'k dyn Fn(&Context<'_>, &Case) -> Result<Box<dyn OpenKernel + 'k>>;
 
 impl<'k> KernelFactory<'k> {
-    /// Returns the factory of kernel `K`, without floor and label.
+    /// Returns the factory of kernel `K`, without floor.
     pub fn of<K: Kernel>(open: Open<'k>) -> KernelFactory<'k> {
         KernelFactory {
             metric: K::METRIC,
@@ -59,25 +57,14 @@ impl<'k> KernelFactory<'k> {
             iterations_per_check: K::iterations_per_check,
             open,
             floor_ns: None,
-            label: None,
             sharing: 1,
         }
     }
+}
 
-    /// Returns what rows name in addition to the axes of their case: the label of the kernel, or that of the session.
-    fn label_of<'l>(&'l self, session: &'l Session<'_>) -> Option<&'l (&'static str, String)> {
-        self.label.as_ref().or(session.label.as_ref())
-    }
-
-    /// Returns the stable name of the row of a case.
-    fn key(&self, session: &Session<'_>, case: &Case) -> String {
-        let key = case.key(session.bench.name, session.bench.streams_in(case));
-        let label = self.label_of(session).map(|(name, value)| (*name, value));
-        let under = session.under.as_ref().map(|value| ("under", value));
-        let named =
-            |key: String, (name, value): (&str, &String)| key.replacen('/', &format!("/{name}={value},"), 1);
-        label.into_iter().chain(under).fold(key, named)
-    }
+/// Returns the stable name of the row of a case.
+fn key(session: &Session<'_>, case: &Case) -> String {
+    case.key(session.bench.name, session.under.as_deref())
 }
 
 /// Measures every case of a session and passes the rows to its sink.
@@ -101,7 +88,7 @@ pub fn each_case<'a>(
 
 /// Announces one case to the team and the sink, and measures it. Errors name the case.
 pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
-    let key = factory.key(session, case);
+    let key = key(session, case);
     session.team.name_task(&key);
     session.sink.starting(session.bench.name, case);
     measure(session, factory, case).map_err(|e| e.within(&key))
@@ -113,8 +100,8 @@ pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &C
 /// Errors that every rank returns. A case that some rank does not support is a skipped row, not an error.
 pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let team = session.team;
-    let assignment = session.assignment.clone().paired(case.choice()).directed(case.choice());
-    let root = case.root.unwrap_or_default();
+    let assignment = session.assignment.clone().paired(case.get()).directed(case.get());
+    let root: Root = case.get();
     if let Err(error) = team.agree(root.is_among(team.size())) {
         let mut row = empty_row(session, factory, case, assignment.aggregation());
         row.outcome = Outcome::Skipped(error.to_string());
@@ -129,20 +116,8 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     }
     let (mut stopwatch, mut phases) = (Stopwatch::start(session.clock), Phases::default());
 
-    let (memory_limit, cache_bytes) = (session.plan.memory_limit, session.plan.cache_bytes);
-    let (children, axes, settings) = (&*children, &*case.axes, &session.plan.settings);
-    let context = Context {
-        team,
-        role,
-        peer,
-        children,
-        thread: 0,
-        threads: 1,
-        memory_limit,
-        cache_bytes,
-        axes,
-        settings,
-    };
+    let (children, values) = (&*children, &case.values);
+    let context = Context { team, role, peer, children, thread: 0, threads: 1, values };
     let kernel = match team.agree((factory.open)(&context, case)) {
         Ok(kernel) => kernel,
         Err(e) if e.kind() == Kind::Unsupported => {
@@ -225,13 +200,13 @@ fn empty_row(
     let bench = session.bench;
     Measurement {
         bytes: Some(case.bytes.0),
-        depth: bench.streams_in(case).then_some(case.depth),
+        depth: case.window(),
         pairs: case.pairs,
-        axes: axes(case, factory.label_of(session), session.under.as_ref()),
+        axes: named(case, session.under.as_ref()),
         work: Some((factory.work)(case)),
         bus: (factory.bus_traffic)(case),
         aggregation,
-        ..Measurement::new(bench.name, factory.key(session, case), factory.metric, session.team.size())
+        ..Measurement::new(bench.name, key(session, case), factory.metric, session.team.size())
     }
 }
 
@@ -245,22 +220,10 @@ fn figures_of(rank: Rank, team: &dyn Team, mine: &Figures) -> Result<Figures> {
         .map_or(Ok(Figures::new()), |bytes| decode_figures(bytes).ok_or_else(malformed))
 }
 
-/// Returns what a row names: values on axes, the label, the load, threads, and a root, groups and imbalance that were chosen.
-fn axes(
-    case: &Case,
-    label: Option<&(&'static str, String)>,
-    under: Option<&String>,
-) -> BTreeMap<String, String> {
-    let axes = case.axes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let label = label.map(|(name, value)| ((*name).to_owned(), value.clone()));
+/// Returns what a row names: values of parameters, and the load.
+fn named(case: &Case, under: Option<&String>) -> BTreeMap<String, String> {
     let under = under.map(|load| ("under".to_owned(), load.clone()));
-    let threads = case.threads.map(|threads| ("threads".into(), threads.to_string()));
-    let root = case.chosen_root().map(|root| ("root".into(), root.to_string()));
-    let groups = case.chosen_groups().map(|groups| ("groups".into(), groups.to_string()));
-    let imbalance = case.chosen_imbalance().map(|imbalance| ("imbalance".into(), imbalance.to_string()));
-    let neighbourhood = case.chosen_neighbourhood().map(|(name, value)| (name.into(), value));
-    let chosen = root.into_iter().chain(groups).chain(imbalance).chain(neighbourhood);
-    axes.chain(label).chain(under).chain(threads).chain(chosen).collect()
+    case.named().map(|(name, value)| (name.to_owned(), value)).chain(under).collect()
 }
 
 /// Fills the row from what was measured. Collective, because the counters of every rank are added.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    benchmark::{Case, Choice, Initialization, Medium, RankMatrix, Role, Threading},
+    benchmark::{Case, Choice, Role, Threading},
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
@@ -45,7 +45,7 @@ pub fn run_all(
     let mut run = open(team, clock, sink, describe_all(parts), argv)?;
     let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
     let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
-    let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.threading.max(plan.threading));
+    let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.ranks.threading.max(plan.chosen.get()));
     let threading = needed.max().unwrap_or_default();
     if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
         benchmarks = launch.arrange(benchmarks);
@@ -254,7 +254,6 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if let Some(sizes) = &plan.sizes {
         set("sizes", sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
     }
-    set("window", plan.depths().map(|depth| depth.to_string()).collect::<Vec<_>>().join(","));
     match plan.effort {
         Effort::Precision { precision, max_time } => {
             set("precision", format!("{}%", precision * 100.0));
@@ -282,41 +281,14 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     if let Some(ranks) = plan.ranks {
         set("most_ranks", ranks.to_string());
     }
-    if let Some(pairs) = plan.pairs {
-        set("pairs", pairs.to_string());
-    }
     if !plan.under.is_empty() {
         set("under", plan.under.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
     }
-    if let Some(threads) = choices.iter().find_map(|c| c.bench.threads_of(plan)) {
-        set("threads", threads.to_string());
-    }
-    if choices.iter().any(|c| c.bench.medium == Medium::Mpi) {
-        set(Initialization::NAME, plan.init.name().into());
-        set(Threading::NAME, plan.threading.name().into());
-    }
-    if let Some(matrix) = plan.numbering {
-        set(RankMatrix::NAME, matrix.to_string());
-    }
-    if choices.iter().any(|c| c.bench.rooted) {
-        set("root", plan.root.to_string());
-    }
-    if !plan.groups.is_one() && choices.iter().any(|c| c.bench.grouped) {
-        set("rank_groups", plan.groups.to_string());
-    }
-    if let Some(limit) = plan.memory_limit {
-        set("memory_limit", limit.to_string());
-    }
-    if let Some(bytes) = plan.cache_bytes {
-        set("cache_size", bytes.to_string());
-    }
     for choice in choices {
-        for axis in choice.bench.axes {
-            set(axis.name, selected(axis, *choice, plan).join(","));
-        }
-        for setting in choice.bench.settings {
-            if let Some(value) = plan.setting(setting) {
-                set(setting.name, value.into());
+        for parameter in choice.bench.parameters() {
+            let values = selected(parameter, *choice, plan);
+            if !values.is_empty() {
+                set(parameter.kept_name(), values.join(","));
             }
         }
     }

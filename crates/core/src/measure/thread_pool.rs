@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 
 use crate::{
     benchmark::{
-        Case, Context, Figures, Kernel, Role, ThreadRoles,
+        Case, Context, Figures, Kernel, Role, Threads,
         payload::{Check, Fill},
     },
     error::Result,
@@ -31,7 +31,7 @@ pub(crate) fn open<'k, K: Kernel + Send + 'static>(
     cx: &Context<'_>,
     case: &Case,
 ) -> Result<Box<dyn OpenKernel + 'k>> {
-    let threads = case.threads.unwrap_or(ThreadRoles::Shared.threads(None));
+    let threads = case.get::<Threads>();
     let mine = threads.of(cx.role);
     let mut kernels = Vec::new();
     // Opening is collective, so every rank opens as many kernels as the rank with most threads.

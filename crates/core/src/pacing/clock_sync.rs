@@ -16,7 +16,7 @@ use crate::{
     unit::Rank,
 };
 
-crate::axis! {
+crate::parameter! {
     /// Clocks of ranks on one host under --pace window
     pub enum SyncHosts: "sync-hosts", IfChosen, default On {
         /// One clock for all ranks of a host

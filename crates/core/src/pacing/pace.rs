@@ -9,7 +9,7 @@ use crate::{
     unit::Rank,
 };
 
-crate::axis! {
+crate::parameter! {
     /// How ranks are synchronised before each sample of a collective
     pub enum Pacing: "pace", Always, default Barrier {
         /// The library's barrier

@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use crate::{
     benchmark::{
-        Aggregation, AxisValue, Benchmark, Case, Context, Figures, Kernel, Layout,
+        Aggregation, Benchmark, Case, Context, Figures, Groups, Kernel, Layout, ParameterValue,
         payload::{Check, Fill},
     },
     error::{Error, Result},
@@ -29,18 +29,18 @@ use crate::{
 impl Benchmark {
     /// Returns the entry of a kernel whose ranks are all timed, and are synchronised before each sample over a mesh.
     ///
-    /// It needs two ranks and has the axes [`Pacing`] and [`SyncHosts`], unless later calls change that.
+    /// It needs two ranks and has the parameters [`Pacing`] and [`SyncHosts`].
     #[track_caller]
     pub const fn paced<K: Kernel, M: Mesh>(name: &'static str, about: &'static str) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, run_paced::<K, M>);
-        Benchmark { layout: Layout::Everyone { least: 2 }, axes: &[Pacing::AXIS, SyncHosts::AXIS], ..entry }
+        entry.layout(Layout::Everyone { least: 2 }).with(&[Pacing::PARAMETER, SyncHosts::PARAMETER])
     }
 }
 
 /// Runs all cases of a kernel with each selected method of [`Pacing`]. [`Benchmark::paced`] registers this function.
 pub fn run_paced<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     // The ranks of a group may be nearer than rank 0 and the farthest rank of all.
-    let floor_ns = match session.bench.one_way && session.groups().is_one() {
+    let floor_ns = match session.bench.one_way && session.get::<Groups>().is_one() {
         true => one_way_ns::<M>(session.team, session.clock)?,
         false => None,
     };
@@ -92,7 +92,7 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
     /// Opens what paces the samples of a case. Collective.
     pub fn pacer(&self, cx: &Context<'_>, case: &Case) -> Result<SamplePacer<'a, M>> {
         let windows = match self.pace {
-            Pacing::Window => Some(WindowPacing::open(self.team, self.clocks(case.choice())?)?),
+            Pacing::Window => Some(WindowPacing::open(self.team, self.clocks(case.get())?)?),
             _ => None,
         };
         SamplePacer::open(cx, self.pace, windows)

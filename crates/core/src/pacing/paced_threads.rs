@@ -7,8 +7,8 @@ use std::{marker::PhantomData, sync::Arc};
 
 use crate::{
     benchmark::{
-        Benchmark, BusTraffic, Case, Context, Figure, Figures, Kernel, Method, Role, ThreadRoles, Threading,
-        Work,
+        Benchmark, BusTraffic, Case, Context, Figure, Figures, Kernel, MATCHED_THREADS, Method, Role,
+        Threading, Threads, Work,
         payload::{Check, Fill},
     },
     error::{Error, Result},
@@ -61,7 +61,7 @@ impl Benchmark {
         method: Method,
     ) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, method, run_matched::<K, S>);
-        Benchmark { threading: Threading::Multiple, thread_roles: ThreadRoles::Matched, ..entry }
+        entry.needing(Threading::Multiple).with(&[MATCHED_THREADS])
     }
 }
 
@@ -77,7 +77,7 @@ pub fn run_matched<K: Kernel + Send + 'static, S: SampleLength>(session: &mut Se
 }
 
 fn threads_of(case: &Case) -> u32 {
-    case.threads.unwrap_or(ThreadRoles::Matched.threads(None)).most()
+    case.get::<Threads>().most()
 }
 
 /// Returns the work of all threads.

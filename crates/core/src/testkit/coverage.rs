@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     benchmark::{
-        Axis, Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Work,
+        Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Parameter,
+        Work,
         payload::{Check, Fill},
     },
     error::Result,
@@ -135,21 +136,14 @@ const NAMES: [&str; MODELS.len()] = {
     names
 };
 
-static NOISE: Axis = Axis {
-    name: "noise",
-    about: "model of noise",
-    values: &NAMES,
-    help: &[],
-    default: NAMES[0],
-    named: Named::Always,
-};
+static NOISE: Parameter =
+    Parameter::listed("noise", "model of noise", (&NAMES, &[]), (NAMES[0], Named::Always));
 
 /// Benchmark of simulated noise. The message size is the seed of the row.
-static SIMULATED: Benchmark = Benchmark {
-    axes: &[&NOISE],
-    layout: Layout::Alone,
-    ..Benchmark::of::<Noisy>("simulated.latency", "iterations whose times a model of noise gives")
-};
+static SIMULATED: Benchmark =
+    Benchmark::of::<Noisy>("simulated.latency", "iterations whose times a model of noise gives")
+        .layout(Layout::Alone)
+        .with(&[&NOISE]);
 
 /// Number of rows of a model by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -173,7 +167,7 @@ pub struct Coverage {
 /// Measures rows of a model and compares their intervals with the true median. Equal seeds give equal rows.
 pub fn cover(model: &'static Model, rows: u64, seed: u64, plan: &Plan) -> Result<Coverage> {
     let mut plan = plan.clone();
-    plan.axes.insert(NOISE.name.into(), vec![model.name]);
+    plan.chosen.set(NOISE.name, [model.name]);
     plan.batch = model.batch;
     plan.sizes = Some((seed * rows..(seed + 1) * rows).map(Bytes).collect());
     let mut all = on_ranks(1, |team| {
@@ -245,8 +239,8 @@ impl Kernel for Noisy {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let chosen = case.axis(&NOISE);
-        let model = MODELS.iter().find(|model| model.name == chosen).unwrap_or(&MODELS[0]);
+        let chosen = case.text(&NOISE);
+        let model = MODELS.iter().find(|model| Some(model.name) == chosen).unwrap_or(&MODELS[0]);
         let team = cx.fabric::<ThreadTeam>()?.clone();
         let stream = model.noise.stream(case.bytes.0);
         Ok(Noisy { team, stream, iteration_ns: model.iteration_ns, left_ns: 0.0, iterations: 0 })

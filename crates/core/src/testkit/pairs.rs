@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     benchmark::{
-        Axis, Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named,
-        Pairs, Role, Work,
+        Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Pairs,
+        Parameter, Role, Work,
     },
     error::{Error, Result},
     measure::{
@@ -39,20 +39,17 @@ pub const MODELS: [(&str, Noise); 5] = [
     ("30 %, r = 0.6", Noise::Correlated { phi: 0.6, sigma: 0.3 }),
 ];
 
-static NOISE: Axis = Axis {
-    name: "noise",
-    about: "model of noise",
-    values: &[MODELS[0].0, MODELS[1].0, MODELS[2].0, MODELS[3].0, MODELS[4].0],
-    help: &[],
-    default: MODELS[0].0,
-    named: Named::Always,
-};
+static NOISE: Parameter = Parameter::listed(
+    "noise",
+    "model of noise",
+    (&[MODELS[0].0, MODELS[1].0, MODELS[2].0, MODELS[3].0, MODELS[4].0], &[]),
+    (MODELS[0].0, Named::Always),
+);
 
-static SIMULATED: Benchmark = Benchmark {
-    axes: &[&NOISE],
-    layout: Layout::Pairs(Pairs::Most),
-    ..Benchmark::of::<NoisyPair>("simulated.pairs", "pairs whose iterations a model of noise gives")
-};
+static SIMULATED: Benchmark =
+    Benchmark::of::<NoisyPair>("simulated.pairs", "pairs whose iterations a model of noise gives")
+        .layout(Layout::Pairs(Pairs::Most))
+        .with(&[&NOISE]);
 
 /// Rates of a row, each relative to the total work over the wall time that passed on a clock outside the engine.
 #[derive(Debug, Clone, Copy)]
@@ -71,12 +68,12 @@ pub struct PairsRow {
 
 /// Measures pairs of a model. Equal seeds give equal rows.
 pub fn measure_pairs(pairs: u32, model: &'static str, seed: u64) -> Result<PairsRow> {
-    let plan = Plan {
-        axes: [(NOISE.name.into(), vec![model])].into(),
+    let mut plan = Plan {
         sizes: Some(vec![Bytes(seed)]),
         effort: Effort::Fixed { iterations: ITERATIONS, warmup: WARM_UP },
         ..Plan::default()
     };
+    plan.chosen.set(NOISE.name, [model]);
     let leaves = |from, to| if from == to { LEAVES_NS * u64::from(from) } else { 0 };
     let mut all = on_uneven_ranks(2 * pairs, leaves, |team| {
         let mut sink = Memory::default();
@@ -119,8 +116,8 @@ impl Kernel for NoisyPair {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let chosen = case.axis(&NOISE);
-        let (_, noise) = MODELS.iter().find(|(name, _)| *name == chosen).unwrap_or(&MODELS[0]);
+        let chosen = case.text(&NOISE);
+        let (_, noise) = MODELS.iter().find(|(name, _)| Some(*name) == chosen).unwrap_or(&MODELS[0]);
         let team = cx.fabric::<ThreadTeam>()?.clone();
         let seed = case.bytes.0 << 16 | u64::from(cx.rank().0) << 1 | u64::from(cx.role == Role::Active);
         Ok(NoisyPair { team, stream: noise.stream(seed), began_ns: 0, iterations: 0 })

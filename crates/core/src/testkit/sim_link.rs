@@ -112,7 +112,7 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{AxisValue, Benchmark, payload::Check},
+        benchmark::{Benchmark, Chosen, Depth, ParameterValue, payload::Check},
         measure::plan::{Effort, Plan, Verify, parse_sizes},
         result::Outcome,
         testkit::measure,
@@ -140,7 +140,7 @@ mod tests {
     fn plan(sizes: &str) -> Plan {
         Plan {
             sizes: Some(parse_sizes(sizes).unwrap()),
-            depth: 8,
+            chosen: Chosen::default().with(Depth(8)),
             effort: Effort::Fixed { iterations: 60, warmup: 2 },
             ..Plan::default()
         }
@@ -165,7 +165,7 @@ mod tests {
 
     /// Returns the bandwidth in MB/s and the time of a leg in nanoseconds.
     fn figures(bench: &'static Benchmark, depth: u32) -> (f64, f64) {
-        let plan = Plan { depth, ..plan("1000") };
+        let plan = Plan { chosen: Chosen::default().with(Depth(depth)), ..plan("1000") };
         let row = measure(2, bench, &plan).unwrap().rows.remove(0);
         assert_eq!(row.check, Check::Passed);
         (row.mb_per_s().unwrap().median, row.summary.unwrap().median)
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn a_row_names_the_depth_only_under_the_pattern_that_has_one() {
         static LINK: Benchmark = Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.link", "x")
-            .streaming_only(LinkPattern::AXIS, LinkPattern::Unidirectional.name())
-            .axes(&[LinkPattern::AXIS]);
+            .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
+            .with(&[LinkPattern::PARAMETER]);
         let mut plan = plan("1000");
-        plan.axes.insert(LinkPattern::AXIS.name.into(), LinkPattern::AXIS.values.to_vec());
+        plan.chosen.set(LinkPattern::PARAMETER.name, LinkPattern::PARAMETER.names().iter().copied());
         let rows = measure(2, &LINK, &plan).unwrap().rows;
         let found: Vec<_> = rows.iter().map(|r| (r.key.as_str(), r.depth, r.work.unwrap().ops)).collect();
         assert_eq!(
@@ -210,10 +210,11 @@ mod tests {
 
     #[test]
     fn rows_with_a_single_buffer_have_a_separate_key_and_are_verified() {
-        static SINGLE: Benchmark =
-            Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x").streaming().axes(&[Buffers::AXIS]);
+        static SINGLE: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x")
+            .streaming()
+            .with(&[Buffers::PARAMETER]);
         let mut plan = Plan { verify: Verify::Full, ..plan("1000") };
-        plan.axes.insert("buffers".into(), vec!["multiple", "single"]);
+        plan.chosen.set("buffers", ["multiple", "single"]);
         let rows = measure(2, &SINGLE, &plan).unwrap().rows;
         let keys: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
         assert_eq!(keys, ["sim.bw/bytes=1000,depth=8", "sim.bw/buffers=single,bytes=1000,depth=8"]);

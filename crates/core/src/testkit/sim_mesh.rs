@@ -52,7 +52,7 @@ impl<const LATENCY: u64, const PER_BYTE: u64> Mesh for SimMesh<LATENCY, PER_BYTE
 mod tests {
     use super::*;
     use crate::{
-        benchmark::{Aggregation, AxisValue, Benchmark, Choice, Figure},
+        benchmark::{Aggregation, Benchmark, Choice, Figure, ParameterValue},
         measure::{
             plan::{Effort, Plan},
             runner::{self, Part},
@@ -99,10 +99,10 @@ mod tests {
         static PACED: Benchmark =
             Benchmark::paced::<Probe<3000>, SimMesh<50_000>>("sim.paced", "3 us").sizes("8");
         let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
-        plan.axes.insert("pace".into(), Pacing::AXIS.values.to_vec());
+        plan.chosen.set("pace", Pacing::PARAMETER.names().iter().copied());
         for ranks in [2, 3, 5] {
             let rows = measure(ranks, &PACED, &plan).unwrap().rows;
-            assert_eq!(rows.len(), Pacing::AXIS.values.len());
+            assert_eq!(rows.len(), Pacing::ALL.len());
             for row in rows {
                 assert_eq!((row.samples.len(), row.samples[0].batch), (ranks as usize, 1), "{}", row.key);
                 assert_eq!(row.summary.unwrap().median, 3000.0, "{}", row.key);
@@ -137,7 +137,7 @@ mod tests {
         static WINDOW: Benchmark =
             Benchmark::paced::<Probe<3000>, SimMesh<5000>>("sim.window", "3 us").sizes("8");
         let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
-        plan.axes.insert("pace".into(), vec!["window"]);
+        plan.chosen.set("pace", ["window"]);
         let marked = |delay: Delay| {
             let mut all = on_uneven_ranks(2, delay, |team| {
                 let mut sink = Memory::default();

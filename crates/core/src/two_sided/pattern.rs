@@ -71,7 +71,7 @@ pub trait Link: Sized {
     fn incoming(&mut self) -> &mut [u8];
 }
 
-crate::axis! {
+crate::parameter! {
     /// Buffers of the messages in flight
     pub enum Buffers: "buffers", IfChosen, default Multiple {
         /// One buffer for each message
@@ -120,14 +120,14 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
     }
 
     fn work(case: &Case) -> Work {
-        let Work { bytes, ops, legs } = P::work(case.bytes.0, u64::from(case.depth));
+        let Work { bytes, ops, legs } = P::work(case.bytes.0, u64::from(case.depth()));
         let pairs = u64::from(case.pairs);
         Work { bytes: bytes * pairs, ops: ops * pairs, legs }
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let messages = P::messages(case.depth);
-        let slots = match case.choice() {
+        let messages = P::messages(case.depth());
+        let slots = match case.get() {
             Buffers::Single => Slots::shared(case.bytes.0, messages),
             Buffers::Multiple if L::PACKED => Slots::packed(case.bytes.0, messages),
             Buffers::Multiple => Slots::new(case.bytes.0, messages),
@@ -135,9 +135,9 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         if !L::COPIES {
             cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
         }
-        let slots = derived::typed(slots, cx, case)?.copied(cx, 1)?;
+        let slots = derived::typed(slots, case)?.copied(cx, 1)?;
         cx.afford(slots.reserved().saturating_mul(2).saturating_add(slots.extra_bytes()))?;
-        let (link, depth) = (L::open(cx, slots)?, case.depth);
+        let (link, depth) = (L::open(cx, slots)?, case.depth());
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
         Ok(PatternKernel { link, depth, slots, role, rank, peer, pattern: PhantomData })
     }
@@ -158,12 +158,12 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
 
     /// Messages that share a buffer overwrite each other: the check sees the last one.
     fn iterations_per_check(case: &Case) -> u64 {
-        let buffers = match case.choice() {
+        let buffers = match case.get() {
             Buffers::Single => 1,
-            Buffers::Multiple => P::messages(case.depth),
+            Buffers::Multiple => P::messages(case.depth()),
         };
         let directions = if P::BOTH_WAYS { 2 } else { 1 };
-        P::work(1, u64::from(case.depth)).ops / (directions * u64::from(buffers))
+        P::work(1, u64::from(case.depth())).ops / (directions * u64::from(buffers))
     }
 
     #[inline(always)]

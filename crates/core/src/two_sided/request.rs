@@ -81,7 +81,7 @@ impl<L: RequestLink> OpenLoop<L> {
         if case.bytes.0 > L::MAX_BYTES {
             return Err(Error::unsupported(format!("requests have at most {} bytes", L::MAX_BYTES)));
         }
-        let slots = Slots::new(case.bytes.0, case.depth);
+        let slots = Slots::new(case.bytes.0, case.depth());
         cx.afford(2 * slots.total())?;
         let link = L::open(cx, slots)?;
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);

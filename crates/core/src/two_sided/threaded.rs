@@ -63,7 +63,7 @@ impl<L: SharedLink> Kernel for SharedPing<L> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        let slots = derived::typed(Slots::new(case.bytes.0, 1), cx, case)?;
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), case)?;
         cx.afford(2 * slots.total())?;
         let link = L::open(cx, slots)?;
         Ok(SharedPing { link, slots, role: cx.role, rank: cx.rank(), peer: cx.peer, thread: cx.thread })

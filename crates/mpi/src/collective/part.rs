@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn memory(flow: DataFlow, rank: u32, ranks: u32) -> (u64, u64) {
-        let part = part(flow, rank, ranks, Root::default(), false);
+        let part = part(flow, rank, ranks, Root::Fixed(Rank(0)), false);
         (part.send_bytes(), part.receive_bytes())
     }
 
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn portions_are_whole_elements_that_make_up_the_block() {
         for n in 1..=8 {
-            let part = part(DataFlow::REDUCE_SCATTER, 0, n, Root::default(), false);
+            let part = part(DataFlow::REDUCE_SCATTER, 0, n, Root::Fixed(Rank(0)), false);
             let portions: Vec<Range<u64>> = (0..n).map(|rank| part.portion(rank)).collect();
             assert_eq!((portions[0].start, portions[n as usize - 1].end), (0, S));
             assert!(portions.windows(2).all(|two| two[0].end == two[1].start));
@@ -290,7 +290,7 @@ mod tests {
             let part = part(flow, rank, 4, root, true);
             (part.send_bytes(), part.receive_bytes())
         };
-        let zero = Root::default();
+        let zero = Root::Fixed(Rank(0));
         assert_eq!(with(DataFlow::ALLREDUCE, 1, zero), (0, S));
         assert_eq!(with(DataFlow::REDUCE_SCATTER, 3, zero), (0, S));
         assert_eq!(with(DataFlow::REDUCE_SCATTER_BLOCK, 3, zero), (0, 4 * S));
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn arriving_bytes_are_counted_once() {
         let total = |flow| {
-            (0..4).map(|rank| part(flow, rank, 4, Root::default(), false).arriving_bytes()).sum::<u64>()
+            (0..4).map(|rank| part(flow, rank, 4, Root::Fixed(Rank(0)), false).arriving_bytes()).sum::<u64>()
         };
         assert_eq!(total(DataFlow::BCAST), 3 * S);
         assert_eq!(total(DataFlow::GATHER), 4 * S);

@@ -29,7 +29,7 @@ impl Staging {
     /// # Safety
     /// The buffer of the host exists until the result is dropped.
     pub(super) unsafe fn open(cx: &Context<'_>, host: &mut Buffer, bytes: u64) -> Result<Staging> {
-        let place = cx.choice::<BufferMemory>().place(cx.role);
+        let place = cx.get::<BufferMemory>().place(cx.role);
         let host = host.bytes_mut();
         let buffer = Buffer::reserved(host.len() as u64)?.on(place)?;
         let refused = || Error::unsupported("--staged needs the memory of a device");

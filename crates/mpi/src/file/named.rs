@@ -18,7 +18,7 @@ use ombx_core::{
 
 use crate::{Comm, MpiTeam, sys::error};
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Files that the ranks access
     pub enum Files: "files", Always, default One {
         /// One file, in which blocks of the ranks alternate

@@ -98,7 +98,7 @@ pub(crate) fn check(api: Api) -> Result<()> {
 /// # Errors
 /// The library is Open MPI, which documents that only blocking reductions take memory of devices.
 pub fn combining_works(cx: &Context<'_>, calls: &str) -> Result<()> {
-    let (memory, staged): (BufferMemory, Staged) = (cx.choice(), cx.choice());
+    let (memory, staged): (BufferMemory, Staged) = (cx.get(), cx.get());
     let version = library::library_name();
     if memory == BufferMemory::Host || staged == Staged::On || !version.starts_with("Open MPI") {
         return Ok(());

@@ -28,11 +28,11 @@ fn buffers() -> MutexGuard<'static, Vec<Weak<OnDevice>>> {
 /// # Errors
 /// The MPI library takes no memory of such devices, or the case cannot have its buffers there.
 pub(crate) fn place(cx: &Context<'_>) -> Result<Place> {
-    let memory: BufferMemory = cx.choice();
+    let memory: BufferMemory = cx.get();
     if memory != BufferMemory::Host {
         cold::only_warm(cx, "buffers on a device, which are in no cache of the CPU")?;
     }
-    match (memory.api(), cx.choice()) {
+    match (memory.api(), cx.get()) {
         (None, _) | (_, Staged::On) => Ok(Place::Host),
         (Some(api), Staged::Off) => {
             // A rank with memory of the host communicates with one that has not.

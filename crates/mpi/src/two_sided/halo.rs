@@ -18,7 +18,7 @@ use crate::{
 /// Tag of messages to side 0; the next sides have the next tags. Two ranks may be neighbours on several sides.
 const TAG: c_int = 8;
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Dimensions of the periodic grid of ranks, which is as cubic as possible
     pub enum Dimensions: "dims", Always, default Two {
         /// Up to 4 neighbours

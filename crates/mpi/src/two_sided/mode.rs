@@ -21,7 +21,7 @@ use crate::{
     sys::error::{self, check},
 };
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Mode of sends
     pub enum SendMode: "send", IfChosen, default Standard {
         /// MPI_Send and MPI_Isend
@@ -124,7 +124,7 @@ impl<M: Mode> Link for ModeChannel<M> {
     const COPIES: bool = true;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<ModeChannel<M>> {
-        if cx.choice::<Staged>() == Staged::On {
+        if cx.get::<Staged>() == Staged::On {
             return Err(Error::unsupported("--staged is for standard sends: leave out --send"));
         }
         let channel = Channel::open(cx, slots)?;

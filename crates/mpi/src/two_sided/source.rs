@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use mpi::ffi;
 use ombx_core::{benchmark::Context, unit::Rank};
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Source argument of receives
     pub enum Source: "receive-from", IfChosen, default Specific {
         /// The rank that sends
@@ -18,7 +18,7 @@ ombx_core::axis! {
 impl Source {
     /// Returns the source that the receives from `rank` name in this case.
     pub(crate) fn of(cx: &Context<'_>, rank: Rank) -> c_int {
-        match cx.choice() {
+        match cx.get() {
             Source::Specific => rank.0 as c_int,
             // SAFETY: this static of mpi-sys is never written.
             Source::Any => unsafe { ffi::RSMPI_ANY_SOURCE },

@@ -32,7 +32,7 @@ struct Side {
 impl Side {
     /// Returns a buffer on the device for one of the host, which is pinned.
     fn open(cx: &Context<'_>, host: &mut [u8]) -> Result<(Side, Pinned)> {
-        let place = cx.choice::<BufferMemory>().place(cx.role);
+        let place = cx.get::<BufferMemory>().place(cx.role);
         let buffer = Buffer::reserved(host.len() as u64)?.on(place)?;
         let refused = || Error::unsupported("--staged needs the memory of a device on both sides");
         let (there, api) = buffer.on_device().zip(place.api()).ok_or_else(refused)?;

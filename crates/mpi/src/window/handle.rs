@@ -100,7 +100,7 @@ impl Window {
             Ok((message, op, memory, locals))
         });
         let (message, op, memory, locals) = cx.agree(parts)?;
-        let (raw, exposed) = match cx.choice() {
+        let (raw, exposed) = match cx.get() {
             BufferMemory::Host => create(comm, kind, &slots, memory.as_ref(), hints, check)?,
             // A library may refuse memory of devices. A rank on which it does not keeps its window.
             _ => {

@@ -2,7 +2,7 @@
 
 use ombx_core::benchmark::{ReductionOp, payload::Slots};
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// MPI call that creates the window
     pub enum WindowKind: "win", Always, default Allocate {
         /// MPI_Win_allocate: the library allocates the memory
@@ -18,7 +18,7 @@ ombx_core::axis! {
     }
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Hints (alloc_shm) for memory that the library allocates: --win allocate and alloc_mem
     pub enum Hints: "hints", IfChosen, default On {
         /// Set alloc_shm=true

@@ -8,7 +8,7 @@ use crate::{
     golden, state,
 };
 use ombx_core::{
-    benchmark::{Benchmark, Metric, Work},
+    benchmark::{Benchmark, Chosen, Depth, Metric, Work},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Mark, Measurement, Outcome, Run, Tally},
     stats::Summary,
@@ -234,7 +234,7 @@ fn one_slow_case_among_many_is_found_and_the_others_are_not_accused() {
 fn on_link(ping: &'static Benchmark, stream: &'static Benchmark) -> Vec<Measurement> {
     let plan = Plan {
         sizes: Some(parse_sizes("0,8,512,4K").unwrap()),
-        depth: 8,
+        chosen: Chosen::default().with(Depth(8)),
         effort: Effort::Fixed { iterations: 60, warmup: 2 },
         ..Plan::default()
     };

@@ -11,7 +11,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Choice, Context, Figure,
+        Benchmark, Choice, Chosen, Context, Depth, Figure,
         payload::{Check, Slots},
     },
     error::Result,
@@ -36,7 +36,7 @@ use crate::{
     socket::LinkOptions,
     transport::{StreamKindTest, Tcp, test_stream_kinds},
 };
-use ombx_core::benchmark::AxisValue;
+use ombx_core::benchmark::ParameterValue;
 
 thread_local! {
     /// One in this number of datagrams of this thread is lost; 0: none.
@@ -89,7 +89,7 @@ fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&SocketTeam) -> R + Sync) -> Vec<
 fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
     Plan {
         sizes: Some(sizes.iter().copied().map(Bytes).collect()),
-        depth,
+        chosen: Chosen::default().with(Depth(depth)),
         effort: Effort::Fixed { iterations, warmup: 2 },
         batch: Some(1),
         ..Plan::default()
@@ -99,7 +99,7 @@ fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
 /// Returns what rank 0 records of a pattern over a link.
 fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
     let bench: &'static Benchmark = Box::leak(Box::new(
-        Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
+        Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().with(&[Buffers::PARAMETER]),
     ));
     measure_bench(bench, plan, losses)
 }

@@ -28,7 +28,7 @@ pub(super) struct RunId {
     pub(super) data: Data,
 }
 
-ombx_core::axis! {
+ombx_core::parameter! {
     /// Work of the first and the last phase on buffers in memory
     pub(super) enum EndWork: "ends", Always, default Work {
         /// The first phase fills each buffer, the last phase reads and compares each

@@ -55,7 +55,7 @@ pub(super) fn measure(
     };
     let mut measuring = Measuring {
         plan,
-        timed: case.choice::<EndWork>().data(),
+        timed: case.get::<EndWork>().data(),
         checks: session.plan.verify != Verify::Off && pipeline.can_check(),
         session,
         pipeline,
@@ -148,8 +148,8 @@ fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan, node: Option<u32>)
         axes.insert("node".into(), node.to_string());
         own += &format!("node={node},");
     }
-    axes.extend(case.axes.iter().map(|(name, value)| ((*name).into(), (*value).into())));
-    let key = case.key(bench.name, false);
+    axes.extend(case.named().map(|(name, value)| (name.to_owned(), value)));
+    let key = case.key(bench.name, None);
     let rest = key.strip_prefix(bench.name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(&key);
     let nodes = u64::from(shape.nodes);
     Measurement {

@@ -3,7 +3,7 @@
 mod files;
 
 use ombx_core::{
-    benchmark::{AxisValue, Case, Choice, Figure, Groups, Imbalance, Neighbourhood, payload::Check},
+    benchmark::{Case, Choice, Chosen, Figure, ParameterValue, payload::Check},
     error::Kind,
     measure::{
         plan::{Effort, Verify},
@@ -96,12 +96,13 @@ static BENCH: Benchmark = Benchmark::custom("test.pipeline", "x", Metric::Bandwi
     .by_itself()
     .sizes("256K")
     .sized_by(&BLOCK)
-    .settings(SETTINGS)
-    .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
+    .with(PARAMETERS)
+    .with(&[EndWork::PARAMETER, Workers::PARAMETER, Spin::PARAMETER]);
 
-fn choices(settings: &[(&str, &str)]) -> Choices {
-    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-    Choices { settings, effort: Effort::Fixed { iterations: 8, warmup: 1 }, ..Choices::default() }
+fn choices(settings: &[(&'static str, &str)]) -> Choices {
+    let mut chosen = Chosen::default();
+    settings.iter().for_each(|(name, value)| chosen.set(name, [*value]));
+    Choices { chosen, effort: Effort::Fixed { iterations: 8, warmup: 1 }, ..Choices::default() }
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn a_row_has_all_figures() {
 #[test]
 fn idle_ends_do_nothing_while_a_run_is_timed() {
     let mut given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K")]);
-    given.axes.insert("ends".into(), vec!["idle"]);
+    given.chosen.set("ends", ["idle"]);
     given.verify = Verify::Full;
     let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
@@ -176,13 +177,13 @@ static WRONG_IN_WARM_UP: Benchmark =
         .by_itself()
         .sizes("256K")
         .sized_by(&BLOCK)
-        .settings(SETTINGS)
-        .axes(&[EndWork::AXIS, Workers::AXIS, Spin::AXIS]);
+        .with(PARAMETERS)
+        .with(&[EndWork::PARAMETER, Workers::PARAMETER, Spin::PARAMETER]);
 
 #[test]
 fn wrong_data_in_the_warm_up_fails_the_row_and_ends_the_runs() {
     let mut given = choices(&[("nodes", "2"), ("phases", "2"), ("buffer-count", "4"), ("block", "100")]);
-    given.axes.insert("ends".into(), vec!["idle"]);
+    given.chosen.set("ends", ["idle"]);
     for warmup in [2, 5] {
         given.effort = Effort::Fixed { iterations: 3, warmup };
         let row = &testkit::measure(1, &WRONG_IN_WARM_UP, &given).unwrap().rows[0];
@@ -198,7 +199,7 @@ fn an_unverified_row_is_marked() {
     given.verify = Verify::Off;
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
     given.verify = Verify::Sampled;
-    given.settings.insert("sink".into(), "file:/dev/null".into());
+    given.chosen.set("sink", ["file:/dev/null"]);
     assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
 }
 
@@ -228,7 +229,7 @@ impl Sink for Reports {
 #[test]
 fn nodes_report_and_have_rows() {
     let mut given = choices(&[("nodes", "2"), ("phases", "2"), ("buffer-count", "400"), ("block", "256K")]);
-    given.settings.insert("status".into(), "1ms".into());
+    given.chosen.set("status", ["1ms"]);
     given.effort = Effort::Fixed { iterations: 2, warmup: 0 };
     let mut reports = Reports::default();
     let part = Part { choices: vec![Choice { bench: &BENCH, preset: &[] }], plan: given };
@@ -260,20 +261,8 @@ fn nodes_report_and_have_rows() {
     }
 }
 
-fn rejected(settings: &[(&str, &str)]) -> Error {
-    let case = |bytes| Case {
-        bytes: Bytes(bytes),
-        depth: 1,
-        pairs: 1,
-        ranks: 1,
-        threads: None,
-        root: None,
-        groups: Groups::ONE,
-        imbalance: Imbalance::NONE,
-        neighbourhood: Neighbourhood::DEFAULT,
-        axes: vec![],
-    };
-    plan(&choices(settings), &case(100)).unwrap_err()
+fn rejected(settings: &[(&'static str, &str)]) -> Error {
+    plan(&choices(settings), &Case { pairs: 1, ranks: 1, ..Case::of_pair(100) }).unwrap_err()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use ombx_core::{
     benchmark::{
-        AxisValue as _,
+        ParameterValue as _,
         payload::{Check, Datatype, Mismatch},
     },
     result::{Measurement, Outcome},
@@ -111,7 +111,7 @@ fn caught(
                 count += 1;
                 ranks.insert(rank.0);
                 slots.insert(*slot);
-                datatypes.extend(row.axes.get(Datatype::AXIS.name).cloned());
+                datatypes.extend(row.axes.get(Datatype::PARAMETER.name).cloned());
             }
             (Some(flip), check) => return Err(format!("{}: {check:?}, flipped {flip:?}", row.key)),
         }

@@ -36,13 +36,11 @@ pub(super) fn rows(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<
             row("pairs", "fence", "far_fence"),
         ];
     }
-    let (Some((operation, mode)), Some(syncs)) =
-        (name.rsplit_once('_'), bench.axes.iter().find(|axis| axis.name == "sync"))
-    else {
+    let (Some((operation, mode)), Some(syncs)) = (name.rsplit_once('_'), bench.parameter("sync")) else {
         return Vec::new();
     };
-    let windows = bench.axes.iter().find(|axis| axis.name == "win").map_or(&[][..], |axis| axis.values);
-    let has_requests = bench.default_of(syncs) == "flush";
+    let windows = bench.parameter("win").map_or(&[][..], |parameter| parameter.names());
+    let has_requests = bench.default_of(syncs) == Some("flush");
     let (suffix, goal) = match (mode, operation) {
         ("bw", _) => ("_many", RATE),
         ("bibw", _) => ("_both", RATE),
@@ -50,7 +48,7 @@ pub(super) fn rows(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<
         _ => ("", OTHER),
     };
     let mut rows = Vec::new();
-    for sync in syncs.values {
+    for sync in syncs.names() {
         let active = ACTIVE.contains(sync);
         if active && has_requests || !active && mode == "bibw" {
             continue;
@@ -59,7 +57,7 @@ pub(super) fn rows(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<
         let window = windows.get(launch % windows.len().max(1)).copied();
         let row = Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) };
         // Puts and gets have the same datatype in each synchronisation.
-        if has_datatypes(bench) && (operation.ends_with("acc") || *sync == bench.default_of(syncs)) {
+        if has_datatypes(bench) && (operation.ends_with("acc") || Some(*sync) == bench.default_of(syncs)) {
             let derived = ["vector", "indexed"]
                 .map(|datatype| Row { block: Some(8), ..row.clone().with("datatype", datatype) });
             rows.extend(derived);

@@ -161,8 +161,10 @@ impl Limits {
                 })
             })?;
             let metric = if limit.is_latency() { Metric::Latency } else { Metric::Bandwidth };
-            if let Some(other) = job.part.choices.iter().find(|choice| choice.bench.metric != metric) {
-                let (name, has) = (other.bench.name, other.bench.metric.name());
+            if let Some(other) =
+                job.part.choices.iter().find(|choice| choice.bench.described.metric != metric)
+            {
+                let (name, has) = (other.bench.name, other.bench.described.metric.name());
                 let instead = if limit.is_latency() { "bw" } else { "latency" };
                 return Err(wrong(format!(
                     "{key} does not limit {name}, whose figure is a {has}: give it {instead}, in an entry of its own"
@@ -187,7 +189,7 @@ impl Entry {
     fn of(job: EntryJob<'_>, limits: Limits) -> Result<Entry> {
         let EntryJob { patterns, mut options, says_launches, ranks, args, part, .. } = job;
         for choice in &part.choices {
-            preflight::check(&args.start, ranks, choice.bench.medium)?;
+            preflight::check(&args.start, ranks, choice.bench.ranks.medium)?;
         }
         run::job(args, ranks, vec![part], None)?;
         if !says_launches {

@@ -1,4 +1,4 @@
-//! What is offered: commands and options that are not internal, names of benchmarks, suites and OSU programs, and axes of the
+//! What is offered: commands and options that are not internal, names of benchmarks, suites and OSU programs, and parameters of the
 //! benchmarks on the command line.
 
 use std::{ffi::OsStr, path::Path};

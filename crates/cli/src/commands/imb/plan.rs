@@ -1,14 +1,12 @@
 //! The parts of a run that IMB's options give. Options without an equivalent are rejected with a reason.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs, iter,
-    path::Path,
-};
+use std::{collections::BTreeSet, fs, iter, path::Path};
 
 use ombx_core::{
     benchmark::{
-        Axis, AxisValue, Benchmark, Choice, ElementType, Groups, Layout, Pairs, Root, Threading, cold::Cache,
+        Benchmark, Choice, Chosen, Depth, ElementType, Groups, Layout, MEMORY_LIMIT, PairCount, Pairs,
+        Parameter, ParameterValue, Root, Threading,
+        cold::{CACHE_SIZE, Cache},
         payload::Datatype,
     },
     error::{Error, Result},
@@ -29,7 +27,7 @@ use super::{
 
 /// Default exponents of message sizes: 1 byte to 4 MiB.
 const EXPONENTS: (u32, u32) = (0, 22);
-/// Setting of benchmarks with files.
+/// Parameter of benchmarks with files.
 const DIRECTORY: &str = "directory";
 /// Untimed iterations of IMB.
 const WARM_UP: u64 = 2;
@@ -135,7 +133,8 @@ pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
 
 /// Rejects groups of processes with benchmarks that have none, all of which the reason names.
 pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]) -> Result<()> {
-    let ungrouped = tables.iter().filter(|(choice, _)| !choice.bench.grouped).map(|(_, table)| table.name);
+    let ungrouped =
+        tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
     match args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
         true => Ok(()),
@@ -163,7 +162,7 @@ fn check_groups(shown: ImbGroups, table: &ImbBenchmark, ranks: Option<u32>) -> R
 /// Returns how many groups of `size` processes there are, and how many processes they have together.
 fn groups_of(size: u32, ranks: u32) -> (Groups, u32) {
     let groups = Groups::new(ranks / size).filter(|groups| groups.divide(groups.count() * size).is_ok());
-    let groups = groups.unwrap_or_default();
+    let groups = groups.unwrap_or(Groups::ONE);
     (groups, groups.count() * size)
 }
 
@@ -182,18 +181,18 @@ pub(super) fn parts(
     }
     let with_all = table.class == ImbClass::Messages;
     let is_single = table.mode == Some(SINGLE);
-    let aggregate = bench.streams && table.class != ImbClass::Rate && !is_single;
+    let aggregate = bench.own.streams.exists() && table.class != ImbClass::Rate && !is_single;
     let iter = args.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
     let element = types::element(&args.types, bench);
-    let own = match bench.one_element {
+    let own = match bench.messages.one_element {
         true => vec![Bytes(element.width())],
-        false => parse_sizes(bench.sizes)?,
+        false => parse_sizes(bench.messages.sizes)?,
     };
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
-    let has_elements = bench.axes.iter().any(|axis| axis.name == ElementType::AXIS.name);
+    let has_elements = bench.has(ElementType::PARAMETER);
     // As in IMB, powers of two begin with one element. Listed sizes that are no multiple of it have a row with the reason.
     let least = if has_elements && !has_list(args) { element.width() } else { 0 };
     let sizes: Vec<Bytes> = sizes.iter().copied().filter(|size| size.0 == 0 || size.0 >= least).collect();
@@ -203,34 +202,21 @@ pub(super) fn parts(
             table.name
         )));
     }
-    let shifts = bench.rooted && args.root_shift.is_some_and(Switch::is_on);
-    let plan = Plan {
-        depth: args.window_size.unwrap_or(WINDOW),
-        threading: match args.thread_level {
-            Some(ThreadLevel::Multiple) => Threading::Multiple,
-            Some(ThreadLevel::Serialized) => Threading::Serialized,
-            Some(ThreadLevel::Funneled) => Threading::Funneled,
-            Some(ThreadLevel::Single | ThreadLevel::Nompinit) | None => Threading::Single,
-        },
-        numbering: args.map,
-        root: if shifts { Root::Rotating } else { Root::default() },
-        memory_limit: args.mem,
-        cache_bytes: args.off_cache.and_then(OffCache::bytes),
-        axes: axes(args, bench, table, element),
-        settings: settings(args, bench),
-        ..Plan::default()
-    };
+    let shifts = bench.has(Root::PARAMETER) && args.root_shift.is_some_and(Switch::is_on);
+    let mut chosen = chosen(args, bench, table, element);
+    chosen.choose(shifts.then_some(Root::Rotating));
+    let plan = Plan { chosen, ..Plan::default() };
     // IMB-P2P has no limit of time.
     let usual =
         if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
-    let policy = args.iter_policy.unwrap_or(usual).of(bench.rooted);
+    let policy = args.iter_policy.unwrap_or(usual).of(bench.has(Root::PARAMETER));
     let plan = Plan { most_time: policy.most_time(args.time), ..plan };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
     let counts = match table.ranks {
         Some(ranks) => vec![Some(ranks)],
-        None if with_all => vec![ranks.map(|ranks| usable(bench.layout, ranks))],
-        None => counts(bench.layout, ranks, args.npmin.unwrap_or(2)),
+        None if with_all => vec![ranks.map(|ranks| usable(bench.ranks.layout, ranks))],
+        None => counts(bench.ranks.layout, ranks, args.npmin.unwrap_or(2)),
     };
     for count in counts {
         let (groups, count) = match (shown, count, ranks) {
@@ -240,16 +226,19 @@ pub(super) fn parts(
             }
             _ => (Groups::ONE, count),
         };
-        let pairs = count.filter(|_| with_all && bench.layout.has_pairs()).map(|count| count / 2);
+        let pairs = count.filter(|_| with_all && bench.ranks.layout.has_pairs()).map(|count| count / 2);
         let repetitions = |bytes: &Bytes| policy.iterations(iter.for_size(bytes.0), count);
         let (sizes, portions) = (whole(&sizes, table, count), u64::from(portions(table, count)));
         for sizes in sizes.chunk_by(|a, b| repetitions(a) == repetitions(b)) {
             let repetitions = repetitions(&sizes[0]);
-            let depth = if aggregate { aggregated(repetitions) } else { plan.depth };
+            let depth = if aggregate { aggregated(repetitions) } else { plan.depths()[0] };
             let iterations = if aggregate { repetitions.div_ceil(depth.into()) } else { repetitions };
             let effort = Effort::Fixed { iterations, warmup };
             let sizes = Some(sizes.iter().map(|size| Bytes(size.0 / portions)).collect());
-            let plan = Plan { sizes, ranks: count, pairs, groups, effort, depth, ..plan.clone() };
+            let mut chosen = plan.chosen.clone().with(Depth(depth));
+            chosen.choose(Some(groups).filter(|groups| !groups.is_one()));
+            chosen.choose(pairs.map(PairCount));
+            let plan = Plan { sizes, chosen, ranks: count, effort, ..plan.clone() };
             parts.push(Part { choices: vec![choice], plan });
         }
     }
@@ -266,14 +255,6 @@ fn whole(sizes: &[Bytes], table: &ImbBenchmark, processes: Option<u32>) -> Vec<B
     sizes.iter().copied().filter(|size| size.0.is_multiple_of(portions)).collect()
 }
 
-/// Returns the settings of a benchmark: the directory of its files, and the blocks of its datatype.
-fn settings(args: &ImbArgs, bench: &Benchmark) -> BTreeMap<String, String> {
-    let directory = args.directory.as_deref().unwrap_or(Path::new(".")).display().to_string();
-    let known = bench.settings.iter().filter(|setting| setting.name == DIRECTORY);
-    let directories = known.map(|setting| (setting.name.to_owned(), directory.clone()));
-    types::blocks(&args.types, bench).into_iter().chain(directories).collect()
-}
-
 /// Returns how many of these repetitions share a flush: the largest divisor above half a window, or else a whole window.
 fn aggregated(repetitions: u64) -> u32 {
     let most = repetitions.clamp(1, WINDOW.into());
@@ -286,26 +267,42 @@ fn has_list(args: &ImbArgs) -> bool {
     args.msglen.is_some() || !args.msgsize.is_empty()
 }
 
-/// Returns IMB's choices on the axes of a benchmark: one-sided operations are completed by a flush, and reductions have one type.
-fn axes(
-    args: &ImbArgs,
-    bench: &Benchmark,
-    table: &ImbBenchmark,
-    element: ElementType,
-) -> BTreeMap<String, Vec<&'static str>> {
-    let of_table = |axis: &&&'static Axis| table.axes.iter().any(|(name, _)| *name == axis.name);
-    let is_cold = args.off_cache.is_some_and(|cache| cache != OffCache::No);
-    let is_derived = types::distance(&args.types, bench).is_some();
-    let chosen = |axis: &&'static Axis| match axis.name {
-        "sync" if axis.values.contains(&"flush") => Some((axis.name.to_owned(), vec!["flush"])),
-        name if name == Cache::AXIS.name => is_cold.then(|| (name.to_owned(), vec![Cache::Cold.name()])),
-        name if name == ElementType::AXIS.name => Some((name.to_owned(), vec![element.name()])),
-        name if name == Datatype::AXIS.name => {
-            is_derived.then(|| (name.to_owned(), vec![Datatype::Vector.name()]))
-        }
-        _ => None,
+/// Returns IMB's choices for a benchmark: one-sided operations are completed by a flush, and reductions have one type.
+fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: ElementType) -> Chosen {
+    let mut chosen = Chosen::default().with(Depth(args.window_size.unwrap_or(WINDOW)));
+    let is_free = |parameter: &Parameter| {
+        bench.has(parameter) && table.axes.iter().all(|(name, _)| *name != parameter.name)
     };
-    bench.axes.iter().filter(|axis| !of_table(axis)).filter_map(chosen).collect()
+    if let Some(sync) =
+        bench.parameter("sync").filter(|sync| sync.names().contains(&"flush") && is_free(sync))
+    {
+        chosen.set(sync.name, ["flush"]);
+    }
+    if is_free(ElementType::PARAMETER) {
+        chosen.choose([element]);
+    }
+    if is_free(Cache::PARAMETER) && args.off_cache.is_some_and(|cache| cache != OffCache::No) {
+        chosen.choose([Cache::Cold]);
+    }
+    if is_free(Datatype::PARAMETER) {
+        types::choose_blocks(&args.types, bench, &mut chosen);
+    }
+    let level = match args.thread_level {
+        Some(ThreadLevel::Multiple) => Threading::Multiple,
+        Some(ThreadLevel::Serialized) => Threading::Serialized,
+        Some(ThreadLevel::Funneled) => Threading::Funneled,
+        Some(ThreadLevel::Single | ThreadLevel::Nompinit) | None => Threading::Single,
+    };
+    chosen.choose([level]);
+    chosen.choose(args.map);
+    chosen.set(MEMORY_LIMIT.name, args.mem.map(|bytes| bytes.to_string()));
+    let cache = args.off_cache.and_then(OffCache::bytes).filter(|_| bench.has(&CACHE_SIZE));
+    chosen.set(CACHE_SIZE.name, cache.map(|bytes| bytes.to_string()));
+    if bench.parameter(DIRECTORY).is_some() {
+        let directory = args.directory.as_deref().unwrap_or(Path::new("."));
+        chosen.set(DIRECTORY, [directory.display().to_string()]);
+    }
+    chosen
 }
 
 /// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.

@@ -32,7 +32,7 @@ pub(super) struct Table {
     pub(super) bench: &'static str,
     pub(super) class: ImbClass,
     pub(super) mode: Option<&'static str>,
-    /// Values on axes of the benchmark.
+    /// Values of parameters of the benchmark.
     pub(super) axes: Preset,
     /// Number of processes, if it is fixed and the benchmark of ombx takes any.
     pub(super) ranks: Option<u32>,

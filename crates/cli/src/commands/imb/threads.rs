@@ -3,7 +3,10 @@
 use std::env;
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, Choice, Distance, ElementType, Pairing, Threads},
+    benchmark::{
+        Choice, Chosen, Depth, Distance, ElementType, MEMORY_LIMIT, PairCount, Pairing, ParameterValue,
+        Threads,
+    },
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan},
@@ -159,30 +162,30 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let (bench, own) = (choice.bench, &args.threads);
-    let ranks_used = ranks.map(|ranks| usable(bench.layout, ranks));
+    let ranks_used = ranks.map(|ranks| usable(bench.ranks.layout, ranks));
     let is_far = far(args, ranks)?;
-    let chosen = |axis: &&'static Axis| match axis.name {
-        name if name == Pairing::AXIS.name && !is_far => Some((name, Pairing::Adjacent.name())),
-        name if name == Distance::AXIS.name && is_far => Some((name, Distance::Half.name())),
-        name if name == ElementType::AXIS.name => {
-            Some((name, own.datatype.unwrap_or(Datatype::Int).element().name()))
-        }
-        _ => None,
-    };
-    let axes = bench.axes.iter().filter_map(chosen).map(|(name, value)| (name.to_owned(), vec![value]));
+    let mut chosen = Chosen::default().with(Depth(args.window_size.unwrap_or(WINDOW))).with(threads(args)?);
+    if bench.has(Pairing::PARAMETER) && !is_far {
+        chosen.choose([Pairing::Adjacent]);
+    }
+    if bench.has(Distance::PARAMETER) && is_far {
+        chosen.choose([Distance::Half]);
+    }
+    if bench.has(ElementType::PARAMETER) {
+        chosen.choose([own.datatype.unwrap_or(Datatype::Int).element()]);
+    }
+    let pairs = ranks_used.filter(|_| bench.ranks.layout.has_pairs()).map(|ranks| PairCount(ranks / 2));
+    chosen.choose(pairs);
+    chosen.set(MEMORY_LIMIT.name, args.mem.map(|limit| limit.to_string()));
     let repeat = own.repeat.unwrap_or(REPEAT);
     let is_collective = matches!(table.class, ImbClass::ThreadCollective | ImbClass::ThreadBarrier);
     let plan = Plan {
-        sizes: bench.sized.then(|| sizes(args)),
-        depth: args.window_size.unwrap_or(WINDOW),
-        threads: Some(threads(args)?),
+        sizes: bench.messages.sized.then(|| sizes(args)),
+        chosen,
         ranks: ranks_used,
-        pairs: ranks_used.filter(|_| bench.layout.has_pairs()).map(|ranks| ranks / 2),
-        memory_limit: args.mem,
         effort: Effort::Fixed { iterations: repeat, warmup: own.warmup.unwrap_or(WARM_UP) },
         // A sample of a collective is one iteration.
         batch: (!is_collective).then(|| batch(repeat)),
-        axes: axes.collect(),
         ..Plan::default()
     };
     Ok(vec![Part { choices: vec![choice], plan }])

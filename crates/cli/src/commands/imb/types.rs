@@ -1,23 +1,17 @@
 //! The data types that IMB's options give the messages of a benchmark.
 
-use std::collections::BTreeMap;
-
 use ombx_core::benchmark::{
-    AxisValue, Benchmark, ElementType, ReductionOp,
+    Benchmark, Chosen, ElementType, ParameterValue, ReductionOp,
     payload::{BLOCK_LENGTH, Datatype, STRIDE},
 };
 
 use super::arguments::types::TypeArgs;
 
-fn has(bench: &Benchmark, name: &str) -> bool {
-    bench.axes.iter().any(|axis| axis.name == name)
-}
-
 /// Returns the element type of a benchmark. IMB swaps MPI_INT in any case.
 pub(super) fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
-    match bench.axes.iter().find(|axis| axis.name == ElementType::AXIS.name) {
+    match bench.parameter(ElementType::PARAMETER.name) {
         _ if bench.name == "rma.cas_latency" => ElementType::Int32,
-        Some(axis) if axis.default == ElementType::Byte.name() => args.moved(),
+        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.moved(),
         Some(_) => args.reduced(),
         None => ElementType::Byte,
     }
@@ -25,18 +19,16 @@ pub(super) fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
 
 /// Returns the bytes from one element of a message to the next, if a derived datatype is chosen and the benchmark moves such messages.
 pub(super) fn distance(args: &TypeArgs, bench: &Benchmark) -> Option<u64> {
-    let moves = has(bench, Datatype::AXIS.name) && !has(bench, ReductionOp::AXIS.name);
+    let moves = bench.has(Datatype::PARAMETER) && !bench.has(ReductionOp::PARAMETER);
     args.distance(element(args, bench).width()).filter(|_| moves)
 }
 
-/// Returns the settings of the derived datatype of a benchmark: one element per block.
-pub(super) fn blocks(args: &TypeArgs, bench: &Benchmark) -> BTreeMap<String, String> {
-    let width = element(args, bench).width();
-    let settings = |stride| {
-        [(BLOCK_LENGTH, width), (STRIDE, stride)]
-            .map(|(setting, bytes)| (setting.name.to_owned(), bytes.to_string()))
-    };
-    distance(args, bench).into_iter().flat_map(settings).collect()
+/// Chooses the derived datatype of a benchmark, if it has one: one element per block.
+pub(super) fn choose_blocks(args: &TypeArgs, bench: &Benchmark, chosen: &mut Chosen) {
+    let Some(stride) = distance(args, bench) else { return };
+    chosen.choose([Datatype::Vector]);
+    chosen.set(BLOCK_LENGTH.name, [element(args, bench).width().to_string()]);
+    chosen.set(STRIDE.name, [stride.to_string()]);
 }
 
 /// Returns notes about benchmarks whose messages do not have what the options choose.
@@ -45,8 +37,8 @@ pub(super) fn notes<'b>(
     benches: impl Iterator<Item = (&'static str, &'b Benchmark)>,
 ) -> Vec<String> {
     let (mut of_bytes, mut contiguous) = (Vec::new(), Vec::new());
-    for (name, bench) in benches.filter(|(_, bench)| bench.sized) {
-        if !has(bench, ElementType::AXIS.name)
+    for (name, bench) in benches.filter(|(_, bench)| bench.messages.sized) {
+        if !bench.has(ElementType::PARAMETER)
             && args.moved() != ElementType::Byte
             && !of_bytes.contains(&name)
         {

@@ -67,7 +67,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run p2p.bw --window 64..1", "such as 1,4,16"),
     ("run p2p.latency --cache-size 1M", "--cache-size needs --cache cold"),
     ("run collective.barrier --cache cold", "collective.barrier has no option --cache"),
-    ("run p2p.latency --init both", "give world or session"),
+    ("run p2p.latency --init both", "world, session"),
     ("run sockets.latency --init session", "sockets.latency has no option --init"),
     ("run p2p.bibw --send ready", "choose --send standard, synchronous or buffered"),
     ("run sockets.bw --window 1..8 --streams 4", "which has 1"),

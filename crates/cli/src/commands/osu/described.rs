@@ -1,10 +1,8 @@
 //! OMB's options with parts: derived datatypes (`-D`) and neighbourhoods (`-N`).
 
-use std::collections::BTreeMap;
-
 use ombx_core::{
     benchmark::{
-        AxisValue, Topology,
+        Chosen, Parameter, ParameterValue, Topology,
         neighbourhood::{NEIGHBOURS, TORUS},
         payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
     },
@@ -15,11 +13,10 @@ use ombx_core::{
 use super::program::Program;
 use crate::arguments::listed_file;
 
-/// Values on axes and settings that an option chooses.
+/// Values of parameters that an option chooses.
 #[derive(Debug, Default)]
 pub(super) struct Described {
-    pub(super) axis: Option<(&'static str, &'static str)>,
-    pub(super) settings: BTreeMap<String, String>,
+    pub(super) chosen: Chosen,
     /// Blocks of messages, if the option is `-D`.
     pub(super) messages: Option<Messages>,
 }
@@ -52,8 +49,11 @@ fn refusal(option: &str, given: &str, why: &str) -> Error {
     Error::usage(format!("{option} {given}: {why}"))
 }
 
-fn setting(name: &str, value: impl ToString) -> (String, String) {
-    (name.to_owned(), value.to_string())
+/// Returns the values of a parameter with a fixed set, and of others that describe it.
+fn values(value: impl ParameterValue, described: &[(&Parameter, String)]) -> Chosen {
+    let mut chosen = Chosen::default().with(value);
+    described.iter().for_each(|(parameter, text)| chosen.set(parameter.name, [text.as_str()]));
+    chosen
 }
 
 /// Reads `-D cont`, `-D vect:STRIDE:BLOCK_LENGTH` and `-D indx:FILE`.
@@ -63,26 +63,26 @@ fn setting(name: &str, value: impl ToString) -> (String, String) {
 pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Described> {
     let Some(given) = given else { return Ok(Described::default()) };
     let (kind, rest) = given.split_once(':').unwrap_or((given, ""));
-    let chosen = |datatype: Datatype, settings: BTreeMap<String, String>| {
-        if program.axis(Datatype::AXIS.name).is_none() {
+    let chosen = |datatype: Datatype, described: &[(&Parameter, String)]| {
+        if program.parameter(Datatype::PARAMETER.name).is_none() {
             return Err(refusal(
                 "-D",
                 given,
                 &format!("{} sends contiguous messages only", program.osu.name),
             ));
         }
-        let blocks = Blocks::of(datatype, &settings).map_err(|e| refusal("-D", given, &e.to_string()))?;
+        let chosen = values(datatype, described);
+        let blocks = Blocks::chosen(datatype, &chosen).map_err(|e| refusal("-D", given, &e.to_string()))?;
         let messages = match (datatype, blocks) {
             (Datatype::Vector, Some(blocks)) => Messages::Vector(blocks),
             (_, Some(blocks)) => Messages::Listed(blocks),
             (_, None) => Messages::Contiguous,
         };
-        let axis = Some((Datatype::AXIS.name, datatype.name()));
-        Ok(Described { axis, settings, messages: Some(messages) })
+        Ok(Described { chosen, messages: Some(messages) })
     };
     match kind.to_ascii_lowercase().as_str() {
-        "cont" if rest.is_empty() => match program.axis(Datatype::AXIS.name) {
-            Some(_) => chosen(Datatype::Contiguous, BTreeMap::new()),
+        "cont" if rest.is_empty() => match program.parameter(Datatype::PARAMETER.name) {
+            Some(_) => chosen(Datatype::Contiguous, &[]),
             None => Ok(Described { messages: Some(Messages::Contiguous), ..Described::default() }),
         },
         "vect" => {
@@ -103,15 +103,12 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Describ
                                                  where data arrives: give the larger number first",
                 ));
             }
-            chosen(
-                Datatype::Vector,
-                [setting(STRIDE.name, stride), setting(BLOCK_LENGTH.name, length)].into(),
-            )
+            chosen(Datatype::Vector, &[(&STRIDE, stride.to_string()), (&BLOCK_LENGTH, length.to_string())])
         }
         "indx" if !rest.is_empty() => {
             let list = listed_file::read("-D indx", rest)?;
-            (BLOCKS.check)(&list).map_err(|e| refusal("-D", given, &e.to_string()))?;
-            chosen(Datatype::Indexed, [setting(BLOCKS.name, list)].into())
+            BLOCKS.read(&list).map_err(|e| refusal("-D", given, &e.to_string()))?;
+            chosen(Datatype::Indexed, &[(&BLOCKS, list)])
         }
         _ => Err(refusal("-D", given, "give cont, vect:STRIDE:BLOCK_LENGTH or indx:FILE")),
     }
@@ -122,27 +119,26 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Describ
 /// # Errors
 /// Usage error for another neighbourhood.
 pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Described> {
-    if program.axis(Topology::AXIS.name).is_none() {
+    if program.parameter(Topology::PARAMETER.name).is_none() {
         return Ok(Described::default());
     }
     let given = given.unwrap_or("cart:1:1");
-    let of = |topology: Topology, settings: BTreeMap<String, String>| Described {
-        axis: Some((Topology::AXIS.name, topology.name())),
-        settings,
+    let of = |topology: Topology, described: &[(&Parameter, String)]| Described {
+        chosen: values(topology, described),
         messages: None,
     };
     match given.split_once(':').unwrap_or((given, "")) {
-        ("cart", "") => Ok(of(Topology::Torus, BTreeMap::new())),
+        ("cart", "") => Ok(of(Topology::Torus, &[])),
         ("cart", torus) => {
-            (TORUS.check)(torus).map_err(|e| refusal("-N", given, &e.to_string()))?;
-            Ok(of(Topology::Torus, [setting(TORUS.name, torus)].into()))
+            TORUS.read(torus).map_err(|e| refusal("-N", given, &e.to_string()))?;
+            Ok(of(Topology::Torus, &[(&TORUS, torus.to_owned())]))
         }
-        ("cartesian", "") => Ok(of(Topology::Cartesian, BTreeMap::new())),
-        ("graph", "") => Ok(of(Topology::Graph, BTreeMap::new())),
+        ("cartesian", "") => Ok(of(Topology::Cartesian, &[])),
+        ("graph", "") => Ok(of(Topology::Graph, &[])),
         ("graph", path) => {
             let list = listed_file::read("-N graph", path)?;
-            (NEIGHBOURS.check)(&list).map_err(|e| refusal("-N", given, &e.to_string()))?;
-            Ok(of(Topology::Edges, [setting(NEIGHBOURS.name, list)].into()))
+            NEIGHBOURS.read(&list).map_err(|e| refusal("-N", given, &e.to_string()))?;
+            Ok(of(Topology::Edges, &[(&NEIGHBOURS, list)]))
         }
         _ => Err(refusal("-N", given, "give cart:DIMENSIONS:RADIUS or graph:FILE")),
     }

@@ -1,9 +1,12 @@
 //! The plan and the columns that OMB's options give for a program. Options without an equivalent are rejected with a reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ombx_core::{
-    benchmark::{Axis, AxisValue, ElementType, Initialization, Threading, Threads, memory::BufferMemory},
+    benchmark::{
+        Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Root, Threading,
+        Threads, memory::BufferMemory,
+    },
     error::{Error, Result},
     measure::plan::{Plan, parse_sizes},
     unit::Bytes,
@@ -29,10 +32,10 @@ pub(super) struct Request {
 }
 
 pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
-    let mut reader = Reader { program, notes: Vec::new(), axes: BTreeMap::new() };
+    let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default() };
     reject(args, program)?;
     reader.check_memory(args)?;
-    reader.axes(args)?;
+    reader.values(args)?;
     reader.memory(args)?;
     let bench = program.choice.bench;
     let ddt = described::datatype(args.ddt.as_deref(), program)?;
@@ -43,8 +46,8 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         reader.sizes_of_derived(&sizes, payloads)?;
         sizes = payloads.iter().map(|(payload, _)| *payload).collect();
     }
-    let chosen = ddt.axis.into_iter().chain(neighbourhood.axis);
-    reader.axes.extend(chosen.map(|(name, value)| (name.to_owned(), vec![value])));
+    reader.chosen.extend(ddt.chosen);
+    reader.chosen.extend(neighbourhood.chosen);
     let (effort, large) = program.effort(args.iterations, args.warmup);
     let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
     let columns = OsuColumns {
@@ -57,10 +60,10 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         payloads: payloads
             .map(|payloads| payloads.into_iter().map(|(payload, size)| (payload.0, size.0)).collect()),
     };
-    let (depth, more_depths) = match WINDOWS {
-        [first, more @ ..] if args.vary_window => (first, more.to_vec()),
-        _ => (args.window_size.unwrap_or(64), Vec::new()),
-    };
+    match args.vary_window {
+        true => reader.chosen.choose(WINDOWS.map(Depth)),
+        false => reader.chosen.choose([Depth(args.window_size.unwrap_or(64))]),
+    }
     if args.vary_window
         && (args.window_size.is_some() || args.tail_lat.is_some() || args.validation.is_some())
     {
@@ -69,22 +72,20 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
             .push("-W, -z and -c have no effect beside -V, which has fixed window sizes and columns".into());
     }
     // An operation on one element has the size of each type.
-    let several_types = reader.axes.get(ElementType::AXIS.name).is_some_and(|types| types.len() > 1);
+    let several_types = reader.chosen.texts(ElementType::PARAMETER).len() > 1;
+    let chosen = &mut reader.chosen;
+    chosen.choose(args.num_pairs.map(PairCount));
+    chosen.choose(if bench.ranks.threading == Threading::Multiple { threads(args)? } else { None });
+    chosen.choose(args.session.then_some(Initialization::Session));
+    chosen.choose(args.root_rank);
     let shows_iterations = !columns.percentiles.is_empty() || !args.graph.is_empty();
     let plan = Plan {
-        sizes: (!(bench.one_element && several_types)).then_some(sizes),
-        depth,
-        more_depths,
-        pairs: args.num_pairs,
-        threads: if bench.threading == Threading::Multiple { threads(args)? } else { None },
-        init: if args.session { Initialization::Session } else { Initialization::World },
-        root: args.root_rank.unwrap_or_default(),
+        sizes: (!(bench.messages.one_element && several_types)).then_some(sizes),
+        chosen: reader.chosen,
         effort,
         effort_above: Some(large),
         // Percentiles and graphs need a sample per iteration.
         batch: (shows_iterations && !args.vary_window).then_some(1),
-        axes: reader.axes,
-        settings: ddt.settings.into_iter().chain(neighbourhood.settings).collect(),
         ..Plan::default()
     };
     Ok(Request { plan, columns, notes: reader.notes })
@@ -94,24 +95,28 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
 fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let bench = program.choice.bench;
     let (collective, rates) = (program.family == Family::Collective, program.osu.name == "osu_mbw_mr");
-    let tests = program.axis("tests").is_some();
+    let tests = program.parameter("tests").is_some();
     let forked = program.osu.name == "osu_latency_mp";
     let inapplicable = [
-        ("-W", args.window_size.is_some() && !bench.streams),
-        ("-b multiple", args.buffer_num == Some(Buffers::Multiple) && program.axis("buffers").is_none()),
+        ("-W", args.window_size.is_some() && !bench.own.streams.exists()),
+        ("-b multiple", args.buffer_num == Some(Buffers::Multiple) && program.parameter("buffers").is_none()),
         ("-f", args.full && !collective),
         ("-M", args.mem_limit.is_some() && !collective),
         ("-R", args.print_rate.is_some() && !rates),
         ("-V", args.vary_window && !rates),
-        ("-p", args.num_pairs.is_some() && !bench.layout.has_pairs()),
-        ("-s", args.sync_option.is_some() && program.axis("sync").is_none()),
-        ("-w", args.win_options.is_some() && program.axis("win").is_none()),
-        ("-no-hints", args.no_hints && program.axis("hints").is_none()),
+        ("-p", args.num_pairs.is_some() && !bench.ranks.layout.has_pairs()),
+        ("-s", args.sync_option.is_some() && program.parameter("sync").is_none()),
+        ("-w", args.win_options.is_some() && program.parameter("win").is_none()),
+        ("-no-hints", args.no_hints && program.parameter("hints").is_none()),
         ("-G", !args.graph.is_empty() && ["osu_init", "osu_hello"].contains(&program.osu.name)),
-        ("-k", args.root_rank.is_some() && !bench.rooted),
-        ("-l", args.in_place && program.axis("in-place").is_none()),
-        ("-N", args.nhbr.is_some() && program.axis("topology").is_none()),
-        ("-t", args.num_test_calls.is_some() && !(bench.threading == Threading::Multiple || forked || tests)),
+        ("-k", args.root_rank.is_some() && !bench.has(Root::PARAMETER)),
+        ("-l", args.in_place && program.parameter("in-place").is_none()),
+        ("-N", args.nhbr.is_some() && program.parameter("topology").is_none()),
+        (
+            "-t",
+            args.num_test_calls.is_some()
+                && !(bench.ranks.threading == Threading::Multiple || forked || tests),
+        ),
         ("H, D or M", !args.buffers.is_empty() && collective),
     ];
     if let Some((option, _)) = inapplicable.iter().find(|(_, given)| *given) {
@@ -161,9 +166,10 @@ fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
 /// Returns OMB's names of the element types of a program; no element type where the program has no choice.
 fn types_of(program: &Program) -> Vec<(&'static str, Option<ElementType>)> {
     // osu_get_acc_latency of OMB has bytes only.
-    let axis = program.axis(ElementType::AXIS.name).filter(|_| program.osu.name != "osu_get_acc_latency");
-    let Some(axis) = axis else { return vec![("mpi_char", None)] };
-    let moves = axis.default == ElementType::Byte.name();
+    let parameter = program.parameter(ElementType::PARAMETER.name);
+    let parameter = parameter.filter(|_| program.osu.name != "osu_get_acc_latency");
+    let Some(parameter) = parameter else { return vec![("mpi_char", None)] };
+    let moves = parameter.default == Some(ElementType::Byte.name());
     let char = if moves { ElementType::Byte } else { ElementType::Char };
     let mut known = vec![
         ("mpi_char", Some(char)),
@@ -188,7 +194,7 @@ fn threads(args: &OsuArgs) -> Result<Option<Threads>> {
 struct Reader<'p> {
     program: &'p Program,
     notes: Vec<String>,
-    axes: BTreeMap<String, Vec<&'static str>>,
+    chosen: Chosen,
 }
 
 impl Reader<'_> {
@@ -244,15 +250,15 @@ impl Reader<'_> {
         if name == "host" {
             return Ok(());
         }
-        let axis = self.program.axis(BufferMemory::AXIS.name).ok_or_else(|| {
+        let parameter = self.program.parameter(BufferMemory::PARAMETER.name).ok_or_else(|| {
             Error::usage(format!(
                 "{} has its buffers in host memory only: leave out -d, D and M",
                 self.program.osu.name
             ))
         })?;
-        self.axes.insert(axis.name.into(), vec![axis.value(&name)?]);
-        if self.program.axis("win").is_some() && args.win_options.is_none() {
-            self.axes.insert("win".into(), vec!["create"]);
+        self.chosen.set(parameter.name, parameter.read(&name)?);
+        if self.program.parameter("win").is_some() && args.win_options.is_none() {
+            self.chosen.set("win", ["create"]);
             self.notes.push(
                 "the windows are created on memory of the device: MPI_Win_create instead of MPI_Win_allocate"
                     .into(),
@@ -261,8 +267,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Chooses a value on each axis: the option's, or OMB's default.
-    fn axes(&mut self, args: &OsuArgs) -> Result<()> {
+    /// Chooses a value of each parameter: the option's, or OMB's default.
+    fn values(&mut self, args: &OsuArgs) -> Result<()> {
         let program = self.program;
         let buffers = args.buffer_num.map(|buffers| match buffers {
             Buffers::Single => "single".to_owned(),
@@ -277,14 +283,12 @@ impl Reader<'_> {
             ("tests", "-t", args.num_test_calls.clone()),
         ];
         for (name, option, given) in options {
-            let Some(axis) = program.axis(name) else { continue };
+            let Some(parameter) = program.parameter(name) else { continue };
             let value = match &given {
-                Some(given) => Some(value_of(axis, option, given)?),
-                None => program.default_on(axis),
+                Some(given) => Some(value_of(parameter, option, given)?),
+                None => program.default_of(parameter),
             };
-            if let Some(value) = value {
-                self.axes.insert(name.into(), vec![value]);
-            }
+            self.chosen.set(name, value);
             if given.is_none() && value == Some("single") {
                 self.notes.push(
                     "all messages of a window are received into one buffer, as in OMB. MPI does not allow this, and it gives higher \
@@ -294,13 +298,11 @@ impl Reader<'_> {
             }
         }
         let types = datatypes(args, program)?;
-        match program.axis(ElementType::AXIS.name) {
-            Some(axis) if types.is_empty() => {
-                self.axes.extend(program.default_on(axis).map(|value| (axis.name.into(), vec![value])));
+        match program.parameter(ElementType::PARAMETER.name) {
+            Some(parameter) if types.is_empty() => {
+                self.chosen.set(parameter.name, program.default_of(parameter));
             }
-            Some(axis) => {
-                self.axes.insert(axis.name.into(), types.into_iter().map(ElementType::name).collect());
-            }
+            Some(_) => self.chosen.choose(types),
             None => {}
         }
         Ok(())
@@ -341,9 +343,9 @@ impl Reader<'_> {
         let sizes = parse_sizes(&format!("{}..{}", least.0, most.0))?;
         // A program with a single size, such as an operation on one element, ignores -m.
         let bench = self.program.choice.bench;
-        let own = match self.axes.get(ElementType::AXIS.name) {
-            Some(types) if bench.one_element => vec![Bytes(ElementType::parse(types[0])?.width())],
-            _ => parse_sizes(bench.sizes)?,
+        let own = match self.chosen.chosen::<ElementType>() {
+            Some(element) if bench.messages.one_element => vec![Bytes(element.width())],
+            _ => parse_sizes(bench.messages.sizes)?,
         };
         if own.len() > 1 {
             return Ok(sizes);
@@ -358,16 +360,17 @@ impl Reader<'_> {
     fn limit(&mut self, args: &OsuArgs) -> Bytes {
         let ranks =
             detection::launcher().and_then(|started| started.ranks).or(args.start.ranks.map(u64::from));
-        let wanted = u64::from(self.program.choice.bench.layout.ranks_wanted(None));
+        let wanted = u64::from(self.program.choice.bench.ranks.layout.ranks_wanted(None));
         args.mem_limit.map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / ranks.unwrap_or(wanted).max(1)))
     }
 }
 
-/// Returns a value of an axis, or an error that lists all values.
-fn value_of(axis: &Axis, option: &str, given: &str) -> Result<&'static str> {
-    axis.values
+/// Returns a value of a parameter, or an error that lists all values.
+fn value_of(parameter: &Parameter, option: &str, given: &str) -> Result<&'static str> {
+    let names = parameter.names();
+    names
         .iter()
-        .find(|value| **value == given)
+        .find(|name| **name == given)
         .copied()
-        .ok_or_else(|| Error::usage(format!("{option} {given:?} is not one of {}", axis.values.join(", "))))
+        .ok_or_else(|| Error::usage(format!("{option} {given:?} is not one of {}", names.join(", "))))
 }

@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Axis, Choice, ElementType, Metric, Osu, Registry},
+    benchmark::{Choice, ElementType, Metric, Osu, Parameter, Registry},
     error::{Error, Result},
     measure::plan::Effort,
     unit::Bytes,
@@ -51,7 +51,7 @@ impl Program {
                 },
             });
         };
-        let family = if bench.axes.iter().any(|axis| axis.name == "sync") {
+        let family = if bench.parameter("sync").is_some() {
             Family::OneSided
         } else if bench.name.starts_with(COLLECTIVE) {
             Family::Collective
@@ -61,14 +61,14 @@ impl Program {
         Ok(Program { osu, choice: Choice { bench, preset: osu.axes }, family })
     }
 
-    pub(super) fn axis(&self, name: &str) -> Option<&'static Axis> {
-        self.choice.bench.axes.iter().find(|axis| axis.name == name).copied()
+    pub(super) fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.choice.bench.parameter(name)
     }
 
-    /// Returns OMB 7.4's default on an axis, if it differs from the benchmark's and the program's name does not choose a value.
-    pub(super) fn default_on(&self, axis: &Axis) -> Option<&'static str> {
-        let value = match (axis.name, self.osu.name) {
-            _ if self.osu.axes.iter().any(|(name, _)| *name == axis.name) => return None,
+    /// Returns OMB 7.4's default of a parameter, if it differs from the benchmark's and the program's name does not choose a value.
+    pub(super) fn default_of(&self, parameter: &Parameter) -> Option<&'static str> {
+        let value = match (parameter.name, self.osu.name) {
+            _ if self.osu.axes.iter().any(|(name, _)| *name == parameter.name) => return None,
             ("sync", "osu_put_bibw") => "pscw",
             ("sync", "osu_get_acc_latency") => "lock",
             ("win", "osu_get_acc_latency") => "create",
@@ -77,15 +77,15 @@ impl Program {
             // MPI_CHAR is no integer, which a swap needs.
             ("type", "osu_cas_latency") => return None,
             // What is moved are bytes.
-            ("type", _) if axis.default == ElementType::Byte.name() => return None,
+            ("type", _) if parameter.default == Some(ElementType::Byte.name()) => return None,
             ("type", _) => "char",
             _ => return None,
         };
-        axis.values.iter().find(|known| **known == value).copied()
+        parameter.names().iter().find(|known| **known == value).copied()
     }
 
     pub(super) fn sizes(&self) -> (Bytes, Bytes) {
-        match (self.family, self.choice.bench.metric) {
+        match (self.family, self.choice.bench.described.metric) {
             (Family::Collective, _) => (Bytes(1), LARGEST_COLLECTIVE),
             (Family::TwoSided, Metric::Latency) => (Bytes(0), LARGEST),
             _ => (Bytes(1), LARGEST),
@@ -98,7 +98,7 @@ impl Program {
             iterations: iterations.unwrap_or(timed),
             warmup: warmup.unwrap_or(untimed),
         };
-        let (small, large) = match (self.family, self.choice.bench.metric) {
+        let (small, large) = match (self.family, self.choice.bench.described.metric) {
             // osu_bcast of OMB 3.x has as many at all sizes.
             _ if self.osu.name == ACKNOWLEDGED => ((1000, 100), (1000, 100)),
             (Family::Collective, _) => ((1000, 100), (100, 10)),

@@ -16,17 +16,16 @@ use ombx_sockets::server::{
 
 use crate::{
     arguments::{
-        argv,
-        axes::{self, HOSTS},
-        given, mistake,
+        argv, given, mistake,
+        parameters::{self, HOSTS},
     },
     commands::run::{self, arguments::RunArgs},
     job::selection,
     launch::{invitation::Invitation, served::ServedRank},
 };
 
-/// Options of `ombx run` that a rank needs, by their identifiers, beside axes and settings. None of them names a file or a program.
-const OPTIONS: [&str; 23] = [
+/// Options of `ombx run` that a rank needs, by their identifiers, beside parameters. None of them names a file or a program.
+const OPTIONS: [&str; 20] = [
     "relay",
     "core_to_core_ps",
     "launch",
@@ -43,11 +42,8 @@ const OPTIONS: [&str; 23] = [
     "duration",
     "batch",
     "sizes",
-    "window",
-    "pairs",
     "verify",
     "no_verify",
-    "memory_limit",
     "percentiles",
     "timeout",
 ];
@@ -112,14 +108,14 @@ pub(super) fn check(registry: &Registry, parser: &Command, words: &[String]) -> 
     }
     let args = RunArgs::from_arg_matches(&matches).map_err(|e| Error::usage(mistake::sentence(&e)))?;
     let by_sockets =
-        |name: &String| registry.get(name).is_ok_and(|choice| choice.bench.medium == Medium::Sockets);
+        |name: &String| registry.get(name).is_ok_and(|choice| choice.bench.ranks.medium == Medium::Sockets);
     if let Some(other) = args.patterns.iter().find(|name| !by_sockets(name)) {
         return Err(Error::usage(format!("a server runs no {other:?}, only benchmarks over sockets")));
     }
     if args.role.relay.is_none() {
         return Err(Error::usage("a server runs only ranks"));
     }
-    run::prepare(registry, parser, &matches, args, axes::chosen(registry, &matches)?).map(drop)
+    run::prepare(registry, parser, &matches, args, parameters::chosen(registry, &matches)?).map(drop)
 }
 
 /// Returns the command `ombx run` and what the words give it.
@@ -135,15 +131,11 @@ fn parsed(parser: &Command, words: Vec<OsString>) -> Result<(Command, ArgMatches
 
 /// Returns the identifiers of the options that a rank over sockets may have.
 fn allowed(registry: &Registry) -> BTreeSet<String> {
-    let over_sockets = registry.all().iter().filter(|bench| bench.medium == Medium::Sockets);
+    let over_sockets = registry.all().iter().filter(|bench| bench.ranks.medium == Medium::Sockets);
     let mut allowed: BTreeSet<String> = OPTIONS.map(str::to_owned).into();
     for bench in over_sockets {
-        for axis in bench.axes {
-            allowed.extend([axis.name.to_owned(), format!("no-{}", axis.name)]);
-        }
-        allowed.extend(
-            bench.settings.iter().map(|setting| setting.name.to_owned()).filter(|name| name != HOSTS),
-        );
+        let names = bench.parameters().map(|parameter| parameter.name).filter(|name| *name != HOSTS);
+        allowed.extend(names.flat_map(|name| [name.to_owned(), format!("no-{name}")]));
     }
     allowed
 }

@@ -177,7 +177,7 @@ mod tests {
     use crate::benchmark::payload::Copies;
     use crate::{
         benchmark::{
-            AxisValue,
+            ParameterValue,
             reduction::{Elements, check_accumulate},
         },
         testkit::combine,

@@ -4,21 +4,22 @@ use std::ops::Range;
 
 use crate::{
     benchmark::{
-        Setting,
+        Named, Parameter,
         pairs::{KnownLists, code, pairs},
+        payload::blocks::shown,
     },
     error::{Error, Result},
 };
 
-/// The setting `--blocks`.
-pub const BLOCKS: Setting = Setting {
-    name: "blocks",
-    value: "LIST|@FILE",
-    about: "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as 0:8,24:16; @FILE has a line \
-            for each, as 0,8 [default: irregular blocks around --block-length and --stride]",
-    default: None,
-    check: |text| BlockList::of(text).map(drop),
-};
+/// Blocks that the user lists. Rows name the blocks of every derived datatype.
+pub static BLOCKS: Parameter = Parameter::free(
+    "blocks",
+    "LIST|@FILE",
+    "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as 0:8,24:16; @FILE has a line \
+     for each, as 0,8 [default: irregular blocks around --block-length and --stride]",
+    |text| BlockList::of(text).map(drop),
+)
+.named(Named::First(shown));
 
 /// Largest displacement and length.
 const MOST: u64 = 1 << 30;

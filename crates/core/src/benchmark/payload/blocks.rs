@@ -1,17 +1,17 @@
 //! Messages of derived datatypes: blocks of bytes with gaps between them.
 
-use std::{collections::BTreeMap, fmt, ops::Range};
+use std::{fmt, ops::Range};
 
 use super::{BLOCKS, BlockList, Check, Mismatch, Words};
 use crate::{
-    benchmark::Setting,
+    benchmark::{Case, CaseValues, Chosen, Parameter},
     error::{Error, Result},
     unit::{Bytes, Rank},
 };
 
-crate::axis! {
+crate::parameter! {
     /// Datatype of messages
-    pub enum Datatype: "datatype", IfChosen, default Contiguous {
+    pub enum Datatype: "datatype", IfChosen, default Contiguous, refined by [&BLOCK_LENGTH, &STRIDE, &BLOCKS] {
         /// MPI_BYTE
         Contiguous = "contiguous",
         /// MPI_Type_vector: blocks of --block-length bytes every --stride bytes
@@ -23,23 +23,21 @@ crate::axis! {
     }
 }
 
-/// The setting `--block-length`.
-pub const BLOCK_LENGTH: Setting = Setting {
-    name: "block-length",
-    value: "BYTES",
-    about: "Bytes of payload in a block of a derived datatype; for a struct, in all its members [default: 64]",
-    default: None,
-    check: |text| length("--block-length", text).map(drop),
-};
+/// Payload of a block.
+pub static BLOCK_LENGTH: Parameter = Parameter::free(
+    "block-length",
+    "BYTES",
+    "Bytes of payload in a block of a derived datatype; for a struct, in all its members [default: 64]",
+    |text| length("--block-length", text).map(drop),
+);
 
-/// The setting `--stride`.
-pub const STRIDE: Setting = Setting {
-    name: "stride",
-    value: "BYTES",
-    about: "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C; with --blocks, the end of the last block]",
-    default: None,
-    check: |text| length("--stride", text).map(drop),
-};
+/// Distance between blocks.
+pub static STRIDE: Parameter = Parameter::free(
+    "stride",
+    "BYTES",
+    "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C; with --blocks, the end of the last block]",
+    |text| length("--stride", text).map(drop),
+);
 
 /// Payload of a block if the user gives none.
 const DEFAULT_LENGTH: u64 = 64;
@@ -80,20 +78,35 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Returns the blocks of a datatype under the settings of a plan; `None` if messages are contiguous.
+    /// Returns the blocks of a case; `None` if messages are contiguous.
     ///
     /// # Errors
     /// Usage error for a length and a stride that the datatype cannot have.
-    pub fn of(datatype: Datatype, settings: &BTreeMap<String, String>) -> Result<Option<Blocks>> {
+    pub fn of(values: &CaseValues) -> Result<Option<Blocks>> {
+        Blocks::described(values.get(), |parameter| values.text(parameter))
+    }
+
+    /// Returns the blocks of a datatype that a user describes; `None` if messages are contiguous.
+    ///
+    /// # Errors
+    /// As [`Blocks::of`].
+    pub fn chosen(datatype: Datatype, chosen: &Chosen) -> Result<Option<Blocks>> {
+        Blocks::described(datatype, |parameter| chosen.text(parameter))
+    }
+
+    fn described<'t>(
+        datatype: Datatype,
+        text: impl Fn(&Parameter) -> Option<&'t str>,
+    ) -> Result<Option<Blocks>> {
         if datatype == Datatype::Contiguous {
             return Ok(None);
         }
-        if let Some(text) = settings.get(BLOCKS.name).filter(|_| datatype == Datatype::Indexed) {
-            return Blocks::listed(BlockList::of(text)?, settings).map(Some);
-        }
-        let given = |setting: &Setting| {
-            settings.get(setting.name).map(|text| length(&format!("--{}", setting.name), text)).transpose()
+        let given = |parameter: &Parameter| {
+            text(parameter).map(|text| length(&format!("--{}", parameter.name), text)).transpose()
         };
+        if let Some(list) = text(&BLOCKS).filter(|_| datatype == Datatype::Indexed) {
+            return Blocks::listed(BlockList::of(list)?, given(&STRIDE)?).map(Some);
+        }
         let (length, stride) = (given(&BLOCK_LENGTH)?.unwrap_or(DEFAULT_LENGTH), given(&STRIDE)?);
         let least = match datatype {
             Datatype::Contiguous | Datatype::Vector | Datatype::Indexed => length,
@@ -129,8 +142,7 @@ impl Blocks {
     }
 
     /// Returns blocks that the user lists.
-    fn listed(list: &'static BlockList, settings: &BTreeMap<String, String>) -> Result<Blocks> {
-        let stride = settings.get(STRIDE.name).map(|text| length("--stride", text)).transpose()?;
+    fn listed(list: &'static BlockList, stride: Option<u64>) -> Result<Blocks> {
         let blocks = Blocks {
             datatype: Datatype::Indexed,
             length: list.length,
@@ -267,6 +279,11 @@ impl Blocks {
         }
         compared(&whole, message, of)
     }
+}
+
+/// Returns what the row of a case names of its blocks.
+pub(super) fn shown(case: &Case) -> Option<String> {
+    Blocks::of(&case.values).ok().flatten().map(|blocks| blocks.to_string())
 }
 
 impl fmt::Display for Blocks {

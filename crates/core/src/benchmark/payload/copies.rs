@@ -1,16 +1,31 @@
 //! Copies of buffers, so that those of an iteration are not in the CPU's caches.
 
-use crate::{benchmark::Context, error::Result, system::cache};
+use crate::{
+    benchmark::{Context, Heading, Parameter, Reader},
+    error::Result,
+    system::cache,
+    unit::parse_memory,
+};
 
-crate::axis! {
+crate::parameter! {
     /// Whether messages are in the CPU's caches before they are sent
-    pub enum Cache: "cache", IfChosen, default Warm {
+    pub enum Cache: "cache", IfChosen, default Warm, refined by [&CACHE_SIZE] {
         /// Each iteration uses the same buffers
         Warm = "warm",
         /// Each iteration uses other buffers, which together are at least twice as large as the last-level cache
         Cold = "cold",
     }
 }
+
+/// Size of the last-level cache.
+pub static CACHE_SIZE: Parameter = Parameter::read_by(
+    "cache-size",
+    "BYTES",
+    "Size of the last-level cache for --cache cold, for example: 32M [default: the largest that sysfs has on any host]",
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+)
+.under(Heading::General)
+.kept_as("cache_size");
 
 /// Distance between copies: two cache lines of 64 bytes, so that a CPU that fetches lines in pairs fetches no line of another copy.
 const GAP: u64 = 128;
@@ -35,7 +50,7 @@ impl Copies {
 
     /// Returns the copies of a buffer of `bytes` bytes that the row needs: one, or those of [`Cache::Cold`]. Collective.
     pub fn of(cx: &Context<'_>, bytes: u64) -> Result<Copies> {
-        match cx.choice() {
+        match cx.get() {
             Cache::Warm => Ok(Copies::ONE),
             Cache::Cold => Ok(Copies::beyond(largest_cache(cx)?, bytes)),
         }
@@ -114,7 +129,7 @@ impl Numbering {
 
 /// Returns the size of the largest last-level cache of all ranks, or the size that the user gave. Collective.
 fn largest_cache(cx: &Context<'_>) -> Result<u64> {
-    let mine = cx.cache_bytes.unwrap_or_else(|| cache::last_level().unwrap_or(cache::ASSUMED));
+    let mine = cx.values.number(&CACHE_SIZE).unwrap_or_else(|| cache::last_level().unwrap_or(cache::ASSUMED));
     let all = cx.team.gather(&mine.to_le_bytes())?.unwrap_or_default();
     let sizes = all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?)));
     cx.team.broadcast_value(sizes.max().unwrap_or(mine))

@@ -3,21 +3,14 @@
 use super::*;
 use crate::{benchmark::Named, measure::plan::parse_sizes, testkit::Probe};
 
-static AXIS: Axis = Axis {
-    name: "sync",
-    about: "x",
-    values: &["pscw", "lock"],
-    help: &[],
-    default: "pscw",
-    named: Named::Always,
-};
+static SYNC: Parameter = Parameter::listed("sync", "x", (&["pscw", "lock"], &[]), ("pscw", Named::Always));
 static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
     .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
-    .axes(&[&AXIS])
+    .with(&[&SYNC])
     .streaming();
 static PUT_LATENCY: Benchmark = Benchmark::of::<Probe<2>>("rma.put_latency", "x")
     .osu("osu_put_latency", "OSU MPI_Put Latency Test")
-    .axes(&[&AXIS]);
+    .with(&[&SYNC]);
 static LATENCY: Benchmark =
     Benchmark::of::<Probe<3>>("p2p.latency", "x").osu("osu_latency", "OSU MPI Latency Test").sizes("0,1..4M");
 static TWIN: Benchmark = Benchmark::of::<Probe<4>>("p2p.latency", "x");
@@ -30,7 +23,8 @@ fn registry() -> Registry {
 fn entries_are_sorted_by_name() {
     let names: Vec<_> = registry().all().iter().map(|b| b.name).collect();
     assert_eq!(names, ["p2p.latency", "rma.put_bw", "rma.put_latency"]);
-    assert_eq!(registry().axes().iter().map(|a| a.name).collect::<Vec<_>>(), ["sync"]);
+    let parameters: Vec<_> = registry().parameters().iter().map(|parameter| parameter.name).collect();
+    assert_eq!(parameters, ["init", "memory-limit", "rank_matrix", "sync", "threading", "window"]);
 }
 
 #[test]
@@ -48,24 +42,20 @@ fn invalid_entries_are_refused_with_their_source_line() {
     static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
     static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
     static NO_ABOUT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
-    static WRONG_DEFAULT: Axis = Axis {
-        name: "win",
-        about: "x",
-        values: &["create"],
-        help: &[],
-        default: "allocate",
-        named: Named::Always,
-    };
-    static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").axes(&[&WRONG_DEFAULT]);
+    static WRONG_DEFAULT: Parameter =
+        Parameter::listed("win", "x", (&["create"], &[]), ("allocate", Named::Always));
+    static TWICE: Benchmark = Benchmark::of::<Probe<11>>("a.f", "x").with(&[&SYNC]).with(&[&SYNC]);
+    static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").with(&[&WRONG_DEFAULT]);
     static NO_VALUE: Benchmark =
-        Benchmark::of::<Probe<10>>("a.e", "x").axes(&[&AXIS]).streaming_only(&AXIS, "fence");
+        Benchmark::of::<Probe<10>>("a.e", "x").with(&[&SYNC]).streaming_only(&SYNC, "fence");
     for (entry, why) in [
         (&NO_VALUE, "sync=fence"),
+        (&TWICE, "sync twice"),
         (&NO_SIZE, "1..x"),
         (&NO_FAMILY, "family.name"),
         (&ODD_NAME, "family.name"),
         (&NO_ABOUT, "description"),
-        (&NO_DEFAULT, "default \"allocate\" of the axis win"),
+        (&NO_DEFAULT, "default of the parameter win: --win has no value allocate"),
     ] {
         let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
         assert!(error.contains(&format!("tests.rs:{}", entry.at.line())) && error.contains(why), "{error}");
@@ -75,5 +65,5 @@ fn invalid_entries_are_refused_with_their_source_line() {
 #[test]
 fn linked_entries_are_valid() {
     let registry = Registry::load().unwrap();
-    assert!(registry.all().iter().all(|b| parse_sizes(b.sizes).is_ok()));
+    assert!(registry.all().iter().all(|b| parse_sizes(b.messages.sizes).is_ok()));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    benchmark::{AxisValue, Benchmark, Layout, Metric, Work},
+    benchmark::{Benchmark, Layout, Metric, ParameterValue, Work},
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
     system::clock::VirtualTime,
@@ -106,7 +106,7 @@ const fn entry<const PROGRESS: u8>(name: &'static str) -> Benchmark {
     Benchmark::custom(name, "an operation", Metric::Latency, METHOD, run::<Simulated<PROGRESS>, SimMesh<0>>)
         .layout(Layout::Everyone { least: 1 })
         .sizes("8")
-        .axes(&[TestCalls::AXIS])
+        .with(&[TestCalls::PARAMETER])
 }
 
 static OFFLOADED: Benchmark = entry::<OFFLOADED_PROGRESS>("sim.offloaded");
@@ -123,7 +123,7 @@ fn row_of(bench: &'static Benchmark, sizes: &str, tests: &'static str, iteration
         effort: Effort::Fixed { iterations, warmup: 2 },
         ..Plan::default()
     };
-    plan.axes.insert("tests".into(), vec![tests]);
+    plan.chosen.set("tests", [tests]);
     measure(3, bench, &plan).unwrap().rows.remove(0)
 }
 

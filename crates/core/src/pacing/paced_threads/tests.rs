@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::*;
 use crate::{
-    benchmark::{Aggregation, Choice, Layout, Metric, Pairs, Threads, payload::Mismatch},
+    benchmark::{Aggregation, Choice, Chosen, Layout, Metric, Pairs, Threads, payload::Mismatch},
     measure::{
         plan::{Effort, Plan},
         runner::{self, Part},
@@ -88,7 +88,7 @@ static EVERYONE: Benchmark =
 fn rows(bench: &'static Benchmark, ranks: u32, size: u64) -> Result<Vec<Measurement>> {
     let plan = Plan {
         sizes: Some(vec![Bytes(size)]),
-        threads: Some(Threads::Each(2)),
+        chosen: Chosen::default().with(Threads::Each(2)),
         effort: Effort::Fixed { iterations: 10, warmup: 1 },
         ..Plan::default()
     };

@@ -6,7 +6,7 @@ use crate::{
     error::Result,
 };
 
-crate::axis! {
+crate::parameter! {
     /// Pattern of LinkTest that loads a link
     pub enum LinkPattern: "pattern", Always, default Semidirectional {
         /// Ping-pong

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    benchmark::Setting,
+    benchmark::{Case, Named, Parameter, ParameterValue, Reader},
     error::{Error, Result},
     measure::plan::parse_numbers,
     system::clock::Clock,
@@ -12,16 +12,7 @@ use crate::{
 /// Largest offered rate. A reading of the clock takes a considerable part of shorter intervals.
 const MAX_RATE: u64 = 10_000_000;
 
-/// Option with the offered rates. Each has a row.
-pub const RATE: Setting = Setting {
-    name: "rate",
-    value: "RATES",
-    about: "Messages per second that are offered, or bits per second of their payload, each with a row, for example: --rate 1000..64000:x4 or --rate 100Mbit/s,1Gbit/s",
-    default: Some("1000,10000,100000"),
-    check: |text| parse_rates(text).map(|_| ()),
-};
-
-crate::axis! {
+crate::parameter! {
     /// Intervals between scheduled requests
     pub enum Arrivals: "arrivals", IfChosen, default Constant {
         /// All equal
@@ -59,6 +50,36 @@ impl Rate {
             ))),
         }
     }
+}
+
+impl ParameterValue for Rate {
+    const PARAMETER: &'static Parameter = &Parameter::read_by(
+        "rate",
+        "RATES",
+        "Messages per second that are offered, or bits per second of their payload, each with a row, for example: --rate 1000..64000:x4 or \
+         --rate 100Mbit/s,1Gbit/s",
+        Reader::List(|text| Ok(parse_rates(text)?.iter().map(ToString::to_string).collect())),
+    )
+    .usually("1000,10000,100000")
+    .named(Named::First(shown));
+    const DEFAULT: Rate = Rate::Messages(1000);
+
+    fn parse(text: &str) -> Result<Rate> {
+        match *parse_rates(text)? {
+            [rate] => Ok(rate),
+            _ => Err(Error::usage(format!("{text:?} is not one rate"))),
+        }
+    }
+
+    fn text(self) -> String {
+        self.to_string()
+    }
+}
+
+/// Returns the messages per second of a case; the rate itself if it is not possible.
+fn shown(case: &Case) -> Option<String> {
+    let rate: Rate = case.values.text(Rate::PARAMETER).and_then(|text| Rate::parse(text).ok())?;
+    Some(rate.of_messages(case.bytes.0).map_or(rate.to_string(), |rate| rate.to_string()))
 }
 
 impl fmt::Display for Rate {
@@ -187,7 +208,7 @@ mod tests {
             assert_eq!(error.kind(), crate::error::Kind::Usage, "{text}");
             assert!(error.to_string().contains("messages per second"), "{error}");
         }
-        (RATE.check)(RATE.default.unwrap()).unwrap();
+        assert_eq!(Rate::PARAMETER.defaults().join(","), "1000,10000,100000");
     }
 
     #[test]

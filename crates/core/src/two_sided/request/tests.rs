@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::{
-    benchmark::{AxisValue, Benchmark, Figure, Kernel, Work},
+    benchmark::{Benchmark, Chosen, Depth, Figure, Kernel, ParameterValue, Work},
     measure::plan::{Effort, Plan, parse_sizes},
     result::{Measurement, Outcome},
     testkit::{PAUSE_NS, SimServer, measure},
     two_sided::request::{
         load::{ACHIEVED, BACKLOG},
-        schedule::{Arrivals, RATE},
+        schedule::{Arrivals, Rate},
     },
 };
 
@@ -20,16 +20,17 @@ type Pausing = SimServer<100_000, 2500>;
 const fn requests<L: RequestLink>(name: &'static str) -> Benchmark {
     Benchmark::custom(name, "x", Metric::Latency, method("x"), run_requests::<L>)
         .streaming()
-        .settings(&[&RATE])
-        .axes(&[Arrivals::AXIS])
+        .with(&[Rate::PARAMETER])
+        .with(&[Arrivals::PARAMETER])
 }
 
 fn plan(rates: &str, requests: u64) -> Plan {
+    let mut chosen = Chosen::default().with(Depth(256));
+    chosen.set("rate", Rate::PARAMETER.read(rates).unwrap());
     Plan {
         sizes: Some(parse_sizes("64").unwrap()),
-        depth: 256,
+        chosen,
         effort: Effort::Fixed { iterations: requests, warmup: 2 },
-        settings: [("rate".to_owned(), rates.to_owned())].into(),
         ..Plan::default()
     }
 }
@@ -123,7 +124,8 @@ fn a_pause_shows_in_the_p99_of_an_open_loop_and_a_closed_loop_hides_it() {
 #[test]
 fn requests_that_find_no_free_slot_count_from_their_scheduled_time() {
     static BENCH: Benchmark = requests::<Pausing>("sim.open");
-    let plan = Plan { depth: 4, ..plan("1000", 5000) };
+    let mut plan = plan("1000", 5000);
+    plan.chosen.choose([Depth(4)]);
     let row = measure(2, &BENCH, &plan).unwrap().rows.remove(0);
     let late = row.samples[0].elapsed_ns.iter().filter(|ns| **ns > 1_000_000).count();
     assert!((100..115).contains(&late), "{late} requests are late with a window of 4");
@@ -134,7 +136,7 @@ fn requests_that_find_no_free_slot_count_from_their_scheduled_time() {
 fn random_arrivals_queue() {
     static BENCH: Benchmark = requests::<Steady>("sim.request");
     let mut plan = plan("5000", 20_000);
-    plan.axes.insert("arrivals".into(), vec!["exponential"]);
+    plan.chosen.set("arrivals", ["exponential"]);
     let row = measure(2, &BENCH, &plan).unwrap().rows.remove(0);
     assert_eq!(row.key, "sim.request/rate=5000,arrivals=exponential,bytes=64,depth=256");
     // Pollaczek-Khinchine: at half the rate of the server a request waits for half a service time in the mean.
@@ -146,7 +148,8 @@ fn random_arrivals_queue() {
 fn wrong_requests_and_wrong_replies_fail_the_row() {
     static BAD_REQUEST: Benchmark = requests::<SimServer<1000, 0, 6>>("sim.bad_request");
     static BAD_REPLY: Benchmark = requests::<SimServer<1000, 0, { usize::MAX }>>("sim.bad_reply");
-    let plan = Plan { depth: 4, ..plan("1000", 10) };
+    let mut plan = plan("1000", 10);
+    plan.chosen.choose([Depth(4)]);
     for (bench, place) in [(&BAD_REQUEST, (Rank(1), 3, 5)), (&BAD_REPLY, (Rank(0), 0, 1))] {
         let row = measure(2, bench, &plan).unwrap().rows.remove(0);
         let Check::Failed(m) = &row.check else { panic!("{row:?}") };

@@ -4,13 +4,13 @@ use std::{thread, time::Duration};
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Context, Figure, Metric,
+        Benchmark, Context, Figure, Metric, ParameterValue,
         payload::{Check, Slots},
     },
     error::Result,
     measure::plan::Plan,
     result::{Measurement, Outcome},
-    two_sided::request::{self, link::RequestLink, run_requests, schedule::RATE},
+    two_sided::request::{self, link::RequestLink, run_requests, schedule::Rate},
     unit::Rank,
 };
 
@@ -60,9 +60,10 @@ impl<F: Fault> RequestLink for Faulty<F> {
 fn measure<L: RequestLink>(rate: &str, plan: Plan) -> Vec<Measurement> {
     let bench =
         Benchmark::custom("test.request", "x", Metric::Latency, request::method("x"), run_requests::<L>);
-    let bench: &'static Benchmark = Box::leak(Box::new(bench.streaming().settings(&[&RATE])));
-    let settings = [("rate".to_owned(), rate.to_owned())].into();
-    measure_bench(bench, &Plan { settings, ..plan }, 0).rows
+    let bench: &'static Benchmark = Box::leak(Box::new(bench.streaming().with(&[Rate::PARAMETER])));
+    let mut plan = plan;
+    plan.chosen.set("rate", Rate::PARAMETER.read(rate).unwrap());
+    measure_bench(bench, &plan, 0).rows
 }
 
 #[test]

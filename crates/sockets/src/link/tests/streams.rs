@@ -8,7 +8,7 @@ use crate::{link::streams::Streams, transport::Unix};
 /// Returns what rank 0 records of a pattern over this number of streams.
 fn divided<P: Pattern, L: Link + 'static>(streams: u32, plan: &Plan) -> Memory {
     let bench: &'static Benchmark = Box::leak(Box::new(
-        Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().axes(&[Buffers::AXIS]),
+        Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().with(&[Buffers::PARAMETER]),
     ));
     measure_over(LinkOptions { streams, ..LinkOptions::default() }, bench, plan, 0)
 }

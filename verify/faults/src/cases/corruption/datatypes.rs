@@ -1,10 +1,8 @@
 //! Derived datatypes of messages, and where their payload and gaps are.
 
-use std::collections::BTreeMap;
-
 use ombx_core::{
     benchmark::{
-        AxisValue as _,
+        Chosen, ParameterValue as _,
         payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
     },
     error::Result,
@@ -47,13 +45,14 @@ impl Derived {
 
     /// Returns the blocks of messages of a datatype.
     fn blocks(self, datatype: Datatype) -> Result<Option<Blocks>> {
-        let settings = self.settings.iter().map(|(name, value)| (String::from(*name), String::from(*value)));
-        Blocks::of(datatype, &settings.collect::<BTreeMap<_, _>>())
+        let mut chosen = Chosen::default();
+        self.settings.iter().for_each(|(name, value)| chosen.set(name, [*value]));
+        Blocks::chosen(datatype, &chosen)
     }
 
     /// Returns the position in memory of a byte of the payload of a row.
     pub(super) fn position(self, row: &Measurement, bytes: u64, byte: u64) -> Result<u64> {
-        let name = row.axes.get(Datatype::AXIS.name).map_or(Datatype::DEFAULT.name(), String::as_str);
+        let name = row.axes.get(Datatype::PARAMETER.name).map_or(Datatype::DEFAULT.name(), String::as_str);
         let blocks = self.blocks(Datatype::parse(name)?)?;
         Ok(blocks.and_then(|blocks| blocks.places(bytes).flatten().nth(byte as usize)).unwrap_or(byte))
     }

@@ -5,7 +5,7 @@ use ombx_results::render::ImbClass;
 
 use super::{Entry, Table, of_mode, table};
 
-/// Values on the axes of benchmarks of files.
+/// Values of parameters of benchmarks of files.
 macro_rules! files {
     ($files:literal, $pointer:literal, $access:literal $(, $sync:expr)?) => {
         &[("files", $files), ("pointer", $pointer), ("access", $access) $(, $sync)?]

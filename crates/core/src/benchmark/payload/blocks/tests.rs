@@ -2,18 +2,20 @@
 
 use super::*;
 use crate::benchmark::{
-    AxisValue,
+    Chosen, ParameterValue,
     payload::{Fill, Slots},
 };
 use proptest::prelude::*;
 
-fn settings(length: Option<u64>, stride: Option<u64>) -> BTreeMap<String, String> {
-    let given = [("block-length", length), ("stride", stride)];
-    given.into_iter().filter_map(|(name, value)| Some((name.into(), value?.to_string()))).collect()
+fn chosen(length: Option<u64>, stride: Option<u64>) -> Chosen {
+    let mut chosen = Chosen::default();
+    chosen.set("block-length", length.map(|length| length.to_string()));
+    chosen.set("stride", stride.map(|stride| stride.to_string()));
+    chosen
 }
 
 fn blocks(datatype: Datatype, length: u64, stride: u64) -> Blocks {
-    Blocks::of(datatype, &settings(Some(length), Some(stride))).unwrap().unwrap()
+    Blocks::chosen(datatype, &chosen(Some(length), Some(stride))).unwrap().unwrap()
 }
 
 proptest! {
@@ -87,7 +89,7 @@ fn a_struct_has_the_gaps_of_c() {
         real: f64,
         bytes: [u8; 13],
     }
-    let blocks = Blocks::of(Datatype::Struct, &settings(Some(25), None)).unwrap().unwrap();
+    let blocks = Blocks::chosen(Datatype::Struct, &chosen(Some(25), None)).unwrap().unwrap();
     let at = [
         std::mem::offset_of!(Members, number)..4,
         std::mem::offset_of!(Members, real)..16,
@@ -113,8 +115,8 @@ fn indexed_blocks_have_several_lengths_and_distances() {
 
 #[test]
 fn defaults_and_refusals() {
-    let none = settings(None, None);
-    let shown = Datatype::ALL.iter().map(|datatype| Blocks::of(*datatype, &none).unwrap());
+    let none = chosen(None, None);
+    let shown = Datatype::ALL.iter().map(|datatype| Blocks::chosen(*datatype, &none).unwrap());
     let shown: Vec<_> = shown.map(|blocks| blocks.map(|blocks| blocks.to_string())).collect();
     assert_eq!(shown, [None, Some("64/128".into()), Some("64/128".into()), Some("64/72".into())]);
     let refusals = [
@@ -125,12 +127,12 @@ fn defaults_and_refusals() {
         (Datatype::Struct, Some(24), Some(24), "choose --stride 32"),
     ];
     for (datatype, length, stride, words) in refusals {
-        let refusal = Blocks::of(datatype, &settings(length, stride)).unwrap_err();
+        let refusal = Blocks::chosen(datatype, &chosen(length, stride)).unwrap_err();
         assert_eq!(refusal.kind(), crate::error::Kind::Usage);
         assert!(refusal.to_string().contains(words), "{refusal}");
     }
     for text in ["0", "2G", "x"] {
-        assert!((BLOCK_LENGTH.check)(text).is_err() && (STRIDE.check)(text).is_err());
+        assert!(BLOCK_LENGTH.read(text).is_err() && STRIDE.read(text).is_err());
     }
     let vector = blocks(Datatype::Vector, 64, 128);
     assert_eq!(vector.count(128).unwrap(), 2);
@@ -141,9 +143,9 @@ fn defaults_and_refusals() {
 #[test]
 fn listed_blocks_repeat() {
     let of = |stride| {
-        let mut given = settings(None, stride);
-        given.insert("blocks".into(), "16:4,0:8".into());
-        Blocks::of(Datatype::Indexed, &given)
+        let mut given = chosen(None, stride);
+        given.set("blocks", ["16:4,0:8"]);
+        Blocks::chosen(Datatype::Indexed, &given)
     };
     let blocks = of(None).unwrap().unwrap();
     assert_eq!(blocks.places(24).collect::<Vec<_>>(), [16..20, 0..8, 36..40, 20..28]);

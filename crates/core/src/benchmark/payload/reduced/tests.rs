@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    benchmark::{AxisValue, reduction::check_combination},
+    benchmark::{ParameterValue, reduction::check_combination},
     testkit::combine,
 };
 

@@ -1,0 +1,131 @@
+//! Options that are made from the parameters of the registered benchmarks.
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Command,
+    builder::{PossibleValue, PossibleValuesParser},
+};
+use ombx_core::{
+    benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Text, Values},
+    error::{Error, Result},
+};
+
+use super::{listed_file, start::HostList};
+
+/// An option of every job that is also a parameter of some benchmarks.
+pub(crate) const HOSTS: &str = "hosts";
+/// Heading of options that say what is measured.
+const GENERAL: &str = "What is measured";
+const OWN: &str = "Axes of benchmarks";
+
+/// Adds `--PARAMETER VALUE[,VALUE]` for every parameter. Those with free values come first.
+pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {
+    // A parameter that is an option of every job adds none.
+    let taken: Vec<String> = run.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    let is_missing = |parameter: &&Parameter| !taken.iter().any(|name| name == parameter.name);
+    let mut parameters: Vec<&'static Parameter> =
+        registry.parameters().into_iter().filter(is_missing).collect();
+    parameters.sort_by_key(|parameter| !parameter.names().is_empty());
+    parameters.into_iter().fold(run, |run, parameter| {
+        let heading = match parameter.heading {
+            Heading::General => GENERAL,
+            Heading::Own => OWN,
+            Heading::None => return run,
+        };
+        let run = match parameter.names() {
+            // A switch that is on by default is turned off by --no-NAME.
+            ["on", "off"] => run.arg(
+                Arg::new(format!("no-{}", parameter.name))
+                    .long(format!("no-{}", parameter.name))
+                    .help(format!("Same as --{} off", parameter.name))
+                    .help_heading(heading)
+                    .action(ArgAction::SetTrue)
+                    .conflicts_with(parameter.name),
+            ),
+            _ => run,
+        };
+        run.arg(option(parameter).help_heading(heading))
+    })
+}
+
+/// Returns the option of a parameter.
+fn option(parameter: &'static Parameter) -> Arg {
+    let option = Arg::new(parameter.name).long(parameter.name);
+    match parameter.values {
+        Values::Free { placeholder, .. } => {
+            let read = |value: &str| parameter.read(&listed_file::content(parameter, value)?);
+            option.value_name(placeholder).help(parameter.help()).allow_hyphen_values(true).value_parser(read)
+        }
+        Values::Listed { names, help } => {
+            let default = parameter.default.unwrap_or_default();
+            let example = example(parameter).map(|value| format!(" {value}")).unwrap_or_default();
+            let about = parameter.about;
+            let text = format!("{about}, for example: --{}{example} [default: {default}]", parameter.name);
+            let values = names.iter().zip(help).map(|(name, help)| PossibleValue::new(name).help(help));
+            // A job has one value of each general parameter.
+            let every =
+                (parameter.heading == Heading::Own).then(|| PossibleValue::new(ALL).help("Every value"));
+            let option = option
+                .help(text)
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .value_parser(PossibleValuesParser::new(values.chain(every)));
+            match names {
+                // A switch that is off by default is turned on by --NAME.
+                ["off", "on"] => option.num_args(0..=1).require_equals(true).default_missing_value("on"),
+                _ => option,
+            }
+        }
+    }
+}
+
+/// Returns a value for the help text; `None` for a switch that needs no value.
+fn example(parameter: &Parameter) -> Option<&'static str> {
+    let names = parameter.names();
+    let other = names.iter().find(|name| parameter.default != Some(**name)).copied();
+    (*names != ["off", "on"]).then_some(other.or(parameter.default)).flatten()
+}
+
+/// Reads what a command line chooses for each parameter.
+pub(crate) fn chosen(registry: &Registry, matches: &ArgMatches) -> Result<Chosen> {
+    let mut chosen = Chosen::default();
+    for parameter in registry.parameters() {
+        let name = parameter.name;
+        if let Ok(Some(true)) = matches.try_get_one::<bool>(&format!("no-{name}")).map(|v| v.copied()) {
+            chosen.set(name, ["off"]);
+        }
+        let values: Vec<Text> = match parameter.values {
+            _ if name == HOSTS => {
+                let hosts: Option<&HostList> = matches.try_get_one(HOSTS).ok().flatten();
+                hosts.map(|HostList(hosts)| hosts.join(",").into()).into_iter().collect()
+            }
+            Values::Free { .. } => {
+                matches.try_get_one::<Vec<Text>>(name).ok().flatten().cloned().unwrap_or_default()
+            }
+            Values::Listed { .. } => match matches.try_get_many::<String>(name) {
+                Ok(Some(values)) => parameter.read(&values.cloned().collect::<Vec<_>>().join(","))?,
+                _ => Vec::new(),
+            },
+        };
+        if !values.is_empty() {
+            chosen.set(name, values);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Rejects a choice that none of the benchmarks supports.
+pub(crate) fn check(chosen: &Chosen, choices: &[Choice]) -> Result<()> {
+    let is_unknown =
+        |name: &&str| *name != HOSTS && choices.iter().all(|choice| choice.bench.parameter(name).is_none());
+    match chosen.names().find(is_unknown) {
+        None => Ok(()),
+        Some(name) => Err(unsupported(name, choices)),
+    }
+}
+
+/// Returns the error that benchmarks have no option of this name.
+pub(crate) fn unsupported(option: &str, choices: &[Choice]) -> Error {
+    let benches: Vec<&str> = choices.iter().map(|choice| choice.bench.name).collect();
+    let have = if benches.len() == 1 { "has" } else { "have" };
+    Error::usage(format!("{} {have} no option --{option}", benches.join(", ")))
+}

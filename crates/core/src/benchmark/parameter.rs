@@ -1,0 +1,418 @@
+//! Parameters: named choices of benchmarks, such as the synchronisation of a one-sided operation or the root of a broadcast.
+//!
+//! A parameter is declared once, beside the code that uses it, and listed in the entries of the benchmarks that have it. The command
+//! line, suites, plans, cases, keys of rows, result files, help and completion read the declaration.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    benchmark::Case,
+    error::{Error, Result},
+};
+
+/// Text of a value, which plans and cases share.
+pub type Text = Arc<str>;
+
+/// A named choice of benchmarks. A list of values makes a row each.
+///
+/// [`Session::split`](crate::measure::session::Session::split) dispatches values to types before the timed loop; other values are
+/// read while a case is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Name of the option and of the field in results, lower case.
+    pub name: &'static str,
+    /// Help text of the option.
+    pub about: &'static str,
+    /// The values that exist.
+    pub values: Values,
+    /// Value, or list of values, if the user chooses none; `None` if the parameter then has no value.
+    pub default: Option<&'static str>,
+    /// When rows name the value.
+    pub named: Named,
+    /// Heading under which the command line has the option.
+    pub heading: Heading,
+    /// Name among the options that a result file keeps; the name of the parameter if `None`.
+    pub kept_as: Option<&'static str>,
+    /// Parameters that describe one of its values further. A benchmark that has the parameter has them too.
+    pub refined_by: &'static [&'static Parameter],
+}
+
+/// The values of a parameter.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// A fixed set.
+    Listed {
+        /// Names of the values.
+        names: &'static [&'static str],
+        /// Help text of each value.
+        help: &'static [&'static str],
+    },
+    /// Any text that a function accepts.
+    Free {
+        /// Placeholder of the value in `--help`, such as `BYTES`.
+        placeholder: &'static str,
+        /// Reads the text of a user.
+        reader: Reader,
+    },
+}
+
+/// Reads the text of a user, before ranks start.
+#[derive(Debug, Clone, Copy)]
+pub enum Reader {
+    /// Returns an error for an invalid value. The whole text is one value.
+    Checked(fn(&str) -> Result<()>),
+    /// Returns the values of a text in the form that rows and result files have.
+    List(fn(&str) -> Result<Vec<String>>),
+}
+
+/// Returns what the row of a case names of a parameter; `None` if it does not name it.
+pub type Shown = fn(&Case) -> Option<String>;
+
+/// When rows name the value of a parameter, and where in their keys.
+#[derive(Debug, Clone, Copy)]
+pub enum Named {
+    /// In every row, before the message size.
+    Always,
+    /// Only in rows whose value is not the default, before the message size; for choices that few users need.
+    IfChosen,
+    /// What a function returns, before everything else.
+    First(Shown),
+    /// What a function returns, after the message size.
+    AfterSize(Shown),
+    /// Not at all: the value holds for all rows of a run, or has a field of its own.
+    Never,
+}
+
+/// Heading under which the command line has the option of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heading {
+    /// Among the options that say what is measured; for parameters of many benchmarks.
+    General,
+    /// Among those of single benchmarks.
+    Own,
+    /// Nowhere: another option sets the value.
+    None,
+}
+
+/// Part of a help text that says the default by itself.
+const SAYS_DEFAULT: &str = "[default: ";
+/// Word for every value of a fixed set.
+pub const ALL: &str = "all";
+
+impl Parameter {
+    /// Returns a parameter with a fixed set of values. [`parameter!`](crate::parameter) calls it.
+    pub const fn listed(
+        name: &'static str,
+        about: &'static str,
+        (names, help): (&'static [&'static str], &'static [&'static str]),
+        (default, named): (&'static str, Named),
+    ) -> Parameter {
+        let values = Values::Listed { names, help };
+        let (heading, kept_as, refined_by) = (Heading::Own, None, const { &[] });
+        Parameter { name, about, values, default: Some(default), named, heading, kept_as, refined_by }
+    }
+
+    /// Returns a parameter with any text that `check` accepts, which no row names.
+    pub const fn free(
+        name: &'static str,
+        placeholder: &'static str,
+        about: &'static str,
+        check: fn(&str) -> Result<()>,
+    ) -> Parameter {
+        Parameter::read_by(name, placeholder, about, Reader::Checked(check))
+    }
+
+    /// Returns a parameter with values of a type, of which each has rows of its own. Rows do not name them.
+    pub const fn list_of<T: ParameterValue>(
+        name: &'static str,
+        placeholder: &'static str,
+        about: &'static str,
+    ) -> Parameter {
+        Parameter::read_by(name, placeholder, about, Reader::List(read_list::<T>))
+    }
+
+    /// Returns a parameter with one value of a type, which no row names.
+    pub const fn one_of<T: ParameterValue>(
+        name: &'static str,
+        placeholder: &'static str,
+        about: &'static str,
+    ) -> Parameter {
+        Parameter::read_by(name, placeholder, about, Reader::List(read_one::<T>))
+    }
+
+    /// Returns a parameter whose text a reader reads, and which no row names.
+    pub const fn read_by(
+        name: &'static str,
+        placeholder: &'static str,
+        about: &'static str,
+        reader: Reader,
+    ) -> Parameter {
+        let (values, named) = (Values::Free { placeholder, reader }, Named::Never);
+        let (heading, kept_as, refined_by) = (Heading::Own, None, const { &[] });
+        Parameter { name, about, values, default: None, named, heading, kept_as, refined_by }
+    }
+
+    /// Sets the value, or the list of values, if the user chooses none.
+    #[must_use]
+    pub const fn usually(self, default: &'static str) -> Parameter {
+        Parameter { default: Some(default), ..self }
+    }
+
+    /// Sets when rows name the value.
+    #[must_use]
+    pub const fn named(self, named: Named) -> Parameter {
+        Parameter { named, ..self }
+    }
+
+    /// Sets the heading of the option.
+    #[must_use]
+    pub const fn under(self, heading: Heading) -> Parameter {
+        Parameter { heading, ..self }
+    }
+
+    /// Sets the name among the options that a result file keeps.
+    #[must_use]
+    pub const fn kept_as(self, name: &'static str) -> Parameter {
+        Parameter { kept_as: Some(name), ..self }
+    }
+
+    /// Sets the parameters that describe one of its values further.
+    #[must_use]
+    pub const fn refined_by(self, refined_by: &'static [&'static Parameter]) -> Parameter {
+        Parameter { refined_by, ..self }
+    }
+
+    /// Returns the names of a fixed set of values; none of free ones.
+    pub const fn names(&self) -> &'static [&'static str] {
+        match self.values {
+            Values::Listed { names, .. } => names,
+            Values::Free { .. } => &[],
+        }
+    }
+
+    /// Returns the placeholder of free values; `None` of a fixed set.
+    pub const fn placeholder(&self) -> Option<&'static str> {
+        match self.values {
+            Values::Listed { .. } => None,
+            Values::Free { placeholder, .. } => Some(placeholder),
+        }
+    }
+
+    /// Returns the values of a text of a user. Those of a fixed set are in the order of the set, each once.
+    ///
+    /// # Errors
+    /// Usage error for a value that does not exist. No other code decides this.
+    pub fn read(&self, text: &str) -> Result<Vec<Text>> {
+        match self.values {
+            Values::Listed { names, .. } => {
+                let wanted: Vec<&str> = text.split(',').collect();
+                let unknown = |value: &&&str| **value != ALL && !names.contains(*value);
+                if let Some(value) = wanted.iter().find(unknown) {
+                    return Err(Error::usage(format!(
+                        "--{} has no value {value}; use {}",
+                        self.name,
+                        names.join(", ")
+                    )));
+                }
+                let is_wanted = |name: &&&str| wanted.contains(*name) || wanted.contains(&ALL);
+                Ok(names.iter().filter(is_wanted).map(|name| Text::from(*name)).collect())
+            }
+            Values::Free { reader: Reader::Checked(check), .. } => check(text).map(|()| vec![text.into()]),
+            Values::Free { reader: Reader::List(read), .. } => {
+                read(text).map(|values| values.into_iter().map(Text::from).collect())
+            }
+        }
+    }
+
+    /// Returns the values if the user chooses none.
+    pub fn defaults(&self) -> Vec<Text> {
+        // The registry has checked the defaults.
+        self.default.and_then(|default| self.read(default).ok()).unwrap_or_default()
+    }
+
+    /// Returns the help text of free values with their default.
+    pub fn help(&self) -> String {
+        match self.default.filter(|_| !self.about.contains(SAYS_DEFAULT)) {
+            Some(default) => format!("{} [default: {default}]", self.about),
+            None => self.about.to_owned(),
+        }
+    }
+
+    /// Returns the name among the options that a result file keeps.
+    pub fn kept_name(&self) -> &'static str {
+        self.kept_as.unwrap_or(self.name)
+    }
+
+    /// Returns what the row of a case names of the parameter.
+    pub(crate) fn shown(&self, case: &Case) -> Option<String> {
+        let value = || case.values.text(self);
+        match self.named {
+            Named::Always => value().map(str::to_owned),
+            Named::IfChosen => value().filter(|value| self.default != Some(value)).map(str::to_owned),
+            Named::First(shown) | Named::AfterSize(shown) => shown(case),
+            Named::Never => None,
+        }
+    }
+}
+
+/// Returns the value of a parameter if it is not the default of its type, for [`Named`].
+pub fn if_chosen<V: ParameterValue>(case: &Case) -> Option<String> {
+    let value: V = case.get();
+    (value != V::DEFAULT).then(|| value.text())
+}
+
+/// Two parameters are the same choice if they have one name: benchmarks may differ in the default.
+impl PartialEq for Parameter {
+    fn eq(&self, other: &Parameter) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Parameter {}
+
+/// A type whose values are those of a parameter.
+pub trait ParameterValue: Copy + PartialEq + fmt::Debug + 'static {
+    /// Declaration for the command line and for results.
+    const PARAMETER: &'static Parameter;
+    /// Value of a case or plan that has none.
+    const DEFAULT: Self;
+    /// Every value of a fixed set, in the order of its names; none of free values.
+    const ALL: &'static [Self] = &[];
+
+    /// Returns the value of a text.
+    ///
+    /// # Errors
+    /// Usage error for a value that does not exist.
+    fn parse(text: &str) -> Result<Self>;
+
+    /// Returns the text of the value in rows and result files.
+    fn text(self) -> String;
+}
+
+/// Returns the texts of a list with commas.
+fn read_list<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
+    let mut values: Vec<String> = Vec::new();
+    for item in text.split(',') {
+        let value = T::parse(item)?.text();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    Ok(values)
+}
+
+fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
+    T::parse(text).map(|value| vec![value.text()])
+}
+
+/// Declares an enum whose values are those of a parameter.
+///
+/// The doc comment of the enum is the help of its option. The doc comments of the variants are the help of its values.
+///
+/// ```
+/// use ombx_core::benchmark::ParameterValue;
+///
+/// ombx_core::parameter! {
+///     /// Protocol under the messages
+///     pub enum Transport: "transport", Always, default Tcp {
+///         /// TCP
+///         Tcp = "tcp",
+///         /// Unix-domain stream inside a host
+///         Unix = "unix",
+///     }
+/// }
+///
+/// assert_eq!(Transport::PARAMETER.default, Some("tcp"));
+/// assert_eq!(Transport::parse("unix").unwrap(), Transport::Unix);
+/// assert!(Transport::parse("udp").unwrap_err().to_string().contains("use tcp, unix"));
+/// ```
+#[macro_export]
+macro_rules! parameter {
+    (
+        #[doc = $about:literal]
+        $vis:vis enum $Parameter:ident: $name:literal, $named:ident, default $default:ident $(, refined by $refined:tt)? {
+            $( #[doc = $help:literal] $Value:ident = $value:literal, )+
+        }
+    ) => {
+        #[doc = $about]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $Parameter { $( #[doc = $help] $Value, )+ }
+
+        impl $Parameter {
+            /// Returns the name on the command line and in results.
+            #[allow(dead_code, reason = "not every parameter prints its values")]
+            $vis const fn name(self) -> &'static str {
+                match self { $( $Parameter::$Value => $value, )+ }
+            }
+        }
+
+        impl $crate::benchmark::ParameterValue for $Parameter {
+            const PARAMETER: &'static $crate::benchmark::Parameter = &$crate::benchmark::Parameter::listed(
+                $name,
+                $about.trim_ascii(),
+                (&[$( $value, )+], &[$( $help.trim_ascii(), )+]),
+                ($Parameter::$default.name(), $crate::benchmark::Named::$named),
+            ) $( .refined_by(const { &$refined }) )?;
+            const ALL: &'static [Self] = &[$( $Parameter::$Value, )+];
+            const DEFAULT: Self = $Parameter::$default;
+
+            fn parse(text: &str) -> $crate::error::Result<Self> {
+                match text {
+                    $( $value => Ok($Parameter::$Value), )+
+                    _ => Err($crate::error::Error::usage(format!(
+                        "--{} has no value {text}; use {}", $name, [$( $value, )+].join(", ")
+                    ))),
+                }
+            }
+
+            fn text(self) -> String {
+                self.name().to_owned()
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::benchmark::Root;
+
+    crate::parameter! {
+        /// Colour
+        enum Colour: "colour", IfChosen, default Red {
+            /// Red
+            Red = "red",
+            /// Green
+            Green = "green",
+            /// Blue
+            Blue = "blue",
+        }
+    }
+
+    fn read(parameter: &Parameter, text: &str) -> String {
+        parameter.read(text).unwrap().join("|")
+    }
+
+    #[test]
+    fn values_of_a_set_have_its_order() {
+        assert_eq!(read(Colour::PARAMETER, "blue,red,blue"), "red|blue");
+        assert_eq!(read(Colour::PARAMETER, "all"), "red|green|blue");
+        for text in ["", "pink", "red,pink", "RED"] {
+            assert!(Colour::PARAMETER.read(text).unwrap_err().to_string().contains("--colour"), "{text:?}");
+        }
+        assert_eq!(Colour::PARAMETER.defaults().join("|"), "red");
+        let texts: Vec<String> = Colour::ALL.iter().map(|colour| colour.text()).collect();
+        assert_eq!(texts, ["red", "green", "blue"]);
+    }
+
+    #[test]
+    fn free_values_have_the_form_of_rows() {
+        const ROOTS: Parameter = Parameter::list_of::<Root>("roots", "R,R", "Roots");
+        assert_eq!(read(&ROOTS, "007,rotate,7"), "7|rotate");
+        assert!(Parameter::one_of::<Root>("root", "R", "Root").read("0,1").is_err());
+        let whole = Parameter::free("note", "TEXT", "Note", |_| Ok(()));
+        assert_eq!(read(&whole, "a,b"), "a,b");
+        assert!(whole.defaults().is_empty());
+        assert_eq!(whole.usually("x").help(), "Note [default: x]");
+    }
+}
