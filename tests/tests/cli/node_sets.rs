@@ -86,7 +86,7 @@ fn ranges_name_the_ranks_of_a_job() {
         .run()
         .expect(0);
     let run = done.stdout.lines().next().unwrap_or_default().to_owned();
-    assert_eq!(run.matches("\"rank\":").count(), 2, "{run}");
+    assert_eq!(run.matches("\"host\":").count(), 2, "{run}");
     let done = Job::ombx("links --fabric tcp --hosts n[01-03,5-4]").run().expect(2);
     assert!(done.sentence().contains("a range runs backwards"), "{done}");
 }
