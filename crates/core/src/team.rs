@@ -28,12 +28,12 @@ pub struct Place {
 
 impl Place {
     /// Encodes the place for the gather to rank 0.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         codec::encode(&(&self.host, &self.cpus, self.online, &self.governor))
     }
 
     /// Decodes what [`Place::to_bytes`] wrote; `None` for anything else.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Place> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Place> {
         let (host, cpus, online, governor) = codec::decode(bytes)?;
         Some(Place { host, cpus, online, governor })
     }

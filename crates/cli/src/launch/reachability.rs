@@ -33,7 +33,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a host after a job has failed. It has answered before.
 pub(super) const LIMIT_AFTER_JOB: Duration = Duration::from_secs(10);
 /// Time limit of the other hosts once one has failed: ssh gives up on those that do not answer before it.
-const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(5800);
+const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(4800);
 /// Maximum number of hosts that are reached at the same time.
 const MOST_AT_ONCE: usize = 256;
 /// Interval between two looks.

@@ -5,8 +5,8 @@ use std::{env, ffi::OsString};
 /// Variable of the environment that replaces the program.
 pub const VARIABLE: &str = "OMBX_SSH";
 
-/// Options: no terminal and no questions, and a host that does not answer is given up after 5 s.
-pub const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"];
+/// Options: no terminal and no questions, and a host that does not answer is given up after 4 s.
+pub const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4"];
 
 /// Further options of connections that should end with a dead host, after 15 s.
 pub const ALIVE_OPTIONS: [&str; 4] = ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"];

@@ -192,10 +192,10 @@ impl Team for SimulatedTeam {
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         let mut all = vec![Vec::new(); self.size() as usize];
         if !self.has_places.replace(true) {
-            // A place begins with the name of its host.
-            let rest = mine.iter().position(|byte| *byte == 0).map_or(&[][..], |end| &mine[end..]);
+            let own = Place::from_bytes(mine).ok_or_else(|| Error::fabric("a gather of something else"))?;
             for (rank, place) in (0..).zip(&mut all) {
-                *place = [host_name(self.machine.host(rank)).as_bytes(), rest].concat();
+                let host = host_name(self.machine.host(rank));
+                *place = Place { host, ..own.clone() }.to_bytes();
             }
         }
         all[0] = mine.to_vec();
