@@ -6,6 +6,7 @@
  *   file_read       the same of reads in MPI_File_read
  *   file_write_shared, file_read_shared   the same in calls at a shared pointer
  *   delay           makes each MPI_Send 200 us longer
+ *   count           writes to standard error how often each rank has called the functions of `COUNTED` when it ends
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   init            ends a process that starts MPI
  *   level           writes the thread support that a process asks for to standard error
@@ -25,6 +26,16 @@ static int spoils(const char *what) {
     const char *wish = getenv("OMBX_INTERPOSE");
     return wish != NULL && strcmp(wish, what) == 0;
 }
+
+/* Calls that are counted: sends of at least 64 bytes, and one-sided calls. A lock of a rank on its own memory is not. */
+enum call {
+    SEND, PUT, GET, POST, START, COMPLETE, WAIT, FENCE, LOCK_SHARED, LOCK_EXCLUSIVE, UNLOCK, LOCK_ALL, UNLOCK_ALL, FLUSH, FLUSH_LOCAL, CALLS
+};
+static const char *const call_names[CALLS] = {
+    "send", "put", "get", "post", "start", "complete", "wait", "fence", "lock_shared", "lock_exclusive", "unlock", "lock_all",
+    "unlock_all", "flush", "flush_local"
+};
+static long calls[CALLS];
 
 int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
     int code = PMPI_Recv(buf, count, type, source, tag, comm, status);
@@ -60,6 +71,7 @@ int MPI_Put(const void *buf, int count, MPI_Datatype type, int target, MPI_Aint 
             MPI_Datatype target_type, MPI_Win win) {
     static unsigned char changed[1 << 16];
     size_t bytes = (size_t)count * sizeof(double);
+    calls[PUT]++;
     int is_double = type == MPI_DOUBLE && target_type == MPI_DOUBLE;
     if (is_double && count >= LEAST && bytes <= sizeof changed && spoils("doubles")) {
         memcpy(changed, buf, bytes);
@@ -109,7 +121,60 @@ static long now_ns(void) {
     return now.tv_sec * 1000000000L + now.tv_nsec;
 }
 
+#define COUNTED(call, name, parameters, arguments) \
+    int MPI_##name parameters { \
+        calls[call]++; \
+        return PMPI_##name arguments; \
+    }
+COUNTED(POST, Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+COUNTED(START, Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+COUNTED(COMPLETE, Win_complete, (MPI_Win win), (win))
+COUNTED(WAIT, Win_wait, (MPI_Win win), (win))
+COUNTED(FENCE, Win_fence, (int assert, MPI_Win win), (assert, win))
+COUNTED(LOCK_ALL, Win_lock_all, (int assert, MPI_Win win), (assert, win))
+COUNTED(UNLOCK_ALL, Win_unlock_all, (MPI_Win win), (win))
+COUNTED(FLUSH, Win_flush, (int target, MPI_Win win), (target, win))
+COUNTED(FLUSH_LOCAL, Win_flush_local, (int target, MPI_Win win), (target, win))
+COUNTED(GET, Get, (void *buf, int count, MPI_Datatype type, int target, MPI_Aint place, int target_count, MPI_Datatype target_type,
+                   MPI_Win win), (buf, count, type, target, place, target_count, target_type, win))
+
+static int is_own(int target, MPI_Win win) {
+    MPI_Group group;
+    int rank;
+    PMPI_Win_get_group(win, &group);
+    PMPI_Group_rank(group, &rank);
+    PMPI_Group_free(&group);
+    return target == rank;
+}
+
+int MPI_Win_lock(int kind, int target, int assert, MPI_Win win) {
+    calls[kind == MPI_LOCK_SHARED ? LOCK_SHARED : LOCK_EXCLUSIVE] += !is_own(target, win);
+    return PMPI_Win_lock(kind, target, assert, win);
+}
+
+int MPI_Win_unlock(int target, MPI_Win win) {
+    calls[UNLOCK] += !is_own(target, win);
+    return PMPI_Win_unlock(target, win);
+}
+
+int MPI_Finalize(void) {
+    if (spoils("count")) {
+        char line[1024];
+        int rank, length;
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        length = snprintf(line, sizeof line, "calls of rank %d:", rank);
+        for (int at = 0; at < CALLS; at++) {
+            if (calls[at] > 0) length += snprintf(line + length, sizeof line - length, " %s %ld", call_names[at], calls[at]);
+        }
+        fprintf(stderr, "%s\n", line);
+    }
+    return PMPI_Finalize();
+}
+
 int MPI_Send(const void *buf, int count, MPI_Datatype type, int target, int tag, MPI_Comm comm) {
+    int bytes;
+    PMPI_Type_size(type, &bytes);
+    calls[SEND] += count * bytes >= LEAST;
     if (spoils("delay")) for (long end = now_ns() + DELAY_NS; now_ns() < end;) {}
     return PMPI_Send(buf, count, type, target, tag, comm);
 }

@@ -1,6 +1,7 @@
 //! Library between ombx and MPI that corrupts received data: see `interpose.c`.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
@@ -8,7 +9,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::mpi;
+use crate::{Done, mpi};
 
 /// Compiles the library with the MPI under test, once per test binary. `directory` is the one that cargo provides for tests.
 pub fn library(directory: &str) -> &'static Path {
@@ -29,4 +30,17 @@ pub fn library(directory: &str) -> &'static Path {
 /// Returns arguments of `ombx run` that load the library into the ranks, but not into their launcher.
 pub fn arguments(library: &Path, what: &str) -> Vec<OsString> {
     [mpi::variable_of_ranks("LD_PRELOAD", library), mpi::variable_of_ranks("OMBX_INTERPOSE", what)].concat()
+}
+
+/// Returns how often each rank has called each function that the action `count` counts; nothing for functions that it has not called.
+pub fn calls(done: &Done) -> Vec<BTreeMap<String, u64>> {
+    let of_rank = |line: &str| {
+        let (rank, counts) = line.split_once("calls of rank ")?.1.split_once(':')?;
+        let words: Vec<&str> = counts.split_whitespace().collect();
+        let counts =
+            words.as_chunks().0.iter().map(|[name, count]| Some(((*name).to_owned(), count.parse().ok()?)));
+        Some((rank.parse().ok()?, counts.collect::<Option<_>>()?))
+    };
+    let ranks: BTreeMap<u32, BTreeMap<String, u64>> = done.stderr.lines().filter_map(of_rank).collect();
+    ranks.into_values().collect()
 }

@@ -5,7 +5,7 @@ use ombx_core::{
     result::{Measurement, Outcome},
 };
 
-use ombx_tests::{Job, kept::Kept, mpi, results};
+use ombx_tests::{Job, interpose, kept::Kept, mpi, results};
 
 /// Runs to success and returns the rows of all runs, all of them verified. Benchmarks with threads have ranks of their own.
 fn rows_of(options: &str) -> Vec<Measurement> {
@@ -159,6 +159,27 @@ fn every_method_times_every_algorithm() {
     assert_eq!(rows.len(), 9);
     assert!(rows.iter().any(|row| row.key == "collective.bcast/pace=barrier,bytes=0,root=rotate"));
     assert!(rows.iter().any(|row| row.key == "collective.bcast/by=linear,pace=barrier,bytes=8,root=rotate"));
+}
+
+/// The root of a linear tree sends every message. In a binomial tree of 4 ranks, rank 2 sends one of three.
+#[test]
+fn each_algorithm_sends_along_its_tree() {
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    for (bench, by) in ["bcast", "bcast_window", "bcast_ack", "bcast_acked"]
+        .into_iter()
+        .flat_map(|bench| ["linear", "binomial"].map(|by| (bench, by)))
+    {
+        let kept = Kept::new();
+        let words =
+            format!("collective.{bench} -n 4 --by {by} --sizes 1K --iterations 3 --warmup 1 --verbose");
+        let done = kept.job(&words).args(interpose::arguments(library, "count")).run().expect(0);
+        let ranks = interpose::calls(&done);
+        let sends: Vec<u64> = ranks.iter().map(|calls| calls.get("send").copied().unwrap_or(0)).collect();
+        let broadcasts = sends.iter().sum::<u64>() / 3;
+        assert!(broadcasts >= 3, "{sends:?}\n{done}");
+        let shares = if by == "linear" { [3, 0, 0, 0] } else { [2, 0, 1, 0] };
+        assert_eq!(sends, shares.map(|share| share * broadcasts), "{bench} {by}");
+    }
 }
 
 #[test]

@@ -134,6 +134,8 @@ fn every_thread_has_its_own_samples() {
         assert_eq!(rows.len(), 2);
         for row in &rows {
             assert_eq!(row.axes["threads"], threads);
+            let work = row.work.unwrap();
+            assert_eq!((work.legs, work.ops, work.bytes), (2, 2, 2 * row.bytes.unwrap()), "{}", row.key);
             let of: Vec<(u32, u32, usize)> =
                 row.samples.iter().map(|s| (s.rank, s.thread, s.elapsed_ns.len())).collect();
             assert_eq!(of, (0..senders).map(|thread| (0, thread, 20)).collect::<Vec<_>>(), "{}", row.key);

@@ -222,6 +222,59 @@ fn memory_of_the_library_has_the_hint() {
     }
 }
 
+/// Calls of a synchronisation, each as often as an operation, and none besides; fences and locks around flushes are fewer or more.
+const CALLS: [(&str, &[&str], &[&str]); 7] = [
+    ("pscw", &["post", "start", "complete", "wait"], &[]),
+    ("fence", &[], &["fence"]),
+    ("lock", &["lock_shared", "unlock"], &[]),
+    ("lock_exclusive", &["lock_exclusive", "unlock"], &[]),
+    ("lock_all", &["lock_all", "unlock_all"], &[]),
+    ("flush", &["flush"], &["lock_shared", "unlock"]),
+    ("flush_local", &["flush_local"], &["lock_shared", "unlock"]),
+];
+
+/// Counts the calls of both ranks. With an active target each accesses the other, with a passive one the target calls nothing.
+#[test]
+fn every_synchronisation_makes_its_calls() {
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    for ((sync, each, others), (bench, operation)) in CALLS.iter().flat_map(|calls| {
+        [("rma.put_latency", "put"), ("rma.get_bw --window 4", "get")].map(|bench| (calls, bench))
+    }) {
+        let kept = Kept::new();
+        let words = format!("{bench} --sync {sync} --sizes 8 --iterations 10 -n 2 --verbose");
+        let done = kept.job(&words).args(interpose::arguments(library, "count")).run().expect(0);
+        let ranks = interpose::calls(&done);
+        let [origin, target] = &ranks[..] else { panic!("{done}") };
+        let (many, names) = (bench.contains("_bw"), [*each, *others].concat());
+        let both = is_active(sync) && !many;
+        let epochs = origin[operation] / if many { 4 } else { 1 };
+        assert!(epochs >= 10, "{sync}: {origin:?}");
+        let of_sync = |calls: &BTreeMap<String, u64>| -> BTreeSet<String> {
+            calls.keys().filter(|name| !["send", operation].contains(&name.as_str())).cloned().collect()
+        };
+        if many && *sync == "pscw" {
+            // Only the origin has access, and only the target is exposed.
+            assert_eq!([origin["start"], origin["complete"], target["post"], target["wait"]], [epochs; 4]);
+            assert_eq!((of_sync(origin).len(), of_sync(target).len()), (2, 2), "{ranks:?}");
+            continue;
+        }
+        assert_eq!(
+            of_sync(origin),
+            names.iter().map(|name| (*name).to_owned()).collect(),
+            "{sync}: {origin:?}"
+        );
+        assert!(each.iter().all(|name| origin[*name] == epochs), "{sync}: {origin:?}");
+        assert_eq!(target.get(operation), both.then_some(&epochs), "{sync}: {target:?}");
+        match is_active(sync) {
+            true => assert_eq!(of_sync(target), of_sync(origin), "{sync}: {target:?}"),
+            false => assert!(of_sync(target).is_empty(), "{sync}: {target:?}"),
+        }
+        if *sync == "fence" {
+            assert!(origin["fence"] > 2 * epochs && target["fence"] == origin["fence"], "{ranks:?}");
+        }
+    }
+}
+
 /// Checks that rows name the reason and the remedy where the library would crash.
 #[test]
 fn compare_and_swap_is_unavailable_where_it_crashes() {

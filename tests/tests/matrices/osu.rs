@@ -117,7 +117,7 @@ fn several_windows_are_columns() {
     assert_eq!(lines.len(), 12, "{done}");
 }
 
-/// OMB 3.x: windows on memory of `MPI_Alloc_mem` in the passive tests, and `-no-hints` or `-n`, alone and under a launcher.
+/// OMB 3.x: locks, and windows on memory of `MPI_Alloc_mem`, in the passive tests; `-no-hints` or `-n`; alone and under a launcher.
 #[test]
 fn windows_and_hints_as_in_omb_3() {
     let (links, files) = (Links::install(), Files::default());
@@ -126,12 +126,11 @@ fn windows_and_hints_as_in_omb_3() {
         ("osu_passive_put_latency", "", "alloc_mem", None),
         ("osu_passive_put_latency", "-no-hints", "alloc_mem", Some("off")),
         ("osu_passive_get_bw", "-n", "alloc_mem", Some("off")),
-        ("osu_put_latency", "-n -w create", "create", Some("off")),
+        ("osu_put_latency", "-n -w create -s lock", "create", Some("off")),
     ] {
         for job in [links.alone(name), links.launched(2, name)] {
             let options = options.split_whitespace();
-            let done =
-                job.args(options).args(QUICK).args(["-s", "lock", "--force", "-o"]).arg(&out).run().expect(0);
+            let done = job.args(options).args(QUICK).args(["--force", "-o"]).arg(&out).run().expect(0);
             let axes = results::run_of(&out).rows.remove(0).axes;
             let axis = |name: &str| axes.get(name).map(String::as_str);
             assert_eq!(

@@ -5,8 +5,8 @@ use ombx_tests::{interpose, kept::Kept, results};
 use serde_json::Value;
 
 /// One benchmark of each call that the library spoils.
-const SPOILT: &str =
-    "p2p.latency p2p.sendrecv p2p.unirandom collective.bcast collective.alltoall rma.put_latency";
+const SPOILT: &str = "p2p.latency p2p.sendrecv p2p.unirandom collective.bcast collective.bcast_ack collective.alltoall \
+                      rma.put_latency";
 const COUNTS: &str = "--iterations 2 --warmup 1 -n 2";
 
 /// The library spoils messages of MPI_DOUBLE alone: the calls have the type of the row.
@@ -17,7 +17,7 @@ fn wrong_data_fails_the_rows_of_its_type() {
     let words = format!("{SPOILT} --type double,int64,byte --sizes 1K {COUNTS}");
     let done = kept.job(&words).args(interpose::arguments(library, "doubles")).run().expect(5);
     let run = kept.run();
-    assert_eq!(run.rows.len(), 6 * 3, "{done}");
+    assert_eq!(run.rows.len(), 7 * 3, "{done}");
     for row in &run.rows {
         let is_double = row.axes.get("type").is_some_and(|element| element == "double");
         match row.check {
@@ -28,7 +28,7 @@ fn wrong_data_fails_the_rows_of_its_type() {
             _ => panic!("{}: {:?}\n{done}", row.key, row.check),
         }
     }
-    assert_eq!(run.end.unwrap().1.corrupt, 6, "{done}");
+    assert_eq!(run.end.unwrap().1.corrupt, 7, "{done}");
     assert!(done.stdout.contains("FAILED") && done.stdout.contains("message 0, byte 42"), "{done}");
     let lines = results::lines_of(&kept.out());
     let row = *results::rows(&lines).iter().find(|row| row["check"] == "failed").expect("a failed row");

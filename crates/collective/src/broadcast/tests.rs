@@ -148,6 +148,18 @@ fn the_acked_broadcast_measures_the_simulated_time() {
     }
 }
 
+/// Rank 2 has the message after 7 us and sends it to rank 3 before it acknowledges. Rank 1 gets the second message of the root.
+#[test]
+fn each_acker_has_the_time_of_its_own_acknowledgement() {
+    let rows = measure(4, &ACKED, &plan("1000")).unwrap().rows;
+    let programmed = [("1", 9000.0), ("2", 9000.0), ("3", 14_000.0), ("slowest", 14_000.0)];
+    assert_eq!(rows.len(), programmed.len());
+    for (row, (acker, ns)) in rows.iter().zip(programmed) {
+        assert_eq!(row.axes["acker"], acker);
+        assert!((median(row) / ns - 1.0).abs() < 0.001, "{acker}: {} ns instead of {ns}", median(row));
+    }
+}
+
 #[test]
 fn broadcasts_back_to_back_take_less_than_one_broadcast() {
     for ranks in [4, 8] {

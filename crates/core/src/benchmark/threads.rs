@@ -184,6 +184,13 @@ mod tests {
     }
 
     #[test]
+    fn senders_and_receivers_have_their_own_numbers() {
+        let threads = Threads::ByRole { senders: 1, receivers: 3 };
+        assert_eq!([Role::Active, Role::Passive].map(|role| threads.of(role)), [1, 3]);
+        assert_eq!([Role::Active, Role::Passive].map(|role| Threads::Each(2).of(role)), [2, 2]);
+    }
+
+    #[test]
     fn one_number_fits_every_benchmark() {
         let named = |parameter: &'static Parameter, text: &str| {
             let mut case = Case::of_pair(8);

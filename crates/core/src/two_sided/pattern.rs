@@ -308,3 +308,82 @@ impl Pattern for BiStream {
         link.swap()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link that notes the calls and sends nothing.
+    #[derive(Default)]
+    struct Noted(Vec<&'static str>);
+
+    impl Noted {
+        fn note(&mut self, call: &'static str) -> Result<()> {
+            self.0.push(call);
+            Ok(())
+        }
+    }
+
+    impl Link for Noted {
+        fn send(&mut self) -> Result<()> {
+            self.note("send")
+        }
+
+        fn receive(&mut self) -> Result<()> {
+            self.note("receive")
+        }
+
+        fn push(&mut self) -> Result<()> {
+            self.note("push")
+        }
+
+        fn pull(&mut self) -> Result<()> {
+            self.note("pull")
+        }
+
+        fn swap(&mut self) -> Result<()> {
+            self.note("swap")
+        }
+
+        fn acknowledge(&mut self) -> Result<()> {
+            self.note("acknowledge")
+        }
+
+        fn acknowledged(&mut self) -> Result<()> {
+            self.note("acknowledged")
+        }
+
+        fn open(_: &Context<'_>, _: Slots) -> Result<Noted> {
+            Ok(Noted::default())
+        }
+
+        fn outgoing(&mut self) -> &mut [u8] {
+            &mut []
+        }
+
+        fn incoming(&mut self) -> &mut [u8] {
+            &mut []
+        }
+    }
+
+    /// Returns the calls of the timed rank and of the other in an iteration with a window of 3 messages.
+    fn calls<P: Pattern>() -> [String; 2] {
+        let (mut active, mut passive) = (Noted::default(), Noted::default());
+        P::active(&mut active, 3).unwrap();
+        P::passive(&mut passive, 3).unwrap();
+        [active, passive].map(|noted| noted.0.join(" "))
+    }
+
+    #[test]
+    fn each_pattern_sends_its_messages_and_one_reply() {
+        assert_eq!(calls::<PingPong>(), ["send receive", "receive send"]);
+        assert_eq!(calls::<Stream>(), ["push acknowledged", "pull acknowledge"]);
+        assert_eq!(calls::<BiStream>(), ["swap", "swap"]);
+        assert_eq!(calls::<Semidirectional>(), ["send receive", "receive send"]);
+        assert_eq!(calls::<Bidirectional>(), ["swap swap", "swap swap"]);
+        assert_eq!(
+            calls::<Unidirectional>(),
+            ["send send send acknowledged", "receive receive receive acknowledge"]
+        );
+    }
+}

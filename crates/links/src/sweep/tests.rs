@@ -169,7 +169,7 @@ fn a_minimum_time_is_kept_with_a_count_and_with_a_precision() {
 #[test]
 fn all_ranks_warm_up_before_the_sweep() {
     let task = Task { warm_up: Some(Choice { bench: &ALL, preset: &[] }), ..task(Mode::Parallel) };
-    for (sizes, ran) in [("8,404", "sim.all 8"), ("404", "sim.all none")] {
+    for (sizes, ran) in [("8,404,1000", "sim.all 8,1000"), ("404", "sim.all none")] {
         let memory = swept(4, &task, &plan(sizes), |_, _| 0);
         assert_eq!(memory.run.unwrap().plan["warm_up"], ran);
         assert!(memory.rows.iter().all(|row| row.bench == "links" && row.outcome == Outcome::Ok));

@@ -202,7 +202,11 @@ impl Links {
         let pattern = plain(&self.links.pattern) + &memory.unwrap_or_default();
         let title = format!("links, {bytes} bytes, {pattern}: {what}{over}");
         writeln!(out, "\n{}", self.sentence(&title))?;
+        let steps = self.links.steps(times.bytes);
         if few {
+            if self.between_halves {
+                self.sums(out, times, &steps)?;
+            }
             return self.slowest(out, times, slow);
         }
         let widest = self
@@ -217,27 +221,32 @@ impl Links {
             writeln!(out, "{}", self.sentence(&text))?;
         }
         self.histogram(out, times)?;
-        let steps = self.links.steps(times.bytes);
         self.steps(out, &steps)?;
-        let sums = || steps.iter().map(|step| step.sum_mb_per_s);
-        if !steps.is_empty() && times.bytes > 0 {
-            let (low, high) = sums().fold((f64::MAX, 0f64), |(l, h), s| (l.min(s), h.max(s)));
-            let mean = sums().sum::<f64>() / steps.len() as f64;
-            let pairs = match self.links.hosts.ranks() / 2 {
-                1 => "1 pair".into(),
-                pairs => format!("{pairs} pairs at the same time"),
-            };
-            let bisection = if self.between_halves { "bisection, " } else { "" };
-            let scale = Scale::of_rates(high);
-            let [low, mean, high] = [low, mean, high].map(|rate| scale.format(rate));
-            let text = format!(
-                "{bisection}{pairs}: min {low}, avg {mean}, max {high} {} over {} steps",
-                scale.unit,
-                steps.len()
-            );
-            writeln!(out, "{}", self.sentence(&text))?;
-        }
+        self.sums(out, times, &steps)?;
         self.slowest(out, times, slow)
+    }
+
+    /// Prints what the links of each step carried together.
+    fn sums(&self, out: &mut dyn Write, times: &LinkTimes, steps: &[Step]) -> Result<()> {
+        if steps.is_empty() || times.bytes == 0 {
+            return Ok(());
+        }
+        let sums = || steps.iter().map(|step| step.sum_mb_per_s);
+        let (low, high) = sums().fold((f64::MAX, 0f64), |(l, h), s| (l.min(s), h.max(s)));
+        let mean = sums().sum::<f64>() / steps.len() as f64;
+        let pairs = match self.links.hosts.ranks() / 2 {
+            1 => "1 pair".into(),
+            pairs => format!("{pairs} pairs at the same time"),
+        };
+        let bisection = if self.between_halves { "bisection, " } else { "" };
+        let scale = Scale::of_rates(high);
+        let [low, mean, high] = [low, mean, high].map(|rate| scale.format(rate));
+        let text = format!(
+            "{bisection}{pairs}: min {low}, avg {mean}, max {high} {} over {} steps",
+            scale.unit,
+            steps.len()
+        );
+        writeln!(out, "{}", self.sentence(&text))
     }
 
     fn figures(&self, bytes: u64, ns: f32) -> String {

@@ -117,20 +117,21 @@ mod tests {
     #[test]
     fn a_step_has_the_least_the_mean_and_the_largest_of_its_links() {
         let mut steps = Steps::default();
-        // Round 0 pairs 0 with 1 and 2 with 3; round 1 comes later although its row is added first.
+        // Round 0 pairs 0 with 1, 2 with 3 and 4 with 5; round 1 comes later although its row is added first.
         steps.add(&row(0, 2, 1, 500.0), 0);
         steps.add(&row(0, 1, 0, 1000.0), 0);
         steps.add(&row(2, 3, 0, 4000.0), 0);
+        steps.add(&row(4, 5, 0, 1000.0), 0);
         steps.add(&row(1, 0, 0, 2000.0), 0);
         let mut again = row(0, 1, 0, 9e9);
         again.axes.insert(RETEST.into(), "alone".into());
         steps.add(&again, 0);
         let all = steps.of_size(1000);
-        assert_eq!(all.iter().map(|step| step.links).collect::<Vec<_>>(), [2, 1, 1]);
-        assert_eq!((all[0].range_ns, all[0].mean_ns()), ([1000.0, 4000.0], 2500.0));
+        assert_eq!(all.iter().map(|step| step.links).collect::<Vec<_>>(), [3, 1, 1]);
+        assert_eq!((all[0].range_ns, all[0].mean_ns()), ([1000.0, 4000.0], 2000.0));
         let [low, high] = all[0].range_mb_per_s.unwrap();
         let rates = [low, all[0].mean_mb_per_s().unwrap(), high, all[0].sum_mb_per_s];
-        assert_eq!(rates.map(f64::round), [250.0, 625.0, 1000.0, 1250.0], "{rates:?}");
+        assert_eq!(rates.map(f64::round), [250.0, 750.0, 1000.0, 2250.0], "{rates:?}");
         assert_eq!((all[1].mean_ns(), all[2].mean_ns()), (2000.0, 500.0));
         assert!(steps.of_size(8).is_empty());
     }

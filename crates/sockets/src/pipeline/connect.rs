@@ -159,7 +159,7 @@ fn for_data(stream: Stream) -> Result<OwnedFd> {
 mod tests {
     use std::thread::scope;
 
-    use rustix::net::sockopt;
+    use rustix::net::{AddressFamily, sockopt};
 
     use super::*;
     use crate::control::Channel;
@@ -177,6 +177,19 @@ mod tests {
             let other = scope.spawn(|| connect(plan, 1, second, token, &peers, &parent).unwrap());
             [connect(plan, 0, first, token, &peers, &parent).unwrap(), other.join().unwrap()]
         })
+    }
+
+    #[test]
+    fn connections_inside_a_node_are_of_the_unix_domain_and_others_of_tcp() {
+        let plan = Plan::of_test(Shape { nodes: 2, phases: 3, buffers: 1, block: 1 });
+        for (node, Connections { incoming, outgoing }) in two_nodes(&plan).iter().enumerate() {
+            let numbers = [incoming, outgoing].map(|phases| phases.iter().map(Vec::len).collect::<Vec<_>>());
+            assert_eq!(numbers, [[0, 2, 2], [2, 2, 0]]);
+            for (peer, end) in incoming.iter().chain(outgoing).flat_map(|phase| phase.iter().enumerate()) {
+                let is_unix = sockopt::socket_domain(end).unwrap() == AddressFamily::UNIX;
+                assert_eq!(is_unix, peer == node, "node {node} and node {peer}");
+            }
+        }
     }
 
     #[test]

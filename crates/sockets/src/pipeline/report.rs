@@ -380,3 +380,32 @@ fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     });
     crowded.into_iter().chain(unknown).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_throughput_of_a_node_is_its_own_bytes_in_its_own_time() {
+        let shape = Shape { nodes: 2, phases: 2, buffers: 4, block: 1000 };
+        let node = |began, ended| NodeRun {
+            began,
+            ended,
+            end_work: [(ended - began) / 4, 0],
+            waits: vec![[3_000_000, 0], [0, 0]],
+            left: vec![began; 4],
+            arrived: vec![ended; 4],
+        };
+        // A node has 4 buffers of two blocks: 8000 bytes.
+        let runs = [Run { nodes: vec![node(1000, 5000), node(3000, 19_000)], total_ns: 18_000 }];
+        let figures = figures(&Plan::of_test(shape), &runs);
+        for (name, value) in [
+            ("node0_mb_per_s", 2000.0),
+            ("node1_mb_per_s", 500.0),
+            ("filling_percent", 25.0),
+            ("node1_phase1_waited_for_data_ms", 3.0),
+        ] {
+            assert_eq!(figures[name], Figure::Value(value), "{name}");
+        }
+    }
+}

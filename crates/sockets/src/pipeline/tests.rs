@@ -11,7 +11,7 @@ use ombx_core::{
         sink::Sink,
     },
     result::{Measurement, Outcome, Run, Tally},
-    system::clock::Clock,
+    system::clock::{Clock, host_ns},
     team::{Alone, Fabric},
     testkit::{self, Directory},
 };
@@ -40,13 +40,17 @@ fn every_byte_arrives_in_every_shape() {
             let plan = planned(shape, wait_mode, Storage::Memory, Storage::Memory);
             let mut pipeline = started(&plan).unwrap();
             for data in [Data::Repeated, Data::Fresh, Data::Repeated, Data::Fresh] {
-                let run = pipeline.run(data, |_, _| {}).unwrap().nodes;
+                let before = host_ns();
+                let silent = |node, _| panic!("node {node} reports without an interval");
+                let run = pipeline.run(data, silent).unwrap().nodes;
+                let after = host_ns();
                 assert_eq!(pipeline.check(data).unwrap(), None, "{shape:?} {wait_mode:?} {data:?}");
                 assert_eq!(run.len(), nodes as usize);
                 for node in run {
-                    assert!(node.began < node.ended && node.waits.len() == phases as usize);
-                    assert!(node.left.iter().zip(&node.arrived).all(|(left, there)| *left > 0 && *there > 0));
-                    assert!(node.arrived.iter().all(|there| *there <= node.ended));
+                    assert_eq!(node.waits.len(), phases as usize);
+                    assert!(before <= node.began && node.began < node.ended && node.ended <= after);
+                    let run = node.began..=node.ended;
+                    assert!(node.left.iter().chain(&node.arrived).all(|moment| run.contains(moment)));
                 }
             }
         }

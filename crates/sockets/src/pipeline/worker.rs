@@ -151,3 +151,91 @@ fn wait_for(socket: &OwnedFd, event: PollFlags, wait_mode: WaitMode) -> io::Resu
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        os::unix::net::UnixStream,
+        time::Duration,
+    };
+
+    use super::{
+        super::{
+            member::Members,
+            role::run_role,
+            task::{Plan, Role},
+        },
+        *,
+    };
+    use crate::control::MAX_PIPELINE_MESSAGE;
+
+    const SHAPE: Shape = Shape { nodes: 1, phases: 2, buffers: 3, block: 10 };
+    /// Time in which a worker that does not wait has handled a block.
+    const LIMIT: Duration = Duration::from_secs(60);
+    /// Time in which a worker that should wait would go on.
+    const SHORT: Duration = Duration::from_millis(20);
+
+    /// A worker in its first run, with the memory of its phase and the other end of its connection.
+    struct Phase {
+        memory: Memory,
+        connection: UnixStream,
+        _members: (Members, UnixStream),
+    }
+
+    impl Phase {
+        fn with(role: Role) -> Phase {
+            let plan = Plan::of_test(SHAPE);
+            let (parent, other) = UnixStream::pair().unwrap();
+            let parent = Channel::over(OwnedFd::from(parent).into(), MAX_PIPELINE_MESSAGE).unwrap().writer;
+            let (connection, of_worker) = UnixStream::pair().unwrap();
+            connection.set_read_timeout(Some(LIMIT)).unwrap();
+            let memory = Memory::create(&SHAPE).unwrap();
+            let mut members = Members::new(parent);
+            members.start(&plan, role, run_role, &[memory.as_fd(), of_worker.as_fd()]).unwrap();
+            assert!(members.are_ready());
+            let memory = Memory::map(memory, &SHAPE, plan.wait_mode).unwrap();
+            memory.set(Counter::Start, 1);
+            Phase { memory, connection, _members: (members, other) }
+        }
+
+        /// Asserts that a counter of a buffer reaches a value.
+        fn reaches(&self, counter: Counter, value: u32) {
+            assert!(self.memory.sleep_at_most(counter, value, LIMIT), "{counter:?} stays below {value}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_fills_two_buffers_in_turn_and_waits_for_their_drain() {
+        let mut phase = Phase::with(Role::Receiver { node: 0, phase: 1, peer: 0 });
+        // The first two blocks wait for nothing, and no buffer is announced before its block is whole.
+        phase.connection.write_all(&[1; 5]).unwrap();
+        assert!(!phase.memory.sleep_at_most(Counter::Filled(0), 1, SHORT), "half a block was announced");
+        phase.connection.write_all(&[1; 5]).unwrap();
+        phase.connection.write_all(&[2; 10]).unwrap();
+        phase.reaches(Counter::Filled(0), 1);
+        phase.reaches(Counter::Filled(1), 1);
+        assert_eq!([0, 1].map(|slot| phase.memory.block(slot, 0).to_vec()), [[1; 10], [2; 10]]);
+        // The third needs the first buffer again.
+        phase.connection.write_all(&[3; 10]).unwrap();
+        assert!(!phase.memory.sleep_at_most(Counter::Filled(0), 2, SHORT), "it was not drained");
+        assert_eq!(phase.memory.block(0, 0), [1; 10]);
+        phase.memory.advance(Counter::Drained(0), 1);
+        phase.reaches(Counter::Filled(0), 2);
+        assert_eq!([0, 1].map(|slot| phase.memory.block(slot, 0).to_vec()), [[3; 10], [2; 10]]);
+    }
+
+    #[test]
+    fn a_sender_drains_two_buffers_in_turn_and_waits_for_their_data() {
+        let mut phase = Phase::with(Role::Sender { node: 0, phase: 0, peer: 0 });
+        let mut received = [0; 10];
+        for (slot, turn, content) in [(0, 1, 1), (1, 1, 2), (0, 2, 3)] {
+            assert!(!phase.memory.sleep_at_most(Counter::Drained(slot), turn, SHORT), "it was not filled");
+            phase.memory.block(slot, 0).fill(content);
+            phase.memory.advance(Counter::Filled(slot), 1);
+            phase.connection.read_exact(&mut received).unwrap();
+            assert_eq!(received, [content; 10]);
+            phase.reaches(Counter::Drained(slot), turn);
+        }
+    }
+}

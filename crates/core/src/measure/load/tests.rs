@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use crate::{
     benchmark::{
-        Benchmark, Figure, Layout,
+        Benchmark, Choice, Figure, Layout, Pairs,
         payload::{Check, Mismatch},
     },
-    measure::plan::{Effort, Plan, parse_sizes},
+    measure::{
+        plan::{Effort, Launch, Plan, parse_sizes},
+        runner::{Part, run_all},
+        sink::Memory,
+    },
     result::{Measurement, Outcome},
-    testkit::{SimLink, measure},
+    testkit::{SimLink, measure, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
     unit::Rank,
 };
@@ -17,6 +21,8 @@ use crate::{
 type Link = SimLink<1000, 1>;
 type BrokenLink = SimLink<1000, 1, 3>;
 
+static PAIRS: Benchmark =
+    Benchmark::of::<PatternKernel<PingPong, Link>>("sim.pings", "x").layout(Layout::Pairs(Pairs::Most));
 static VICTIM: Benchmark = Benchmark::of::<PatternKernel<PingPong, Link>>("sim.ping", "x");
 
 inventory::submit! { Benchmark::of::<PatternKernel<Stream, Link>>("sim.flow", "x").streaming() }
@@ -72,6 +78,48 @@ fn each_load_has_its_rows() {
         let links = f64::from((ranks - 2) / 2);
         assert!(rate > 500.0 * links && rate <= 1000.0 * links, "{ranks} ranks: {rate}");
     }
+}
+
+#[test]
+fn a_fifth_of_the_ranks_is_measured() {
+    for (ranks, victims) in [(10, 2), (20, 4), (29, 4), (30, 6)] {
+        let plan = Plan {
+            sizes: Some(parse_sizes("8").unwrap()),
+            effort: Effort::Fixed { iterations: 20, warmup: 1 },
+            under: vec!["sim.flow".parse().unwrap()],
+            ..Plan::default()
+        };
+        let row = measure(ranks, &PAIRS, &plan).unwrap().rows.remove(0);
+        assert_eq!((row.ranks, row.pairs), (victims, victims / 2), "of {ranks} ranks");
+    }
+}
+
+/// The latency tells which rank rank 0 exchanges messages with.
+#[test]
+fn launches_measure_other_ranks() {
+    let partner = |order: u64| {
+        let plan = Plan {
+            sizes: Some(parse_sizes("0").unwrap()),
+            effort: Effort::Fixed { iterations: 20, warmup: 1 },
+            under: vec!["sim.flow".parse().unwrap()],
+            launch: Some(Launch { number: 1, of: 2, order }),
+            ..Plan::default()
+        };
+        let far = |from: u32, to: u32| 1000 * u64::from(from.max(to));
+        let mut all = on_uneven_ranks(8, far, |team| {
+            let mut sink = Memory::default();
+            let choice = Choice { bench: &VICTIM, preset: &[] };
+            let part = Part { choices: vec![choice], plan: plan.clone() };
+            run_all(team, &[part], &team.clock, &mut sink, Vec::new()).unwrap();
+            sink
+        });
+        let median = all[0].rows.remove(0).summary.unwrap().median;
+        (median - 1000.0) / 1000.0
+    };
+    let partners: Vec<f64> = (0..20).map(partner).collect();
+    assert!(partners.iter().all(|partner| (1..8).any(|rank| *partner == f64::from(rank))), "{partners:?}");
+    let different: BTreeSet<u64> = partners.iter().map(|partner| *partner as u64).collect();
+    assert!(different.len() > 3, "{partners:?}");
 }
 
 #[test]

@@ -29,9 +29,21 @@ fn rendered(renderer: &mut dyn Renderer, trust: &[Mark]) -> String {
 
 /// Renders a launch with times that are this factor longer.
 fn launch(renderer: &mut dyn Renderer, out: &mut Vec<u8>, run: &Run, trust: &[Mark], factor: f64) {
+    let all = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    launch_of(renderer, out, run, trust, (factor, all));
+}
+
+/// Renders a launch of some links.
+fn launch_of(
+    renderer: &mut dyn Renderer,
+    out: &mut Vec<u8>,
+    run: &Run,
+    trust: &[Mark],
+    (factor, links): (f64, impl Iterator<Item = (u32, u32)>),
+) {
     let golden = crate::golden();
     renderer.run(out, run).unwrap();
-    for (from, to) in (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+    for (from, to) in links {
         let ns = factor * if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
         let axes =
             [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
@@ -96,6 +108,26 @@ fn a_histogram_and_steps_show_known_figures() {
         assert!(lines.contains(&words(&line)), "{line}\n{text}");
     }
     assert!(text.contains("histogram of 6 links:") && text.contains("same time, 6 steps:"), "{text}");
+}
+
+/// Few links have no map and no histogram, but what they carry together is the result.
+#[test]
+fn a_bisection_of_few_links_has_its_sum() {
+    let golden = crate::golden().run;
+    let place = |at: u32| Place { host: format!("n{at}"), ..golden.places[0].clone() };
+    let mut run = Run { places: (0..4).map(place).collect(), ..golden.clone() };
+    let of_mode = |run: &Run| {
+        let (mut renderer, mut out) = (Links::default(), Vec::new());
+        launch_of(&mut renderer, &mut out, run, &[], (1.0, [(0, 3), (3, 0), (1, 2), (2, 1)].into_iter()));
+        renderer.finish(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(!of_mode(&run).contains("pairs at the same time"), "{}", of_mode(&run));
+    run.plan.insert("links".into(), "bisection".into());
+    let text = of_mode(&run);
+    // Both links of each direction have 1000 MB/s.
+    let sum = "\nbisection, 2 pairs at the same time: min 2000, avg 2000, max 2000 MB/s over 2 steps\n";
+    assert!(text.contains(sum), "{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     process::{Command, Stdio},
-    thread,
+    thread::{self, JoinHandle},
 };
 
 use super::*;
@@ -13,6 +13,29 @@ const SHAPE: Shape = Shape { nodes: 3, phases: 3, buffers: 5, block: 100 };
 fn two(wait_mode: WaitMode) -> [Memory; 2] {
     let fd = Memory::create(&SHAPE).unwrap();
     [(); 2].map(|()| Memory::map(&fd, &SHAPE, wait_mode).unwrap())
+}
+
+/// Time in which a process wakes up that no signal is lost for.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits for a thread. It would sleep for ever after a lost signal.
+fn joined<T>(thread: JoinHandle<T>) -> T {
+    let deadline = Deadline::after(LIMIT);
+    while !thread.is_finished() {
+        assert!(deadline.left().is_some(), "a thread is still asleep");
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread.join().unwrap()
+}
+
+/// Waits until this many processes sleep on a counter.
+fn until_asleep(memory: &Memory, counter: Counter, processes: u32) {
+    let sleepers = memory.shared.word(counter.place() + SLEEPERS);
+    let deadline = Deadline::after(LIMIT);
+    while sleepers.load(SeqCst) < processes {
+        assert!(deadline.left().is_some(), "{processes} processes are not counted as asleep");
+        thread::yield_now();
+    }
 }
 
 #[test]
@@ -27,28 +50,47 @@ fn a_wait_ends_when_the_counter_is_reached() {
             }
             (waited, host_ns() - began)
         });
-        for turn in 1..=2000 {
-            b.advance(Counter::Filled(1), 1);
-            b.wait(Counter::Drained(1), turn);
-        }
-        let (waited, all) = waiter.join().unwrap();
+        let other = thread::spawn(move || {
+            for turn in 1..=2000 {
+                b.advance(Counter::Filled(1), 1);
+                b.wait(Counter::Drained(1), turn);
+            }
+        });
+        joined(other);
+        let (waited, all) = joined(waiter);
         assert!(waited <= all, "{wait_mode:?}: {waited} of {all} ns");
     }
+}
+
+/// One signal wakes all processes that sleep, and signals are counted.
+#[test]
+fn a_signal_wakes_every_sleeper() {
+    let fd = Memory::create(&SHAPE).unwrap();
+    let memory = || Memory::map(&fd, &SHAPE, WaitMode::Sleep).unwrap();
+    let waiters = [(); 3].map(|()| {
+        let memory = memory();
+        thread::spawn(move || memory.wait(Counter::Filled(0), 2))
+    });
+    let memory = memory();
+    until_asleep(&memory, Counter::Filled(0), 3);
+    memory.advance(Counter::Filled(0), 1);
+    until_asleep(&memory, Counter::Filled(0), 3);
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()), "one of two signals has arrived");
+    memory.advance(Counter::Filled(0), 1);
+    waiters.into_iter().for_each(|waiter| _ = joined(waiter));
+    assert_eq!(memory.read(Counter::Filled(0)), 2);
 }
 
 #[test]
 fn the_time_asleep_is_counted() {
     let [a, b] = two(WaitMode::Sleep);
     let waiter = thread::spawn(move || a.wait(Counter::Filled(1), 1));
-    let sleepers = b.shared.word(Counter::Filled(1).place() + SLEEPERS);
-    while sleepers.load(SeqCst) == 0 {
-        thread::yield_now();
-    }
+    until_asleep(&b, Counter::Filled(1), 1);
     let asleep = host_ns();
     thread::sleep(Duration::from_millis(1));
     let least = host_ns() - asleep;
     b.advance(Counter::Filled(1), 1);
-    let waited = waiter.join().unwrap();
+    let waited = joined(waiter);
     assert!(waited >= least, "{waited} of {least} ns");
 }
 
@@ -56,9 +98,9 @@ fn the_time_asleep_is_counted() {
 fn a_wait_with_a_limit_ends_without_the_counter() {
     let [a, b] = two(WaitMode::Sleep);
     assert!(!a.sleep_at_most(Counter::Done, 1, Duration::from_millis(20)));
-    let waiter = thread::spawn(move || a.sleep_at_most(Counter::Done, 2, Duration::from_secs(600)));
+    let waiter = thread::spawn(move || a.sleep_at_most(Counter::Done, 2, LIMIT));
     (0..2).for_each(|_| b.advance(Counter::Done, 1));
-    assert!(waiter.join().unwrap());
+    assert!(joined(waiter));
 }
 
 #[test]
