@@ -26,7 +26,6 @@ pub mod reduction;
 mod registry;
 mod root;
 mod threads;
-mod values;
 mod work;
 
 pub use self::{
@@ -45,7 +44,10 @@ pub use self::{
     kernel::Kernel,
     layout::{Aggregation, Assignment, Direction, Distance, Layout, PairCount, Pairing, Pairs},
     neighbourhood::{Neighbourhood, Topology},
-    parameter::{ALL, Heading, Named, Parameter, ParameterValue, Reader, Shown, Text, Values, if_chosen},
+    parameter::{
+        ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterValue, Reader, Shown, Text, Values,
+        if_chosen,
+    },
     parameter_list::ParameterList,
     preset::{Osu, Preset},
     rank_matrix::RankMatrix,
@@ -53,6 +55,5 @@ pub use self::{
     registry::Registry,
     root::Root,
     threads::{MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
-    values::{CaseValues, Chosen},
     work::{BusTraffic, Method, Metric, Role, Work},
 };

@@ -82,6 +82,7 @@ pub mod fuzz;
 pub mod measure;
 pub mod pacing;
 pub mod result;
+pub mod sizes;
 pub mod stats;
 pub mod system;
 pub mod team;

@@ -136,8 +136,9 @@ ombx_core::inventory::submit! {
 mod tests {
     use ombx_core::{
         benchmark::{Chosen, Depth},
-        measure::plan::{Effort, Plan, parse_sizes},
+        measure::plan::{Effort, Plan},
         result::Outcome,
+        sizes::parse_sizes,
         testkit::{SimLink, measure, measure_on_hosts},
     };
 

@@ -19,10 +19,11 @@
 //!     benchmark::{Registry, Threading},
 //!     error::Result,
 //!     measure::{
-//!         plan::{Plan, parse_sizes},
+//!         plan::Plan,
 //!         runner::{self, Part},
 //!         sink::Memory,
 //!     },
+//!     sizes::parse_sizes,
 //!     system::clock::Clock,
 //! };
 //! use ombx_p2p::Mpi;

@@ -18,10 +18,11 @@
 //!     benchmark::{Choice, Registry, Threading},
 //!     error::Result,
 //!     measure::{
-//!         plan::{Plan, parse_sizes},
+//!         plan::Plan,
 //!         runner::{Part, run_all},
 //!         sink::Memory,
 //!     },
+//!     sizes::parse_sizes,
 //!     system::clock::Clock,
 //! };
 //! use ombx_mpi::Mpi;

@@ -5,8 +5,9 @@ use std::{cell::RefCell, marker::PhantomData, sync::Mutex};
 use ombx_core::{
     benchmark::{Benchmark, Case, Chosen, Context, Depth, Kernel, Method, Metric, Role, Work},
     error::Result,
-    measure::plan::{Effort, Plan, parse_sizes},
+    measure::plan::{Effort, Plan},
     result::Measurement,
+    sizes::parse_sizes,
     testkit::{SimMessage, ThreadTeam, measure},
     unit::Rank,
 };

@@ -26,10 +26,7 @@ use std::{fs::File, os::unix::fs::MetadataExt, time::Duration};
 use ombx_core::{
     benchmark::{Benchmark, Case, Method, Metric, Parameter, ParameterValue},
     error::{Error, Result},
-    measure::{
-        plan::{self, Plan as Choices},
-        session::Session,
-    },
+    measure::{plan::Plan as Choices, session::Session},
     unit::{Bytes, digits, parse_duration},
 };
 
@@ -78,16 +75,13 @@ static BUFFERS: Parameter = Parameter::free(
 )
 .usually("64");
 
-static BLOCK: Parameter =
-    Parameter::free("block", "BYTES", "Size of a block, or a list of sizes", |text| match plan::parse_sizes(
-        text,
-    )?
-    .contains(&Bytes(0))
-    {
+static BLOCK: Parameter = Parameter::free("block", "BYTES", "Size of a block, or a list of sizes", |text| {
+    match ombx_core::sizes::parse_sizes(text)?.contains(&Bytes(0)) {
         true => Err(Error::usage("a block has at least 1 byte")),
         false => Ok(()),
-    })
-    .usually("256K");
+    }
+})
+.usually("256K");
 
 static SOURCE: Parameter = Parameter::free(
     "source",

@@ -3,7 +3,8 @@
 use ombx_core::{
     benchmark::{Case, Named, Parameter, ParameterValue, Reader, if_chosen},
     error::{Error, Result},
-    measure::plan::{Plan, parse_numbers},
+    measure::plan::Plan,
+    sizes::parse_numbers,
 };
 
 use crate::link::streams::MAX_STREAMS;

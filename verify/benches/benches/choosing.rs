@@ -6,9 +6,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use ombx_core::{
     benchmark::{Benchmark, Choice, Registry},
     measure::{
-        plan::{Plan, parse_sizes},
+        plan::Plan,
         session::{selected, sizes_of},
     },
+    sizes::parse_sizes,
     testkit::Probe,
 };
 

@@ -12,9 +12,10 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::{
-        plan::{Plan, Verify, parse_sizes},
+        plan::{Plan, Verify},
         session::check_combinations,
     },
+    sizes::parse_sizes,
     unit::Bytes,
 };
 use ombx_io::options::DIRECTORY;

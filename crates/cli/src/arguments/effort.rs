@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use ombx_core::{
     error::Result,
-    measure::plan::{self, Effort},
+    measure::plan::Effort,
     unit::{self, Bytes},
 };
 
@@ -52,7 +52,7 @@ pub(crate) struct Sizes(pub(crate) Vec<Bytes>);
 
 impl Sizes {
     pub(crate) fn parse(text: &str) -> Result<Sizes> {
-        plan::parse_sizes(text).map(Sizes)
+        ombx_core::sizes::parse_sizes(text).map(Sizes)
     }
 }
 

@@ -45,7 +45,7 @@ ombx_core::parameter! {
 
 /// The rank that acknowledges, in rows of one such rank each.
 static ACKER: Parameter = Parameter::free("acker", "RANK", "Rank that acknowledges", |_| Ok(()))
-    .named(Named::First(|case| case.values.text(&ACKER).map(str::to_owned)))
+    .named(Named::First(|values, _| values.text(&ACKER).map(str::to_owned)))
     .under(Heading::None);
 
 /// Returns the rank that broadcasts. Entries refuse a root that rotates.

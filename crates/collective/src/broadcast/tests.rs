@@ -10,8 +10,9 @@ use ombx_core::{
     benchmark::{
         Aggregation, Benchmark, Figure, Kernel, Layout, Method, Metric, ParameterValue, Root, payload::Check,
     },
-    measure::plan::{Effort, Plan, parse_sizes},
+    measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
+    sizes::parse_sizes,
     testkit::{SimMesh, measure},
     unit::Rank,
 };

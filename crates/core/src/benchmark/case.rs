@@ -67,7 +67,7 @@ impl Case {
                 Named::Always | Named::IfChosen => 1,
                 Named::AfterSize(_) | Named::Never => 2,
             };
-            parts[at].extend(parameter.shown(self).map(|shown| (parameter.name, shown)));
+            parts[at].extend(parameter.shown(&self.values, self.bytes).map(|shown| (parameter.name, shown)));
         }
         parts
     }

@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{Heading, Parameter, ParameterValue, Reader},
     error::{Error, Result},
-    measure::plan::parse_numbers,
+    sizes::parse_numbers,
 };
 
 /// Maximum number of operations in flight.

@@ -8,10 +8,8 @@ use crate::{
         ParameterList, ParameterValue, Preset, RankMatrix, Root, Threading, Threads,
     },
     error::{Error, Result},
-    measure::{
-        plan::{Plan, parse_sizes},
-        session::Session,
-    },
+    measure::{plan::Plan, session::Session},
+    sizes::parse_sizes,
 };
 
 /// Letters in formulas.

@@ -33,8 +33,8 @@ pub static NEIGHBOURS: Parameter = Parameter::free(
     "Edges of --topology edges: the rank that sends and the rank that receives, as 0:1,1:0; @FILE has a line for each, as 0,1",
     |text| edges(text).map(drop),
 )
-.named(Named::AfterSize(|case| {
-    let edges = Neighbourhood::of(&case.values).edges.filter(|_| case.get::<Topology>() == Topology::Edges)?;
+.named(Named::AfterSize(|values, _| {
+    let edges = Neighbourhood::of(values).edges.filter(|_| values.get::<Topology>() == Topology::Edges)?;
     let code = code(edges.iter().flat_map(|(from, to)| [*from, *to]).map(u64::from));
     Some(format!("{}:{code:04x}", edges.len()))
 }));
@@ -46,9 +46,9 @@ pub static TORUS: Parameter = Parameter::free(
     "Dimensions of the periodic grid of --topology torus, and how far away in each of them neighbours are [default: 1:1]",
     |text| torus(text).map(drop),
 )
-.named(Named::AfterSize(|case| {
-    let torus @ (dimensions, radius) = Neighbourhood::of(&case.values).torus;
-    let is_named = case.get::<Topology>() == Topology::Torus && torus != Neighbourhood::DEFAULT.torus;
+.named(Named::AfterSize(|values, _| {
+    let torus @ (dimensions, radius) = Neighbourhood::of(values).torus;
+    let is_named = values.get::<Topology>() == Topology::Torus && torus != Neighbourhood::DEFAULT.torus;
     is_named.then(|| format!("{dimensions}:{radius}"))
 }));
 

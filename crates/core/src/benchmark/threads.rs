@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use crate::{
-    benchmark::{Case, Heading, Named, Parameter, ParameterValue, Role, if_chosen},
+    benchmark::{Heading, Named, Parameter, ParameterValue, Role, if_chosen},
     error::{Error, Result},
     unit::digits,
 };
@@ -107,8 +107,8 @@ impl Threads {
 /// The parameter of benchmarks whose timed rank and answering rank may have different numbers of threads. Any thread may answer any
 /// message. The default is that of `osu_latency_mt`.
 pub const SHARED_THREADS: &Parameter =
-    &Threads::PARAMETER.usually("1:2").named(Named::AfterSize(|case: &Case| {
-        let threads: Threads = case.get();
+    &Threads::PARAMETER.usually("1:2").named(Named::AfterSize(|values, _| {
+        let threads: Threads = values.get();
         Some(format!("{}:{}", threads.of(Role::Active), threads.of(Role::Passive)))
     }));
 
@@ -116,7 +116,7 @@ pub const SHARED_THREADS: &Parameter =
 /// their own.
 pub const MATCHED_THREADS: &Parameter = &Threads::PARAMETER
     .usually("2")
-    .named(Named::AfterSize(|case: &Case| Some(case.get::<Threads>().text())));
+    .named(Named::AfterSize(|values, _| Some(values.get::<Threads>().text())));
 
 impl ParameterValue for Threads {
     const PARAMETER: &'static Parameter = &Parameter::one_of::<Threads>(
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn one_number_fits_every_benchmark() {
         let named = |parameter: &'static Parameter, text: &str| {
-            let mut case = Case::of_pair(8);
+            let mut case = crate::benchmark::Case::of_pair(8);
             case.values.push(parameter, Some(text.into()));
             case.key("x.y", None)
         };

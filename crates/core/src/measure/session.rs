@@ -251,8 +251,8 @@ pub fn streams(choice: Choice, plan: &Plan) -> bool {
 pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
     let own = bench.messages.sized_by.and_then(|parameter| plan.chosen.text(parameter));
     match (own, &plan.sizes) {
-        (Some(text), _) => crate::measure::plan::parse_sizes(text),
+        (Some(text), _) => crate::sizes::parse_sizes(text),
         (None, Some(sizes)) if bench.messages.sized => Ok(sizes.clone()),
-        (None, _) => crate::measure::plan::parse_sizes(bench.messages.sizes),
+        (None, _) => crate::sizes::parse_sizes(bench.messages.sizes),
     }
 }

@@ -120,8 +120,9 @@ mod tests {
     use super::*;
     use crate::{
         benchmark::{Benchmark, Layout},
-        measure::plan::{Effort, Plan, parse_sizes},
+        measure::plan::{Effort, Plan},
         result::Outcome,
+        sizes::parse_sizes,
         testkit::measure,
     };
     use std::time::Duration;

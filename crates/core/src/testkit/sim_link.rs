@@ -113,8 +113,9 @@ mod tests {
     use super::*;
     use crate::{
         benchmark::{Benchmark, Chosen, Depth, ParameterValue, payload::Check},
-        measure::plan::{Effort, Plan, Verify, parse_sizes},
+        measure::plan::{Effort, Plan, Verify},
         result::Outcome,
+        sizes::parse_sizes,
         testkit::measure,
         two_sided::pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,

@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, time::Duration};
 use super::*;
 use ombx_core::{
     benchmark::Benchmark,
-    measure::plan::{Effort, parse_sizes},
+    measure::plan::Effort,
+    sizes::parse_sizes,
     testkit::{Delay, Probe, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},
 };

@@ -9,8 +9,9 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Benchmark, Chosen, Depth, Metric, Work},
-    measure::plan::{Effort, Plan, parse_sizes},
+    measure::plan::{Effort, Plan},
     result::{Mark, Measurement, Outcome, Run, Tally},
+    sizes::parse_sizes,
     stats::Summary,
     testkit::{SimLink, measure},
     two_sided::pattern::{PatternKernel, PingPong, Stream},

@@ -11,9 +11,10 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::{
-        plan::{Effort, Plan, parse_sizes},
+        plan::{Effort, Plan},
         runner::Part,
     },
+    sizes::parse_sizes,
     unit::Bytes,
 };
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};

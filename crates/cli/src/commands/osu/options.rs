@@ -8,7 +8,8 @@ use ombx_core::{
         Threads, memory::BufferMemory,
     },
     error::{Error, Result},
-    measure::plan::{Plan, parse_sizes},
+    measure::plan::Plan,
+    sizes::parse_sizes,
     unit::Bytes,
 };
 use ombx_results::render::OsuColumns;

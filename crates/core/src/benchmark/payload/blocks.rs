@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use super::{BLOCKS, BlockList, Check, Mismatch, Words};
 use crate::{
-    benchmark::{Case, CaseValues, Chosen, Parameter},
+    benchmark::{CaseValues, Chosen, Parameter},
     error::{Error, Result},
     unit::{Bytes, Rank},
 };
@@ -282,8 +282,8 @@ impl Blocks {
 }
 
 /// Returns what the row of a case names of its blocks.
-pub(super) fn shown(case: &Case) -> Option<String> {
-    Blocks::of(&case.values).ok().flatten().map(|blocks| blocks.to_string())
+pub(super) fn shown(values: &CaseValues, _: Bytes) -> Option<String> {
+    Blocks::of(values).ok().flatten().map(|blocks| blocks.to_string())
 }
 
 impl fmt::Display for Blocks {

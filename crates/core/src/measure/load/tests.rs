@@ -8,11 +8,12 @@ use crate::{
         payload::{Check, Mismatch},
     },
     measure::{
-        plan::{Effort, Launch, Plan, parse_sizes},
+        plan::{Effort, Launch, Plan},
         runner::{Part, run_all},
         sink::Memory,
     },
     result::{Measurement, Outcome},
+    sizes::parse_sizes,
     testkit::{SimLink, measure, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
     unit::Rank,

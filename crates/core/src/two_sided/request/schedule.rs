@@ -3,10 +3,11 @@
 use std::fmt;
 
 use crate::{
-    benchmark::{Case, Named, Parameter, ParameterValue, Reader},
+    benchmark::{CaseValues, Named, Parameter, ParameterValue, Reader},
     error::{Error, Result},
-    measure::plan::parse_numbers,
+    sizes::parse_numbers,
     system::clock::Clock,
+    unit::Bytes,
 };
 
 /// Largest offered rate. A reading of the clock takes a considerable part of shorter intervals.
@@ -77,9 +78,9 @@ impl ParameterValue for Rate {
 }
 
 /// Returns the messages per second of a case; the rate itself if it is not possible.
-fn shown(case: &Case) -> Option<String> {
-    let rate: Rate = case.values.text(Rate::PARAMETER).and_then(|text| Rate::parse(text).ok())?;
-    Some(rate.of_messages(case.bytes.0).map_or(rate.to_string(), |rate| rate.to_string()))
+fn shown(values: &CaseValues, bytes: Bytes) -> Option<String> {
+    let rate: Rate = values.text(Rate::PARAMETER).and_then(|text| Rate::parse(text).ok())?;
+    Some(rate.of_messages(bytes.0).map_or(rate.to_string(), |rate| rate.to_string()))
 }
 
 impl fmt::Display for Rate {

@@ -3,8 +3,9 @@
 use super::*;
 use crate::{
     benchmark::{Benchmark, Chosen, Depth, Figure, Kernel, ParameterValue, Work},
-    measure::plan::{Effort, Plan, parse_sizes},
+    measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
+    sizes::parse_sizes,
     testkit::{PAUSE_NS, SimServer, measure},
     two_sided::request::{
         load::{ACHIEVED, BACKLOG},
