@@ -354,6 +354,14 @@ impl Done {
         self
     }
 
+    /// Panics unless the table has this text, or says that the machine changed its state between launches: then some launches have figures
+    /// of their own, and no test can know how many.
+    #[track_caller]
+    pub fn shows_in_one_state(&self, text: &str) {
+        let has_changed = self.stdout.contains("the machine changed its state between launches");
+        assert!(has_changed || self.stdout.contains(text), "{text}\n{self}");
+    }
+
     /// Panics unless standard error contains each of `parts`.
     #[track_caller]
     pub fn complains(&self, parts: &[&str]) {

@@ -51,7 +51,7 @@ use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
     exit::Exit,
-    system::clock::Since,
+    system::{clock::Since, ssh},
 };
 use ombx_results::file::Launched;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -144,7 +144,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             command.env("MPIEXEC_TIMEOUT", late.to_string());
             // Ranks over sockets and pipelines reach other hosts through this program.
             if let Some(ssh) = &job.start.ssh {
-                command.env("OMBX_SSH", ssh);
+                command.env(ssh::VARIABLE, ssh);
             }
             #[cfg(feature = "io")]
             files.name(&mut command);

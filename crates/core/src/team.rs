@@ -132,6 +132,8 @@ fn indivisible(fabric: &Fabric) -> Error {
     Error::unsupported(format!("ranks over {} cannot run a load beside what is measured", fabric.name))
 }
 
+/// Longest message of rank 0 to all ranks, in bytes.
+const LONGEST_MESSAGE: u64 = 64 << 20;
 /// Maximum number of bytes that ranks send to rank 0 in one turn, unless one rank sends more.
 pub const BYTES_OF_TURN: u64 = 16 << 20;
 
@@ -224,6 +226,9 @@ impl dyn Team {
     pub fn broadcast_message<M: Serialize + DeserializeOwned>(&self, mine: M) -> Result<M> {
         let mut bytes = if self.rank() == Rank(0) { codec::encode(&mine) } else { Vec::new() };
         let length = self.broadcast_value(bytes.len() as u64)?;
+        if length > LONGEST_MESSAGE {
+            return Err(Error::fabric(format!("rank 0 announces a message of {length} bytes")));
+        }
         bytes.resize(length as usize, 0);
         self.broadcast(&mut bytes)?;
         codec::decode(&bytes).ok_or_else(|| {

@@ -5,7 +5,7 @@ use ombx_core::{
     stats::Percentile,
     unit::Bytes,
 };
-use ombx_results::samples::CaseSamples;
+use ombx_results::samples::{CaseSamples, OtherState};
 
 use crate::{error::PlotError, options::Options, quantity::Quantity, style::MAX_SERIES};
 
@@ -179,8 +179,10 @@ pub(crate) fn by_size<'a>(
         }
     }
     let drawn = (curves.len() < all).then_some((curves.len(), all));
-    let (all_parts, cases): (Vec<Vec<String>>, Vec<Case<'a>>) = curves.into_iter().unzip();
-    let names = names(&all_parts.iter().collect::<Vec<_>>(), options)?;
+    let of = |(parts, case): &(Vec<String>, Case<'a>)| (parts.clone(), case.samples.other);
+    let all: Vec<(Vec<String>, Option<OtherState>)> = curves.iter().map(of).collect();
+    let names = names(&all.iter().map(|(parts, other)| (parts, *other)).collect::<Vec<_>>(), options)?;
+    let cases: Vec<Case<'a>> = curves.into_iter().map(|(_, case)| case).collect();
     let curves = names.into_iter().zip(cases).map(|(name, case)| Curve { name, case }).collect();
     Ok(Curves { quantity: collected.quantity, curves, drawn })
 }
@@ -188,24 +190,47 @@ pub(crate) fn by_size<'a>(
 impl Collected<'_> {
     /// Returns the name of each series in the legend.
     pub(crate) fn names(&self, options: &Options<'_>) -> Result<Vec<String>, PlotError> {
-        names(&self.series.iter().map(|series| &series.parts).collect::<Vec<_>>(), options)
+        let other = |series: &Series<'_>| series.cases.first().and_then(|case| case.samples.other);
+        names(&self.series.iter().map(|series| (&series.parts, other(series))).collect::<Vec<_>>(), options)
     }
 }
 
-/// Returns the texts that the user gave, or the parts of the names that are not the same everywhere. A single series has no name.
-fn names(series: &[&Vec<String>], options: &Options<'_>) -> Result<Vec<String>, PlotError> {
-    let made = series.iter().map(|parts| {
-        let own = parts.iter().filter(|part| !series.iter().all(|other| other.contains(part)));
+/// Returns the texts that the user gave, or the parts of the names that are not the same everywhere. A single series has no name. A series of
+/// another state of the machine than the most frequent one comes after the one that it belongs to: its state follows the text of the user.
+fn names(
+    series: &[(&Vec<String>, Option<OtherState>)],
+    options: &Options<'_>,
+) -> Result<Vec<String>, PlotError> {
+    let made = series.iter().map(|(parts, _)| {
+        let own = parts.iter().filter(|part| !series.iter().all(|(other, _)| other.contains(part)));
         own.map(String::as_str).collect::<Vec<_>>().join(" · ")
     });
-    let named = |name: String| match name.is_empty() && series.len() > 1 {
-        true => MOST_FREQUENT.to_owned(),
-        false => name,
+    let named = |name: String| {
+        let is_only_headline = name.is_empty() && series.len() > 1;
+        if is_only_headline { MOST_FREQUENT.to_owned() } else { name }
     };
     let made: Vec<String> = made.map(named).collect();
+    let chosen = series.iter().filter(|(_, other)| other.is_none()).count();
     match options.labels.len() {
         0 => Ok(made),
         given if given == series.len() => Ok(options.labels.to_vec()),
+        given if given == chosen => {
+            let mut texts = options.labels.iter();
+            let mut headlines: Vec<(&Vec<String>, &String)> = Vec::new();
+            for (parts, other) in series {
+                if other.is_none() {
+                    headlines.extend(texts.next().map(|text| (*parts, text)));
+                }
+            }
+            let name = |(parts, other): &(&Vec<String>, Option<OtherState>)| {
+                let belongs = |(headline, _): &&(&Vec<String>, &String)| {
+                    headline.iter().all(|part| parts.contains(part))
+                };
+                let text = headlines.iter().find(belongs).map_or("", |(_, text)| text.as_str());
+                other.map_or(text.to_owned(), |other| format!("{text} · {other}"))
+            };
+            Ok(series.iter().map(name).collect())
+        }
         given => Err(PlotError::Unfit(format!(
             "{given} texts for the legend do not fit {} series: {}",
             series.len(),

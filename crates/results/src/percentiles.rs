@@ -38,17 +38,20 @@ pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percent
     };
     let rank = (total as f64 * quantile).ceil() as u64;
     let value = at_rank(rank)?;
-    let beyond = |one: &&SingleTimes| {
-        let above = one.counts.iter().filter(|(ns, _)| f64::from(*ns) >= value);
-        above.map(|(_, count)| u64::from(*count)).sum::<u64>() as f64 / one.count().max(1) as f64
+    let counts = |is_beyond: &dyn Fn(f64) -> bool| -> Vec<f64> {
+        let beyond = |one: &&SingleTimes| {
+            let above = one.counts.iter().filter(|(ns, _)| is_beyond(f64::from(*ns)));
+            above.map(|(_, count)| u64::from(*count)).sum::<u64>() as f64
+        };
+        launches.iter().map(beyond).collect()
     };
-    let shares: Vec<f64> = launches.iter().map(beyond).collect();
-    if shares.iter().filter(|share| **share > 0.0).count() < LEAST_BEYOND {
+    let reached = counts(&|ns| ns >= value);
+    if reached.iter().filter(|count| **count > 0.0).count() < LEAST_BEYOND {
         return None;
     }
-    let n = shares.len() as f64;
-    let mean = shares.iter().sum::<f64>() / n;
-    let between = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (n - 1.0) / n;
+    // Where many iterations have this very time, as with a coarse clock, launches may differ in those above it only.
+    let above = counts(&|ns| ns > value);
+    let between = variance(launches, &reached).max(variance(launches, &above));
     // Launches that happen to agree are not more exact than independent iterations.
     let independent = quantile * (1.0 - quantile) / total as f64;
     let half = student::upper_quantile(launches.len() - 1, TAIL) * between.max(independent).sqrt();
@@ -92,6 +95,16 @@ impl Percentiles {
         let found = measured.percentiles(&quantiles, Facts { source: "", resolution_ns, overhead_ns });
         summary.chosen = self.0.iter().copied().zip(found).collect();
     }
+}
+
+/// Returns the variance of a share over all launches together, from the number of its iterations in each launch: that of a ratio, as
+/// launches have different numbers of iterations.
+fn variance(launches: &[&SingleTimes], counts: &[f64]) -> f64 {
+    let n = launches.len() as f64;
+    let total: f64 = launches.iter().map(|one| one.count() as f64).sum();
+    let share = counts.iter().sum::<f64>() / total;
+    let residuals = launches.iter().zip(counts).map(|(one, count)| count - share * one.count() as f64);
+    residuals.map(|residual| (residual / total).powi(2)).sum::<f64>() * n / (n - 1.0)
 }
 
 impl FromStr for Percentiles {

@@ -46,8 +46,19 @@ impl EarlierRuns {
 
     fn end_run(&mut self) {
         for group in std::mem::take(&mut self.current).groups() {
-            self.runs.push((group.run.clone(), group.estimates()));
+            // A copy of a run in another file says nothing about the variation between runs.
+            let is_known = |(run, _): &(Run, Vec<Measurement>)| {
+                run.id == group.run.id && have_same_setup(run, &group.run)
+            };
+            if !self.runs.iter().any(is_known) {
+                self.runs.push((group.run.clone(), group.estimates()));
+            }
         }
+    }
+
+    /// Forgets runs by their names.
+    pub fn forget(&mut self, names: &[String]) {
+        self.runs.retain(|(run, _)| !names.contains(&run.id));
     }
 
     /// Adds the runs of a file.

@@ -25,7 +25,7 @@ pub struct LaunchSamples {
     /// there are none.
     pub single: Vec<f64>,
     /// Number of the launch in its setup, from 0.
-    number: usize,
+    pub(crate) number: usize,
 }
 
 /// Samples of one case in the launches of one setup and one state of the machine.
@@ -42,8 +42,13 @@ pub struct CaseSamples {
 /// State of the machine that is not the most frequent one of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OtherState {
-    /// A cache line takes another time between two cores: this one, in nanoseconds.
-    CoresApart(f64),
+    /// A cache line takes another time between two cores.
+    CoresApart {
+        /// The time in nanoseconds.
+        ns: f64,
+        /// Whether launches of this distance form two groups, of which these are the slower ones.
+        are_slower: bool,
+    },
     /// Launches of the same distance, or of unknown ones, that were faster.
     Faster,
     /// Launches of the same distance, or of unknown ones, that were slower.
@@ -53,7 +58,10 @@ pub enum OtherState {
 impl fmt::Display for OtherState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OtherState::CoresApart(ns) => write!(f, "cores {ns:.0} ns apart"),
+            OtherState::CoresApart { ns, are_slower: false } => write!(f, "cores {ns:.0} ns apart"),
+            OtherState::CoresApart { ns, are_slower: true } => {
+                write!(f, "cores {ns:.0} ns apart, slower launches")
+            }
             OtherState::Faster => f.write_str("faster launches"),
             OtherState::Slower => f.write_str("slower launches"),
         }
@@ -159,13 +167,14 @@ impl CaseSamples {
         let [first, others @ ..] = &divided[..] else { return vec![self] };
         let middle =
             |one: &Launches| median(&one.at.iter().map(|at| medians[*at]).collect::<Vec<_>>()).unwrap_or(0.0);
-        let other = |one: &Launches| match one
-            .core_to_core_ns
-            .filter(|_| one.core_to_core_ns != first.core_to_core_ns)
-        {
-            Some(ns) => OtherState::CoresApart(ns),
-            None if middle(one) < middle(first) => OtherState::Faster,
-            None => OtherState::Slower,
+        let other = |one: &Launches| match one.core_to_core_ns {
+            Some(ns) if one.core_to_core_ns != first.core_to_core_ns => {
+                let of_distance = others.iter().filter(|other| other.core_to_core_ns == Some(ns));
+                let fastest = of_distance.map(middle).fold(f64::INFINITY, f64::min);
+                OtherState::CoresApart { ns, are_slower: middle(one) > fastest }
+            }
+            _ if middle(one) < middle(first) => OtherState::Faster,
+            _ => OtherState::Slower,
         };
         let names = std::iter::once(None).chain(others.iter().map(|one| Some(other(one))));
         let of = |(one, other): (&Launches, Option<OtherState>)| CaseSamples {

@@ -15,7 +15,7 @@ use super::{listed_file, start::HostList};
 pub(crate) const HOSTS: &str = "hosts";
 /// Heading of options that say what is measured.
 const GENERAL: &str = "What is measured";
-const OWN: &str = "Axes of benchmarks";
+const OWN: &str = "Options of single benchmarks";
 
 /// Adds `--PARAMETER VALUE[,VALUE]` for every parameter. Those with free values come first.
 pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {

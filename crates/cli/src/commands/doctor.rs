@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
+    exit::Exit,
     result::Mark,
     system::{clock::Clock, host::Host},
     team::Place,
@@ -97,7 +98,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
             return monitoring::print("doctor", status, &text, &figures);
         }
     };
-    Ok(if examination.findings.is_empty() { 0 } else { 4 })
+    Ok(if examination.findings.is_empty() { Exit::Success } else { Exit::Incomplete }.code())
 }
 
 /// Examines the job of a launcher as one of its ranks, from this rank's place and the launcher's environment.

@@ -134,5 +134,10 @@ pub(crate) fn job(
             path.display()
         )));
     }
+    if against.is_some() && role.relay.is_none() && launches.is_one() {
+        return Err(Error::usage(
+            "--against needs several launches, between which runs differ: leave out --quick or --launches 1",
+        ));
+    }
     Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from, against })
 }

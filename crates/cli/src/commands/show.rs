@@ -92,7 +92,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if args.provenance {
         return provenance::show(runs(args)?);
     }
-    let earlier = args.against.as_deref().map(|path| earlier::of_path(path, Vec::new())).transpose()?;
+    let mut earlier = args.against.as_deref().map(|path| earlier::of_path(path, Vec::new())).transpose()?;
     let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
@@ -100,6 +100,9 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         let file = known.read(path)?;
         if args.format == Format::Jsonl && is_closed(lines(&mut out, &file.runs))? {
             return Ok(0);
+        }
+        if let Some(earlier) = &mut earlier {
+            earlier.forget(&file.runs.iter().map(|run| run.run.id.clone()).collect::<Vec<_>>());
         }
         let (of_links, of_benchmarks): (Vec<_>, Vec<_>) = file.runs.into_iter().partition(verdict::is_sweep);
         of_benchmarks.iter().for_each(|launch| cases.launch(launch));

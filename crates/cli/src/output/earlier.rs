@@ -44,6 +44,7 @@ pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
     files.truncate(NEWEST);
     let known = indexed(directory).into_iter().filter(|file| !files.contains(file));
     files.extend(known.collect::<Vec<_>>());
+    files.truncate(NEWEST);
     // Nobody named these files, which may be of other programs, or gone.
     files.iter().filter(|file| file.is_file()).for_each(|file| drop(add(&mut earlier, file)));
     Ok(Some(earlier))
@@ -54,6 +55,11 @@ pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
 /// # Errors
 /// A file cannot be read, or is no result file.
 pub(crate) fn of_path(path: &Path, below: Vec<PathBuf>) -> Result<EarlierRuns> {
+    if path.is_dir()
+        && let Err(why) = fs::read_dir(path)
+    {
+        return Err(Error::storage(format!("cannot read the directory {}: {why}", path.display())));
+    }
     let mut files = if path.is_dir() { of_directory(path) } else { vec![path.to_owned()] };
     let known: Vec<PathBuf> =
         below.into_iter().filter(|file| !files.contains(file) && file.is_file()).collect();

@@ -275,7 +275,7 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     };
     let mut rows = Vec::new();
     for mut case in session.cases()? {
-        case.values.push(&ACKER, shown.as_deref().map(Into::into));
+        case.values.push_first(&ACKER, shown.as_deref().map(Into::into));
         let row = one_case(session, &factory, &case)?;
         if session.team.rank() == Rank(0) {
             let mut complete = row.clone();

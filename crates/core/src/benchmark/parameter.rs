@@ -468,6 +468,11 @@ impl CaseValues {
         self.0.push((parameter, value));
     }
 
+    /// Adds a parameter that rows name before all others.
+    pub fn push_first(&mut self, parameter: &'static Parameter, value: Option<Text>) {
+        self.0.insert(0, (parameter, value));
+    }
+
     /// Removes the parameter that was added last.
     pub fn pop(&mut self) {
         self.0.pop();

@@ -8,6 +8,9 @@ pub const VARIABLE: &str = "OMBX_SSH";
 /// Options: no terminal and no questions, and a host that does not answer is given up after 4 s.
 pub const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4"];
 
+/// The same for connections that have time: a host may log in slowly, and is given up after 15 s.
+pub const PATIENT_OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"];
+
 /// Further options of connections that should end with a dead host, after 15 s.
 pub const ALIVE_OPTIONS: [&str; 4] = ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"];
 

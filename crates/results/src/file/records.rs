@@ -11,7 +11,7 @@ use super::{
 use ombx_core::result::Measurement;
 
 /// Maximum length of a line in bytes.
-const MAX_LINE_BYTES: u64 = 1 << 30;
+const MAX_LINE_BYTES: u64 = 1 << 28;
 
 /// Iterator over the records of a file. It checks their order and ends after the first error.
 pub struct Records<R> {

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader},
     num::NonZero,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
@@ -19,8 +19,8 @@ use super::{
 pub const INDEX: &str = ".ombx-index";
 /// End of the names of result files.
 const ENDING: &str = "jsonl";
-/// Longest index that is read unasked: of ten thousand files of a hundred rows each.
-const LONGEST_INDEX: u64 = 256 << 20;
+/// Longest index that is read unasked, as every run does: of some thousand files of a hundred rows each.
+const LONGEST_INDEX: u64 = 32 << 20;
 
 /// Results of all files of a directory and of the directories in it.
 #[derive(Debug, Default)]
@@ -114,6 +114,10 @@ pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBu
         let has = |result: &&DatedResult| {
             result.rows.iter().any(|row| is_wanted(row.key.split('/').next().unwrap_or(&row.key)))
         };
+        // The index may be of somebody else: its files are in this directory.
+        if !Path::new(&path).components().all(|part| matches!(part, Component::Normal(_))) {
+            return None;
+        }
         let started = results.iter().filter(has).map(|result| result.started.clone()).max()?;
         Some((started, directory.join(path)))
     };

@@ -14,6 +14,8 @@ pub(super) struct Curve {
     pub(super) sizes: Vec<u64>,
     /// For each launch, the time of each size in nanoseconds, above 0.
     pub(super) launches: Vec<Vec<f64>>,
+    /// Number of each launch.
+    pub(super) numbers: Vec<usize>,
 }
 
 /// Part of a curve on one line.

@@ -3,7 +3,7 @@
 use ombx_core::{result::Measurement, unit::Bytes};
 
 use super::{Estimate, Fit, Protocol, curve::Curve, switch};
-use crate::samples::CaseSamples;
+use crate::samples::{CaseSamples, LaunchSamples};
 
 /// Ping-pongs whose half round trip is the time of one message, and the streams that go with them.
 const PATTERNS: [[&str; 2]; 3] = [
@@ -142,18 +142,25 @@ impl Rows<'_> {
         format!("{}{axes}{depth}", row.bench)
     }
 
-    /// Returns the median time of an iteration or leg by size and launch. A message without bytes has no place in the model.
+    /// Returns the median time of an iteration or leg by size and launch. A message without bytes has no place in the model, nor has a size
+    /// of which other launches are known than of most sizes.
     fn curve(&self) -> Curve {
-        let launches = self.cases.iter().map(|case| case.launches.len()).max().unwrap_or(0);
-        let times = |case: &CaseSamples| -> Vec<f64> {
-            let medians = case.launches.iter().filter_map(|launch| Some(launch.row.summary.as_ref()?.median));
-            medians.filter(|median| *median > 0.0).collect()
+        let times = |case: &CaseSamples| -> Vec<(usize, f64)> {
+            let of_launch =
+                |launch: &LaunchSamples| Some((launch.number, launch.row.summary.as_ref()?.median));
+            case.launches.iter().filter_map(of_launch).filter(|(_, median)| *median > 0.0).collect()
         };
-        let complete = self.cases.iter().copied().filter_map(|case| Some((case.row().bytes?, times(case))));
-        let complete = complete.filter(|(bytes, times)| *bytes > 0 && times.len() == launches);
-        let (sizes, columns): (Vec<u64>, Vec<Vec<f64>>) = complete.unzip();
-        let launches = (0..launches).map(|at| columns.iter().map(|times| times[at]).collect()).collect();
-        Curve { sizes, launches }
+        let numbers = |times: &[(usize, f64)]| times.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+        let all = self.cases.iter().filter_map(|case| Some((case.row().bytes?, times(case))));
+        let all: Vec<(u64, Vec<(usize, f64)>)> = all.filter(|(bytes, _)| *bytes > 0).collect();
+        let sets: Vec<Vec<usize>> = all.iter().map(|(_, times)| numbers(times)).collect();
+        let most =
+            sets.iter().max_by_key(|set| (set.len(), sets.iter().filter(|other| other == set).count()));
+        let launches = most.cloned().unwrap_or_default();
+        let complete: Vec<_> = all.iter().filter(|(_, times)| numbers(times) == launches).collect();
+        let sizes = complete.iter().map(|(bytes, _)| *bytes).collect();
+        let of_launch = |at: usize| complete.iter().map(|(_, times)| times[at].1).collect();
+        Curve { sizes, launches: (0..launches.len()).map(of_launch).collect(), numbers: launches }
     }
 
     fn pattern(&self, curve: &Curve) -> Pattern {
@@ -165,21 +172,31 @@ impl Rows<'_> {
 }
 
 /// Returns the gaps: (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1), where PRTT(1, 0, s) is one message of the ping-pong and an
-/// acknowledgement of the smallest size. Launches of both curves are taken in their order.
+/// acknowledgement of the smallest size, in the launches that both curves have; without any, launches are taken in their order.
 fn gaps(one_way: &Curve, windows: &Curve, depth: u32) -> Curve {
-    let launches = one_way.launches.len().min(windows.launches.len());
-    let gap = |launch: usize, bytes: u64| {
+    let place = |curve: &Curve, number: usize| curve.numbers.iter().position(|known| *known == number);
+    let mut both: Vec<(usize, usize, usize)> = one_way
+        .numbers
+        .iter()
+        .filter_map(|number| Some((*number, place(one_way, *number)?, place(windows, *number)?)))
+        .collect();
+    if both.is_empty() {
+        // Both were measured by commands of their own.
+        let pairs = one_way.launches.len().min(windows.launches.len());
+        both = (0..pairs).map(|at| (at, at, at)).collect();
+    }
+    let gap = |(_, launch, other): &(usize, usize, usize), bytes: u64| {
         let at = |curve: &Curve| curve.sizes.binary_search(&bytes).ok();
-        let times = &one_way.launches[launch];
+        let times = &one_way.launches[*launch];
         let single = times[at(one_way)?] + times[0];
-        let gap = (windows.launches[launch][at(windows)?] - single) / f64::from(depth - 1);
+        let gap = (windows.launches[*other][at(windows)?] - single) / f64::from(depth - 1);
         (gap > 0.0).then_some(gap)
     };
-    let column = |bytes: u64| (0..launches).map(|launch| gap(launch, bytes)).collect::<Option<Vec<f64>>>();
+    let column = |bytes: u64| both.iter().map(|launch| gap(launch, bytes)).collect::<Option<Vec<f64>>>();
     let columns = windows.sizes.iter().filter_map(|bytes| Some((*bytes, column(*bytes)?)));
     let (sizes, columns): (Vec<u64>, Vec<Vec<f64>>) = columns.unzip();
-    let launches = (0..launches).map(|at| columns.iter().map(|gaps| gaps[at]).collect()).collect();
-    Curve { sizes, launches }
+    let launches = (0..both.len()).map(|at| columns.iter().map(|gaps| gaps[at]).collect()).collect();
+    Curve { sizes, launches, numbers: both.into_iter().map(|(number, ..)| number).collect() }
 }
 
 fn of(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> MachineModel {
@@ -244,7 +261,8 @@ impl Sources<'_> {
 
     /// Returns bounds of L: o_s and o_r are at least 0, and at most g if messages are not combined.
     fn latency_alone(&self, one_way: Option<&Fit>, gaps: Option<&Fit>, few: &str) -> Parameter {
-        let most = one_way.and_then(|fit| Estimate::of(fit.short()).interval).map(|ends| ends[1]);
+        let most = one_way.and_then(|fit| Estimate::of(fit.short()).interval);
+        let most = most.map(|ends| ends[1]).filter(|most| *most > 0.0);
         let least = match (one_way, gaps.filter(|_| self.is_mpi)) {
             (Some(one_way), Some(gaps)) => {
                 let pairs = one_way.short().zip(gaps.short());

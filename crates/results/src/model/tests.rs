@@ -46,7 +46,7 @@ fn simulated(sizes: Vec<u64>, seed: u64, noise: Noise, time: impl Fn(u64) -> f64
         sizes.iter().map(&mut one).collect()
     };
     let launches = (0..LAUNCHES).map(&mut launch).collect();
-    Curve { sizes, launches }
+    Curve { sizes, launches, numbers: (0..LAUNCHES).collect() }
 }
 
 fn line(bytes: u64) -> f64 {

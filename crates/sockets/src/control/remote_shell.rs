@@ -14,7 +14,7 @@ pub struct RemoteShell(Vec<OsString>);
 impl RemoteShell {
     /// Returns ssh with further options. The environment variable `OMBX_SSH` replaces the program.
     pub fn ssh(options: &[String]) -> RemoteShell {
-        let own = ssh::OPTIONS.map(OsString::from);
+        let own = ssh::PATIENT_OPTIONS.map(OsString::from);
         let options = options.iter().map(OsString::from);
         let program = std::iter::once(ssh::program(None));
         RemoteShell(program.chain(own).chain(options).chain(["--".into()]).collect())

@@ -8,6 +8,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{Metric, Work, payload::Check},
+    codec,
     error::{Error, Result},
     result::{Measurement, Outcome, Samples},
     stats::Summary,
@@ -20,7 +21,7 @@ use ombx_links::{
 };
 use ombx_results::{
     file,
-    verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, TIMES_AGAIN},
+    verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, Retest, TIMES_AGAIN},
 };
 
 use super::{BYTES, machine::Machine};
@@ -75,14 +76,8 @@ enum Step {
 }
 
 impl Step {
-    /// Reads a link of the list that rank 0 broadcasts.
-    fn again(link: &[u8], attempt: usize) -> Step {
-        let number = |at: usize| link[8 * at..8 * at + 8].try_into().map_or(0, u64::from_le_bytes);
-        Step::Again(
-            [number(0) as u32, number(1) as u32],
-            if number(3) == 1 { ALONE } else { REFERENCE },
-            attempt,
-        )
+    fn again(link: &Retest, attempt: usize) -> Step {
+        Step::Again([link.from, link.to], if link.is_slow { ALONE } else { REFERENCE }, attempt)
     }
 
     /// Returns a number that distinguishes the rows of a link.
@@ -101,6 +96,8 @@ pub(super) struct SimulatedTeam {
     steps: RefCell<VecDeque<Step>>,
     /// Lists of links to be measured again that rank 0 has announced. Each look announces [`TIMES_AGAIN`].
     lists: Cell<usize>,
+    /// Whether the next broadcast is a list, whose length was the last one.
+    is_list_next: Cell<bool>,
     /// Whether a step is over.
     has_begun: Cell<bool>,
     /// Whether the places of the ranks have been gathered, which happens first.
@@ -118,6 +115,7 @@ impl SimulatedTeam {
             schedule,
             steps: RefCell::new(steps),
             lists: Cell::new(0),
+            is_list_next: Cell::new(false),
             has_begun,
             has_places,
         }
@@ -178,13 +176,17 @@ impl Team for SimulatedTeam {
 
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
         // After the first step, rank 0 broadcasts nothing but the length of a list of links that are measured again, and the list.
-        if self.has_begun.get() && bytes.len() == 8 {
-            self.lists.set(self.lists.get() + 1);
+        if !self.has_begun.get() {
+            return Ok(());
         }
-        if self.has_begun.get() && bytes.len() > 8 {
-            let attempt = (self.lists.get() - 1) % TIMES_AGAIN + 1;
+        let is_list = self.is_list_next.replace(!self.is_list_next.get());
+        if is_list {
+            let unread = || Error::fabric("the list of links to be measured again is something else");
+            let links: Vec<Retest> = codec::decode(bytes).ok_or_else(unread)?;
+            let attempt = self.lists.get() % TIMES_AGAIN + 1;
+            self.lists.set(self.lists.get() + 1);
             let mut steps = self.steps.borrow_mut();
-            bytes.chunks_exact(32).rev().for_each(|link| steps.push_front(Step::again(link, attempt)));
+            links.iter().rev().for_each(|link| steps.push_front(Step::again(link, attempt)));
         }
         Ok(())
     }

@@ -96,6 +96,10 @@ pub(super) fn check(registry: &Registry, parser: &Command, words: &[String]) -> 
     let typed: Vec<OsString> =
         ["ombx"].into_iter().chain(words.iter().map(String::as_str)).map(Into::into).collect();
     argv::check_lengths(&typed)?;
+    // Reading the words would read the files that they name.
+    if let Some(file) = words.iter().find(|word| word.starts_with('@') || word.contains("=@")) {
+        return Err(Error::usage(format!("a server reads no file of a client: leave out {file:?}")));
+    }
     let (command, matches) = parsed(parser, typed)?;
     let allowed = allowed(registry);
     if let Some((arg, _)) =

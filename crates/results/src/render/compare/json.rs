@@ -8,7 +8,7 @@ use crate::compare::{
 };
 
 /// Name, major and minor version of the schema.
-const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 3, 0);
+const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
 
 /// Returns the JSON object of a comparison.
 pub fn json(comparison: &Comparison) -> Value {
