@@ -4,6 +4,7 @@ mod corruption;
 mod launcher;
 mod limits;
 mod mpi;
+mod one_row;
 mod output;
 mod pipeline;
 mod process;
@@ -19,6 +20,7 @@ pub(crate) fn all(stage: &Stage) -> Vec<Case> {
         corruption::cases,
         mpi::cases,
         process::cases,
+        one_row::cases,
         launcher::cases,
         limits::cases,
         output::cases,
