@@ -1,6 +1,6 @@
 //! Tests of benchmarks that end their ranks: each costs one row, and new ranks measure the rest.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt};
 
 use ombx_core::result::Outcome;
 use ombx_results::file::RunOutcome;
@@ -119,6 +119,41 @@ fn an_old_file_stays_until_a_row_replaces_it() {
 }
 
 #[test]
+fn a_parent_that_ignores_its_children_changes_nothing() {
+    let words = ["-c", "trap '' CHLD; exec \"$0\" \"$@\""];
+    let job = Job::of("/bin/sh").args(words).arg(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec());
+    job.args(format!("run p2p.latency --sizes 8 --quick {COUNTS}").split(' ')).run().expect(0);
+}
+
+#[test]
+fn a_launcher_that_cannot_start_is_shown() {
+    let kept = Kept::new();
+    let path =
+        kept.files.write("mpiexec", "#!/bin/sh\necho 'mpiexec: symbol lookup error: PMI_x' >&2\nexit 127\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let done = kept.job("p2p.latency --sizes 8").env("OMBX_MPIEXEC", &path).run().expect(6);
+    done.complains(&["is no mpiexec that works", "symbol lookup error: PMI_x"]);
+}
+
+#[test]
+fn ranks_of_the_users_launcher_say_what_is_not_measured() {
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR"));
+    let preload = format!("LD_PRELOAD={}", library.display());
+    let job = Job::on_ranks(2, std::path::Path::new("/usr/bin/env"))
+        .args([&preload, "OMBX_INTERPOSE=scan"])
+        .arg(mpi::ombx());
+    let words = "run collective.scan p2p.latency p2p.bw --sizes 8 --iterations 4";
+    let done = job.args(words.split(' ')).run();
+    assert_ne!(done.code, Some(0), "{done}");
+    done.complains(&[
+        "died of SIGSEGV in MPI_Scan",
+        "not measured: the rest of collective.scan, p2p.latency, p2p.bw",
+        "ombx run p2p.latency p2p.bw",
+    ]);
+    done.leaves_nothing();
+}
+
+#[test]
 fn processes_without_the_environment_of_their_launcher_are_refused() {
     let files = Files::default();
     let script = files.write("alone", "#!/bin/sh\nexec env -i \"$@\"\n");
@@ -129,7 +164,6 @@ fn processes_without_the_environment_of_their_launcher_are_refused() {
     done.leaves_nothing();
 }
 
-/// Ends of ranks that nobody in the job has caused.
 #[test]
 fn a_killed_rank_costs_one_row() {
     let kept = Kept::new();

@@ -55,3 +55,22 @@ pub(crate) fn of_start(timeout: Option<Duration>) -> Duration {
 fn row_time(plan: &Plan) -> Option<Duration> {
     plan.row_time().filter(|_| plan.verify != Verify::Full)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_without_progress_has_a_limit_that_fits() {
+        let s = Duration::from_secs;
+        let of = |effort, timeout, shared| of_silence(&Plan { effort, ..Plan::default() }, timeout, shared);
+        let precision = |max_time| Effort::Precision { precision: 0.01, max_time };
+        assert_eq!(of(precision(Duration::from_millis(100)), None, 1), s(30));
+        assert_eq!(of(precision(s(60)), None, 1), s(180));
+        assert_eq!(of(precision(s(1)), None, 32), s(960));
+        assert_eq!(of(precision(s(1)), Some(s(5)), 32), s(5));
+        let fixed = |warmup| Effort::Fixed { iterations: 1000, warmup };
+        assert_eq!([fixed(10), fixed(0)].map(|effort| of(effort, None, 1)), [FIXED_SILENCE, FIXED_ROW]);
+        assert_eq!([None, Some(s(5))].map(of_start), [START, s(5)]);
+    }
+}

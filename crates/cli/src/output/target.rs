@@ -300,6 +300,7 @@ mod tests {
         assert_eq!(contents(), "old", "nothing was written");
         let mut file = open();
         assert!(file.write(|_| Err(io::Error::other("no space"))).is_err());
+        drop(file);
         assert_eq!(contents(), "old", "a record cannot be written");
         let mut file = open();
         for text in ["a", "b"] {

@@ -324,7 +324,7 @@ fn name(run: &Run, row: &Measurement) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::payload::Mismatch;
+    use ombx_core::{benchmark::payload::Mismatch, unit::Rank};
 
     use super::*;
 
@@ -376,7 +376,7 @@ mod tests {
             check,
             ..Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2)
         };
-        let mismatch = Mismatch { rank: 1, slot: 0, byte: 42, expected: 0, actual: 1 };
+        let mismatch = Mismatch { rank: Rank(1), slot: 0, byte: 42, expected: 0, actual: 1 };
         let failed = || Outcome::Failed("x".into());
         let state = |row: &Measurement| without_figure(row).map(|(state, _)| state);
         assert_eq!(state(&row(failed(), Check::Failed(mismatch))), Some(State::Wrong));
