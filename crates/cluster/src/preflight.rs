@@ -98,6 +98,9 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> 
             return Err(format!("cannot be reached by ssh: {}. Check `ssh {name} true`.", files.error()));
         }
         Ended::TimedOut => return Err(format!("no answer within {} s", LIMIT.as_secs())),
+        Ended::Endless => {
+            return Err("it prints without end. Check what its shell prints when it starts.".into());
+        }
         other => return Err(format!("its check failed ({other}): {}", files.error())),
     }
     let mut facts = Facts::parse(&files.text());
