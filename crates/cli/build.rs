@@ -8,6 +8,11 @@ fn main() {
     if env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
+    // An MPI outside of the loader's directories is found where the compiler wrapper has found it.
+    let run_paths = env::var("DEP_OMBX_MPI_RUN_PATHS").unwrap_or_default();
+    for path in run_paths.split(':').filter(|path| !path.is_empty()) {
+        println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{path}");
+    }
     println!("cargo::rerun-if-env-changed=OMBX_COMMIT");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=OMBX_BUILD_COMMIT={}", commit().unwrap_or_default());
