@@ -33,7 +33,9 @@ fn main() {
     println!("cargo::rustc-cfg=mpi_family={family:?}");
     println!("cargo::rustc-env=OMBX_MPICC={}", library.mpicc.as_deref().unwrap_or("mpicc"));
     shim.compile("ombx_shim");
-    println!("cargo::metadata=run_paths={}", run_paths(&library).join(":"));
+    println!("cargo::rerun-if-env-changed=OMBX_RUN_PATHS");
+    let run_paths = env::var("OMBX_RUN_PATHS").unwrap_or_else(|_| run_paths(&library).join(":"));
+    println!("cargo::metadata=run_paths={run_paths}");
 }
 
 /// Returns the directories of libraries that the compiler wrapper names and that the loader does not search by itself. Programs keep them
