@@ -42,9 +42,10 @@ fn main() {
 /// as their rpath.
 fn run_paths(library: &build_probe_mpi::Library) -> Vec<String> {
     let searched = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
-    let paths = library.lib_paths.iter().filter(|path| {
-        path.is_absolute() && !searched.iter().any(|directory| path.starts_with(directory))
-    });
+    let paths = library
+        .lib_paths
+        .iter()
+        .filter(|path| path.is_absolute() && !searched.iter().any(|directory| path.starts_with(directory)));
     paths.map(|path| path.display().to_string()).collect()
 }
 

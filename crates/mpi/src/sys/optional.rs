@@ -61,13 +61,26 @@ impl Partitioned {
 }
 
 /// A blocking call with a large count.
-pub(crate) type Blocking<Buffer, Ends> =
-    unsafe extern "C" fn(Buffer, ffi::MPI_Count, ffi::MPI_Datatype, c_int, c_int, ffi::MPI_Comm, Ends) -> c_int;
+pub(crate) type Blocking<Buffer, Ends> = unsafe extern "C" fn(
+    Buffer,
+    ffi::MPI_Count,
+    ffi::MPI_Datatype,
+    c_int,
+    c_int,
+    ffi::MPI_Comm,
+    Ends,
+) -> c_int;
 /// A call with a large count that creates a request.
 pub(crate) type Starting<Buffer> = Blocking<Buffer, *mut ffi::MPI_Request>;
 /// `MPI_Send_c`, which has no last argument.
-pub(crate) type Sending =
-    unsafe extern "C" fn(*const c_void, ffi::MPI_Count, ffi::MPI_Datatype, c_int, c_int, ffi::MPI_Comm) -> c_int;
+pub(crate) type Sending = unsafe extern "C" fn(
+    *const c_void,
+    ffi::MPI_Count,
+    ffi::MPI_Datatype,
+    c_int,
+    c_int,
+    ffi::MPI_Comm,
+) -> c_int;
 
 /// Two-sided calls whose counts are `MPI_Count` (MPI 4.1, 2.5.8). In a library without them these convert the count and make the call
 /// with `int`; [`LargeCalls::is_native`] is then false, and counts above the largest `int` must not be passed.

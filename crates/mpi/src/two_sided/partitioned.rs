@@ -85,31 +85,11 @@ impl PartitionedChannel {
             unsafe {
                 check(
                     "MPI_Precv_init",
-                    receive_init(
-                        from,
-                        partitions,
-                        count,
-                        raw,
-                        peer,
-                        TAG,
-                        comm,
-                        info,
-                        &raw mut message_in,
-                    ),
+                    receive_init(from, partitions, count, raw, peer, TAG, comm, info, &raw mut message_in),
                 )?;
                 check(
                     "MPI_Psend_init",
-                    send_init(
-                        to,
-                        partitions,
-                        count,
-                        raw,
-                        peer,
-                        TAG,
-                        comm,
-                        info,
-                        &raw mut message_out,
-                    ),
+                    send_init(to, partitions, count, raw, peer, TAG, comm, info, &raw mut message_out),
                 )?;
             }
             self.requests.extend([message_in, message_out]);
@@ -252,9 +232,7 @@ impl Drop for PartitionedChannel {
         if error::may_free() {
             for request in &mut self.requests {
                 // SAFETY: every request is inactive between calls, and only `drop` frees it.
-                error::check_freed(c"MPI_Request_free", unsafe {
-                    ffi::MPI_Request_free(&raw mut *request)
-                });
+                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
             }
         }
     }

@@ -88,7 +88,10 @@ impl PersistentChannel {
                         check("MPI_Send_init", send_init(place, length, datatype, peer, TAG, comm, out))?;
                     }
                     Direction::Receive => {
-                        check("MPI_Recv_init", receive_init(place, length, datatype, source, TAG, comm, out))?;
+                        check(
+                            "MPI_Recv_init",
+                            receive_init(place, length, datatype, source, TAG, comm, out),
+                        )?;
                     }
                 }
                 requests.push(request);
