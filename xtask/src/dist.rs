@@ -2,7 +2,7 @@
 
 mod leaks;
 mod packages;
-mod portable;
+pub(crate) mod portable;
 mod release;
 mod source;
 

@@ -44,7 +44,7 @@ const MPICH_OF_DEBIAN: &str = "mpich-debian";
 const LIBRARIES: &str = "$ORIGIN/../../../lib";
 
 /// Writes both from the work tree.
-pub(super) fn main() -> Result<ExitCode> {
+pub(crate) fn main() -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let work = workspace.target.join("dist/portable");
     let to = workspace.target.join("dist").join(VERSION);
@@ -104,7 +104,10 @@ fn build(sources: &Sources, python: &Python, name: &str, wrapper: &Path) -> Resu
         command.env_remove(other);
     }
     Step::run(format!("ombx for the ABI of {name}"), &mut command).built()?;
-    Ok(target.join(triple).join("release/ombx"))
+    let binary = target.join(triple).join("release/ombx");
+    // The linker of this build keeps the names of functions.
+    output(Command::new("strip").arg(&binary))?;
+    Ok(binary)
 }
 
 /// Packs the tree as a tar archive.
