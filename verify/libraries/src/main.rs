@@ -152,7 +152,7 @@ fn run(options: &Options) -> Result<ExitCode> {
 
 impl Library {
     /// Returns the directory of the library's launcher, or why it cannot be had.
-    fn programs(&self, work: &Path) -> Result<PathBuf, String> {
+    fn programs(&self, work: &Path) -> std::result::Result<PathBuf, String> {
         let directory = work.join(self.name.replace(' ', "-").replace(',', ""));
         let made = |error: std::io::Error| format!("{}: {error}", directory.display());
         match self.source {
