@@ -2,7 +2,8 @@
 # Starts the build of ombx for the MPI that is loaded. `--mpi NAME` chooses another one.
 #
 # The loaded MPI is the one whose launcher started this process. Without a launcher it is the one whose mpiexec or mpirun comes
-# first in PATH. Links to this file with the name of an OSU benchmark or of a program of IMB start that program.
+# first in PATH. An MPI may have several builds, by the name of its library: the first whose libraries are found is started.
+# Links to this file with the name of an OSU benchmark or of a program of IMB start that program.
 set -u
 
 self=$(readlink -f "$0")
@@ -33,7 +34,9 @@ has() {
 full_name() {
     case $1 in
     mpich) echo MPICH ;;
+    mpich-debian) echo "MPICH of Debian" ;;
     openmpi) echo "Open MPI" ;;
+    abi) echo "the standard ABI of MPI 5" ;;
     *) echo "$1" ;;
     esac
 }
@@ -46,21 +49,64 @@ mpi_of() {
     orterun | prterun | *.openmpi) echo openmpi ;;
     *)
         case $(timeout 10 "$1" --version 2>&1 </dev/null) in
-        *HYDRA* | *Hydra* | *MPICH*) echo mpich ;;
+        *HYDRA* | *Hydra* | *MPICH* | *"Intel(R) MPI"*) echo mpich ;;
         *"Open MPI"* | *OpenRTE* | *PRRTE* | *prterun*) echo openmpi ;;
         esac
         ;;
     esac
 }
 
-# Prints the first build whose libraries are found.
+# Prints the directory of the libraries of a launcher, if it is beside it: PREFIX/lib for PREFIX/bin/mpiexec.
+libraries_of() {
+    program=$(readlink -f "$1")
+    for directory in lib lib64 lib/release; do
+        directory=${program%/bin/*}/$directory
+        for library in libmpi.so.12 libmpich.so.12 libmpi.so.40 libmpi_abi.so.1; do
+            if [ -e "$directory/$library" ]; then
+                echo "$directory"
+                return
+            fi
+        done
+    done
+}
+
+# Says whether a build starts, with MPI's library of the directory $libraries if the launcher has one.
+runs() {
+    "$builds/$1/ombx" --version >/dev/null 2>&1 || return 1
+    if [ -z "$libraries" ]; then
+        return
+    fi
+    # The loader prints `NAME => PATH (ADDRESS)` for each library instead of starting the program.
+    while read -r object arrow path rest; do
+        case $object,$arrow,$path,$rest in
+        libmpi*,'=>',/*)
+            if ! [ "$path" -ef "$libraries/$object" ]; then
+                return 1
+            fi
+            ;;
+        esac
+    done <<EOF
+$(LD_TRACE_LOADED_OBJECTS=1 "$builds/$1/ombx")
+EOF
+}
+
+# Prints the first of the named builds whose libraries are found.
 usable() {
-    for name in $names; do
-        if "$builds/$name/ombx" --version >/dev/null 2>&1; then
+    for name; do
+        if has "$name" && runs "$name"; then
             echo "$name"
             return
         fi
     done
+}
+
+# Prints the builds that an MPI can run, the best first.
+builds_of() {
+    case $1 in
+    mpich) echo mpich mpich-debian abi ;;
+    openmpi) echo openmpi abi ;;
+    *) echo "$1" ;;
+    esac
 }
 
 # Takes --mpi out of the words. The word after --launcher-arg belongs to the launcher.
@@ -97,17 +143,17 @@ measures=
 case "$called ${1-}" in
 osu_* | IMB-* | *" run" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
 esac
-chosen=$wanted why=''
+chosen=$wanted why='' libraries=''
 if [ -z "$chosen" ]; then
     if [ -n "${OMPI_COMM_WORLD_RANK-}" ]; then
-        loaded=openmpi measures=
+        loaded=openmpi measures='' why="Open MPI's launcher started this process"
     elif [ -n "${PMI_RANK-}" ] && [ -z "${SLURM_STEP_ID-}" ]; then
-        loaded=mpich measures=
+        loaded=mpich measures='' why="a launcher of MPICH or a relative started this process"
     else
         launcher=$(command -v mpiexec || command -v mpirun || true)
         loaded=
         if [ -n "$launcher" ]; then
-            loaded=$(mpi_of "$launcher")
+            loaded=$(mpi_of "$launcher") libraries=$(libraries_of "$launcher")
         fi
         case $launcher,$loaded in
         ,*) why="no mpiexec in PATH" ;;
@@ -115,12 +161,26 @@ if [ -z "$chosen" ]; then
         *) why="$launcher is of $(full_name "$loaded")" ;;
         esac
     fi
-    if [ -n "$loaded" ] && has "$loaded"; then
-        chosen=$loaded
-    else
-        chosen=$(usable)
+    if [ -n "$loaded" ]; then
+        # shellcheck disable=SC2046 # the names are words
+        chosen=$(usable $(builds_of "$loaded"))
+        if [ -z "$chosen" ] && [ -n "$libraries" ]; then
+            # The library is outside of the loader's directories.
+            earlier=${LD_LIBRARY_PATH-}
+            export LD_LIBRARY_PATH="$libraries${earlier:+:$earlier}"
+            # shellcheck disable=SC2046
+            chosen=$(usable $(builds_of "$loaded"))
+            if [ -z "$chosen" ]; then
+                LD_LIBRARY_PATH=$earlier
+            fi
+        fi
+        libraries=
+    fi
+    if [ -z "$chosen" ]; then
+        # shellcheck disable=SC2086
+        chosen=$(usable mpich mpich-debian openmpi abi $names)
         if [ -z "$chosen" ]; then
-            echo "ombx: none of these MPI libraries is found:$names. Load the module of one of them" >&2
+            echo "ombx: $why; there are builds for:$names, but the library of none is found. Load the module of an MPI, or install one" >&2
             exit 6
         fi
     fi

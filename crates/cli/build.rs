@@ -6,6 +6,11 @@ fn main() {
     // A program that runs at any address has tens of thousands of relocations. One with a fixed address has none, which saves 2 MB of its
     // file and of the memory of every rank.
     println!("cargo::rustc-link-arg-bins=-no-pie");
+    // An MPI outside of the loader's directories is found where the compiler wrapper has found it.
+    let run_paths = env::var("DEP_OMBX_MPI_RUN_PATHS").unwrap_or_default();
+    for path in run_paths.split(':').filter(|path| !path.is_empty()) {
+        println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{path}");
+    }
     println!("cargo::rerun-if-env-changed=OMBX_COMMIT");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=OMBX_BUILD_COMMIT={}", commit().unwrap_or_default());

@@ -2,21 +2,12 @@
 
 use std::{env, path::Path};
 
-/// Calls that not every MPI has. Each call found sets `cfg(mpi_has = "..")`, and `OMBX_HAVE_..` in the shim.
-const OPTIONAL: [&str; 6] =
-    ["MPI_Bcast_init", "MPIX_Bcast_init", "MPI_Psend_init", "MPI_Send_c", "MPI_Put_c", "MPI_Session_init"];
-
 fn main() {
     for variable in ["MPICC", "MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     println!("cargo::rerun-if-changed=src/sys/shim.c");
-    println!("cargo::rerun-if-changed=src/sys/persistent.c");
     println!("cargo::rerun-if-changed=src/sys/session.c");
-    println!(
-        "cargo::rustc-check-cfg=cfg(mpi_has, values({}))",
-        OPTIONAL.map(|name| format!("{name:?}")).join(", ")
-    );
     println!("cargo::rustc-check-cfg=cfg(mpi_family, values(\"mpich\", \"openmpi\", \"other\"))");
 
     let library = build_probe_mpi::probe().unwrap_or_else(|reasons| {
@@ -24,7 +15,7 @@ fn main() {
         panic!("no MPI found ({}). Run `cargo xtask setup`", reasons.join("; "))
     });
     let mut shim = cc::Build::new();
-    shim.file("src/sys/shim.c").file("src/sys/persistent.c").file("src/sys/session.c").warnings(true);
+    shim.file("src/sys/shim.c").file("src/sys/session.c").warnings(true);
     match &library.mpicc {
         Some(mpicc) => {
             shim.compiler(mpicc);
@@ -35,10 +26,6 @@ fn main() {
     }
 
     let header = expanded_header(&library);
-    for name in OPTIONAL.into_iter().filter(|name| header.contains(&format!("{name}("))) {
-        println!("cargo::rustc-cfg=mpi_has={name:?}");
-        shim.define(&format!("OMBX_HAVE_{name}"), None);
-    }
     let family = ["mpich", "openmpi"]
         .into_iter()
         .find(|f| header.contains(&format!("ombx_family_{f} ")))
@@ -46,6 +33,20 @@ fn main() {
     println!("cargo::rustc-cfg=mpi_family={family:?}");
     println!("cargo::rustc-env=OMBX_MPICC={}", library.mpicc.as_deref().unwrap_or("mpicc"));
     shim.compile("ombx_shim");
+    println!("cargo::rerun-if-env-changed=OMBX_RUN_PATHS");
+    let run_paths = env::var("OMBX_RUN_PATHS").unwrap_or_else(|_| run_paths(&library).join(":"));
+    println!("cargo::metadata=run_paths={run_paths}");
+}
+
+/// Returns the directories of libraries that the compiler wrapper names and that the loader does not search by itself. Programs keep them
+/// as their rpath.
+fn run_paths(library: &build_probe_mpi::Library) -> Vec<String> {
+    let searched = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
+    let paths = library
+        .lib_paths
+        .iter()
+        .filter(|path| path.is_absolute() && !searched.iter().any(|directory| path.starts_with(directory)));
+    paths.map(|path| path.display().to_string()).collect()
 }
 
 /// Returns the preprocessed `mpi.h` with Open MPI's extensions and a word that names the family. Spaces before parentheses

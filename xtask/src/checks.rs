@@ -141,6 +141,21 @@ pub(crate) const CHECKS: &[Check] = &[
     check("sanitize", Tier::Nightly, "unsafe code under valgrind", |run| {
         delegated(run, "sanitize", "ombx-sanitize", &[])
     }),
+    jobs(
+        "libraries",
+        Tier::Nightly,
+        "every benchmark on other MPI libraries, with the published binaries",
+        |run| {
+            let binaries =
+                Step::of("binaries for every MPI", || crate::dist::portable::main().map(|_| Outcome::Passed));
+            if binaries.failed() {
+                return vec![binaries];
+            }
+            let mut command = delegate::run("ombx-libraries");
+            command.current_dir(&run.workspace.root).env("CARGO_TARGET_DIR", &run.workspace.target);
+            vec![binaries, Step::run("libraries", &mut command)]
+        },
+    ),
     check("published", Tier::Nightly, "packages, container, recipes, tried as users do", |run| {
         let script = run.workspace.root.join("packaging/try-all");
         vec![Step::run("published", Command::new(script).current_dir(&run.workspace.root))]

@@ -2,6 +2,7 @@
 
 mod leaks;
 mod packages;
+pub(crate) mod portable;
 mod release;
 mod source;
 
@@ -28,7 +29,8 @@ const TOOLS: [(&str, &str); 3] =
 /// Write sources, Debian and RPM package, bill of materials (CycloneDX) and checksums of the tagged version
 ///
 /// The source archive contains all dependencies. The packages are built from the unpacked archive, offline. The packages link the
-/// MPIs of this machine and are for its distribution. Everything is written to target/dist/VERSION.
+/// MPIs of this machine and are for its distribution. A Python wheel and an archive have binaries for the MPIs of other machines.
+/// Everything is written to target/dist/VERSION.
 #[derive(clap::Args)]
 #[command(after_help = "Example: git tag v0.1.0 && cargo xtask dist")]
 pub(crate) struct Options {
@@ -38,9 +40,15 @@ pub(crate) struct Options {
     /// Take the last commit as it is, for a trial; its hash is part of the version
     #[arg(long)]
     untagged: bool,
+    /// Write only the wheel and the archive of binaries, from the files of the work tree
+    #[arg(long, conflicts_with = "mpi")]
+    portable: bool,
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    if options.portable {
+        return portable::main();
+    }
     let absent = TOOLS.iter().filter(|(command, _)| !succeeds(cargo().args([command, "--version"])));
     let absent: Vec<&str> = absent.map(|(_, name)| *name).collect();
     if !absent.is_empty() {
@@ -63,9 +71,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let root = source::unpack(&archive, &work.join("build"), &release)?;
     let sources = Sources::vendored(&root, &work.join("install"), &work.join("cargo"));
     let builds = sources.build_all(&mpis)?;
-    for (mpi, binary) in &builds {
+    for (name, binary) in &builds {
         leaks::check(binary, &[&workspace.root, &work])?;
-        println!("{}: no path of this machine in the binary", mpi.flavour);
+        println!("{name}: no path of this machine in the binary");
     }
     let tree = root.join(packages::TREE);
     Prefix::claim(&tree)?.fill(&Contents { root: &root, builds: &builds, modulefile: false })?;
@@ -73,6 +81,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     packages.debian()?;
     packages.rpm()?;
     packages.bill_of_materials()?;
+    portable::write(&sources, &work.join("portable"), &published, &release.version)?;
     sums(&published)?;
     println!("\n{}", published.display());
     print!("{}", output(std::process::Command::new("ls").arg("-lh").current_dir(&published))?);

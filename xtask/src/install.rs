@@ -45,7 +45,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let builds = sources.build_all(&mpis)?;
     prefix.fill(&Contents { root: &workspace.root, builds: &builds, modulefile: true })?;
     println!("\n{}", directory.display());
-    for (mpi, _) in &builds {
+    for mpi in &mpis {
         println!("  libexec/ombx/{:<9} {} {}", mpi.flavour.key(), mpi.flavour, mpi.version);
     }
     println!("\nTo use it:     {}", usage(&directory));

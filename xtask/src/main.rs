@@ -76,6 +76,9 @@ enum Task {
     /// Measure start-up, memory of a rank and size of results for more and more ranks
     #[command(disable_help_flag = true)]
     Scale(Passed),
+    /// Run every benchmark once on the MPI libraries of the Python registry and of this machine
+    #[command(disable_help_flag = true)]
+    Libraries(Passed),
     /// Make several Linux hosts on this machine, joined by a network of known delay and rate
     #[command(disable_help_flag = true)]
     Testbed(Passed),
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Task::Sanitize(passed) => passed.exec("ombx-sanitize"),
         Task::Coverage(passed) => passed.exec("ombx-coverage"),
         Task::Scale(passed) => passed.exec("ombx-scale"),
+        Task::Libraries(passed) => passed.exec("ombx-libraries"),
         Task::Testbed(passed) => passed.exec("ombx-testbed"),
     })
 }

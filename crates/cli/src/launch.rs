@@ -261,7 +261,9 @@ fn interruption() -> Result<Arc<AtomicUsize>> {
 /// Finds everything that prevents a start before a result file is touched. Returns the hosts that will have ranks, by kind of ranks.
 fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     let all = |medium| kinds.iter().all(|kind| kind.medium == medium);
-    if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun) && all(Medium::Sockets) {
+    if matches!(job.start.launcher, Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_))
+        && all(Medium::Sockets)
+    {
         return Err(Error::usage(
             "--launcher starts MPI ranks, but these ranks connect by sockets: leave it out, or put the launcher before ombx and \
              give --rendezvous",

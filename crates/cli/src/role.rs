@@ -30,10 +30,10 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         target::check(out, "-o", others.iter().map(|(what, other)| (*what, other.as_path())))?;
     }
     let (start, detected) = (&job.start, detection::launcher().is_some());
-    let is_rank = match start.launcher {
+    let is_rank = match &start.launcher {
         Launcher::None => true,
         Launcher::Auto => detected,
-        Launcher::Mpiexec | Launcher::Srun => false,
+        Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
     };
     if !is_rank && start.launcher == Launcher::Auto {
         detection::refuse_emptied()?;

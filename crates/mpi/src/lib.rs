@@ -66,6 +66,7 @@ pub use self::{
         forked_child::ForkedChild,
         initialization::{Mpi, sessions_exist},
         library::{Family, compare_and_swap_works, family, grants, library_version},
+        software::library_file,
     },
     sys::buffer::Buffer,
     team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},

@@ -148,9 +148,28 @@ fn without_its_mpi_a_build_that_starts_is_taken() {
     fs::write(both.0.path("libexec/ombx/openmpi/ombx"), "#!/bin/sh\nexit 127\n").unwrap();
     both.ombx(&["run", "x"], "nowhere")
         .expect(6)
-        .complains(&["none of these MPI libraries is found: mpich openmpi"]);
+        .complains(&["no mpiexec in PATH; there are builds for: mpich openmpi"]);
     let empty = Installation::with(&[]);
     empty.ombx(&["list"], "mpi0").expect(6).complains(&["no build of ombx"]);
+}
+
+/// Debian names MPICH's library otherwise, and MPI 5 has a standard library.
+#[test]
+fn an_mpi_has_builds_for_several_libraries() {
+    let all = ["abi", "mpich", "mpich-debian", "openmpi"];
+    let installation = Installation::with(&all);
+    let of = |mpi: &str| installation.ombx(&["list"], mpi).expect(0).stdout;
+    assert_eq!((of("mpi0"), of("mpi2")), ("mpich 1 list\n".into(), "openmpi 1 list\n".into()));
+    let break_one = |name: &str| {
+        fs::write(installation.0.path(&format!("libexec/ombx/{name}/ombx")), "#!/bin/sh\nexit 127\n")
+            .unwrap();
+    };
+    for (broken, expected) in [("mpich", "mpich-debian"), ("mpich-debian", "abi"), ("abi", "openmpi")] {
+        break_one(broken);
+        assert_eq!(of("mpi0"), format!("{expected} 1 list\n"));
+    }
+    let done = installation.ombx(&["run", "x"], "mpi0").expect(0);
+    assert!(done.sentence().starts_with("build with Open MPI: "), "{done}");
 }
 
 #[test]

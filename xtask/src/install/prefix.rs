@@ -11,7 +11,6 @@ use std::{
 use ombx_toolchain::{
     command::output,
     failure::{Failure, Result},
-    mpi::Mpi,
 };
 
 use super::links;
@@ -39,8 +38,8 @@ pub(crate) struct Prefix(PathBuf);
 pub(crate) struct Contents<'a> {
     /// Root of the sources.
     pub(crate) root: &'a Path,
-    /// Binaries of ombx.
-    pub(crate) builds: &'a [(&'a Mpi, PathBuf)],
+    /// Binaries of ombx, each with the name of its MPI in paths.
+    pub(crate) builds: &'a [(String, PathBuf)],
     /// Whether a module file is installed. A package has none, because its programs are in the search path.
     pub(crate) modulefile: bool,
 }
@@ -64,13 +63,14 @@ impl Prefix {
     /// Writes all files. Builds of an earlier installation are removed.
     pub(crate) fn fill(&self, contents: &Contents<'_>) -> Result<()> {
         let Contents { root, builds, modulefile } = contents;
-        let Some((_, first)) = builds.first() else { return Ok(()) };
+        let Some((first, _)) = builds.first() else { return Ok(()) };
+        let first = &self.binary(first);
         let old = self.0.join(BUILDS);
         if old.exists() {
             fs::remove_dir_all(&old).map_err(Failure::file(&old))?;
         }
-        for (mpi, binary) in *builds {
-            self.copy(binary, &format!("{BUILDS}/{}/ombx", mpi.flavour.key()), 0o755)?;
+        for (name, binary) in *builds {
+            self.copy(binary, &format!("{BUILDS}/{name}/ombx"), 0o755)?;
         }
         self.copy(&root.join(SCRIPT), "bin/ombx", 0o755)?;
         links::create(&self.0, first)?;
@@ -91,6 +91,11 @@ impl Prefix {
             self.write(&format!("share/modulefiles/ombx/{VERSION}"), &text.replace("@VERSION@", VERSION))?;
         }
         Ok(())
+    }
+
+    /// Returns the path of the binary for an MPI.
+    pub(crate) fn binary(&self, name: &str) -> PathBuf {
+        self.0.join(BUILDS).join(name).join("ombx")
     }
 
     /// Writes a manual page for each command, as this build of ombx describes them.

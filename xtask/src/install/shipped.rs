@@ -30,21 +30,37 @@ impl Sources {
         Self { vendored: Some(cargo_home.into()), ..Self::of(root, target) }
     }
 
-    /// Builds ombx with each MPI and returns the binaries.
-    pub(crate) fn build_all<'m>(&self, mpis: &'m [Mpi]) -> Result<Vec<(&'m Mpi, PathBuf)>> {
-        mpis.iter().map(|mpi| Ok((mpi, self.build(mpi)?))).collect()
+    /// Builds ombx with each MPI and returns the binaries with the names of the MPIs in paths.
+    pub(crate) fn build_all(&self, mpis: &[Mpi]) -> Result<Vec<(String, PathBuf)>> {
+        mpis.iter().map(|mpi| Ok((mpi.flavour.key().to_owned(), self.build(mpi)?))).collect()
     }
 
     fn build(&self, mpi: &Mpi) -> Result<PathBuf> {
-        let mut command = self.cargo();
-        command.args(["build", "--release", "--locked", "-p", "ombx-cli"]).args(release::INSTALLED);
+        let mut command = self.release_build("build")?;
         mpi.build_with(&mut command, &self.target);
+        Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
+        Ok(mpi.target(&self.target).join("release/ombx"))
+    }
+
+    /// Returns a command that makes a stripped release build of ombx without paths of this machine.
+    pub(crate) fn release_build(&self, verb: &str) -> Result<Command> {
+        let mut command = self.cargo();
+        command.args([verb, "--release", "--locked", "-p", "ombx-cli"]).args(release::INSTALLED);
         command.env("CARGO_ENCODED_RUSTFLAGS", self.flags()?);
         // A C compiler writes names of files too, in assertions and debug information.
         let map = format!("-ffile-prefix-map={}=ombx", self.root.display());
         command.env("CFLAGS", [env::var("CFLAGS").unwrap_or_default(), map].join(" ").trim());
-        Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
-        Ok(mpi.target(&self.target).join("release/ombx"))
+        Ok(command)
+    }
+
+    /// Returns the directory of the sources.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the directory of builds.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
     }
 
     /// Returns a cargo command in the sources.

@@ -1,6 +1,6 @@
 //! Arguments that choose the ranks, their hosts and their launcher.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::unit;
@@ -19,8 +19,15 @@ pub(crate) struct StartArgs {
     /// File with one host or range of hosts per line, in the launcher's format
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
     pub(crate) hostfile: Option<PathBuf>,
-    /// Launcher that starts the ranks
-    #[arg(long, value_enum, default_value_t = Launcher::Auto, help_heading = "Ranks")]
+    /// Launcher that starts the ranks: auto (srun inside a Slurm allocation, else mpiexec), mpiexec (of the MPI library), srun, none
+    /// (this process is a rank), or a command such as 'flux run -n {ranks}' [default: auto]
+    #[arg(
+        long,
+        value_name = "LAUNCHER",
+        default_value = "auto",
+        hide_default_value = true,
+        help_heading = "Ranks"
+    )]
     pub(crate) launcher: Launcher,
     /// Program that starts processes on other hosts; takes the arguments of ssh [default: ssh]
     #[arg(long, value_name = "PROGRAM", value_parser = values::program, help_heading = "Ranks")]
@@ -67,16 +74,100 @@ impl StartArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Launcher {
-    /// srun inside a Slurm allocation, else the mpiexec of this build's MPI
+    /// srun inside a Slurm allocation, else the mpiexec of the MPI library.
     Auto,
-    /// The mpiexec of this build's MPI
+    /// The mpiexec of the MPI library.
     Mpiexec,
-    /// Slurm's srun
+    /// Slurm's srun.
     Srun,
-    /// No launcher: this process is a rank
+    /// No launcher: this process is a rank.
     None,
+    /// Another launcher.
+    Command(LauncherCommand),
+}
+
+/// Words that start a job, with places for its extent: `flux run -n {ranks}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LauncherCommand(Vec<String>);
+
+/// Extent of a job that a [`LauncherCommand`] starts.
+pub(crate) struct JobExtent {
+    pub(crate) ranks: u32,
+    /// Hosts with ranks, each once; none if the launcher chooses them.
+    pub(crate) hosts: Vec<String>,
+    /// Number of ranks of each host, if it is the same.
+    pub(crate) per_host: Option<u32>,
+}
+
+impl LauncherCommand {
+    const PLACES: [&str; 4] = ["{ranks}", "{hosts}", "{nodes}", "{per-host}"];
+
+    /// Returns the program.
+    pub(crate) fn program(&self) -> &str {
+        &self.0[0]
+    }
+
+    /// Returns the words after the program for a job.
+    pub(crate) fn arguments(&self, job: &JobExtent) -> Result<Vec<String>, String> {
+        let text = self.0.join(" ");
+        let has = |place: &str| text.contains(place);
+        if !job.hosts.is_empty() && !has("{hosts}") {
+            return Err("--launcher says nothing about hosts: leave out --hosts, or write {hosts} where the launcher takes them".into());
+        }
+        if job.hosts.is_empty() && ["{hosts}", "{nodes}", "{per-host}"].into_iter().any(has) {
+            return Err("--launcher has a place for hosts: give --hosts, or leave out the place".into());
+        }
+        let per_host = match job.per_host {
+            None if has("{per-host}") => {
+                return Err(
+                    "--launcher has a place for ranks per host, which are not the same on all hosts".into()
+                );
+            }
+            count => count.unwrap_or(0).to_string(),
+        };
+        let values = [job.ranks.to_string(), job.hosts.join(","), job.hosts.len().to_string(), per_host];
+        let fill = |word: &String| {
+            Self::PLACES
+                .iter()
+                .zip(&values)
+                .fold(word.clone(), |word, (place, value)| word.replace(place, value))
+        };
+        let mut words: Vec<String> = self.0.iter().skip(1).map(fill).collect();
+        if !has("{ranks}") {
+            words.extend(["-n".to_owned(), job.ranks.to_string()]);
+        }
+        Ok(words)
+    }
+}
+
+impl FromStr for Launcher {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Launcher, String> {
+        let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
+        match text {
+            "auto" => return Ok(Launcher::Auto),
+            "mpiexec" => return Ok(Launcher::Mpiexec),
+            "srun" => return Ok(Launcher::Srun),
+            "none" => return Ok(Launcher::None),
+            _ => {}
+        }
+        let place = |word: &str| {
+            let (_, rest) = word.split_once('{')?;
+            let place = format!("{{{}", rest.split_inclusive('}').next().unwrap_or_default());
+            (!LauncherCommand::PLACES.contains(&place.as_str())).then_some(place)
+        };
+        match words.first() {
+            Some(program) if !program.is_empty() && !program.starts_with('-') => {}
+            _ => return Err("auto, mpiexec, srun, none, or the command of another launcher".into()),
+        }
+        if let Some(unknown) = words.iter().find_map(|word| place(word)) {
+            return Err(format!("{unknown} is no place: there are {}", LauncherCommand::PLACES.join(", ")));
+        }
+        Ok(Launcher::Command(LauncherCommand(words)))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -87,4 +178,39 @@ pub(crate) enum Bind {
     Core,
     /// The launcher's own default
     None,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(launcher: &str, hosts: &[&str], per_host: Option<u32>) -> Result<String, String> {
+        let Launcher::Command(command) = launcher.parse()? else { return Err("no command".into()) };
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Ok(format!(
+            "{} {}",
+            command.program(),
+            command.arguments(&JobExtent { ranks: 4, hosts, per_host })?.join(" ")
+        ))
+    }
+
+    #[test]
+    fn a_launcher_is_a_command_with_places() {
+        assert_eq!(words("flux run", &[], None).unwrap(), "flux run -n 4");
+        assert_eq!(words("aprun -n {ranks} -N 2", &[], None).unwrap(), "aprun -n 4 -N 2");
+        let all = "x --on={hosts} -N {nodes} --each {per-host} -n{ranks}";
+        assert_eq!(words(all, &["n1", "n2"], Some(2)).unwrap(), "x --on=n1,n2 -N 2 --each 2 -n4");
+        for (launcher, hosts, per_host, expected) in [
+            (all, &["n1", "n2"][..], None, "not the same on all hosts"),
+            (all, &[][..], None, "give --hosts"),
+            ("aprun", &["n1"][..], Some(4), "leave out --hosts"),
+            ("aprun {rank}", &[][..], None, "{rank} is no place"),
+            ("aprun '", &[][..], None, "a quote is not closed"),
+            ("", &[][..], None, "or the command of another launcher"),
+            ("-n 4", &[][..], None, "or the command of another launcher"),
+        ] {
+            let why = words(launcher, hosts, per_host).unwrap_err();
+            assert!(why.contains(expected), "{launcher}: {why}");
+        }
+    }
 }

@@ -22,9 +22,11 @@ pub(crate) struct StartedBy {
 pub(crate) const OPEN_MPI: &str = "Open MPI's mpiexec";
 pub(crate) const HYDRA: &str = "a Hydra mpiexec (MPICH and derivatives)";
 
-/// Variables that each launcher sets: its name, rank, number of ranks. Open MPI's come before those of PMIx, which it sets too.
-const VARIABLES: [(&str, &str, &str); 4] = [
+/// Variables that each launcher sets: its name, rank, number of ranks. Open MPI's come before those of PMIx, which it sets too, and those
+/// of Flux before those of PMI.
+const VARIABLES: [(&str, &str, &str); 5] = [
     (OPEN_MPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
     (HYDRA, "PMI_RANK", "PMI_SIZE"),
     ("a PMIx launcher", "PMIX_RANK", "PMIX_SIZE"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),

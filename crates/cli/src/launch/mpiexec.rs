@@ -30,7 +30,7 @@ use super::{
 use crate::{
     arguments::{
         argv,
-        start::{Bind, Launcher, StartArgs},
+        start::{Bind, JobExtent, Launcher, LauncherCommand, StartArgs},
     },
     search_path,
 };
@@ -89,7 +89,9 @@ pub(crate) fn command(
     program: Vec<OsString>,
 ) -> Result<Command> {
     let family = ombx_mpi::family();
-    let mut command = if uses_srun(args) {
+    let mut command = if let Launcher::Command(launcher) = &args.launcher {
+        other(args, launcher, ranks)?
+    } else if uses_srun(args) {
         srun(args, family, ranks)?
     } else if family == Family::OpenMpi {
         open_mpi(args, ranks, threading)?
@@ -109,7 +111,7 @@ pub(crate) fn command(
 pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
     let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
     let chosen = args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)));
-    if uses_srun(args) || chosen {
+    if uses_srun(args) || chosen || matches!(args.launcher, Launcher::Command(_)) {
         return None;
     }
     if args.ssh.is_some() {
@@ -150,14 +152,11 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
 /// Returns the files in which administrators and users set parameters of Open MPI.
 fn parameter_files() -> impl Iterator<Item = PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from);
-    let beside = compiler_directory().and_then(|bin| bin.parent().map(|prefix| prefix.join("etc")));
+    let beside = prefixes().into_iter().map(|prefix| prefix.join("etc"));
     let in_home =
         home.into_iter().flat_map(|home| [".openmpi", ".prte"].map(|directory| home.join(directory)));
-    let in_system = beside.into_iter().chain([
-        PathBuf::from("/etc/openmpi"),
-        PathBuf::from("/etc/prte"),
-        PathBuf::from("/etc"),
-    ]);
+    let in_system =
+        beside.chain([PathBuf::from("/etc/openmpi"), PathBuf::from("/etc/prte"), PathBuf::from("/etc")]);
     let names = ["mca-params.conf", "openmpi-mca-params.conf", "prte-mca-params.conf"];
     in_home.chain(in_system).flat_map(move |directory| names.map(|name| directory.join(name)))
 }
@@ -331,6 +330,30 @@ fn forward(command: &mut Command) {
     }
 }
 
+/// Returns the command of a launcher that the user describes.
+fn other(args: &StartArgs, launcher: &LauncherCommand, ranks: u32) -> Result<Command> {
+    let program = search_path::find(launcher.program()).ok_or_else(|| {
+        Error::usage(format!("--launcher: {} is neither a file nor in the search path", launcher.program()))
+    })?;
+    for (option, is_given) in [("--ssh", args.ssh.is_some()), ("--interface", args.interface.is_some())] {
+        if is_given {
+            return Err(Error::usage(format!(
+                "{option} is for mpiexec: write it into --launcher as this launcher takes it"
+            )));
+        }
+    }
+    let placed = Placed::new(args, ranks)?;
+    let hosts: BTreeSet<&str> = placed.0.iter().map(|(host, _)| host.name.as_str()).collect();
+    let extent = JobExtent {
+        ranks,
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        per_host: placed.each().filter(|_| hosts.len() == placed.0.len()),
+    };
+    let mut command = Command::new(program);
+    command.args(launcher.arguments(&extent).map_err(Error::usage)?);
+    Ok(command)
+}
+
 fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
     let placed = Placed::new(args, ranks)?;
     let program = search_path::find("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
@@ -373,15 +396,12 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
     if let Some(path) = FOUND.get() {
         return Ok(path.clone());
     }
-    let beside = |name: &&str| compiler_directory().map(|dir| dir.join(name)).filter(|file| file.is_file());
     let chosen = env::var_os("OMBX_MPIEXEC").map(PathBuf::from);
     let candidates: Vec<PathBuf> = match chosen {
         Some(path) => vec![path],
-        None => names
-            .iter()
-            .filter_map(beside)
-            .chain(names.iter().filter_map(|name| search_path::find(name)))
-            .collect(),
+        None => {
+            beside_library(names).chain(names.iter().filter_map(|name| search_path::find(name))).collect()
+        }
     };
     let limit = timeout.unwrap_or(version::LIMIT).min(version::LIMIT);
     let (mut found, mut late, mut strange) = (None, None, None);
@@ -426,7 +446,17 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
     })
 }
 
-/// Returns the directory of the MPI compiler that built ombx, where the launcher usually is.
-fn compiler_directory() -> Option<PathBuf> {
-    Path::new(ombx_mpi::COMPILER).parent().filter(|dir| dir.is_absolute()).map(Path::to_path_buf)
+/// Returns the launchers of these names below the directory in which the loaded MPI library is installed: `/opt/mpich/bin/mpiexec` for
+/// `/opt/mpich/lib/libmpi.so.12`.
+fn beside_library(names: &[&str]) -> impl Iterator<Item = PathBuf> {
+    let files = |prefix: PathBuf| names.iter().map(move |name| prefix.join("bin").join(name));
+    let files: Vec<PathBuf> = prefixes().into_iter().flat_map(files).collect();
+    files.into_iter().filter(|file| file.is_file())
+}
+
+/// Returns the directories in which the loaded MPI library may be installed, the nearest first.
+fn prefixes() -> Vec<PathBuf> {
+    let file = ombx_mpi::library_file();
+    // A library lies in lib, lib/release or lib/x86_64-linux-gnu/openmpi/lib below the prefix.
+    file.iter().flat_map(|file| file.ancestors().skip(2).take(4)).map(Path::to_path_buf).collect()
 }

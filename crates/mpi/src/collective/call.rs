@@ -5,7 +5,10 @@ use std::ffi::c_int;
 use mpi::ffi;
 
 use super::{arguments::Arguments, data_flow::DataFlow};
-use crate::runtime::library::library_version;
+use crate::{
+    runtime::library::library_version,
+    sys::optional::{Routine, routine},
+};
 
 /// A collective operation of MPI in its three forms.
 pub trait Call: 'static {
@@ -38,22 +41,15 @@ pub trait Call: 'static {
     unsafe fn init(arguments: &Arguments, request: *mut ffi::MPI_Request) -> Option<c_int>;
 }
 
-/// Address of an MPI function. The caller casts it to its type.
-type Routine = unsafe extern "C" fn();
-
-unsafe extern "C" {
-    #[link_name = "ombx_init_Bcast"]
-    safe static BCAST_INIT: Option<Routine>;
-}
-
 /// Checks that the library has persistent collective operations.
 ///
 /// # Errors
 /// A message that names the library.
 pub fn persistent_calls_exist() -> std::result::Result<(), String> {
-    match BCAST_INIT {
-        Some(_) => Ok(()),
-        None => Err(format!("needs the persistent collectives of MPI 4; this is {}", library_version())),
+    if routine(&[c"MPI_Bcast_init", c"MPIX_Bcast_init"]).is_some() {
+        Ok(())
+    } else {
+        Err(format!("needs the persistent collectives of MPI 4; this is {}", library_version()))
     }
 }
 
@@ -64,9 +60,9 @@ macro_rules! its_type {
     };
 }
 
-/// Declares operations: data flow, blocking call, nonblocking call, symbol of the persistent call's address, arguments.
+/// Declares operations: data flow, blocking call, nonblocking call, persistent call in MPI 4 and in Open MPI 4.1, arguments.
 macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident: $flow:expr, $call:ident, $start:ident, $init:literal, |$a:ident| ($($argument:expr),*);)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $flow:expr, $call:ident, $start:ident, $init:literal, $extension:literal, |$a:ident| ($($argument:expr),*);)*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub enum $name {}
@@ -90,11 +86,7 @@ macro_rules! calls {
             }
 
             unsafe fn init($a: &Arguments, request: *mut ffi::MPI_Request) -> Option<c_int> {
-                unsafe extern "C" {
-                    #[link_name = $init]
-                    safe static INIT: Option<Routine>;
-                }
-                INIT.map(|routine| {
+                routine(&[$init, $extension]).map(|routine| {
                     // SAFETY: the persistent form takes the arguments of the nonblocking form, then an info, then the request
                     // (MPI 4.1, 6.13). The argument types are inferred from the same values as above. The caller fulfils the
                     // contract of `Call::call`.
@@ -114,69 +106,69 @@ macro_rules! calls {
 #[rustfmt::skip]
 calls! {
     /// `MPI_Allgather`.
-    Allgather: DataFlow::ALLGATHER, MPI_Allgather, MPI_Iallgather, "ombx_init_Allgather",
+    Allgather: DataFlow::ALLGATHER, MPI_Allgather, MPI_Iallgather, c"MPI_Allgather_init", c"MPIX_Allgather_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Allgatherv`.
-    Allgatherv: DataFlow::ALLGATHER.vector(), MPI_Allgatherv, MPI_Iallgatherv, "ombx_init_Allgatherv",
+    Allgatherv: DataFlow::ALLGATHER.vector(), MPI_Allgatherv, MPI_Iallgatherv, c"MPI_Allgatherv_init", c"MPIX_Allgatherv_init",
         |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Allreduce`.
-    Allreduce: DataFlow::ALLREDUCE, MPI_Allreduce, MPI_Iallreduce, "ombx_init_Allreduce",
+    Allreduce: DataFlow::ALLREDUCE, MPI_Allreduce, MPI_Iallreduce, c"MPI_Allreduce_init", c"MPIX_Allreduce_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Alltoall`.
-    Alltoall: DataFlow::ALLTOALL, MPI_Alltoall, MPI_Ialltoall, "ombx_init_Alltoall",
+    Alltoall: DataFlow::ALLTOALL, MPI_Alltoall, MPI_Ialltoall, c"MPI_Alltoall_init", c"MPIX_Alltoall_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Alltoallv`.
-    Alltoallv: DataFlow::ALLTOALL.vector(), MPI_Alltoallv, MPI_Ialltoallv, "ombx_init_Alltoallv",
+    Alltoallv: DataFlow::ALLTOALL.vector(), MPI_Alltoallv, MPI_Ialltoallv, c"MPI_Alltoallv_init", c"MPIX_Alltoallv_init",
         |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Alltoallw`.
-    Alltoallw: DataFlow::ALLTOALL.vector(), MPI_Alltoallw, MPI_Ialltoallw, "ombx_init_Alltoallw",
+    Alltoallw: DataFlow::ALLTOALL.vector(), MPI_Alltoallw, MPI_Ialltoallw, c"MPI_Alltoallw_init", c"MPIX_Alltoallw_init",
         |a| (a.from, a.outgoing.counts(), a.outgoing.starts(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.starts(), a.incoming.datatypes(), a.comm);
     /// `MPI_Barrier`.
-    Barrier: DataFlow::BARRIER, MPI_Barrier, MPI_Ibarrier, "ombx_init_Barrier",
+    Barrier: DataFlow::BARRIER, MPI_Barrier, MPI_Ibarrier, c"MPI_Barrier_init", c"MPIX_Barrier_init",
         |a| (a.comm);
     /// `MPI_Bcast`.
-    Bcast: DataFlow::BCAST, MPI_Bcast, MPI_Ibcast, "ombx_init_Bcast",
+    Bcast: DataFlow::BCAST, MPI_Bcast, MPI_Ibcast, c"MPI_Bcast_init", c"MPIX_Bcast_init",
         |a| (a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Exscan`.
-    Exscan: DataFlow::EXSCAN, MPI_Exscan, MPI_Iexscan, "ombx_init_Exscan",
+    Exscan: DataFlow::EXSCAN, MPI_Exscan, MPI_Iexscan, c"MPI_Exscan_init", c"MPIX_Exscan_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Gather`.
-    Gather: DataFlow::GATHER, MPI_Gather, MPI_Igather, "ombx_init_Gather",
+    Gather: DataFlow::GATHER, MPI_Gather, MPI_Igather, c"MPI_Gather_init", c"MPIX_Gather_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Gatherv`.
-    Gatherv: DataFlow::GATHER.vector(), MPI_Gatherv, MPI_Igatherv, "ombx_init_Gatherv",
+    Gatherv: DataFlow::GATHER.vector(), MPI_Gatherv, MPI_Igatherv, c"MPI_Gatherv_init", c"MPIX_Gatherv_init",
         |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.root, a.comm);
     /// `MPI_Neighbor_allgather`.
-    NeighborAllgather: DataFlow::NEIGHBOR_ALLGATHER, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, "ombx_init_Neighbor_allgather",
+    NeighborAllgather: DataFlow::NEIGHBOR_ALLGATHER, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, c"MPI_Neighbor_allgather_init", c"MPIX_Neighbor_allgather_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Neighbor_allgatherv`.
-    NeighborAllgatherv: DataFlow::NEIGHBOR_ALLGATHER.vector(), MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, "ombx_init_Neighbor_allgatherv",
+    NeighborAllgatherv: DataFlow::NEIGHBOR_ALLGATHER.vector(), MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, c"MPI_Neighbor_allgatherv_init", c"MPIX_Neighbor_allgatherv_init",
         |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Neighbor_alltoall`.
-    NeighborAlltoall: DataFlow::NEIGHBOR_ALLTOALL, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, "ombx_init_Neighbor_alltoall",
+    NeighborAlltoall: DataFlow::NEIGHBOR_ALLTOALL, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, c"MPI_Neighbor_alltoall_init", c"MPIX_Neighbor_alltoall_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Neighbor_alltoallv`.
-    NeighborAlltoallv: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, "ombx_init_Neighbor_alltoallv",
+    NeighborAlltoallv: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, c"MPI_Neighbor_alltoallv_init", c"MPIX_Neighbor_alltoallv_init",
         |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Neighbor_alltoallw`.
-    NeighborAlltoallw: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, "ombx_init_Neighbor_alltoallw",
+    NeighborAlltoallw: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, c"MPI_Neighbor_alltoallw_init", c"MPIX_Neighbor_alltoallw_init",
         |a| (a.from, a.outgoing.counts(), a.outgoing.byte_displacements(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.byte_displacements(), a.incoming.datatypes(), a.comm);
     /// `MPI_Reduce`.
-    Reduce: DataFlow::REDUCE, MPI_Reduce, MPI_Ireduce, "ombx_init_Reduce",
+    Reduce: DataFlow::REDUCE, MPI_Reduce, MPI_Ireduce, c"MPI_Reduce_init", c"MPIX_Reduce_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.root, a.comm);
     /// `MPI_Reduce_scatter`.
-    ReduceScatter: DataFlow::REDUCE_SCATTER.vector(), MPI_Reduce_scatter, MPI_Ireduce_scatter, "ombx_init_Reduce_scatter",
+    ReduceScatter: DataFlow::REDUCE_SCATTER.vector(), MPI_Reduce_scatter, MPI_Ireduce_scatter, c"MPI_Reduce_scatter_init", c"MPIX_Reduce_scatter_init",
         |a| (a.from, a.to, a.incoming.counts(), a.datatype, a.op, a.comm);
     /// `MPI_Reduce_scatter_block`.
-    ReduceScatterBlock: DataFlow::REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, "ombx_init_Reduce_scatter_block",
+    ReduceScatterBlock: DataFlow::REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, c"MPI_Reduce_scatter_block_init", c"MPIX_Reduce_scatter_block_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Scan`.
-    Scan: DataFlow::SCAN, MPI_Scan, MPI_Iscan, "ombx_init_Scan",
+    Scan: DataFlow::SCAN, MPI_Scan, MPI_Iscan, c"MPI_Scan_init", c"MPIX_Scan_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Scatter`.
-    Scatter: DataFlow::SCATTER, MPI_Scatter, MPI_Iscatter, "ombx_init_Scatter",
+    Scatter: DataFlow::SCATTER, MPI_Scatter, MPI_Iscatter, c"MPI_Scatter_init", c"MPIX_Scatter_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Scatterv`.
-    Scatterv: DataFlow::SCATTER.vector(), MPI_Scatterv, MPI_Iscatterv, "ombx_init_Scatterv",
+    Scatterv: DataFlow::SCATTER.vector(), MPI_Scatterv, MPI_Iscatterv, c"MPI_Scatterv_init", c"MPIX_Scatterv_init",
         |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
 }

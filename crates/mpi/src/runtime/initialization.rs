@@ -115,14 +115,15 @@ impl Mpi {
 /// Returns an error with the reason if this MPI has no sessions.
 ///
 /// # Errors
-/// The MPI of the build does not declare `MPI_Session_init`.
+/// The library has no `MPI_Session_init`.
 pub fn sessions_exist() -> std::result::Result<(), String> {
-    match cfg!(mpi_has = "MPI_Session_init") {
-        true => Ok(()),
-        false => Err(format!(
-            "{} has no MPI_Session_init: build ombx with a library of MPI 4, or leave out --init session",
+    if session::exist() {
+        Ok(())
+    } else {
+        Err(format!(
+            "{} has no MPI_Session_init: choose a library of MPI 4, or leave out --init session",
             library::library_name()
-        )),
+        ))
     }
 }
 

@@ -1,6 +1,9 @@
 //! The MPI library of this build: its family, version, known defects, and the end of a job.
 
-use std::ffi::{CStr, c_int};
+use std::{
+    ffi::{CStr, c_int},
+    sync::OnceLock,
+};
 
 use mpi::ffi;
 use ombx_core::{
@@ -32,15 +35,20 @@ impl Family {
     }
 }
 
-/// Returns the family that this binary was built with.
-pub const fn family() -> Family {
-    if cfg!(mpi_family = "mpich") {
-        Family::Mpich
-    } else if cfg!(mpi_family = "openmpi") {
-        Family::OpenMpi
-    } else {
-        Family::Other
-    }
+/// Returns the family of the library that this process runs with, as the library names itself.
+pub fn family() -> Family {
+    static FAMILY: OnceLock<Family> = OnceLock::new();
+    *FAMILY.get_or_init(|| {
+        let version = library_version();
+        let is = |word: &str| version.contains(word);
+        if is("Open MPI") {
+            Family::OpenMpi
+        } else if ["MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().any(is) {
+            Family::Mpich
+        } else {
+            Family::Other
+        }
+    })
 }
 
 /// Returns the whole text of `MPI_Get_library_version`; empty if the call fails.

@@ -12,6 +12,8 @@ use ombx_core::{
     error::{Error, Result},
 };
 
+use super::optional::routine;
+
 unsafe extern "C" {
     fn ombx_session_start(level: *const c_char, all: *mut ffi::MPI_Comm, call: *mut *const c_char) -> c_int;
     fn ombx_session_level(level: *mut c_char, length: c_int);
@@ -24,6 +26,11 @@ const ENDED: u8 = 2;
 
 /// Whether this process has a session with a communicator of all ranks.
 static STATE: AtomicU8 = AtomicU8::new(NEVER);
+
+/// Returns whether the library has sessions.
+pub(crate) fn exist() -> bool {
+    routine(&[c"MPI_Session_init"]).is_some()
+}
 
 /// Returns whether a session is open. `MPI_Initialized` does not say so (MPI 4.0, 11.4.1).
 pub(crate) fn is_open() -> bool {

@@ -5,7 +5,10 @@ use std::ffi::{c_int, c_void};
 use mpi::ffi;
 use ombx_core::error::{Error, Result};
 
-use crate::{runtime::library::library_name, sys::constants::BYTE};
+use crate::{
+    runtime::library::library_name,
+    sys::{constants::BYTE, optional::LargeCalls},
+};
 
 /// The largest count of an `int`.
 const INT_MAX: u64 = c_int::MAX as u64;
@@ -71,12 +74,14 @@ pub struct Endpoint {
     /// [`BYTE`], or a committed datatype. A static of C would be read from memory again for each message: one instruction more than
     /// a C loop needs.
     pub(super) datatype: ffi::MPI_Datatype,
+    /// Calls of [`Large`].
+    large: &'static LargeCalls,
 }
 
 impl Endpoint {
     /// The other end of messages of bytes.
     pub(crate) fn of_bytes(peer: c_int, tag: c_int, comm: ffi::MPI_Comm) -> Endpoint {
-        Endpoint { peer, source: peer, tag, comm, datatype: BYTE }
+        Endpoint { peer, source: peer, tag, comm, datatype: BYTE, large: LargeCalls::get() }
     }
 
     /// Returns the endpoint with another datatype.
@@ -96,60 +101,109 @@ impl Endpoint {
 #[derive(Debug)]
 pub enum Int {}
 
-macro_rules! counting {
-    ($way:ty, $count:ty, $most:expr, $send:ident, $receive:ident, $start_send:ident, $start_receive:ident) => {
-        impl Counting for $way {
-            type Count = $count;
-            const MAX_ELEMENTS: u64 = $most;
+impl Counting for Int {
+    type Count = c_int;
+    const MAX_ELEMENTS: u64 = INT_MAX;
 
-            fn count(elements: u64) -> Result<$count> {
-                <$count>::try_from(elements).map_err(|_| too_long(elements))
-            }
+    fn count(elements: u64) -> Result<c_int> {
+        c_int::try_from(elements).map_err(|_| too_long(elements))
+    }
 
-            fn as_int(count: $count) -> c_int {
-                c_int::try_from(count).unwrap_or(c_int::MAX)
-            }
+    fn as_int(count: c_int) -> c_int {
+        count
+    }
 
-            #[inline(always)]
-            unsafe fn send(from: *const c_void, count: $count, to: Endpoint) -> c_int {
-                // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$send(from, count, to.datatype, to.peer, to.tag, to.comm) }
-            }
+    #[inline(always)]
+    unsafe fn send(from: *const c_void, count: c_int, to: Endpoint) -> c_int {
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { ffi::MPI_Send(from, count, to.datatype, to.peer, to.tag, to.comm) }
+    }
 
-            #[inline(always)]
-            unsafe fn receive(into: *mut c_void, count: $count, from: Endpoint) -> c_int {
-                let ignored = no_status();
-                // SAFETY: the caller fulfils the contract of the trait.
-                unsafe {
-                    ffi::$receive(into, count, from.datatype, from.source, from.tag, from.comm, ignored)
-                }
-            }
+    #[inline(always)]
+    unsafe fn receive(into: *mut c_void, count: c_int, from: Endpoint) -> c_int {
+        let ignored = no_status();
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { ffi::MPI_Recv(into, count, from.datatype, from.source, from.tag, from.comm, ignored) }
+    }
 
-            #[inline(always)]
-            unsafe fn start_send(
-                from: *const c_void,
-                count: $count,
-                to: Endpoint,
-                request: *mut ffi::MPI_Request,
-            ) -> c_int {
-                // SAFETY: the caller fulfils the contract of the trait.
-                unsafe { ffi::$start_send(from, count, to.datatype, to.peer, to.tag, to.comm, request) }
-            }
+    #[inline(always)]
+    unsafe fn start_send(
+        from: *const c_void,
+        count: c_int,
+        to: Endpoint,
+        request: *mut ffi::MPI_Request,
+    ) -> c_int {
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { ffi::MPI_Isend(from, count, to.datatype, to.peer, to.tag, to.comm, request) }
+    }
 
-            #[inline(always)]
-            unsafe fn start_receive(
-                into: *mut c_void,
-                count: $count,
-                from: Endpoint,
-                request: *mut ffi::MPI_Request,
-            ) -> c_int {
-                // SAFETY: the caller fulfils the contract of the trait.
-                unsafe {
-                    ffi::$start_receive(into, count, from.datatype, from.source, from.tag, from.comm, request)
-                }
-            }
+    #[inline(always)]
+    unsafe fn start_receive(
+        into: *mut c_void,
+        count: c_int,
+        from: Endpoint,
+        request: *mut ffi::MPI_Request,
+    ) -> c_int {
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { ffi::MPI_Irecv(into, count, from.datatype, from.source, from.tag, from.comm, request) }
+    }
+}
+
+/// Counts are `MPI_Count`, in a library that has calls for them.
+#[derive(Debug)]
+pub enum Large {}
+
+impl Counting for Large {
+    type Count = ffi::MPI_Count;
+    const MAX_ELEMENTS: u64 = i64::MAX as u64;
+
+    fn count(elements: u64) -> Result<ffi::MPI_Count> {
+        if elements > INT_MAX && !LargeCalls::get().is_native {
+            return Err(too_long(elements));
         }
-    };
+        ffi::MPI_Count::try_from(elements).map_err(|_| too_long(elements))
+    }
+
+    fn as_int(count: ffi::MPI_Count) -> c_int {
+        c_int::try_from(count).unwrap_or(c_int::MAX)
+    }
+
+    #[inline(always)]
+    unsafe fn send(from: *const c_void, count: ffi::MPI_Count, to: Endpoint) -> c_int {
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { (to.large.send)(from, count, to.datatype, to.peer, to.tag, to.comm) }
+    }
+
+    #[inline(always)]
+    unsafe fn receive(into: *mut c_void, count: ffi::MPI_Count, from: Endpoint) -> c_int {
+        let ignored = no_status();
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { (from.large.receive)(into, count, from.datatype, from.source, from.tag, from.comm, ignored) }
+    }
+
+    #[inline(always)]
+    unsafe fn start_send(
+        from: *const c_void,
+        count: ffi::MPI_Count,
+        to: Endpoint,
+        request: *mut ffi::MPI_Request,
+    ) -> c_int {
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe { (to.large.start_send)(from, count, to.datatype, to.peer, to.tag, to.comm, request) }
+    }
+
+    #[inline(always)]
+    unsafe fn start_receive(
+        into: *mut c_void,
+        count: ffi::MPI_Count,
+        from: Endpoint,
+        request: *mut ffi::MPI_Request,
+    ) -> c_int {
+        // SAFETY: the caller fulfils the contract of the trait.
+        unsafe {
+            (from.large.start_receive)(into, count, from.datatype, from.source, from.tag, from.comm, request)
+        }
+    }
 }
 
 #[inline(always)]
@@ -157,20 +211,6 @@ fn no_status() -> *mut ffi::MPI_Status {
     // SAFETY: this static of mpi-sys is never written.
     unsafe { ffi::RSMPI_STATUS_IGNORE }
 }
-
-counting!(Int, c_int, INT_MAX, MPI_Send, MPI_Recv, MPI_Isend, MPI_Irecv);
-
-/// Counts are `MPI_Count`.
-#[cfg(mpi_has = "MPI_Send_c")]
-#[derive(Debug)]
-pub enum Large {}
-
-#[cfg(mpi_has = "MPI_Send_c")]
-counting!(Large, ffi::MPI_Count, i64::MAX as u64, MPI_Send_c, MPI_Recv_c, MPI_Isend_c, MPI_Irecv_c);
-
-/// Counts are `int`: this library has no large-count calls.
-#[cfg(not(mpi_has = "MPI_Send_c"))]
-pub type Large = Int;
 
 fn too_long(elements: u64) -> Error {
     Error::unsupported(format!(
@@ -187,6 +227,7 @@ mod tests {
     fn counts_above_int_max_need_large_counts() {
         assert_eq!(Int::count(INT_MAX).unwrap(), c_int::MAX);
         assert!(Int::count(INT_MAX + 1).is_err());
-        assert!(Large::count(Large::MAX_ELEMENTS).is_ok() && Large::MAX_ELEMENTS >= INT_MAX);
+        assert_eq!(Large::count(INT_MAX).unwrap(), INT_MAX as ffi::MPI_Count);
+        assert_eq!(Large::count(INT_MAX + 1).is_ok(), LargeCalls::get().is_native);
     }
 }

@@ -21,14 +21,10 @@ use crate::{
     sys::{
         derived::MessageType,
         error::{self, check},
+        optional::LargeCalls,
         requests,
     },
 };
-
-#[cfg(not(mpi_has = "MPI_Send_c"))]
-use mpi::ffi::{MPI_Recv_init as recv_init, MPI_Send_init as send_init};
-#[cfg(mpi_has = "MPI_Send_c")]
-use mpi::ffi::{MPI_Recv_init_c as recv_init, MPI_Send_init_c as send_init};
 
 const TAG: c_int = 2;
 
@@ -79,6 +75,7 @@ impl PersistentChannel {
         let (peer, source) = (cx.peer.0 as c_int, Source::of(cx, cx.peer));
         let MessageType { raw: datatype, count, .. } = self.message;
         let requests = &mut self.requests;
+        let LargeCalls { send_init, receive_init, .. } = *LargeCalls::get();
         let mut add = |start: *mut u8, length: Length, direction: Direction| -> Result<()> {
             let place = start.cast::<c_void>();
             // SAFETY: the message of `length` elements at `start` lies in a buffer of the channel, which frees its requests before its
@@ -91,7 +88,10 @@ impl PersistentChannel {
                         check("MPI_Send_init", send_init(place, length, datatype, peer, TAG, comm, out))?;
                     }
                     Direction::Receive => {
-                        check("MPI_Recv_init", recv_init(place, length, datatype, source, TAG, comm, out))?;
+                        check(
+                            "MPI_Recv_init",
+                            receive_init(place, length, datatype, source, TAG, comm, out),
+                        )?;
                     }
                 }
                 requests.push(request);

