@@ -34,7 +34,7 @@ const LIBRARIES: [&str; 14] = [
 pub(crate) fn facts() -> Facts {
     let text = mpi::environment::library_version().unwrap_or_default();
     let mut facts = of_text(text.trim_matches('\0'));
-    let files = loaded(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
+    let files: Vec<String> = mapped().into_iter().filter(|path| communicates(path)).collect();
     let files = Some(files.join(", ")).filter(|files| !files.is_empty());
     facts.insert(
         "library_files".into(),
@@ -54,15 +54,19 @@ fn of_text(text: &str) -> Facts {
     LINES.iter().filter_map(|(start, name)| Some(((*name).to_owned(), Fact::Known(value(start)?)))).collect()
 }
 
-/// Returns the paths of communication libraries in the text of `/proc/self/maps`, sorted.
-fn loaded(maps: &str) -> Vec<String> {
-    let path = |line: &str| line.find('/').map(|at| line[at..].to_owned());
-    let communicates = |path: &String| {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        LIBRARIES.iter().any(|library| name.starts_with(library))
-    };
-    let paths: BTreeSet<String> = maps.lines().filter_map(path).filter(communicates).collect();
-    paths.into_iter().collect()
+/// Returns the paths of the files that this process has mapped, sorted.
+pub(super) fn mapped() -> BTreeSet<String> {
+    paths(&fs::read_to_string("/proc/self/maps").unwrap_or_default())
+}
+
+fn paths(maps: &str) -> BTreeSet<String> {
+    maps.lines().filter_map(|line| line.find('/').map(|at| line[at..].to_owned())).collect()
+}
+
+/// Returns whether a file is a library that communicates.
+fn communicates(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    LIBRARIES.iter().any(|library| name.starts_with(library))
 }
 
 #[cfg(test)]
@@ -84,6 +88,7 @@ mod tests {
     fn loaded_libraries_are_listed_once() {
         let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
                     7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
-        assert_eq!(loaded(maps), ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
+        let found: Vec<String> = paths(maps).into_iter().filter(|path| communicates(path)).collect();
+        assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
     }
 }
