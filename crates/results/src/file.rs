@@ -17,7 +17,10 @@ pub use self::{
     records::Records,
 };
 use crate::run_info::is_same_launch;
-use ombx_core::result::{Measurement, Run};
+use ombx_core::{
+    result::{Measurement, Run},
+    system::file::open_named,
+};
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
@@ -55,13 +58,24 @@ pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
 
 /// Reads a result file.
 pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
-    read(BufReader::new(std::fs::File::open(path)?))
+    read(BufReader::new(open_named(path.as_ref())?))
 }
 
 /// Reads the contents of a result file. The plans of runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.
 pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
+    file_of(Records::of(input))
+}
+
+/// Reads a result file that the user did not name, as [`read`] does.
+///
+/// # Errors
+/// It is a link or no regular file, is too long, or is no result file.
+pub fn read_found(path: &Path) -> Result<ResultFile, ReadError> {
+    file_of(Records::found(path)?)
+}
+
+fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> {
     let mut file = ResultFile::default();
-    let mut records = Records::of(input);
     // The first run of the launch that is read.
     let mut first = 0;
     for record in &mut records {
