@@ -109,8 +109,7 @@ fn wrapper(name: &str, parameters: &str) -> String {
 pub fn job(of_tests: &str, arguments: &str, wrong: &str) -> Job {
     let directory = directory(of_tests);
     let variables: Vec<OsString> = mpi::variable_of_ranks("LD_PRELOAD", directory.join(LIBRARIES[0]));
-    let job =
-        Job::ombx(arguments).args(variables).env("LD_LIBRARY_PATH", directory);
+    let job = Job::ombx(arguments).args(variables).env("LD_LIBRARY_PATH", directory);
     let job = job.env("UCX_MODULE_DIR", directory).env("OMBX_STAND_IN", wrong);
     THROUGH_SHARED_MEMORY.iter().fold(job, |job, (name, value)| job.env(name, value))
 }

@@ -105,8 +105,7 @@ impl Allocation {
         driver.check("copying to the device", code)?;
         if let Some(home) = self.home {
             // SAFETY: the memory is managed and belongs to `self`. A null stream is the default one.
-            let code =
-                unsafe { (driver.prefetch)(self.address, self.bytes, home, std::ptr::null_mut()) };
+            let code = unsafe { (driver.prefetch)(self.address, self.bytes, home, std::ptr::null_mut()) };
             driver.check("moving managed memory", code)?;
         }
         self.device.synchronize()

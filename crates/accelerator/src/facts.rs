@@ -118,7 +118,9 @@ impl One<'_> {
             Api::Rocm => "ROCm's driver does not say it",
         };
         let on = |is: bool| if is { "on" } else { "off" }.to_owned();
-        let mhz = |attribute| self.of_cuda(attribute).filter(|khz| *khz > 0).map(|khz| format!("{} MHz", khz / 1000));
+        let mhz = |attribute| {
+            self.of_cuda(attribute).filter(|khz| *khz > 0).map(|khz| format!("{} MHz", khz / 1000))
+        };
         let ecc = managed.as_ref().and_then(Managed::has_ecc).or(self.of_cuda(ECC).map(|ecc| ecc != 0));
         add("accelerator", text(self.driver.device_name, self.handle), silent);
         add("accelerator_number", Some(format!("{} of {}", self.number, self.count)), silent);
@@ -127,7 +129,11 @@ impl One<'_> {
         add("accelerator_ecc", ecc.map(on), silent);
         add("accelerator_clock", mhz(CLOCK), silent);
         add("accelerator_memory_clock", mhz(MEMORY_CLOCK), silent);
-        add("accelerator_current_clocks", managed.as_ref().and_then(clocks).or_else(|| active_clock(&bus)), unmanaged);
+        add(
+            "accelerator_current_clocks",
+            managed.as_ref().and_then(clocks).or_else(|| active_clock(&bus)),
+            unmanaged,
+        );
         add("accelerator_interface", self.interface(), silent);
         let driver = managed.as_ref().and_then(Managed::driver).or_else(|| module_version(self.driver.api));
         add("accelerator_driver", driver, "no version in /sys/module");
@@ -192,7 +198,9 @@ impl One<'_> {
         Some(match (self.count, reached.is_empty()) {
             (1, _) => "no other device is seen".to_owned(),
             (_, true) => format!("to none of {} other devices", self.count - 1),
-            (_, false) => format!("to {} of {} other devices: {}", reached.len(), self.count - 1, reached.join(", ")),
+            (_, false) => {
+                format!("to {} of {} other devices: {}", reached.len(), self.count - 1, reached.join(", "))
+            }
         })
     }
 

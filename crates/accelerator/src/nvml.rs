@@ -60,8 +60,9 @@ impl Managed {
     fn of_kind(&self, name: &str, kind: c_uint) -> Option<u32> {
         let mut value = 0;
         // SAFETY: as in `number`.
-        let code =
-            unsafe { (self.library.get::<GetKind>(name.as_bytes()).ok()?)(self.device, kind, &raw mut value) };
+        let code = unsafe {
+            (self.library.get::<GetKind>(name.as_bytes()).ok()?)(self.device, kind, &raw mut value)
+        };
         (code == 0).then_some(value)
     }
 
@@ -80,9 +81,9 @@ impl Managed {
         let mut text = [0 as c_char; 96];
         // SAFETY: the library writes at most the given length with a final zero, for which the last byte is kept.
         let code = unsafe {
-            let get = self.library.get::<unsafe extern "C" fn(*mut c_char, c_uint) -> c_int>(
-                b"nvmlSystemGetDriverVersion",
-            );
+            let get = self
+                .library
+                .get::<unsafe extern "C" fn(*mut c_char, c_uint) -> c_int>(b"nvmlSystemGetDriverVersion");
             (get.ok()?)(text.as_mut_ptr(), text.len() as c_uint - 1)
         };
         (code == 0).then(|| text_of(&text))
@@ -125,10 +126,9 @@ impl Managed {
         let mut pci = PciInfo { legacy: [0; 16], numbers: [0; 5], bus: [0; 32] };
         // SAFETY: the library fills the structure, which outlives the call.
         let code = unsafe {
-            let get =
-                self.library.get::<unsafe extern "C" fn(*mut c_void, c_uint, *mut PciInfo) -> c_int>(
-                    b"nvmlDeviceGetNvLinkRemotePciInfo_v2",
-                );
+            let get = self.library.get::<unsafe extern "C" fn(*mut c_void, c_uint, *mut PciInfo) -> c_int>(
+                b"nvmlDeviceGetNvLinkRemotePciInfo_v2",
+            );
             (get.ok()?)(self.device, link, &raw mut pci)
         };
         pci.bus[31] = 0;

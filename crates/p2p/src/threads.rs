@@ -7,8 +7,7 @@ use crate::{
 use ombx_core::{
     benchmark::{
         Benchmark, Distance, Kernel, Layout, Method, Pairing, Pairs, ParameterValue, derived,
-        memory::BufferMemory,
-        reduction::MESSAGE_TYPE,
+        memory::BufferMemory, reduction::MESSAGE_TYPE,
     },
     pacing::paced_threads::Many,
     two_sided::pattern::{BiStream, Buffers, PatternKernel, PingPong, Stream},

@@ -141,7 +141,13 @@ const fn entry<const STREAM: bool>(
     Benchmark::custom(name, about, metric, method, run::<STREAM>)
         .iterates(&["MPI_Accumulate", "MPI_Win_flush_all"], formula)
         .layout(Layout::Everyone { least: 2 })
-        .with(&[ACCUMULATED_TYPE, Completion::PARAMETER, Pacing::PARAMETER, SyncHosts::PARAMETER, BufferMemory::PARAMETER])
+        .with(&[
+            ACCUMULATED_TYPE,
+            Completion::PARAMETER,
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+            BufferMemory::PARAMETER,
+        ])
         .made_of(element_bytes, check_elements)
 }
 

@@ -38,7 +38,8 @@ fn measured(words: &str) -> usize {
         assert_eq!(row.check, Check::Passed, "{}\n{done}", row.key);
     }
     for row in others {
-        let has_no_buffers = ["barrier", "collective.init", "rma.window"].iter().any(|part| row.key.contains(part));
+        let has_no_buffers =
+            ["barrier", "collective.init", "rma.window"].iter().any(|part| row.key.contains(part));
         assert!(has_no_buffers, "{}", row.key);
     }
     for row in refused {
@@ -50,7 +51,12 @@ fn measured(words: &str) -> usize {
             "one element of",
         ];
         let is_expected = |why: &str| expected.iter().any(|part| why.contains(part));
-        assert!(matches!(&row.outcome, Outcome::Skipped(why) if is_expected(why)), "{}: {:?}", row.key, row.outcome);
+        assert!(
+            matches!(&row.outcome, Outcome::Skipped(why) if is_expected(why)),
+            "{}: {:?}",
+            row.key,
+            row.outcome
+        );
     }
     on_devices.len()
 }
@@ -74,11 +80,20 @@ fn two_sided_benchmarks_use_the_memory_of_devices() {
     let more = "p2p.latency_persistent p2p.bw_persistent p2p.halo p2p.sendrecv p2p.exchange p2p.unirandom p2p.fan_in";
     verified(&format!("{more} --window 4 --memory cuda --sizes 8,64K"), "");
     verified("p2p.latency p2p.bw --window 4 --memory cuda --datatype vector,struct --sizes 4K", "");
-    verified("p2p.latency p2p.bw --window 4 --memory cuda-pinned,cuda:cuda-managed-host,rocm-pinned:rocm --sizes 4K", "");
-    verified("p2p.sendrecv_replace p2p.birandom p2p.corandom p2p.pingping p2p.multi_latency p2p.bibw_persistent p2p.fan_out --window 4 --memory cuda --sizes 8,4K", "");
+    verified(
+        "p2p.latency p2p.bw --window 4 --memory cuda-pinned,cuda:cuda-managed-host,rocm-pinned:rocm --sizes 4K",
+        "",
+    );
+    verified(
+        "p2p.sendrecv_replace p2p.birandom p2p.corandom p2p.pingping p2p.multi_latency p2p.bibw_persistent p2p.fan_out --window 4 --memory cuda --sizes 8,4K",
+        "",
+    );
     verified("p2p.request --rate 1000 --memory cuda,cuda:host", "");
     if !mpi::is_open_mpi() {
-        verified("p2p.latency_partitioned p2p.bw_partitioned --window 4 --memory cuda,host:cuda --sizes 8,4K", "");
+        verified(
+            "p2p.latency_partitioned p2p.bw_partitioned --window 4 --memory cuda,host:cuda --sizes 8,4K",
+            "",
+        );
     }
 }
 
@@ -189,7 +204,10 @@ fn a_ucx_that_does_not_know_devices_is_found() {
     for (name, value, expected) in cases {
         let kept = Kept::new();
         let done = job(&kept).env(name, value).run().expect(4);
-        assert!(matches!(&kept.run().rows[0].outcome, Outcome::Skipped(why) if why.contains(expected)), "{done}");
+        assert!(
+            matches!(&kept.run().rows[0].outcome, Outcome::Skipped(why) if why.contains(expected)),
+            "{done}"
+        );
     }
 }
 
@@ -313,7 +331,8 @@ fn programs_of_imb_take_the_memory_of_devices() {
         let done = stand_in::job(DIRECTORY, &words, "").run().expect(0);
         assert!(done.stdout.contains(expected), "{done}");
     }
-    let done = stand_in::job(DIRECTORY, &format!("imb IMB-MPI1-GPU PingPong {quick}"), "wrong").run().expect(5);
+    let done =
+        stand_in::job(DIRECTORY, &format!("imb IMB-MPI1-GPU PingPong {quick}"), "wrong").run().expect(5);
     assert!(done.stdout.contains("PingPong"), "{done}");
     let refused = [
         ("IMB-MPI1 -mem_alloc_type device", "an option of IMB-MPI1-GPU"),

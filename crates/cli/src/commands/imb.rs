@@ -175,11 +175,8 @@ fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>
     }
     let find = |names: &[String]| names.iter().map(|name| suite.find(name)).collect::<Result<Vec<_>>>();
     let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
-    let wanted = if named.is_empty() {
-        suite.entries().filter(|entry| entry.is_default).collect()
-    } else {
-        named
-    };
+    let wanted =
+        if named.is_empty() { suite.entries().filter(|entry| entry.is_default).collect() } else { named };
     let mut entries: Vec<&Entry> = Vec::new();
     for entry in wanted.into_iter().chain(included) {
         let is_same = |other: &&Entry| other.name == entry.name;

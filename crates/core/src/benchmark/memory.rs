@@ -206,14 +206,17 @@ mod tests {
 
     #[test]
     fn places_are_parsed_apart() {
-        for (text, same) in [("host", "host"), ("cuda:cuda", "cuda"), ("host:rocm-managed", "host:rocm-managed")] {
+        for (text, same) in
+            [("host", "host"), ("cuda:cuda", "cuda"), ("host:rocm-managed", "host:rocm-managed")]
+        {
             assert_eq!(BufferMemory::parse(text).unwrap().text(), same);
         }
         let memory = BufferMemory::parse("cuda:cuda-managed-host").unwrap();
         assert_eq!(memory.place(Role::Active), Place::Device(Api::Cuda));
         assert_eq!(memory.place(Role::Passive), Place::ManagedOnHost(Api::Cuda));
         assert_eq!((memory.api(), BufferMemory::DEFAULT.api()), (Some(Api::Cuda), None));
-        for (text, why) in [("cuda:rocm", "both places"), ("gpu", "use host, cuda"), ("cuda:", "no value ;")] {
+        for (text, why) in [("cuda:rocm", "both places"), ("gpu", "use host, cuda"), ("cuda:", "no value ;")]
+        {
             let refusal = BufferMemory::parse(text).unwrap_err().to_string();
             assert!(refusal.contains(why), "{refusal}");
         }

@@ -40,9 +40,9 @@ impl LocalReduction {
         device_support::combining_works(cx, "MPI_Reduce_local")?;
         let size = slots.total();
         cx.afford(2 * size)?;
-        let parts = datatype::elements(slots.bytes, element)
-            .and_then(datatype::count)
-            .and_then(|count| Ok((count, Buffer::zeroed(size)?.placed(cx)?, Buffer::zeroed(size)?.placed(cx)?)));
+        let parts = datatype::elements(slots.bytes, element).and_then(datatype::count).and_then(|count| {
+            Ok((count, Buffer::zeroed(size)?.placed(cx)?, Buffer::zeroed(size)?.placed(cx)?))
+        });
         let (count, operand, memory) = cx.agree(parts)?;
         let (datatype, op) = (datatype::handle(element), OpHandle::of(element, op)?);
         let local = LocalReduction { count, datatype, op, operand, memory };

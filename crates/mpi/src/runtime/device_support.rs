@@ -130,9 +130,8 @@ pub fn open_devices(team: &dyn Team, api: Api) -> Result<()> {
     let place = format!("{} on {}", device.bus_id().unwrap_or_else(|| "a device".to_owned()), hostname());
     let Some(all) = team.gather(lines(&place, &facts).as_bytes())? else { return Ok(()) };
     let texts: Vec<_> = all.iter().map(|text| String::from_utf8_lossy(text)).collect();
-    let of_rank = |(rank, text): (usize, &Cow<'_, str>)| {
-        format!("{rank}: {}", text.lines().next().unwrap_or_default())
-    };
+    let of_rank =
+        |(rank, text): (usize, &Cow<'_, str>)| format!("{rank}: {}", text.lines().next().unwrap_or_default());
     let list: Vec<String> = texts.iter().enumerate().map(of_rank).collect();
     facts.insert("accelerators_of_ranks".into(), Fact::Known(list.join(", ")));
     facts.insert("accelerators_that_differ".into(), Fact::Known(differences(&texts)));

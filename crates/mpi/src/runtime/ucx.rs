@@ -28,14 +28,18 @@ pub(super) fn problem(api: Api) -> Option<String> {
         Api::Rocm => ("rocm", "rocm_copy"),
     };
     if !allows(&tls, name, copy) {
-        return Some(format!("UCX_TLS={tls} excludes {copy}, without which UCX takes it for memory of the host"));
+        return Some(format!(
+            "UCX_TLS={tls} excludes {copy}, without which UCX takes it for memory of the host"
+        ));
     }
     // The table of allocations needs the hooks. Without it UCX asks the driver about each address.
-    let has_table = !env::var("UCX_MEMTYPE_CACHE").is_ok_and(|value| ["n", "no", "off", "0"].contains(&&*value.to_lowercase()));
+    let has_table = !env::var("UCX_MEMTYPE_CACHE")
+        .is_ok_and(|value| ["n", "no", "off", "0"].contains(&&*value.to_lowercase()));
     let kinds = [Some(TRANSPORTS), has_table.then_some(HOOKS)];
     let directories = directories();
     let modules = kinds.into_iter().flatten().map(|kind| format!("lib{kind}_{name}.so"));
-    let missing = modules.filter(|_| !directories.is_empty()).find(|module| !can_load(&directories, module))?;
+    let missing =
+        modules.filter(|_| !directories.is_empty()).find(|module| !can_load(&directories, module))?;
     Some(format!(
         "its UCX cannot load the module {missing}, without which UCX takes it for memory of the host"
     ))
@@ -91,7 +95,8 @@ fn directories() -> Vec<PathBuf> {
 
 /// Returns whether a file of a module exists and its libraries do too.
 fn can_load(directories: &[PathBuf], module: &str) -> bool {
-    let of_module = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(module.as_bytes()));
+    let of_module =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(module.as_bytes()));
     let files = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten();
     let mut files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(of_module);
     files.any(|path| is_library(path.as_os_str()))

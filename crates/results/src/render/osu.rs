@@ -153,9 +153,7 @@ impl OsuTable {
             _ => String::new(),
         };
         lines += &match &osu {
-            Some(osu) => {
-                with_accelerator(&OsuTable::title(osu, &self.version), name, self.accelerator(row))
-            }
+            Some(osu) => with_accelerator(&OsuTable::title(osu, &self.version), name, self.accelerator(row)),
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {

@@ -14,7 +14,8 @@ pub(super) fn all() -> Vec<Described> {
 
 /// Returns what would disturb measurements of buffers on devices; nothing on a host without a device.
 pub(super) fn findings(devices: &[Described], ranks: u32) -> Vec<Finding> {
-    let has_adapters = fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some());
+    let has_adapters =
+        fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some());
     of_devices(devices, ranks, has_adapters).into_iter().map(Finding::of_mark).collect()
 }
 
@@ -47,8 +48,11 @@ fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark
             "copies between it and the host are slower than the device allows: look at its slot and riser",
         ))
     };
-    let is_divided = |device: &&Described| device.facts.get("accelerator_mig").and_then(|fact| fact.known()) == Some("on");
-    let no_ecc = |device: &&Described| device.facts.get("accelerator_ecc").and_then(|fact| fact.known()) == Some("off");
+    let is_divided =
+        |device: &&Described| device.facts.get("accelerator_mig").and_then(|fact| fact.known()) == Some("on");
+    let no_ecc = |device: &&Described| {
+        device.facts.get("accelerator_ecc").and_then(|fact| fact.known()) == Some("off")
+    };
     let divided = devices.iter().find(is_divided).map(|device| {
         Mark::note(
             "divided_device",

@@ -88,7 +88,14 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
     pub(crate) aggregate_mode: Option<AggregateMode>,
     /// Memory of the buffers of IMB-MPI1-GPU and IMB-RMA-GPU: of the device, of the host and pinned (host), managed (shared), or of the host (cpu) [default: device]
-    #[arg(long, value_name = "TYPE", value_enum, ignore_case = true, hide_possible_values = true, help_heading = "As IMB")]
+    #[arg(
+        long,
+        value_name = "TYPE",
+        value_enum,
+        ignore_case = true,
+        hide_possible_values = true,
+        help_heading = "As IMB"
+    )]
     pub(crate) mem_alloc_type: Option<MemoryKind>,
     /// Two untimed iterations before the timed ones [default: on]
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]

@@ -290,7 +290,8 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
     if is_free(Cache::PARAMETER) && args.off_cache.is_some_and(|cache| cache != OffCache::No) {
         chosen.choose([Cache::Cold]);
     }
-    let memory = args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER)).map(|kind| kind.buffers(api()));
+    let memory =
+        args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER)).map(|kind| kind.buffers(api()));
     if let Some(memory) = memory.filter(|memory| !memory.is_host()) {
         chosen.choose([memory]);
         // MPI allocates no window on a device. IMB creates its windows in the same way.

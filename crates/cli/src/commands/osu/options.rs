@@ -207,7 +207,9 @@ impl Reader<'_> {
     fn check_memory(&mut self, args: &OsuArgs) -> Result<()> {
         let places = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
         if let Some(word) = args.buffers.iter().find(|word| !places(word)) {
-            return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D, MD or MH")));
+            return Err(Error::usage(format!(
+                "{word:?} is not a kind of buffer memory: give H, D, MD or MH"
+            )));
         }
         if args.buffers.len() > 2 {
             return Err(Error::usage(
