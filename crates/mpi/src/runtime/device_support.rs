@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    ffi::{CStr, c_int, c_void},
+    ffi::{CStr, c_int},
     sync::{Mutex, PoisonError},
 };
 
@@ -44,16 +44,9 @@ const fn name(api: Api) -> &'static str {
     }
 }
 
-/// Returns a function of the libraries that this process has loaded.
-pub(super) fn function(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name is terminated by zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
-
 /// Returns the function that answered and its answer; `None` if the library has none.
 pub(crate) fn answer(api: Api) -> Option<(&'static str, bool)> {
-    if let Some(query) = function(c"MPIX_GPU_query_support") {
+    if let Some(query) = library::function(c"MPIX_GPU_query_support") {
         let mut able = 0;
         // SAFETY: this is the declaration of MPICH and its derivatives, the only libraries with a function of this name.
         let code = unsafe {
@@ -64,7 +57,7 @@ pub(crate) fn answer(api: Api) -> Option<(&'static str, bool)> {
             return Some(("MPIX_GPU_query_support", able != 0));
         }
     }
-    let (name, query) = queries(api).iter().find_map(|name| Some((name, function(name)?)))?;
+    let (name, query) = queries(api).iter().find_map(|name| Some((name, library::function(name)?)))?;
     // SAFETY: every library with a function of this name declares it so.
     let able = unsafe {
         let query: unsafe extern "C" fn() -> c_int = std::mem::transmute(query);

@@ -1,7 +1,5 @@
 //! What the MPI library says about itself, and the files of the communication libraries that this process has loaded.
 
-use std::{collections::BTreeSet, fs};
-
 use ombx_core::fact::{Fact, Facts};
 
 use super::{device_support, library};
@@ -34,7 +32,7 @@ const LIBRARIES: [&str; 14] = [
 pub(crate) fn facts() -> Facts {
     let text = library::version_text();
     let mut facts = of_text(text.trim_matches('\0'));
-    let files: Vec<String> = mapped().into_iter().filter(|path| communicates(path)).collect();
+    let files: Vec<String> = library::mapped().into_iter().filter(|path| communicates(path)).collect();
     let files = Some(files.join(", ")).filter(|files| !files.is_empty());
     facts.insert(
         "library_files".into(),
@@ -52,15 +50,6 @@ fn of_text(text: &str) -> Facts {
         Some(value.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|value| !value.is_empty())
     };
     LINES.iter().filter_map(|(start, name)| Some(((*name).to_owned(), Fact::Known(value(start)?)))).collect()
-}
-
-/// Returns the paths of the files that this process has mapped, sorted.
-pub(super) fn mapped() -> BTreeSet<String> {
-    paths(&fs::read_to_string("/proc/self/maps").unwrap_or_default())
-}
-
-fn paths(maps: &str) -> BTreeSet<String> {
-    maps.lines().filter_map(|line| line.find('/').map(|at| line[at..].to_owned())).collect()
 }
 
 /// Returns whether a file is a library that communicates.
@@ -88,7 +77,7 @@ mod tests {
     fn loaded_libraries_are_listed_once() {
         let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
                     7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
-        let found: Vec<String> = paths(maps).into_iter().filter(|path| communicates(path)).collect();
+        let found: Vec<String> = library::paths(maps).into_iter().filter(|path| communicates(path)).collect();
         assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
     }
 }

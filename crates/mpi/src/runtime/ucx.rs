@@ -11,7 +11,7 @@ use std::{
 
 use ombx_core::benchmark::memory::Api;
 
-use super::{device_support::function, software::mapped};
+use super::library::{function, mapped, version_text};
 
 /// Names of the two modules: transports, and hooks that notice allocations.
 const TRANSPORTS: &str = "uct";
@@ -49,7 +49,7 @@ pub(super) fn problem(api: Api) -> Option<String> {
 fn is_used() -> bool {
     match selected_pml() {
         Some(pml) => pml == "ucx",
-        None => mpi::environment::library_version().unwrap_or_default().contains("ch4:ucx"),
+        None => version_text().contains("ch4:ucx"),
     }
 }
 
