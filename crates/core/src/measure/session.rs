@@ -79,15 +79,23 @@ impl<'a> Session<'a> {
         &mut self,
         mut each: impl FnMut(&mut Session<'a>, V) -> Result<()>,
     ) -> Result<()> {
-        let own = self.bench.parameter(V::PARAMETER.name);
+        self.with_each(V::PARAMETER, &mut |session, text| each(session, V::parse(text)?))
+    }
+
+    /// Calls `each` for every selected text of a parameter. It is compiled once, not for each type that a value selects.
+    fn with_each(
+        &mut self,
+        parameter: &'static Parameter,
+        each: &mut dyn FnMut(&mut Session<'a>, &str) -> Result<()>,
+    ) -> Result<()> {
+        let own = self.bench.parameter(parameter.name);
         let texts = match own {
             Some(parameter) => self.selected(parameter),
-            None => self.bench.default_of(V::PARAMETER).into_iter().map(Text::from).collect(),
+            None => self.bench.default_of(parameter).into_iter().map(Text::from).collect(),
         };
         for text in texts {
-            let value = V::parse(&text)?;
-            self.given.push(own.unwrap_or(V::PARAMETER), Some(text));
-            let done = each(self, value);
+            self.given.push(own.unwrap_or(parameter), Some(text.clone()));
+            let done = each(self, &text);
             self.given.pop();
             done?;
         }

@@ -23,8 +23,8 @@ const HOSTILE: [(&str, &str); 4] = [
 ];
 /// Options that name a file, and a device without end as the file.
 const GIVEN: [(&str, &str); 4] = [
-    ("imb", "imb MPI1 -np 2 -input /dev/zero"),
-    ("imb", "imb MPI1 -np 2 -msglen /dev/zero PingPong"),
+    ("imb", "imb MPI1 -n 2 -input /dev/zero"),
+    ("imb", "imb MPI1 -n 2 -msglen /dev/zero PingPong"),
     ("osu", "osu latency -n 2 -D indx:/dev/zero"),
     ("run", "run suite:/dev/./zero"),
 ];
@@ -87,7 +87,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         );
     }
     cases.push(
-        Case::of("a launch is a copy with another name", Place::Start, "compare", "compare", 2)
+        Case::of("a launch is a copy with another name", Place::Start, "show", "show", 2)
             .without_out()
             .says(&["has the samples of run"])
             .prepared(|c, _, directory| {

@@ -1,6 +1,9 @@
 //! The files that the user names as one side of a comparison.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ombx_core::error::{Error, Result};
 use ombx_results::compare::SideResults;
@@ -26,7 +29,9 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
     if path.is_dir() {
         let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*.jsonl");
-        let found = matches(&escaped.to_string_lossy())?;
+        // Another user may have put links and pipes there.
+        let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
+        let found: Vec<PathBuf> = matches(&escaped.to_string_lossy())?.into_iter().filter(is_plain).collect();
         return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
     }
     if !path.exists() && name.contains(',') {
