@@ -11,14 +11,22 @@ use std::{
 
 use crate::{Job, mpi};
 
-/// File names of the drivers' libraries.
-const LIBRARIES: [&str; 2] = ["libcuda.so.1", "libamdhip64.so"];
+/// File names of the library: of the drivers, of the management library, and of modules of UCX, without which it takes no memory of devices.
+const LIBRARIES: [&str; 7] = [
+    "libcuda.so.1",
+    "libamdhip64.so",
+    "libnvidia-ml.so.1",
+    "libuct_cuda.so.0",
+    "libucm_cuda.so.0",
+    "libuct_rocm.so.0",
+    "libucm_rocm.so.0",
+];
 
 /// Variables that keep MPI from copying directly between the memory of two ranks, which would meet pages without access.
 const THROUGH_SHARED_MEMORY: [(&str, &str); 4] = [
     ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
     ("OMPI_MCA_osc", "^ucx"),
-    ("UCX_TLS", "posix,sysv,self"),
+    ("UCX_TLS", "^cma"),
     ("MPIR_CVAR_CH4_CMA_ENABLE", "0"),
 ];
 
@@ -45,7 +53,9 @@ fn directory(of_tests: &str) -> &'static Path {
         compile.arg(format!("-Wl,-soname,{}", LIBRARIES[0])).arg("-o").arg(&library).arg(&source);
         let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
         assert!(output.status.success(), "{compile:?}: {}", String::from_utf8_lossy(&output.stderr));
-        symlink(&library, directory.join(LIBRARIES[1])).expect("a link");
+        for name in &LIBRARIES[1..] {
+            symlink(&library, directory.join(name)).expect("a link");
+        }
         directory
     })
 }
@@ -99,7 +109,7 @@ fn wrapper(name: &str, parameters: &str) -> String {
 pub fn job(of_tests: &str, arguments: &str, wrong: &str) -> Job {
     let directory = directory(of_tests);
     let variables: Vec<OsString> = mpi::variable_of_ranks("LD_PRELOAD", directory.join(LIBRARIES[0]));
-    let job =
-        Job::ombx(arguments).args(variables).env("LD_LIBRARY_PATH", directory).env("OMBX_STAND_IN", wrong);
+    let job = Job::ombx(arguments).args(variables).env("LD_LIBRARY_PATH", directory);
+    let job = job.env("UCX_MODULE_DIR", directory).env("OMBX_STAND_IN", wrong);
     THROUGH_SHARED_MEMORY.iter().fold(job, |job, (name, value)| job.env(name, value))
 }

@@ -6,6 +6,8 @@
  *   no_device   the driver finds no device
  *   unable      MPI says that it takes no memory of devices
  *   full        the device has 1 MiB
+ *   allocation  no memory can be allocated
+ *   pin         no memory of the host can be pinned
  *   copy        copies to the device fail
  *   lost        every call fails after the first 8 copies
  *   wrong       a byte of every copy of at least 64 bytes from the device is one too large
@@ -76,6 +78,7 @@ static void leave_mpi(void) {
 static int allocate(uint64_t *address, size_t bytes) {
     if (is_lost()) return LOST;
     if (current < 0) return INVALID_DEVICE;
+    if (wrong("allocation")) return FAILED;
     size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
     pthread_mutex_lock(&lock);
     int code = used + length > total() ? OUT_OF_MEMORY : FAILED;
@@ -153,6 +156,7 @@ BOTH(cuDeviceGet, hipDeviceGet, (int *device, int number), *device = number; ret
 BOTH(cuDeviceGetName, hipDeviceGetName, (char *text, int length, int device), return name(text, length, "Stand-in ", device);)
 BOTH(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, (char *text, int length, int device), return name(text, length, "ffff:ff:ff.", device);)
 BOTH(cuDeviceGetAttribute, hipDeviceGetAttribute, (int *value, int attribute, int device), (void)attribute; (void)device; *value = 1; return SUCCESS;)
+BOTH(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer, (int *can, int device, int peer), *can = device != peer; return SUCCESS;)
 BOTH(cuDeviceTotalMem_v2, hipDeviceTotalMem, (size_t *bytes, int device), (void)device; *bytes = total(); return SUCCESS;)
 BOTH(cuMemGetInfo_v2, hipMemGetInfo, (size_t *unused, size_t *all), *all = total(); *unused = total() - used; return SUCCESS;)
 BOTH(cuMemAlloc_v2, hipMalloc, (uint64_t *address, size_t bytes), return allocate(address, bytes);)
@@ -161,7 +165,7 @@ BOTH(cuMemFree_v2, hipFree, (uint64_t address), return release(address);)
 BOTH(cuMemcpyHtoD_v2, hipMemcpyHtoD, (uint64_t to, const void *from, size_t bytes), return copy(to, (void *)from, bytes, 1);)
 BOTH(cuMemcpyDtoH_v2, hipMemcpyDtoH, (void *to, uint64_t from, size_t bytes), return copy(from, to, bytes, 0);)
 BOTH(cuMemPrefetchAsync, hipMemPrefetchAsync, (uint64_t address, size_t bytes, int device, void *stream), (void)device; return stream == NULL && holding(address, bytes) != NULL ? SUCCESS : FAILED;)
-BOTH(cuMemHostRegister_v2, hipHostRegister, (void *start, size_t bytes, unsigned flags), (void)start; (void)bytes; return flags == 0 ? SUCCESS : FAILED;)
+BOTH(cuMemHostRegister_v2, hipHostRegister, (void *start, size_t bytes, unsigned flags), (void)start; (void)bytes; return flags == 0 && !wrong("pin") ? SUCCESS : FAILED;)
 BOTH(cuMemHostUnregister, hipHostUnregister, (void *start), (void)start; return SUCCESS;)
 BOTH(cuCtxSynchronize, hipDeviceSynchronize, (void), return is_lost() ? LOST : SUCCESS;)
 
@@ -174,6 +178,26 @@ static const char *describe(int code) {
 }
 int cuGetErrorString(int code, const char **text) { *text = describe(code); return SUCCESS; }
 const char *hipGetErrorString(int code) { return describe(code); }
+
+/* The management library: 8 of 16 lanes, two links to another device. */
+int nvmlInit_v2(void) { return SUCCESS; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) { (void)bus; *device = NULL; return SUCCESS; }
+int nvmlSystemGetDriverVersion(char *text, unsigned length) { snprintf(text, length, "1.2.3"); return SUCCESS; }
+#define MANAGED(name, number) \
+    int nvmlDeviceGet##name(void *device, unsigned *value) { (void)device; *value = number; return SUCCESS; }
+MANAGED(CurrPcieLinkWidth, 8)
+MANAGED(CurrPcieLinkGeneration, 4)
+MANAGED(MaxPcieLinkWidth, 16)
+MANAGED(MaxPcieLinkGeneration, 5)
+int nvmlDeviceGetClockInfo(void *device, unsigned kind, unsigned *value) { (void)device; *value = kind == 1 ? 1980 : 2619; return SUCCESS; }
+int nvmlDeviceGetEccMode(void *device, unsigned *now, unsigned *later) { (void)device; *now = 1; *later = 0; return SUCCESS; }
+int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *later) { return nvmlDeviceGetEccMode(device, later, now); }
+int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *value) { (void)device; *value = link < 2; return SUCCESS; }
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, char *info) {
+    (void)device; (void)link;
+    strcpy(info + 36, "0000:AB:00.0");
+    return SUCCESS;
+}
 
 /* What MPI says of itself. */
 static int able(void) { return !wrong("unable"); }

@@ -12,6 +12,8 @@ use crate::{
     driver::{Address, ToDevice, ToHost},
 };
 
+/// Number of the host among the places to which managed memory is moved (`CU_DEVICE_CPU`, `hipCpuDeviceId`).
+const HOST: c_int = -1;
 /// Managed memory that every stream and device may access (`CU_MEM_ATTACH_GLOBAL`, `hipMemAttachGlobal`).
 const ATTACH_GLOBAL: u32 = 1;
 
@@ -21,7 +23,8 @@ pub struct Allocation {
     device: &'static Device,
     address: Address,
     bytes: usize,
-    is_managed: bool,
+    /// Place to which managed memory is moved after it is written: the device or the host.
+    home: Option<c_int>,
 }
 
 impl Allocation {
@@ -36,19 +39,24 @@ impl Allocation {
         // SAFETY: both results outlive the call, and this thread has a device.
         let known = unsafe { (driver.memory_info)(&raw mut free, &raw mut total) } == 0;
         let mib = |bytes: usize| bytes >> 20;
-        let is_managed = matches!(place, Place::Managed(_));
+        let home = match place {
+            Place::Managed(_) => Some(device.handle),
+            Place::ManagedOnHost(_) => Some(HOST),
+            Place::Host | Place::Pinned(_) | Place::Device(_) => None,
+        };
         let mut address = 0;
         // Managed memory beyond that of the device would move to and fro.
-        if !(known && is_managed && bytes > free) {
+        if !(known && home.is_some() && bytes > free) {
             // SAFETY: `address` outlives the call, and this thread has a device.
             let code = unsafe {
-                match is_managed {
-                    true => (driver.allocate_managed)(&raw mut address, bytes, ATTACH_GLOBAL),
-                    false => (driver.allocate)(&raw mut address, bytes),
+                if home.is_some() {
+                    (driver.allocate_managed)(&raw mut address, bytes, ATTACH_GLOBAL)
+                } else {
+                    (driver.allocate)(&raw mut address, bytes)
                 }
             };
             if code == 0 {
-                return Ok(Allocation { device, address, bytes, is_managed });
+                return Ok(Allocation { device, address, bytes, home });
             }
             if !known || bytes <= free {
                 return Err(Error::unsupported(format!(
@@ -66,6 +74,14 @@ impl Allocation {
             mib(free),
             mib(total)
         )))
+    }
+
+    /// Makes its device that of this thread.
+    ///
+    /// # Errors
+    /// The device has failed.
+    pub fn enter(&self) -> Result<()> {
+        self.device.enter()
     }
 
     /// Returns the address, which only the driver and libraries that know it may use.
@@ -87,12 +103,10 @@ impl Allocation {
         // SAFETY: both sides have the bytes, and `&mut self` excludes other copies.
         let code = unsafe { (driver.to_device)(self.address, bytes.as_ptr().cast(), bytes.len()) };
         driver.check("copying to the device", code)?;
-        if self.is_managed {
+        if let Some(home) = self.home {
             // SAFETY: the memory is managed and belongs to `self`. A null stream is the default one.
-            let code = unsafe {
-                (driver.prefetch)(self.address, self.bytes, self.device.handle, std::ptr::null_mut())
-            };
-            driver.check("moving managed memory to the device", code)?;
+            let code = unsafe { (driver.prefetch)(self.address, self.bytes, home, std::ptr::null_mut()) };
+            driver.check("moving managed memory", code)?;
         }
         self.device.synchronize()
     }

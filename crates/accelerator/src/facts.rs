@@ -1,8 +1,10 @@
-//! Facts about the device of this process, for the provenance of results.
+//! Facts about devices, for the provenance of results and for `ombx doctor`.
 
 use std::{
+    collections::BTreeMap,
     ffi::{CStr, c_char, c_int},
-    fs,
+    fmt, fs,
+    path::Path,
 };
 
 use ombx_core::{
@@ -11,100 +13,149 @@ use ombx_core::{
     fact::{Fact, Facts},
 };
 
-use crate::{Device, device::counted, driver::Driver};
+use crate::{
+    Device,
+    device::counted,
+    driver::Driver,
+    nvml::{MEMORY, Managed, PROCESSORS},
+};
 
-/// Attributes of CUDA's driver interface (`CUdevice_attribute`): clock and memory clock in kHz, and ECC.
+/// Attributes of CUDA's driver interface (`CUdevice_attribute`): clock and memory clock in kHz, ECC, GPUDirect RDMA, export as dma-buf.
 const CLOCK: i32 = 13;
 const ECC: i32 = 32;
 const MEMORY_CLOCK: i32 = 36;
+const DIRECT_RDMA: i32 = 116;
+const DMA_BUF: i32 = 124;
 
-/// The link of a device to its host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostLink {
-    /// PCI address of the device.
-    pub bus: String,
-    /// Lanes in use, and lanes that device and slot have; `None` if sysfs does not say it.
-    pub lanes: Option<(u32, u32)>,
+/// Kernel modules that let network adapters access the memory of NVIDIA devices.
+const PEER_MEMORY: [&str; 2] = ["nvidia_peermem", "nv_peer_mem"];
+
+/// Generation and number of lanes of PCI Express.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Generation, such as 5.
+    pub generation: u32,
+    /// Lanes, such as 16.
+    pub lanes: u32,
 }
 
-/// Returns the links of all devices that this process sees. Uses none of them.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "generation {} x{}", self.generation, self.lanes)
+    }
+}
+
+/// A device that this process sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// PCI address.
+    pub bus: String,
+    /// Link to the host that is in use, and the widest that device and slot have; `None` if nothing says it.
+    pub links: [Option<Link>; 2],
+    /// What the driver, its management library and sysfs say.
+    pub facts: Facts,
+}
+
+/// Returns all devices that this process sees. Uses none of them.
 ///
 /// # Errors
 /// Usage error if there is no driver or no device.
-pub fn links(api: Api) -> Result<Vec<HostLink>> {
+pub fn devices(api: Api) -> Result<Vec<Described>> {
     let driver = Driver::load(api)?;
-    let link = |number: u32| {
+    let count = counted(&driver)?;
+    let described = |number: u32| {
         let mut handle = 0;
         // SAFETY: `handle` outlives the call, and the driver has a device of this number.
         driver.check("the device", unsafe { (driver.device)(&raw mut handle, number as c_int) })?;
-        let bus = text(driver.bus_id, handle).unwrap_or_default().to_lowercase();
-        let lanes = |file| of_link(&bus, file)?.parse().ok();
-        let lanes = lanes("current_link_width").zip(lanes("max_link_width"));
-        Ok(HostLink { bus, lanes })
+        Ok(One { driver: &driver, handle, number, count }.described())
     };
-    (0..counted(&driver)?).map(link).collect()
-}
-
-/// Returns the text of a file that sysfs has of a PCI device.
-fn of_link(bus: &str, file: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/sys/bus/pci/devices/{bus}/{file}")).ok()?;
-    Some(text.trim().to_owned())
-}
-
-/// Returns a text that a function of the driver writes about a device; `None` if it fails.
-fn text(get: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int, device: c_int) -> Option<String> {
-    let mut text = [0 as c_char; 128];
-    // SAFETY: the driver writes at most the given length with a final zero, for which the last byte is kept.
-    let code = unsafe { get(text.as_mut_ptr(), text.len() as c_int - 1, device) };
-    // SAFETY: the last byte is zero.
-    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
-    (code == 0).then(|| text.to_string_lossy().into_owned())
+    (0..count).map(described).collect()
 }
 
 impl Device {
-    /// Returns facts about the device, its driver and its link to the host.
+    /// Returns facts about the device, its driver and its links.
     pub fn facts(&self) -> Facts {
-        let bus = self.bus_id();
-        let link = |speed: &str, width: &str| {
-            let bus = bus.as_deref()?;
-            Some(format!("{} x{}", of_link(bus, speed)?, of_link(bus, width)?))
-        };
-        let of_cuda = |attribute| if self.driver.api == Api::Cuda { self.attribute(attribute) } else { None };
-        let mhz =
-            |attribute| of_cuda(attribute).filter(|khz| *khz > 0).map(|khz| format!("{} MHz", khz / 1000));
-        let ecc = of_cuda(ECC).map(|ecc| if ecc == 0 { "off" } else { "on" });
-        let silent = "the driver does not say it";
-        let facts = [
-            ("accelerator", text(self.driver.device_name, self.handle), silent),
-            ("accelerator_number", Some(format!("{} of {}", self.number, self.count)), silent),
-            ("accelerator_bus", bus.clone(), silent),
-            ("accelerator_memory", self.total_mib().map(|mib| format!("{mib} MiB")), silent),
-            ("accelerator_ecc", ecc.map(str::to_owned), silent),
-            ("accelerator_clock", mhz(CLOCK), silent),
-            ("accelerator_memory_clock", mhz(MEMORY_CLOCK), silent),
-            ("accelerator_interface", self.interface(), silent),
-            ("accelerator_driver", driver_version(self.driver.api), "no version in /sys/module"),
-            (
-                "accelerator_link",
-                link("current_link_speed", "current_link_width"),
-                "sysfs has no such PCI device",
-            ),
-            (
-                "accelerator_widest_link",
-                link("max_link_speed", "max_link_width"),
-                "sysfs has no such PCI device",
-            ),
-        ];
-        facts.into_iter().map(|(name, value, why)| (name.to_owned(), Fact::of(value, why))).collect()
+        self.one().described().facts
     }
 
     /// Returns the PCI address of the device as sysfs writes it, which is the same for all ranks of a host.
     pub fn bus_id(&self) -> Option<String> {
+        self.one().bus()
+    }
+
+    fn one(&self) -> One<'_> {
+        One { driver: &self.driver, handle: self.handle, number: self.number, count: self.count }
+    }
+}
+
+/// A device of a driver.
+struct One<'d> {
+    driver: &'d Driver,
+    handle: c_int,
+    /// Number among the devices that the process sees, and their number.
+    number: u32,
+    count: u32,
+}
+
+impl One<'_> {
+    fn described(&self) -> Described {
+        let bus = self.bus().unwrap_or_default();
+        let managed = Some(self.driver.api).filter(|api| *api == Api::Cuda).and_then(|_| Managed::at(&bus));
+        let of_managed = |get: fn(&Managed) -> Option<(u32, u32)>| {
+            managed.as_ref().and_then(get).map(|(generation, lanes)| Link { generation, lanes })
+        };
+        let links = [
+            of_managed(Managed::link).or_else(|| link_of(&bus, "current")),
+            of_managed(Managed::widest_link).or_else(|| link_of(&bus, "max")),
+        ];
+        let mut facts = Facts::new();
+        let mut add = |name: &str, value: Option<String>, why: &str| {
+            facts.insert(name.to_owned(), Fact::of(value, why));
+        };
+        let silent = "the driver does not say it";
+        let unmanaged = match self.driver.api {
+            Api::Cuda => "libnvidia-ml.so.1 does not say it",
+            Api::Rocm => "ROCm's driver does not say it",
+        };
+        let on = |is: bool| if is { "on" } else { "off" }.to_owned();
+        let mhz = |attribute| {
+            self.of_cuda(attribute).filter(|khz| *khz > 0).map(|khz| format!("{} MHz", khz / 1000))
+        };
+        let ecc = managed.as_ref().and_then(Managed::has_ecc).or(self.of_cuda(ECC).map(|ecc| ecc != 0));
+        add("accelerator", text(self.driver.device_name, self.handle), silent);
+        add("accelerator_number", Some(format!("{} of {}", self.number, self.count)), silent);
+        add("accelerator_bus", Some(bus.clone()).filter(|bus| !bus.is_empty()), silent);
+        add("accelerator_memory", self.total_mib().map(|mib| format!("{mib} MiB")), silent);
+        add("accelerator_ecc", ecc.map(on), silent);
+        add("accelerator_clock", mhz(CLOCK), silent);
+        add("accelerator_memory_clock", mhz(MEMORY_CLOCK), silent);
+        add(
+            "accelerator_current_clocks",
+            managed.as_ref().and_then(clocks).or_else(|| active_clock(&bus)),
+            unmanaged,
+        );
+        add("accelerator_interface", self.interface(), silent);
+        let driver = managed.as_ref().and_then(Managed::driver).or_else(|| module_version(self.driver.api));
+        add("accelerator_driver", driver, "no version in /sys/module");
+        for (name, link) in ["accelerator_link", "accelerator_widest_link"].into_iter().zip(links) {
+            add(name, link.map(|link| link.to_string()), "neither the driver nor sysfs says it");
+        }
+        add("accelerator_mig", managed.as_ref().and_then(Managed::is_divided).map(on), unmanaged);
+        add("accelerator_nvlink", managed.as_ref().map(|managed| grouped(managed.nvlink_peers())), unmanaged);
+        add("accelerator_peer_access", self.peer_access(), silent);
+        add("accelerator_gpudirect_rdma", self.direct_rdma(), silent);
+        Described { bus, links, facts }
+    }
+
+    fn bus(&self) -> Option<String> {
         text(self.driver.bus_id, self.handle).map(|bus| bus.to_lowercase())
     }
 
-    fn attribute(&self, attribute: i32) -> Option<i32> {
+    fn of_cuda(&self, attribute: i32) -> Option<i32> {
         let mut value = 0;
+        if self.driver.api != Api::Cuda {
+            return None;
+        }
         // SAFETY: `value` outlives the call, and the handle is of the driver, which refuses attributes that it does not know.
         (unsafe { (self.driver.attribute)(&raw mut value, attribute, self.handle) } == 0).then_some(value)
     }
@@ -125,12 +176,120 @@ impl Device {
             Api::Rocm => format!("HIP {version}"),
         })
     }
+
+    /// Returns which of the other devices of this process the device can access directly.
+    fn peer_access(&self) -> Option<String> {
+        let others = (0..self.count).filter(|number| *number != self.number);
+        let mut reached = Vec::new();
+        for number in others {
+            let (mut other, mut can) = (0, 0);
+            // SAFETY: both results outlive the calls, and the driver has a device of this number.
+            let code = unsafe {
+                match (self.driver.device)(&raw mut other, number as c_int) {
+                    0 => (self.driver.can_access_peer)(&raw mut can, self.handle, other),
+                    code => code,
+                }
+            };
+            if code != 0 {
+                return None;
+            }
+            reached.extend((can != 0).then(|| number.to_string()));
+        }
+        Some(match (self.count, reached.is_empty()) {
+            (1, _) => "no other device is seen".to_owned(),
+            (_, true) => format!("to none of {} other devices", self.count - 1),
+            (_, false) => {
+                format!("to {} of {} other devices: {}", reached.len(), self.count - 1, reached.join(", "))
+            }
+        })
+    }
+
+    /// Returns whether network adapters can access the memory: what the device has, and the kernel modules that are loaded.
+    fn direct_rdma(&self) -> Option<String> {
+        if self.driver.api == Api::Rocm {
+            return None;
+        }
+        let yes = |attribute| self.of_cuda(attribute).map(|has| if has == 0 { "no" } else { "yes" });
+        let module = peer_memory_module().unwrap_or("no module nvidia_peermem");
+        Some(format!("device {}, dma-buf {}, {module}", yes(DIRECT_RDMA)?, yes(DMA_BUF).unwrap_or("unknown")))
+    }
 }
 
-fn driver_version(api: Api) -> Option<String> {
+/// Returns the loaded kernel module that lets network adapters access the memory of NVIDIA devices.
+fn peer_memory_module() -> Option<&'static str> {
+    PEER_MEMORY.into_iter().find(|module| Path::new("/sys/module").join(module).exists())
+}
+
+fn clocks(managed: &Managed) -> Option<String> {
+    let processors = managed.clock(PROCESSORS)?;
+    Some(format!("processors {processors} MHz, memory {} MHz", managed.clock(MEMORY)?))
+}
+
+/// Returns the active line of the list of frequencies that the driver of AMD devices has in sysfs.
+fn active_clock(bus: &str) -> Option<String> {
+    let list = of_sysfs(bus, "pp_dpm_sclk")?;
+    let active = list.lines().find_map(|line| line.trim().strip_suffix('*'))?;
+    Some(format!("processors {}", active.split_once(": ")?.1.trim()))
+}
+
+/// Returns addresses with the number of links to each.
+fn grouped(peers: Vec<String>) -> String {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for peer in peers {
+        *counts.entry(peer).or_default() += 1;
+    }
+    let each: Vec<String> = counts.into_iter().map(|(peer, links)| format!("{links} to {peer}")).collect();
+    if each.is_empty() { "none".to_owned() } else { each.join(", ") }
+}
+
+/// Returns the text of a file that sysfs has of a PCI device.
+fn of_sysfs(bus: &str, file: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/sys/bus/pci/devices/{bus}/{file}")).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Returns a link from the speed of a lane and the width that sysfs has.
+fn link_of(bus: &str, which: &str) -> Option<Link> {
+    let speed = of_sysfs(bus, &format!("{which}_link_speed"))?;
+    let lanes = of_sysfs(bus, &format!("{which}_link_width"))?.parse().ok()?;
+    Some(Link { generation: generation_of(&speed)?, lanes })
+}
+
+/// Returns the generation of a speed such as `32.0 GT/s PCIe`.
+fn generation_of(speed: &str) -> Option<u32> {
+    let speeds = ["2.5", "5.0", "8.0", "16.0", "32.0", "64.0"];
+    let number = speed.split_whitespace().next()?;
+    (1..).zip(speeds).find_map(|(generation, known)| (known == number).then_some(generation))
+}
+
+/// Returns a text that a function of the driver writes about a device; `None` if it fails.
+fn text(get: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int, device: c_int) -> Option<String> {
+    let mut text = [0 as c_char; 128];
+    // SAFETY: the driver writes at most the given length with a final zero, for which the last byte is kept.
+    let code = unsafe { get(text.as_mut_ptr(), text.len() as c_int - 1, device) };
+    // SAFETY: the last byte is zero.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    (code == 0).then(|| text.to_string_lossy().into_owned())
+}
+
+fn module_version(api: Api) -> Option<String> {
     let module = match api {
         Api::Cuda => "nvidia",
         Api::Rocm => "amdgpu",
     };
     Some(fs::read_to_string(format!("/sys/module/{module}/version")).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds_are_generations_and_peers_are_counted() {
+        assert_eq!(generation_of("32.0 GT/s PCIe"), Some(5));
+        assert_eq!(generation_of("Unknown"), None);
+        let peers = ["0000:02:00.0", "0000:01:00.0", "0000:02:00.0"].map(str::to_owned).to_vec();
+        assert_eq!(grouped(peers), "1 to 0000:01:00.0, 2 to 0000:02:00.0");
+        assert_eq!(grouped(Vec::new()), "none");
+    }
 }

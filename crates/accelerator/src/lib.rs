@@ -20,9 +20,10 @@ mod allocation;
 mod device;
 mod driver;
 mod facts;
+mod nvml;
 
 pub use self::{
     allocation::{Allocation, Copies, Pinned},
     device::{Device, LOCAL_RANKS, count, device, select},
-    facts::{HostLink, links},
+    facts::{Described, Link, devices},
 };

@@ -74,7 +74,7 @@ pub(crate) fn check_broadcast(case: &Case, plan: &Plan) -> std::result::Result<(
         Datatype::Contiguous => (reduction::message_type(case) != ElementType::Byte).then_some("type"),
         _ => Some("datatype"),
     };
-    let option = option.or((case.get::<BufferMemory>() != BufferMemory::Host).then_some("memory"));
+    let option = option.or((!case.get::<BufferMemory>().is_host()).then_some("memory"));
     match option.filter(|_| case.get::<Algorithm>() != Algorithm::Library) {
         None => Ok(()),
         Some(option) => Err(format!(
@@ -146,9 +146,9 @@ pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str)
     let entry = match C::FLOW.reduces() {
         true => entry
             .made_of(reduction::element_bytes, reduction::check_case)
-            .with(const { &[ElementType::PARAMETER, ReductionOp::PARAMETER] }),
+            .with(const { &[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER] }),
         false if C::FLOW.has_messages() => {
-            entry.made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE])
+            entry.made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
         }
         false => entry,
     };

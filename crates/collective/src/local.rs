@@ -4,6 +4,7 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
         Work,
+        memory::BufferMemory,
         payload::{Accumulation, Check, Fill, Slots},
         reduction,
     },
@@ -16,7 +17,7 @@ use crate::entry::SIZES;
 ombx_core::inventory::submit! {
     Benchmark::of::<ReduceLocal>("collective.reduce_local", "a block of every rank combined with another one, without communication")
         .layout(Layout::Everyone { least: 1 })
-        .with(&[ElementType::PARAMETER, ReductionOp::PARAMETER])
+        .with(&[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER])
         .sizes(SIZES)
         .made_of(reduction::element_bytes, reduction::check_case)
         .iterates(&["MPI_Reduce_local"], "t of the slowest rank")

@@ -5,3 +5,4 @@ pub(crate) mod forked_child;
 pub(crate) mod initialization;
 pub(crate) mod library;
 pub(crate) mod software;
+pub(crate) mod ucx;

@@ -1,7 +1,9 @@
 //! `p2p.*_partitioned`: ping-pong and stream over partitioned messages of MPI 4.
 
 use ombx_core::{
-    benchmark::{Benchmark, ParameterValue, cold::Cache, derived, reduction::MESSAGE_TYPE},
+    benchmark::{
+        Benchmark, ParameterValue, cold::Cache, derived, memory::BufferMemory, reduction::MESSAGE_TYPE,
+    },
     two_sided::pattern::{Pattern, PatternKernel, PingPong, Stream},
 };
 use ombx_mpi::PartitionedChannel;
@@ -17,7 +19,7 @@ const fn partitioned<P: Pattern>(
 ) -> Benchmark {
     Benchmark::custom(name, about, P::METRIC, P::METHOD, run_cached::<PatternKernel<P, PartitionedChannel>>)
         .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], formula)
-        .with(&[Cache::PARAMETER, MESSAGE_TYPE])
+        .with(&[Cache::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
         .made_of(derived::block_bytes, derived::check)
         .available(PartitionedChannel::available)
 }

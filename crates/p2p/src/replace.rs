@@ -3,6 +3,7 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work, derived,
+        memory::BufferMemory,
         payload::{Check, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -70,7 +71,7 @@ ombx_core::inventory::submit! {
     .sizes("0,1..4M")
     .iterates(&["MPI_Sendrecv_replace"], "t of the slowest rank")
     .layout(Layout::Everyone { least: 2 })
-    .with(&[Source::PARAMETER, MESSAGE_TYPE])
+    .with(&[Source::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
     .made_of(derived::block_bytes, derived::check)
 }
 

@@ -1,7 +1,7 @@
 //! `p2p.request`: requests at an offered rate.
 
 use ombx_core::{
-    benchmark::{Benchmark, Metric, ParameterValue},
+    benchmark::{Benchmark, Metric, ParameterValue, memory::BufferMemory},
     two_sided::request::{
         self,
         schedule::{Arrivals, Rate},
@@ -19,5 +19,5 @@ ombx_core::inventory::submit! {
         Metric::Latency,
         request::method("none in OMB and IMB"),
         request::run_requests::<RequestChannel>,
-    ).iterates(CALLS, request::FORMULA).sizes("64").streaming().with(&[Rate::PARAMETER, Arrivals::PARAMETER])
+    ).iterates(CALLS, request::FORMULA).sizes("64").streaming().with(&[Rate::PARAMETER, Arrivals::PARAMETER, BufferMemory::PARAMETER])
 }

@@ -7,7 +7,7 @@ use crate::{
 use ombx_core::{
     benchmark::{
         Benchmark, Distance, Kernel, Layout, Method, Pairing, Pairs, ParameterValue, derived,
-        reduction::MESSAGE_TYPE,
+        memory::BufferMemory, reduction::MESSAGE_TYPE,
     },
     pacing::paced_threads::Many,
     two_sided::pattern::{BiStream, Buffers, PatternKernel, PingPong, Stream},
@@ -40,7 +40,7 @@ ombx_core::inventory::submit! {
             "IMB-MT PingPongMT, which prints minimum, maximum and mean over threads",
         ),
     )
-    .iterates(PING_PONG, "t / 2; t from the first start to the last end").sizes("0,1..4M").layout(PAIRS).with(&[Pairing::PARAMETER, MESSAGE_TYPE])
+    .iterates(PING_PONG, "t / 2; t from the first start to the last end").sizes("0,1..4M").layout(PAIRS).with(&[Pairing::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     on_threads::<Messages<Stream>>(
@@ -52,7 +52,7 @@ ombx_core::inventory::submit! {
         ),
     )
     .iterates(STREAM, "P T W S / t; t from the first start to the last end, T threads").streaming().layout(PAIRS)
-    .with(&[Buffers::PARAMETER, Pairing::PARAMETER, MESSAGE_TYPE])
+    .with(&[Buffers::PARAMETER, Pairing::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     on_threads::<Messages<BiStream>>(
@@ -64,7 +64,7 @@ ombx_core::inventory::submit! {
         ),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 P T W S / t; t from the first start to the last end, T threads")
-    .streaming().layout(PAIRS).with(&[Buffers::PARAMETER, Pairing::PARAMETER, MESSAGE_TYPE])
+    .streaming().layout(PAIRS).with(&[Buffers::PARAMETER, Pairing::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     on_threads::<Meeting<PingPing>>(
@@ -76,7 +76,7 @@ ombx_core::inventory::submit! {
         ),
     )
     .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t from the first start to the last end").sizes("0,1..4M").layout(PAIRS)
-    .with(&[Pairing::PARAMETER, MESSAGE_TYPE])
+    .with(&[Pairing::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     on_threads::<Meeting<SendReceive>>(
@@ -87,7 +87,7 @@ ombx_core::inventory::submit! {
             "IMB-MT SendRecvMT, which prints minimum, maximum and mean over threads",
         ),
     )
-    .iterates(&["MPI_Sendrecv"], CHAINED).sizes("0,1..4M").layout(CHAIN).with(&[Distance::PARAMETER, MESSAGE_TYPE])
+    .iterates(&["MPI_Sendrecv"], CHAINED).sizes("0,1..4M").layout(CHAIN).with(&[Distance::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 ombx_core::inventory::submit! {
     on_threads::<Meeting<Exchange>>(
@@ -98,7 +98,7 @@ ombx_core::inventory::submit! {
             "IMB-MT ExchangeMT, which prints minimum, maximum and mean over threads",
         ),
     )
-    .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], CHAINED).sizes("0,1..4M").layout(CHAIN).with(&[Distance::PARAMETER, MESSAGE_TYPE])
+    .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], CHAINED).sizes("0,1..4M").layout(CHAIN).with(&[Distance::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }
 
 /// Figure of messages in a chain.

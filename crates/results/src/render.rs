@@ -31,7 +31,7 @@ pub use self::{
         summary::{Form as LinksForm, LinksSummary, status as links_status},
     },
     openmetrics::{CheckedLimit, OpenMetrics},
-    osu::{OsuColumns, OsuTable},
+    osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
     paint::Paint,
     shown::Shown,

@@ -6,6 +6,7 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
         Work,
+        memory::BufferMemory,
         payload::{Check, Contributors, Fill, Reduction, Slots},
         reduction::{self, ACCUMULATED_TYPE, Elements},
     },
@@ -14,7 +15,7 @@ use ombx_core::{
     pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
     unit::Rank,
 };
-use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions};
+use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions, combining_works};
 
 use crate::completion::{Completes, Completion, Fence, Local, Remote};
 
@@ -55,9 +56,10 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
     }
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        combining_works(cx, "MPI_Accumulate")?;
         let (element, op) = (element(case), ReductionOp::Sum);
         let slots = Slots { element, ..Slots::new(case.bytes.0, case.depth()) };
-        let moving = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
+        let moving = WindowOptions::for_puts_and_gets(WindowKind::usual(cx), slots, Hints::On);
         let options = WindowOptions { op, ..moving };
         Ok(Combined {
             window: Window::open_towards(cx, options, &[TARGET])?,
@@ -139,7 +141,13 @@ const fn entry<const STREAM: bool>(
     Benchmark::custom(name, about, metric, method, run::<STREAM>)
         .iterates(&["MPI_Accumulate", "MPI_Win_flush_all"], formula)
         .layout(Layout::Everyone { least: 2 })
-        .with(&[ACCUMULATED_TYPE, Completion::PARAMETER, Pacing::PARAMETER, SyncHosts::PARAMETER])
+        .with(&[
+            ACCUMULATED_TYPE,
+            Completion::PARAMETER,
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+            BufferMemory::PARAMETER,
+        ])
         .made_of(element_bytes, check_elements)
 }
 

@@ -2,7 +2,9 @@
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, Role, Work, derived,
+        Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
+        derived,
+        memory::BufferMemory,
         payload::{Check, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -82,7 +84,7 @@ impl Kernel for Incast {
             ))
         });
         let slots = derived::typed(Slots::new(case.bytes.0, cx.agree(count)?), case)?;
-        let options = WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On);
+        let options = WindowOptions::for_puts_and_gets(WindowKind::usual(cx), slots, Hints::On);
         let (rank, role) = (cx.rank(), cx.role);
         let target = if role == Role::Active { cx.peer } else { rank };
         let origins = &all[target.0 as usize];
@@ -140,5 +142,5 @@ impl Kernel for Incast {
 ombx_core::inventory::submit! {
     Benchmark::of::<Incast>("rma.put_incast", "windows of puts from all other nodes into the memory of the first")
         .iterates(&["MPI_Put", "MPI_Win_flush"], "P W S / t; t from the first origin's start to the last origin's end")
-        .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE])
+        .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
 }

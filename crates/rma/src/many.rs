@@ -5,6 +5,7 @@ use std::{ffi::c_int, marker::PhantomData};
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work, derived,
+        memory::BufferMemory,
         payload::{Check, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
@@ -180,7 +181,7 @@ impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> 
         let slots = Slots { count: exposed, ..message };
         let options = WindowOptions {
             local_slots,
-            ..WindowOptions::for_puts_and_gets(WindowKind::Allocate, slots, Hints::On)
+            ..WindowOptions::for_puts_and_gets(WindowKind::usual(cx), slots, Hints::On)
         };
         let block = |(at, towards): (u32, &Towards)| Block {
             target: towards.target.0 as c_int,
@@ -267,6 +268,7 @@ const fn entry<A: Access, const STREAM: bool>(
             MESSAGE_TYPE,
             Pacing::PARAMETER,
             SyncHosts::PARAMETER,
+            BufferMemory::PARAMETER,
         ])
 }
 

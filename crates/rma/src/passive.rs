@@ -6,6 +6,7 @@ use ombx_core::{
     benchmark::{
         Benchmark, Busy, Case, Compute, Context, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
         derived,
+        memory::BufferMemory,
         payload::{Check, Fill},
         reduction::MESSAGE_TYPE,
     },
@@ -162,5 +163,5 @@ ombx_core::inventory::submit! {
     )
     .layout(Layout::Everyone { least: 2 })
     .made_of(derived::block_bytes, derived::check)
-    .with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, WindowKind::PARAMETER, MESSAGE_TYPE])
+    .with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, WindowKind::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
 }

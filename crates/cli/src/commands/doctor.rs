@@ -85,7 +85,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let host = Host::here(free_shared_memory);
     examination.findings.extend(host.problems(examination.ranks_here).into_iter().map(Finding::of_mark));
     #[cfg(feature = "mpi")]
-    examination.findings.extend(accelerators::findings(examination.ranks_here));
+    {
+        let devices = accelerators::all();
+        examination.findings.extend(accelerators::findings(&devices, examination.ranks_here));
+        examination.devices = devices.iter().map(accelerators::sentence).collect();
+    }
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
     let facts = Facts { clock: clock.facts(), host };
     match args.format {
@@ -114,6 +118,7 @@ fn within(started: &detection::StartedBy) -> Examination {
         ranks: vec![place],
         ranks_here: here,
         findings,
+        ..Examination::default()
     }
 }
 

@@ -15,10 +15,12 @@ use ombx_core::{
 use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, Multi, Switch},
+    arguments::{ImbArgs, MemoryKind, Multi, Switch},
     iterations::Iterations,
     suites::{Entry, Suite},
 };
+#[cfg(feature = "mpi")]
+use crate::job::accelerator;
 #[cfg(feature = "io")]
 use crate::job::directory;
 use crate::{
@@ -76,6 +78,9 @@ pub(crate) fn prepare(
     }
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
+    if suite.has_accelerators {
+        args.mem_alloc_type.get_or_insert(MemoryKind::Device);
+    }
     if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
         matrix.check(ranks).map_err(|e| e.within("-map"))?;
     }
@@ -110,6 +115,11 @@ pub(crate) fn prepare(
     if args.role.relay.is_none() {
         let is_here = started.is_some() || preflight::all_here(&args.start);
         directory::check(&parts, ranks.unwrap_or(2), is_here)?;
+    }
+    #[cfg(feature = "mpi")]
+    if args.role.relay.is_none() {
+        let is_here = started.is_some() || preflight::all_here(&args.start);
+        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
     }
     let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));
     let rows: Vec<u64> = rows.collect::<Result<_>>()?;
@@ -165,10 +175,8 @@ fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>
     }
     let find = |names: &[String]| names.iter().map(|name| suite.find(name)).collect::<Result<Vec<_>>>();
     let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
-    let wanted = match named.is_empty() {
-        true => suite.benchmarks.iter().filter(|entry| entry.is_default).collect(),
-        false => named,
-    };
+    let wanted =
+        if named.is_empty() { suite.entries().filter(|entry| entry.is_default).collect() } else { named };
     let mut entries: Vec<&Entry> = Vec::new();
     for entry in wanted.into_iter().chain(included) {
         let is_same = |other: &&Entry| other.name == entry.name;

@@ -77,8 +77,8 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) window: Option<u32>,
     /// Memory of the buffers of messages, such as cuda, or of sender and receiver apart, such as host:cuda; as in ombx run
-    #[arg(long, default_value = "host", value_parser = PossibleValuesParser::new(BufferMemory::PARAMETER.names()), hide_possible_values = true, help_heading = "What is measured")]
-    pub(crate) memory: String,
+    #[arg(long, value_name = "PLACE[:PLACE]", default_value = "host", value_parser = BufferMemory::parse, help_heading = "What is measured")]
+    pub(crate) memory: BufferMemory,
     /// Copy messages through memory of the host inside the timed region
     #[arg(long, help_heading = "What is measured")]
     pub(crate) staged: bool,
@@ -261,14 +261,14 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let mut chosen = Chosen::default();
     chosen.set("pattern", [args.pattern.name()]);
     chosen.set("transport", transport);
-    let memory = BufferMemory::parse(&args.memory)?;
-    if memory != BufferMemory::Host && args.fabric != Fabric::Mpi {
+    let memory = args.memory;
+    if !memory.is_host() && args.fabric != Fabric::Mpi {
         return Err(Error::usage(format!(
             "--memory {} needs --fabric mpi: choose it, or leave out --memory",
-            args.memory
+            memory.text()
         )));
     }
-    if memory != BufferMemory::Host {
+    if !memory.is_host() {
         chosen.choose([memory]);
     }
     if args.staged {
@@ -409,7 +409,14 @@ fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>
     let file = result_file::read(path).map_err(|e| Error::usage(format!("--reference: {e}")))?;
     let (_, transport) = args.fabric.bench();
     let name = path.display().to_string();
-    let reference = Reference::of(&name, &file.runs, args.pattern.name(), transport, sizes);
+    let memory = args.memory.text();
+    let choices = [
+        ("pattern", Some(args.pattern.name())),
+        ("transport", transport),
+        ("memory", Some(memory.as_str()).filter(|_| !args.memory.is_host())),
+        ("staged", args.staged.then_some("on")),
+    ];
+    let reference = Reference::of(&name, &file.runs, &choices, sizes);
     reference
         .map(|reference| Some(Arc::new(reference)))
         .map_err(|why| Error::usage(format!("--reference: {why}")))

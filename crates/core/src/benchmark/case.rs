@@ -104,13 +104,20 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Imbalance, Pairing, Root, SHARED_THREADS, memory::BufferMemory};
+    use crate::benchmark::{
+        Imbalance, Pairing, Root, SHARED_THREADS,
+        memory::{Api, BufferMemory, Place},
+    };
 
     #[test]
     fn a_key_names_every_choice() {
         let key = |case: Case, bench: &str| case.key(bench, None);
         let case = Case::of_pair(65536);
-        let chosen = case.clone().with(BufferMemory::Cuda).with(Pairing::Block).with(Depth(64));
+        let chosen = case
+            .clone()
+            .with(BufferMemory::both(Place::Device(Api::Cuda)))
+            .with(Pairing::Block)
+            .with(Depth(64));
         assert_eq!(key(chosen.clone(), "rma.put_bw"), "rma.put_bw/memory=cuda,bytes=65536,depth=64");
         assert_eq!(
             chosen.key("rma.put_bw", Some("p2p.bw:4K")),

@@ -1,8 +1,8 @@
 //! Memory of the buffers of messages: that of the host, or that of an accelerator.
 
 use crate::{
-    benchmark::{Case, Heading, Layout, Parameter, ParameterValue as _, Role},
-    error::Error,
+    benchmark::{Case, Heading, Layout, Named, Parameter, ParameterValue, Role},
+    error::{Error, Result},
     unit::digits,
 };
 
@@ -20,59 +20,97 @@ pub enum Api {
 pub enum Place {
     /// Memory of the host.
     Host,
+    /// Memory of the host that the driver has pinned.
+    Pinned(Api),
     /// Memory of a device.
     Device(Api),
     /// Managed memory, which the driver moves between host and device. It is on the device when iterations begin.
     Managed(Api),
+    /// Managed memory that is on the host when iterations begin.
+    ManagedOnHost(Api),
 }
 
 impl Place {
+    /// The places by name, as in `--memory`.
+    const NAMES: [(&'static str, Place); 9] = [
+        ("host", Place::Host),
+        ("cuda", Place::Device(Api::Cuda)),
+        ("cuda-managed", Place::Managed(Api::Cuda)),
+        ("cuda-managed-host", Place::ManagedOnHost(Api::Cuda)),
+        ("cuda-pinned", Place::Pinned(Api::Cuda)),
+        ("rocm", Place::Device(Api::Rocm)),
+        ("rocm-managed", Place::Managed(Api::Rocm)),
+        ("rocm-managed-host", Place::ManagedOnHost(Api::Rocm)),
+        ("rocm-pinned", Place::Pinned(Api::Rocm)),
+    ];
+
     /// Returns the interface of the driver; `None` for memory of the host.
     pub const fn api(self) -> Option<Api> {
         match self {
             Place::Host => None,
-            Place::Device(api) | Place::Managed(api) => Some(api),
+            Place::Pinned(api) | Place::Device(api) | Place::Managed(api) | Place::ManagedOnHost(api) => {
+                Some(api)
+            }
         }
+    }
+
+    /// Returns whether the CPU can access the memory at any time, so that every MPI library takes its address.
+    pub const fn is_of_host(self) -> bool {
+        matches!(self, Place::Host | Place::Pinned(_))
+    }
+
+    /// Returns the name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        Place::NAMES.iter().find(|(_, place)| *place == self).map_or("host", |(name, _)| name)
+    }
+
+    fn from_name(name: &str) -> Result<Place> {
+        let found = Place::NAMES.iter().find(|(known, _)| *known == name).map(|(_, place)| *place);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = Place::NAMES.iter().map(|(name, _)| *name).collect();
+            Error::usage(format!(
+                "--memory has no value {name}; use {}, or two of them, as in host:cuda",
+                names.join(", ")
+            ))
+        })
     }
 }
 
-crate::parameter! {
-    /// Memory of the buffers of messages, also of sender and receiver apart: SENDER:RECEIVER (one-sided: ORIGIN:TARGET)
-    pub enum BufferMemory: "memory", IfChosen, default Host, refined by [&DEVICE] {
-        /// Memory of the host
-        Host = "host",
-        /// Memory of an NVIDIA device (cuMemAlloc)
-        Cuda = "cuda",
-        /// Managed memory of CUDA (cuMemAllocManaged), prefetched to the device
-        CudaManaged = "cuda-managed",
-        /// Memory of an AMD device (hipMalloc)
-        Rocm = "rocm",
-        /// Managed memory of ROCm (hipMallocManaged), prefetched to the device
-        RocmManaged = "rocm-managed",
-        /// From the host to a device
-        HostCuda = "host:cuda",
-        /// From a device to the host
-        CudaHost = "cuda:host",
-        /// From the host to managed memory
-        HostCudaManaged = "host:cuda-managed",
-        /// From managed memory to the host
-        CudaManagedHost = "cuda-managed:host",
-        /// From a device to managed memory
-        CudaCudaManaged = "cuda:cuda-managed",
-        /// From managed memory to a device
-        CudaManagedCuda = "cuda-managed:cuda",
-        /// From the host to a device
-        HostRocm = "host:rocm",
-        /// From a device to the host
-        RocmHost = "rocm:host",
-        /// From the host to managed memory
-        HostRocmManaged = "host:rocm-managed",
-        /// From managed memory to the host
-        RocmManagedHost = "rocm-managed:host",
-        /// From a device to managed memory
-        RocmRocmManaged = "rocm:rocm-managed",
-        /// From managed memory to a device
-        RocmManagedRocm = "rocm-managed:rocm",
+/// Memory of the buffers of messages of the sender and of the receiver, of origin and target in one-sided operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferMemory {
+    sender: Place,
+    receiver: Place,
+}
+
+impl ParameterValue for BufferMemory {
+    const PARAMETER: &'static Parameter = &Parameter::list_of::<BufferMemory>(
+        "memory",
+        "PLACE[:PLACE]",
+        "Memory of the buffers of messages: host, cuda (cuMemAlloc), cuda-managed (prefetched to the device), cuda-managed-host (to the host), \
+         cuda-pinned (host memory that the driver has pinned), and the same with rocm. A colon separates sender and receiver (one-sided: origin \
+         and target), and a comma separates values, each with rows of its own: --memory cuda,cuda:host",
+    )
+    .usually("host")
+    .named(Named::IfChosen)
+    .refined_by(const { &[&DEVICE] });
+    const DEFAULT: BufferMemory = BufferMemory::both(Place::Host);
+
+    fn parse(text: &str) -> Result<BufferMemory> {
+        let (sender, receiver) = text.split_once(':').unwrap_or((text, text));
+        let memory =
+            BufferMemory { sender: Place::from_name(sender)?, receiver: Place::from_name(receiver)? };
+        match (memory.sender.api(), memory.receiver.api()) {
+            (Some(of_sender), Some(of_receiver)) if of_sender != of_receiver => {
+                Err(Error::usage(format!("--memory {text}: both places are of CUDA, or both of ROCm")))
+            }
+            _ => Ok(memory),
+        }
+    }
+
+    fn text(self) -> String {
+        let [sender, receiver] = self.places().map(Place::name);
+        if sender == receiver { sender.to_owned() } else { format!("{sender}:{receiver}") }
     }
 }
 
@@ -103,27 +141,34 @@ pub static DEVICE: Parameter = Parameter::free(
 .under(Heading::General);
 
 impl BufferMemory {
+    /// Returns the same memory for both sides.
+    pub const fn both(place: Place) -> BufferMemory {
+        BufferMemory { sender: place, receiver: place }
+    }
+
+    /// Returns the memory of two sides, whose places need the same driver.
+    pub const fn of_sides(sender: Place, receiver: Place) -> BufferMemory {
+        BufferMemory { sender, receiver }
+    }
+
+    /// Returns whether both sides have memory of the host.
+    pub fn is_host(self) -> bool {
+        self == BufferMemory::DEFAULT
+    }
+
     /// Returns the places of the sender's and of the receiver's buffers.
-    pub fn places(self) -> [Place; 2] {
-        let (sender, receiver) = self.name().split_once(':').unwrap_or((self.name(), self.name()));
-        [sender, receiver].map(|name| match name {
-            "cuda" => Place::Device(Api::Cuda),
-            "cuda-managed" => Place::Managed(Api::Cuda),
-            "rocm" => Place::Device(Api::Rocm),
-            "rocm-managed" => Place::Managed(Api::Rocm),
-            _ => Place::Host,
-        })
+    pub const fn places(self) -> [Place; 2] {
+        [self.sender, self.receiver]
     }
 
     /// Returns the place of the buffers of a rank with this role.
     pub fn place(self, role: Role) -> Place {
-        let [sender, receiver] = self.places();
-        if role == Role::Passive { receiver } else { sender }
+        if role == Role::Passive { self.receiver } else { self.sender }
     }
 
-    /// Returns the interfaces of the drivers that the buffers need, at most one.
+    /// Returns the interface of the driver that the buffers need.
     pub fn api(self) -> Option<Api> {
-        self.places().into_iter().find_map(Place::api)
+        self.sender.api().or(self.receiver.api())
     }
 }
 
@@ -131,26 +176,27 @@ impl BufferMemory {
 ///
 /// # Errors
 /// The reason and what to choose.
-pub fn check(case: &Case, layout: Layout) -> Result<(), String> {
+pub fn check(case: &Case, layout: Layout) -> std::result::Result<(), String> {
     let memory: BufferMemory = case.get();
     let [sender, receiver] = memory.places();
-    let name = memory.name();
+    let name = memory.text();
     if sender != receiver && !layout.has_roles() {
+        let one = if sender == Place::Host { receiver } else { sender };
         return Err(format!(
             "--memory {name}: every rank sends and receives in this benchmark; choose one memory, such as --memory {}",
-            name.split(':').find(|side| *side != "host").unwrap_or("cuda")
+            one.name()
         ));
     }
     match case.get() {
         Staged::Off => Ok(()),
-        Staged::On if sender == receiver && sender != Place::Host => Ok(()),
         Staged::On if sender != receiver => {
             Err(format!("--staged copies on both sides: choose one memory instead of --memory {name}"))
         }
-        Staged::On => {
+        Staged::On if sender.is_of_host() => {
             Err("--staged copies from and to a device: add --memory cuda or --memory rocm, or leave it out"
                 .to_owned())
         }
+        Staged::On => Ok(()),
     }
 }
 
@@ -159,14 +205,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_give_places() {
-        for memory in BufferMemory::ALL {
-            let [sender, receiver] = memory.places();
-            assert_eq!(sender == receiver, !memory.name().contains(':'), "{memory:?}");
-            assert_eq!(memory.api().is_none(), *memory == BufferMemory::Host);
-            assert!(!memory.name().contains("cuda") || memory.api() == Some(Api::Cuda));
+    fn places_are_parsed_apart() {
+        for (text, same) in
+            [("host", "host"), ("cuda:cuda", "cuda"), ("host:rocm-managed", "host:rocm-managed")]
+        {
+            assert_eq!(BufferMemory::parse(text).unwrap().text(), same);
         }
-        assert_eq!(BufferMemory::CudaHost.place(Role::Active), Place::Device(Api::Cuda));
-        assert_eq!(BufferMemory::CudaHost.place(Role::Passive), Place::Host);
+        let memory = BufferMemory::parse("cuda:cuda-managed-host").unwrap();
+        assert_eq!(memory.place(Role::Active), Place::Device(Api::Cuda));
+        assert_eq!(memory.place(Role::Passive), Place::ManagedOnHost(Api::Cuda));
+        assert_eq!((memory.api(), BufferMemory::DEFAULT.api()), (Some(Api::Cuda), None));
+        for (text, why) in [("cuda:rocm", "both places"), ("gpu", "use host, cuda"), ("cuda:", "no value ;")]
+        {
+            let refusal = BufferMemory::parse(text).unwrap_err().to_string();
+            assert!(refusal.contains(why), "{refusal}");
+        }
+        for (name, place) in Place::NAMES {
+            assert_eq!(place.name(), name);
+            assert_eq!(place.api().is_none(), name == "host");
+        }
     }
 }

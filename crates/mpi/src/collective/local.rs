@@ -11,6 +11,7 @@ use ombx_core::{
 use super::reduction::OpHandle;
 use crate::{
     Buffer, MpiTeam,
+    runtime::device_support,
     sys::{datatype, error::check},
 };
 
@@ -36,18 +37,19 @@ impl LocalReduction {
         op: ReductionOp,
     ) -> Result<LocalReduction> {
         let team: &MpiTeam = cx.fabric()?;
+        device_support::combining_works(cx, "MPI_Reduce_local")?;
         let size = slots.total();
         cx.afford(2 * size)?;
-        let parts = datatype::elements(slots.bytes, element)
-            .and_then(datatype::count)
-            .and_then(|count| Ok((count, Buffer::zeroed(size)?, Buffer::zeroed(size)?)));
+        let parts = datatype::elements(slots.bytes, element).and_then(datatype::count).and_then(|count| {
+            Ok((count, Buffer::zeroed(size)?.placed(cx)?, Buffer::zeroed(size)?.placed(cx)?))
+        });
         let (count, operand, memory) = cx.agree(parts)?;
         let (datatype, op) = (datatype::handle(element), OpHandle::of(element, op)?);
-        let mut local = LocalReduction { count, datatype, op, operand, memory };
+        let local = LocalReduction { count, datatype, op, operand, memory };
         team.lend(|handles| {
             (handles.datatype, handles.op, handles.elements) = (local.datatype, local.op.raw(), local.count);
-            handles.outgoing = local.operand.bytes_mut().as_mut_ptr().cast();
-            handles.incoming = local.memory.bytes_mut().as_mut_ptr().cast();
+            handles.outgoing = local.operand.start().cast();
+            handles.incoming = local.memory.start().cast();
             handles.describe_slots(slots);
         });
         Ok(local)

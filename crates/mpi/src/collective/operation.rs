@@ -130,6 +130,9 @@ impl<C: Call> Operation<C> {
         let team: &MpiTeam = cx.fabric()?;
         let all = team.comm();
         options.groups.divide(all.size())?;
+        if C::FLOW.reduces() && C::NAME == "MPI_Reduce_scatter" {
+            device_support::combining_works(cx, C::NAME)?;
+        }
         let group = match options.groups.is_one() {
             true => None,
             false => Some(all.group(options.groups.group_of(all.rank(), all.size()))?),
@@ -325,10 +328,7 @@ impl<C: Call> Operation<C> {
     /// # Errors
     /// The library takes no memory of devices in them.
     pub fn may_start(cx: &Context<'_>) -> Result<()> {
-        match C::FLOW.reduces() {
-            true => device_support::combining_works(cx, C::START),
-            false => Ok(()),
-        }
+        if C::FLOW.reduces() { device_support::combining_works(cx, C::START) } else { Ok(()) }
     }
 
     /// Creates the persistent requests: one per root, and one per copy of the buffers. Collective.

@@ -1,7 +1,9 @@
 //! Whether the MPI library takes addresses of device memory, as it says itself.
 
 use std::{
-    ffi::{CStr, c_int, c_void},
+    borrow::Cow,
+    collections::BTreeSet,
+    ffi::{CStr, c_int},
     sync::{Mutex, PoisonError},
 };
 
@@ -9,7 +11,7 @@ use ombx_accelerator::device;
 use ombx_core::{
     benchmark::{
         Context,
-        memory::{Api, BufferMemory, Staged},
+        memory::{Api, BufferMemory, Place, Staged},
     },
     error::{Error, Result},
     fact::{Fact, Facts},
@@ -17,7 +19,7 @@ use ombx_core::{
     team::Team,
 };
 
-use super::library;
+use super::{library, ucx};
 
 /// Functions without arguments that return 1 if the library does. Not every library has them, and mpi.h declares them in some only.
 const fn queries(api: Api) -> &'static [&'static CStr] {
@@ -42,16 +44,9 @@ const fn name(api: Api) -> &'static str {
     }
 }
 
-/// Returns a function of the libraries that this process has loaded.
-fn function(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name is terminated by zero.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
-
 /// Returns the function that answered and its answer; `None` if the library has none.
 pub(crate) fn answer(api: Api) -> Option<(&'static str, bool)> {
-    if let Some(query) = function(c"MPIX_GPU_query_support") {
+    if let Some(query) = library::function(c"MPIX_GPU_query_support") {
         let mut able = 0;
         // SAFETY: this is the declaration of MPICH and its derivatives, the only libraries with a function of this name.
         let code = unsafe {
@@ -62,7 +57,7 @@ pub(crate) fn answer(api: Api) -> Option<(&'static str, bool)> {
             return Some(("MPIX_GPU_query_support", able != 0));
         }
     }
-    let (name, query) = queries(api).iter().find_map(|name| Some((name, function(name)?)))?;
+    let (name, query) = queries(api).iter().find_map(|name| Some((name, library::function(name)?)))?;
     // SAFETY: every library with a function of this name declares it so.
     let able = unsafe {
         let query: unsafe extern "C" fn() -> c_int = std::mem::transmute(query);
@@ -77,12 +72,18 @@ pub(crate) fn answer(api: Api) -> Option<(&'static str, bool)> {
 /// [`Error::unsupported`] with its answer and what to do.
 pub(crate) fn check(api: Api) -> Result<()> {
     let (version, name) = (library::library_name(), name(api));
-    let instead = match version.starts_with("Intel") {
-        true => "set I_MPI_OFFLOAD=1, or choose --staged",
-        false => "use an MPI that was built for it, or choose --staged",
+    let instead = if version.starts_with("Intel") {
+        "set I_MPI_OFFLOAD=1, or choose --staged"
+    } else {
+        "use an MPI that was built for it, or choose --staged"
     };
     match answer(api) {
-        Some((_, true)) => Ok(()),
+        Some((_, true)) => match ucx::problem(api) {
+            None => Ok(()),
+            Some(why) => Err(Error::unsupported(format!(
+                "{version} takes no memory of {name} devices, because {why}: mend this, or choose --staged"
+            ))),
+        },
         Some((function, false)) => Err(Error::unsupported(format!(
             "{version} takes no memory of {name} devices, says {function}: {instead}"
         ))),
@@ -96,15 +97,16 @@ pub(crate) fn check(api: Api) -> Result<()> {
 /// segmentation fault.
 ///
 /// # Errors
-/// The library is Open MPI, which documents that only blocking reductions take memory of devices.
+/// The library is Open MPI, whose component for such memory has blocking reductions only, except two.
 pub fn combining_works(cx: &Context<'_>, calls: &str) -> Result<()> {
     let (memory, staged): (BufferMemory, Staged) = (cx.get(), cx.get());
     let version = library::library_name();
-    if memory == BufferMemory::Host || staged == Staged::On || !version.starts_with("Open MPI") {
+    let is_of_host = memory.places().into_iter().all(Place::is_of_host);
+    if is_of_host || staged == Staged::On || !version.starts_with("Open MPI") {
         return Ok(());
     }
     Err(Error::unsupported(format!(
-        "{version} takes no memory of devices in {calls}: only blocking reductions do"
+        "{version} takes no memory of devices in {calls}, only in MPI_Allreduce, MPI_Reduce, MPI_Reduce_scatter_block, MPI_Scan and MPI_Exscan"
     )))
 }
 
@@ -117,22 +119,66 @@ static DEVICES: Mutex<Facts> = Mutex::new(Facts::new());
 /// Usage error of the lowest rank that has no driver or no device.
 pub fn open_devices(team: &dyn Team, api: Api) -> Result<()> {
     let device = team.agree(device(api))?;
-    let mine = format!("{} on {}", device.bus_id().unwrap_or_else(|| "a device".to_owned()), hostname());
-    let Some(all) = team.gather(mine.as_bytes())? else { return Ok(()) };
-    let of_rank = |(rank, device): (usize, &Vec<u8>)| format!("{rank}: {}", String::from_utf8_lossy(device));
-    let list: Vec<String> = all.iter().enumerate().map(of_rank).collect();
     let mut facts = device.facts();
+    let place = format!("{} on {}", device.bus_id().unwrap_or_else(|| "a device".to_owned()), hostname());
+    let Some(all) = team.gather(lines(&place, &facts).as_bytes())? else { return Ok(()) };
+    let texts: Vec<_> = all.iter().map(|text| String::from_utf8_lossy(text)).collect();
+    let of_rank =
+        |(rank, text): (usize, &Cow<'_, str>)| format!("{rank}: {}", text.lines().next().unwrap_or_default());
+    let list: Vec<String> = texts.iter().enumerate().map(of_rank).collect();
     facts.insert("accelerators_of_ranks".into(), Fact::Known(list.join(", ")));
+    facts.insert("accelerators_that_differ".into(), Fact::Known(differences(&texts)));
     let able = match answer(api) {
         Some((function, able)) => Fact::Known(format!("{} ({function})", if able { "yes" } else { "no" })),
         None => Fact::Unknown { reason: "the MPI library has no function that says it".to_owned() },
     };
     facts.insert("mpi_takes_device_memory".into(), able);
+    if let Some(why) = ucx::problem(api) {
+        facts.insert("ucx_takes_device_memory".into(), Fact::Known(format!("no: {why}")));
+    }
     DEVICES.lock().unwrap_or_else(PoisonError::into_inner).extend(facts);
     Ok(())
+}
+
+/// Facts that differ between the ranks of a host in any case, or from one moment to the next.
+const OWN: [&str; 4] =
+    ["accelerator_number", "accelerator_bus", "accelerator_peer_access", "accelerator_current_clocks"];
+
+/// Returns the place of a device, and on a line each what its facts are.
+fn lines(place: &str, facts: &Facts) -> String {
+    let shared = facts.iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+    let known = shared.filter_map(|(name, fact)| Some(format!("\n{name} = {}", fact.known()?)));
+    [place.to_owned()].into_iter().chain(known).collect()
+}
+
+/// Returns the lines of ranks that the device of rank 0 does not have.
+fn differences(texts: &[Cow<'_, str>]) -> String {
+    let first: BTreeSet<&str> = texts.first().into_iter().flat_map(|text| text.lines()).collect();
+    let of_rank = |(rank, text): (usize, &Cow<'_, str>)| {
+        let other: Vec<&str> = text.lines().skip(1).filter(|line| !first.contains(line)).collect();
+        (!other.is_empty()).then(|| format!("rank {rank}: {}", other.join(", ")))
+    };
+    let found: Vec<String> = texts.iter().enumerate().filter_map(of_rank).collect();
+    if found.is_empty() { "none".to_owned() } else { found.join("; ") }
 }
 
 /// Returns what [`open_devices`] has kept.
 pub(crate) fn facts() -> Facts {
     DEVICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_differ_from_the_first_are_named() {
+        let facts = |link: &str| {
+            let facts = [("accelerator_bus", link), ("accelerator_link", link), ("accelerator", "A")];
+            facts.map(|(name, value)| (name.to_owned(), Fact::Known(value.to_owned()))).into_iter().collect()
+        };
+        let texts = ["x16", "x16", "x8"].map(|link| Cow::from(lines("bus on host", &facts(link))));
+        assert_eq!(differences(&texts[..2]), "none");
+        assert_eq!(differences(&texts), "rank 2: accelerator_link = x8");
+    }
 }

@@ -71,6 +71,23 @@ pub fn library_version() -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns a function of the libraries that this process has loaded.
+pub(super) fn function(name: &std::ffi::CStr) -> Option<*mut std::ffi::c_void> {
+    // SAFETY: the name is terminated by zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Returns the paths of the files that this process has mapped, sorted.
+pub(super) fn mapped() -> std::collections::BTreeSet<String> {
+    paths(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default())
+}
+
+/// Returns the paths in the text of `/proc/self/maps`.
+pub(super) fn paths(maps: &str) -> std::collections::BTreeSet<String> {
+    maps.lines().filter_map(|line| line.find('/').map(|at| line[at..].to_owned())).collect()
+}
+
 /// Returns the library's name and version without build details.
 pub(crate) fn library_name() -> String {
     library_version().split(',').next().unwrap_or_default().to_owned()

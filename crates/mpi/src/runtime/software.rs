@@ -1,6 +1,6 @@
 //! What the MPI library says about itself, and the files of the communication libraries that this process has loaded.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::path::PathBuf;
 
 use ombx_core::fact::{Fact, Facts};
 
@@ -36,15 +36,15 @@ const OF_MPI: usize = 4;
 
 /// Returns the file of the MPI library that this process has loaded; `None` if MPI is linked statically.
 pub fn library_file() -> Option<PathBuf> {
-    let files = loaded(&fs::read_to_string("/proc/self/maps").unwrap_or_default(), &LIBRARIES[..OF_MPI]);
-    files.into_iter().next().map(PathBuf::from)
+    library::mapped().into_iter().find(|path| is_one_of(path, &LIBRARIES[..OF_MPI])).map(PathBuf::from)
 }
 
 /// Returns the facts.
 pub(crate) fn facts() -> Facts {
     let text = library::version_text();
     let mut facts = of_text(text.trim_matches('\0'));
-    let files = loaded(&fs::read_to_string("/proc/self/maps").unwrap_or_default(), &LIBRARIES);
+    let files: Vec<String> =
+        library::mapped().into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
     let files = Some(files.join(", ")).filter(|files| !files.is_empty());
     facts.insert(
         "library_files".into(),
@@ -64,15 +64,10 @@ fn of_text(text: &str) -> Facts {
     LINES.iter().filter_map(|(start, name)| Some(((*name).to_owned(), Fact::Known(value(start)?)))).collect()
 }
 
-/// Returns the paths of libraries, by the starts of their names, in the text of `/proc/self/maps`, sorted.
-fn loaded(maps: &str, libraries: &[&str]) -> Vec<String> {
-    let path = |line: &str| line.find('/').map(|at| line[at..].to_owned());
-    let communicates = |path: &String| {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        libraries.iter().any(|library| name.starts_with(library))
-    };
-    let paths: BTreeSet<String> = maps.lines().filter_map(path).filter(communicates).collect();
-    paths.into_iter().collect()
+/// Returns whether the name of a file starts like one of these libraries.
+fn is_one_of(path: &str, libraries: &[&str]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    libraries.iter().any(|library| name.starts_with(library))
 }
 
 #[cfg(test)]
@@ -94,6 +89,8 @@ mod tests {
     fn loaded_libraries_are_listed_once() {
         let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
                     7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
-        assert_eq!(loaded(maps, &LIBRARIES), ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
+        let found: Vec<String> =
+            library::paths(maps).into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
+        assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
     }
 }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use ombx_accelerator::{Pinned, device};
 use ombx_core::{
     benchmark::{Context, memory::Place, payload::Slots},
     error::{Error, Result},
@@ -45,6 +46,8 @@ pub struct Buffer {
     last: usize,
     /// Where the buffer is if it is on a device.
     on_device: Option<Arc<OnDevice>>,
+    /// Keeps the memory pinned.
+    pinned: Option<Pinned>,
 }
 
 // SAFETY: the pages belong to the process, and the buffer has the only pointers to them.
@@ -73,7 +76,7 @@ impl Buffer {
         let mapping = mapping
             .ok_or_else(|| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
         let first = mapping.start;
-        Ok(Buffer { mapping, first, at: first, size, last: 0, on_device: None })
+        Ok(Buffer { mapping, first, at: first, size, last: 0, on_device: None, pinned: None })
     }
 
     /// Returns a buffer of all copies of some slots, as [`Buffer::reserved`].
@@ -95,8 +98,13 @@ impl Buffer {
     /// Returns the buffer at a place.
     ///
     /// # Errors
-    /// There is no device, or it has too little memory.
+    /// There is no device, it has too little memory, or the memory of the host cannot be pinned.
     pub(crate) fn on(mut self, place: Place) -> Result<Buffer> {
+        if let Place::Pinned(api) = place {
+            // SAFETY: the pages belong to `self`, which unpins them before it gives them away.
+            let pinned = unsafe { Pinned::new(device(api)?, self.mapping.start, self.last + self.size) }?;
+            self.pinned = Some(pinned);
+        }
         self.on_device = OnDevice::new(place, self.mapping.start, self.last + self.size)?;
         self.first = self.on_device.as_ref().map_or(self.mapping.start, |there| there.address());
         self.at = self.first;
@@ -143,7 +151,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.on_device = None;
+        (self.on_device, self.pinned) = (None, None);
         kept().push(mem::replace(&mut self.mapping, Mapping::NONE));
     }
 }

@@ -29,14 +29,17 @@ fn buffers() -> MutexGuard<'static, Vec<Weak<OnDevice>>> {
 /// The MPI library takes no memory of such devices, or the case cannot have its buffers there.
 pub(crate) fn place(cx: &Context<'_>) -> Result<Place> {
     let memory: BufferMemory = cx.get();
-    if memory != BufferMemory::Host {
+    let on_devices = !memory.places().into_iter().all(Place::is_of_host);
+    if on_devices {
         cold::only_warm(cx, "buffers on a device, which are in no cache of the CPU")?;
     }
     match (memory.api(), cx.get()) {
         (None, _) | (_, Staged::On) => Ok(Place::Host),
         (Some(api), Staged::Off) => {
             // A rank with memory of the host communicates with one that has not.
-            device_support::check(api)?;
+            if on_devices {
+                device_support::check(api)?;
+            }
             Ok(memory.place(cx.role))
         }
     }
@@ -63,7 +66,7 @@ impl OnDevice {
     /// # Errors
     /// There is no device, or it has too little memory.
     pub(crate) fn new(place: Place, copy: *mut u8, bytes: usize) -> Result<Option<Arc<OnDevice>>> {
-        let Some(api) = place.api() else { return Ok(None) };
+        let Some(api) = place.api().filter(|_| !place.is_of_host()) else { return Ok(None) };
         let allocation = Mutex::new(Allocation::new(device(api)?, place, bytes)?);
         let buffer = Arc::new(OnDevice { allocation, copy, bytes, changed: AtomicBool::new(true) });
         let mut all = buffers();
@@ -86,8 +89,9 @@ impl OnDevice {
         self.allocation().copies()
     }
 
-    /// Notes that a kernel may change the copy.
+    /// Notes that a kernel may change the copy, and makes the device that of the kernel's thread. Errors are those of the next copy.
     pub(crate) fn changes(&self) {
+        let _ = self.allocation().enter();
         self.changed.store(true, Ordering::Relaxed);
     }
 

@@ -56,7 +56,8 @@ impl RequestLink for RequestChannel {
         // Each rank uses one of the two buffers.
         let of = |role: Role| if cx.role == role { slots.total() } else { 0 };
         let parts = Int::count(slots.bytes).and_then(|bytes| {
-            let buffers = (Buffer::reserved(of(Role::Active))?, Buffer::reserved(of(Role::Passive))?);
+            let buffer = |role| Buffer::reserved(of(role))?.placed(cx);
+            let buffers = (buffer(Role::Active)?, buffer(Role::Passive)?);
             Ok((bytes, buffers, Buffer::zeroed(REPLY_BYTES as u64)?))
         });
         let (bytes, (outgoing, incoming), echoes) = cx.agree(parts)?;

@@ -100,13 +100,12 @@ impl Window {
             Ok((message, op, memory, locals))
         });
         let (message, op, memory, locals) = cx.agree(parts)?;
-        let (raw, exposed) = match cx.get() {
-            BufferMemory::Host => create(comm, kind, &slots, memory.as_ref(), hints, check)?,
+        let (raw, exposed) = if cx.get::<BufferMemory>().is_host() {
+            create(comm, kind, &slots, memory.as_ref(), hints, check)?
+        } else {
             // A library may refuse memory of devices. A rank on which it does not keeps its window.
-            _ => {
-                let created = || create(comm, kind, &slots, memory.as_ref(), hints, error::accept);
-                cx.agree(error::returning(comm.raw(), created))?
-            }
+            let created = || create(comm, kind, &slots, memory.as_ref(), hints, error::accept);
+            cx.agree(error::returning(comm.raw(), created))?
         };
         // SAFETY: these statics of mpi-sys are never written.
         let (no_group, no_request) = unsafe { (ffi::RSMPI_GROUP_EMPTY, ffi::RSMPI_REQUEST_NULL) };

@@ -26,9 +26,9 @@ impl Memory {
     /// The memory is not available.
     pub(super) fn of(cx: &Context<'_>, kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
         let is_own = matches!(kind, WindowKind::Create | WindowKind::Dynamic);
-        if !is_own && cx.get::<BufferMemory>() != BufferMemory::Host {
+        if !is_own && !cx.get::<BufferMemory>().is_host() {
             return Err(Error::unsupported(
-                "MPI allocates the memory of this window, on the host: choose --win create or --win dynamic",
+                "MPI allocates the memory of this window itself, on the host: choose --win create or --win dynamic",
             ));
         }
         Ok(match kind {

@@ -1,6 +1,6 @@
 //! The choices that determine how a window is created.
 
-use ombx_core::benchmark::{ReductionOp, payload::Slots};
+use ombx_core::benchmark::{Context, ReductionOp, memory::BufferMemory, payload::Slots};
 
 ombx_core::parameter! {
     /// MPI call that creates the window
@@ -43,6 +43,13 @@ pub struct WindowOptions {
     pub hints: Hints,
     /// Operation of accumulates, which is a predefined one.
     pub op: ReductionOp,
+}
+
+impl WindowKind {
+    /// Returns the kind of a window that the user does not choose: MPI allocates its memory, unless the buffers are on devices.
+    pub fn usual(cx: &Context<'_>) -> WindowKind {
+        if cx.get::<BufferMemory>().is_host() { WindowKind::Allocate } else { WindowKind::Create }
+    }
 }
 
 impl WindowOptions {

@@ -25,6 +25,8 @@ const MESSAGE_RATE: &str = "osu_mbw_mr";
 /// Programs that print the number of threads or processes.
 const THREADS: &str = "osu_latency_mt";
 const PROCESSES: &str = "osu_latency_mp";
+/// Programs whose titles do not name the accelerator.
+const NO_ACCELERATOR: [&str; 3] = [NO_DATATYPE, MESSAGE_RATE, "osu_multi_lat"];
 /// Program that does not print its data type.
 const NO_DATATYPE: &str = "osu_get_acc_latency";
 /// Part of the name of programs that move no data. They print neither sizes nor a data type.
@@ -33,11 +35,24 @@ const NO_SIZE: &str = "barrier";
 const INIT: &str = "osu_init";
 const HELLO: &str = "osu_hello";
 
+/// Accelerator that the title of an OSU program names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OsuAccelerator {
+    /// `-d cuda`.
+    Cuda,
+    /// `-d rocm`.
+    Rocm,
+    /// `-d managed` of a collective.
+    Managed,
+}
+
 /// Columns that options of an OSU program add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OsuColumns {
     /// Program that was called, if a benchmark has several.
     pub program: Option<Osu>,
+    /// `-d`, or the accelerator of `D` and `MD`.
+    pub accelerator: Option<OsuAccelerator>,
     /// `-f`: adds minimum, maximum and number of iterations.
     pub full: bool,
     /// `-c`: adds the result of the payload check.
@@ -57,6 +72,7 @@ impl Default for OsuColumns {
         let (full, validation, vary_window) = (false, false, false);
         OsuColumns {
             program: None,
+            accelerator: None,
             full,
             validation,
             percentiles: Vec::new(),
@@ -137,9 +153,7 @@ impl OsuTable {
             _ => String::new(),
         };
         lines += &match &osu {
-            Some(osu) => {
-                OsuTable::title(osu, &self.version).replacen("MPI", &format!("MPI{}", accelerator(row)), 1)
-            }
+            Some(osu) => with_accelerator(&OsuTable::title(osu, &self.version), name, self.accelerator(row)),
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {
@@ -164,38 +178,57 @@ impl OsuTable {
             false => String::new(),
         };
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
-        [lines, of_type + &memory(row) + &line(size, columns, |column| (&column.title, column.width))]
+        [lines, of_type + &self.memory(row) + &line(size, columns, |column| (&column.title, column.width))]
+    }
+
+    /// Returns what follows `MPI` in the title of a row. Blocking collectives of OMB do not name managed memory.
+    fn accelerator(&self, row: &Measurement) -> &'static str {
+        let memory = row.axes.get("memory").map_or("", String::as_str);
+        match self.columns.accelerator {
+            Some(OsuAccelerator::Cuda) => "-CUDA",
+            Some(OsuAccelerator::Rocm) => "-ROCM",
+            Some(OsuAccelerator::Managed) if columns::overlaps(row) => "-MANAGED",
+            Some(OsuAccelerator::Managed) => "",
+            None if memory.contains("cuda") => "-CUDA",
+            None if memory.contains("rocm") => "-ROCM",
+            None => "",
+        }
+    }
+
+    /// Returns the line about the memory of both ranks of a row with an accelerator, which collectives do not have.
+    fn memory(&self, row: &Measurement) -> String {
+        if is_collective(row) || self.accelerator(row).is_empty() {
+            return String::new();
+        }
+        let memory = row.axes.get("memory").map_or("host", String::as_str);
+        let (first, second) = memory.split_once(':').unwrap_or((memory, memory));
+        let is_one_sided = row.axes.contains_key("win");
+        let place = |name: &str| match name {
+            "cuda" | "rocm" => "DEVICE (D)",
+            _ if name.contains("managed") && is_one_sided => "MANAGED (M)",
+            "cuda-managed" | "rocm-managed" => "MANAGED (MD)",
+            "cuda-managed-host" | "rocm-managed-host" => "MANAGED (MH)",
+            _ => "HOST (H)",
+        };
+        let (first, second) = (place(first), place(second));
+        if is_one_sided {
+            format!("# Rank 0 Memory on {first} and Rank 1 Memory on {second}\n")
+        } else {
+            format!("# Send Buffer on {first} and Receive Buffer on {second}\n")
+        }
     }
 }
 
-/// Returns what follows `MPI` in the title of a row with buffers on an accelerator.
-fn accelerator(row: &Measurement) -> &'static str {
-    match row.axes.get("memory").map(String::as_str) {
-        Some("cuda-managed") if is_collective(row) => "-MANAGED",
-        Some(memory) if memory.contains("cuda") => "-CUDA",
-        Some(memory) if memory.contains("rocm") => "-ROCM",
-        _ => "",
-    }
+/// Returns a title with the accelerator after the word that begins with `MPI`, as in `OSU MPI_Put-CUDA Latency Test`.
+fn with_accelerator(title: &str, program: &str, accelerator: &str) -> String {
+    let at = title.find("MPI").filter(|_| !NO_ACCELERATOR.contains(&program)).unwrap_or(title.len());
+    let (before, from) = title.split_at(at);
+    let (word, after) = from.split_at(from.find(' ').unwrap_or(from.len()));
+    if word.is_empty() { title.to_owned() } else { format!("{before}{word}{accelerator}{after}") }
 }
 
 fn is_collective(row: &Measurement) -> bool {
     row.bench.starts_with("collective.")
-}
-
-/// Returns the line about the memory of both ranks, which collectives do not have.
-fn memory(row: &Measurement) -> String {
-    let Some(memory) = row.axes.get("memory").filter(|_| !is_collective(row)) else { return String::new() };
-    let [managed, ranks] = match row.axes.contains_key("win") {
-        true => ["MANAGED (M)", "# Rank 0 Memory on {} and Rank 1 Memory on {}\n"],
-        false => ["MANAGED (MD)", "# Send Buffer on {} and Receive Buffer on {}\n"],
-    };
-    let place = |name: &str| match name {
-        "host" => "HOST (H)",
-        "cuda" | "rocm" => "DEVICE (D)",
-        _ => managed,
-    };
-    let (first, second) = memory.split_once(':').unwrap_or((memory, memory));
-    ranks.replacen("{}", place(first), 1).replacen("{}", place(second), 1)
 }
 
 /// Returns the times that MPI took to start, in whole milliseconds as OMB prints them.

@@ -180,17 +180,25 @@ pub struct Reference {
     links: BTreeMap<(u64, String, String), Before>,
 }
 
+/// Returns the option of `ombx links` that chooses a value of an axis.
+fn option(axis: &str, value: Option<&str>) -> Option<String> {
+    match axis {
+        "transport" => Some(format!("--fabric {}", value.unwrap_or("mpi"))),
+        "staged" => value.map(|_| "--staged".to_owned()),
+        _ => value.map(|value| format!("--{axis} {value}")),
+    }
+}
+
 impl Reference {
-    /// Reads the complete runs of a result file. `name` is that of the file; `pattern`, `transport` and `sizes` are those of
-    /// the run to judge.
+    /// Reads the complete runs of a result file. `name` is that of the file; `choices` are the values that rows of
+    /// the run to judge name, and `sizes` its sizes.
     ///
     /// # Errors
     /// A sentence about a file without links, or with links that cannot be compared.
     pub fn of(
         name: &str,
         runs: &[RunWithRows],
-        pattern: &str,
-        transport: Option<&str>,
+        choices: &[(&str, Option<&str>)],
         sizes: &[Bytes],
     ) -> Result<Reference, String> {
         let mut reference = Reference { name: name.to_owned(), ..Reference::default() };
@@ -204,17 +212,19 @@ impl Reference {
             sweep.begin(&run.run);
             for row in run.rows.iter().filter(|row| row.bench == super::BENCH) {
                 let axis = |name: &str| row.axes.get(name).map(String::as_str);
-                match (axis("pattern"), axis("transport")) {
-                    (at, over) if at == Some(pattern) && over == transport => sweep.add(row),
-                    (at, over) => other = Some((at.unwrap_or("?"), over.unwrap_or("mpi"))),
+                if choices.iter().all(|(name, value)| axis(name) == *value) {
+                    sweep.add(row);
+                } else {
+                    let options = choices.iter().filter_map(|(name, _)| option(name, axis(name)));
+                    other = Some(options.collect::<Vec<_>>().join(" "));
                 }
             }
         }
         reference.add(&sweep);
         let known: Vec<u64> = reference.links.keys().map(|(bytes, ..)| *bytes).collect();
         match (known.is_empty(), other) {
-            (true, Some((pattern, fabric))) => Err(format!(
-                "{name} cannot be the reference: it was measured with --pattern {pattern} --fabric {fabric}. Give the same options"
+            (true, Some(options)) => Err(format!(
+                "{name} cannot be the reference: it was measured with {options}. Give the same options"
             )),
             (true, None) => {
                 Err(format!("{name} cannot be the reference: it has no complete run of ombx links"))

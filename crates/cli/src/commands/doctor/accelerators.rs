@@ -1,48 +1,123 @@
 //! Findings about the accelerators of this host.
 
-use ombx_accelerator::{HostLink, links};
+use std::fs;
+
+use ombx_accelerator::{Described, devices};
 use ombx_core::{benchmark::memory::Api, result::Mark};
 
 use super::finding::Finding;
 
-/// Returns what would disturb measurements of buffers on devices; nothing on a host without a device.
-pub(super) fn findings(ranks: u32) -> Vec<Finding> {
-    let of_driver = |api| of_devices(&links(api).unwrap_or_default(), ranks);
-    [Api::Cuda, Api::Rocm].into_iter().flat_map(of_driver).map(Finding::of_mark).collect()
+/// Returns the devices that this process sees; none without a driver.
+pub(super) fn all() -> Vec<Described> {
+    [Api::Cuda, Api::Rocm].into_iter().flat_map(|api| devices(api).unwrap_or_default()).collect()
 }
 
-fn of_devices(links: &[HostLink], ranks: u32) -> Vec<Mark> {
-    let narrow = |link: &HostLink| {
-        let (lanes, most) = link.lanes.filter(|(lanes, most)| lanes < most)?;
+/// Returns what would disturb measurements of buffers on devices; nothing on a host without a device.
+pub(super) fn findings(devices: &[Described], ranks: u32) -> Vec<Finding> {
+    let has_adapters =
+        fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some());
+    of_devices(devices, ranks, has_adapters).into_iter().map(Finding::of_mark).collect()
+}
+
+/// Returns what a device is, in a clause.
+pub(super) fn sentence(device: &Described) -> String {
+    let known = |name: &str| device.facts.get(name).and_then(|fact| fact.known());
+    let part = |name: &str, title: &str| known(name).map(|value| format!("{title}{value}"));
+    let parts = [
+        known("accelerator").map(|name| format!("accelerator {name} at {}", device.bus)),
+        part("accelerator_memory", ""),
+        part("accelerator_ecc", "ECC "),
+        part("accelerator_link", "PCI Express "),
+        part("accelerator_nvlink", "NVLink "),
+        part("accelerator_driver", "driver "),
+        part("accelerator_gpudirect_rdma", "GPUDirect RDMA: "),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark> {
+    let narrow = |device: &Described| {
+        let [used, widest] = device.links;
+        let (used, widest) = used.zip(widest).filter(|(used, widest)| used.lanes < widest.lanes)?;
         Some(Mark::caution(
             "narrow_link",
-            format!("the accelerator {} uses {lanes} of {most} lanes of PCI Express", link.bus),
+            format!(
+                "the accelerator {} uses {} of {} lanes of PCI Express",
+                device.bus, used.lanes, widest.lanes
+            ),
             "copies between it and the host are slower than the device allows: look at its slot and riser",
         ))
     };
-    let devices = links.len();
-    let shared = (devices > 0 && ranks as usize > devices).then(|| {
+    let is_divided =
+        |device: &&Described| device.facts.get("accelerator_mig").and_then(|fact| fact.known()) == Some("on");
+    let no_ecc = |device: &&Described| {
+        device.facts.get("accelerator_ecc").and_then(|fact| fact.known()) == Some("off")
+    };
+    let divided = devices.iter().find(is_divided).map(|device| {
+        Mark::note(
+            "divided_device",
+            format!("the accelerator {} is divided into instances (MIG)", device.bus),
+            "instances have a part of its memory and copy engines and no access to each other: figures are not those of the whole device",
+        )
+    });
+    let no_ecc = devices.iter().find(no_ecc).map(|device| {
+        Mark::note(
+            "no_ecc",
+            format!("the memory of the accelerator {} has no error correction in use", device.bus),
+            "figures differ from those of devices that use it: say it beside them",
+        )
+    });
+    let through_host = |device: &&Described| {
+        let fact = device.facts.get("accelerator_gpudirect_rdma").and_then(|fact| fact.known());
+        fact.is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
+    };
+    let indirect = devices.iter().filter(|_| has_adapters).find(through_host).map(|device| {
+        Mark::caution(
+            "no_gpudirect_rdma",
+            format!("network adapters cannot access the memory of the accelerator {}", device.bus),
+            "messages between hosts pass through memory of the host: load the module nvidia_peermem, or use a driver with dma-buf",
+        )
+    });
+    let count = devices.len();
+    let shared = (count > 0 && ranks as usize > count).then(|| {
         Mark::note(
             "shared_device",
-            format!("{ranks} ranks on this host have {devices} accelerator{}", if devices == 1 { "" } else { "s" }),
+            format!("{ranks} ranks on this host have {count} accelerator{}", if count == 1 { "" } else { "s" }),
             "with --memory their messages stay on the device, and it switches between the processes, which takes longer than a message: start as many ranks as devices, or the ranks under NVIDIA's Multi-Process Service",
         )
     });
-    links.iter().filter_map(narrow).chain(shared).collect()
+    devices.iter().filter_map(narrow).chain(divided).chain(no_ecc).chain(indirect).chain(shared).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use ombx_accelerator::Link;
+    use ombx_core::fact::Fact;
+
     use super::*;
 
     #[test]
     fn narrow_links_and_shared_devices_are_found() {
-        let link = |lanes| HostLink { bus: "0000:17:00.0".into(), lanes };
-        let codes = |links: &[HostLink], ranks| {
-            of_devices(links, ranks).into_iter().map(|mark| mark.code).collect::<Vec<_>>()
+        let device = |lanes: u32, facts: &[(&str, &str)]| Described {
+            bus: "0000:17:00.0".into(),
+            links: [lanes, 16].map(|lanes| Some(Link { generation: 5, lanes })),
+            facts: facts.iter().map(|(name, value)| ((*name).into(), Fact::Known((*value).into()))).collect(),
+        };
+        let codes = |devices: &[Described], ranks| {
+            of_devices(devices, ranks, true).into_iter().map(|mark| mark.code).collect::<Vec<_>>()
         };
         assert!(codes(&[], 2).is_empty());
-        assert!(codes(&[link(Some((16, 16))), link(None)], 2).is_empty());
-        assert_eq!(codes(&[link(Some((8, 16)))], 2), ["narrow_link", "shared_device"]);
+        let unknown = Described { links: [None; 2], ..device(16, &[]) };
+        assert!(codes(&[device(16, &[]), unknown], 2).is_empty());
+        assert_eq!(codes(&[device(8, &[])], 2), ["narrow_link", "shared_device"]);
+        let facts = [
+            ("accelerator", "A"),
+            ("accelerator_mig", "on"),
+            ("accelerator_ecc", "off"),
+            ("accelerator_gpudirect_rdma", "device yes, dma-buf no, no module nvidia_peermem"),
+        ];
+        let found = device(16, &facts);
+        assert_eq!(sentence(&found).split(',').next(), Some("accelerator A at 0000:17:00.0"));
+        assert_eq!(codes(&[found], 1), ["divided_device", "no_ecc", "no_gpudirect_rdma"]);
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Examination {
     pub(super) ranks: Vec<Place>,
     /// Number of ranks on this host.
     pub(super) ranks_here: u32,
+    /// Accelerators of this host, each in a clause.
+    pub(super) devices: Vec<String>,
     /// Findings, the most severe first.
     pub(super) findings: Vec<Finding>,
 }
@@ -52,6 +54,7 @@ impl Examination {
             "mpi": mpiexec::library(),
             "launcher": self.launcher,
             "ranks": self.ranks,
+            "accelerators": self.devices,
             "clock": {"source": clock.source, "resolution_ns": clock.resolution_ns, "overhead_ns": clock.overhead_ns},
             "findings": findings,
         })
@@ -136,6 +139,7 @@ impl Examination {
         parts.extend(named);
         let more = hosts.len().saturating_sub(NAMED_HOSTS);
         parts.extend((more > 0).then(|| format!("{more} more hosts")));
+        parts.extend(self.devices.iter().cloned());
         parts.push(format!("{} clock with {} ns per reading", clock.source, clock.overhead_ns));
         parts.extend(
             host.foreign.map(|part| format!("{:.0}% of the CPUs busy with other work", part * 100.0)),
@@ -182,7 +186,7 @@ mod tests {
     fn with(findings: Vec<Finding>) -> Examination {
         let place = |cpus: &str| Place { host: "n1".into(), cpus: cpus.into(), online: 2, governor: None };
         let ranks = vec![place("0"), place("1")];
-        Examination { launcher: Some("mpiexec".into()), ranks, ranks_here: 2, findings }
+        Examination { launcher: Some("mpiexec".into()), ranks, ranks_here: 2, findings, devices: Vec::new() }
     }
 
     fn load() -> Finding {

@@ -7,7 +7,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    benchmark::RankMatrix,
+    benchmark::{
+        RankMatrix,
+        memory::{Api, BufferMemory, Place},
+    },
     error::{Error, Result},
     unit::Bytes,
 };
@@ -84,6 +87,16 @@ pub(crate) struct ImbArgs {
     /// Tables of benchmarks that have both modes [default: multi]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
     pub(crate) aggregate_mode: Option<AggregateMode>,
+    /// Memory of the buffers of IMB-MPI1-GPU and IMB-RMA-GPU: of the device, of the host and pinned (host), managed (shared), or of the host (cpu) [default: device]
+    #[arg(
+        long,
+        value_name = "TYPE",
+        value_enum,
+        ignore_case = true,
+        hide_possible_values = true,
+        help_heading = "As IMB"
+    )]
+    pub(crate) mem_alloc_type: Option<MemoryKind>,
     /// Two untimed iterations before the timed ones [default: on]
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
     pub(crate) warm_up: Option<Switch>,
@@ -118,6 +131,31 @@ pub(crate) struct ImbArgs {
     pub(crate) install_links: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
+}
+
+/// IMB's `-mem_alloc_type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MemoryKind {
+    /// Memory of the device
+    Device,
+    /// Memory of the host that the driver has pinned
+    Host,
+    /// Managed memory
+    Shared,
+    /// Memory of the host
+    Cpu,
+}
+
+impl MemoryKind {
+    /// Returns the memory in ombx, through the driver of this interface.
+    pub(super) const fn buffers(self, api: Api) -> BufferMemory {
+        BufferMemory::both(match self {
+            MemoryKind::Device => Place::Device(api),
+            MemoryKind::Host => Place::Pinned(api),
+            MemoryKind::Shared => Place::Managed(api),
+            MemoryKind::Cpu => Place::Host,
+        })
+    }
 }
 
 /// IMB's `-thread_level`. Only `multiple` has several threads.

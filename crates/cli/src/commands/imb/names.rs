@@ -11,8 +11,8 @@ use crate::arguments::argv;
 /// Returns the text that `ombx imb` without a name prints.
 pub(super) fn programs() -> String {
     let line = |suite: &'static Suite| {
-        let Suite { name, benchmarks, .. } = suite;
-        format!("{name:<9} {} benchmarks: ombx imb {name} -list\n", benchmarks.len())
+        let name = suite.name;
+        format!("{name:<12} {} benchmarks: ombx imb {name} -list\n", suite.entries().count())
     };
     suites::all().map(line).collect()
 }
@@ -20,7 +20,7 @@ pub(super) fn programs() -> String {
 /// Returns the text of `-list`.
 pub(super) fn benchmarks(suite: &Suite) -> String {
     let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), suite.name);
-    for entry in suite.benchmarks {
+    for entry in suite.entries() {
         text += &match entry.is_default {
             true => format!("    {}\n", entry.name),
             false => format!("    {} (non-default)\n", entry.name),

@@ -7,6 +7,7 @@ use ombx_core::{
         Benchmark, Choice, Chosen, Depth, ElementType, Groups, Layout, MEMORY_LIMIT, PairCount, Pairs,
         Parameter, ParameterValue, Root, Threading,
         cold::{CACHE_SIZE, Cache},
+        memory::{Api, BufferMemory},
         payload::Datatype,
     },
     error::{Error, Result},
@@ -43,6 +44,10 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
     let why = [
+        (
+            args.mem_alloc_type.is_some() && !suite.has_accelerators,
+            "-mem_alloc_type is an option of IMB-MPI1-GPU and IMB-RMA-GPU: leave it out",
+        ),
         (
             args.off_cache.is_some_and(|cache| cache != OffCache::No)
                 && args.root_shift.is_some_and(Switch::is_on),
@@ -285,6 +290,15 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
     if is_free(Cache::PARAMETER) && args.off_cache.is_some_and(|cache| cache != OffCache::No) {
         chosen.choose([Cache::Cold]);
     }
+    let memory =
+        args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER)).map(|kind| kind.buffers(api()));
+    if let Some(memory) = memory.filter(|memory| !memory.is_host()) {
+        chosen.choose([memory]);
+        // MPI allocates no window on a device. IMB creates its windows in the same way.
+        if let Some(win) = bench.parameter("win") {
+            chosen.set(win.name, ["create"]);
+        }
+    }
     if is_free(Datatype::PARAMETER) {
         types::choose_blocks(&args.types, bench, &mut chosen);
     }
@@ -304,6 +318,15 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
         chosen.set(DIRECTORY, [directory.display().to_string()]);
     }
     chosen
+}
+
+/// Returns the driver of the accelerators, as IMB chooses it: that of CUDA, unless only that of ROCm is there.
+fn api() -> Api {
+    #[cfg(feature = "mpi")]
+    if ombx_accelerator::count(Api::Cuda).is_err() && ombx_accelerator::count(Api::Rocm).is_ok() {
+        return Api::Rocm;
+    }
+    Api::Cuda
 }
 
 /// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.

@@ -15,7 +15,9 @@ pub(crate) struct Suite {
     pub(super) name: &'static str,
     /// Name of its part in the first line.
     pub(super) part: &'static str,
-    pub(super) benchmarks: &'static [Entry],
+    benchmarks: &'static [Entry],
+    /// Whether its buffers may be in the memory of accelerators.
+    pub(super) has_accelerators: bool,
 }
 
 /// A benchmark of IMB.
@@ -253,14 +255,24 @@ const MT: &[Entry] = &[
     entry!("AllReduceMT", "collective.allreduce_mt", ImbClass::ThreadCollective),
 ];
 
-static SUITES: [Suite; 7] = [
-    Suite { name: "IMB-MPI1", part: "MPI-1 part", benchmarks: MPI1 },
-    Suite { name: "IMB-NBC", part: "MPI-NBC part", benchmarks: NBC },
-    Suite { name: "IMB-RMA", part: "MPI-RMA part", benchmarks: RMA },
-    Suite { name: "IMB-IO", part: "MPI-IO part", benchmarks: IO },
-    Suite { name: PEER_TO_PEER, part: "IMB-P2P part", benchmarks: P2P },
-    Suite { name: THREADED, part: "MT part", benchmarks: MT },
-    Suite { name: "IMB-EXT", part: "MPI-2 part", benchmarks: EXT },
+const fn suite(name: &'static str, part: &'static str, benchmarks: &'static [Entry]) -> Suite {
+    Suite { name, part, benchmarks, has_accelerators: false }
+}
+
+const fn with_accelerators(suite: Suite) -> Suite {
+    Suite { has_accelerators: true, ..suite }
+}
+
+static SUITES: [Suite; 9] = [
+    suite("IMB-MPI1", "MPI-1 part", MPI1),
+    with_accelerators(suite("IMB-MPI1-GPU", "MPI-1 part (GPU)", MPI1)),
+    suite("IMB-NBC", "MPI-NBC part", NBC),
+    suite("IMB-RMA", "MPI-RMA part", RMA),
+    with_accelerators(suite("IMB-RMA-GPU", "RMA part (GPU), Technical preview", RMA)),
+    suite("IMB-IO", "MPI-IO part", IO),
+    suite(PEER_TO_PEER, "IMB-P2P part", P2P),
+    suite(THREADED, "MT part", MT),
+    suite("IMB-EXT", "MPI-2 part", EXT),
 ];
 
 /// The program that runs with all processes only, and has other defaults.
@@ -295,9 +307,16 @@ impl Suite {
         self.name == THREADED
     }
 
+    /// Returns its benchmarks. IMB has no operations on one element in the memory of accelerators.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+        let is_atomic = |entry: &Entry| entry.tables.iter().any(|table| table.class == ImbClass::Atomic);
+        let has_accelerators = self.has_accelerators;
+        self.benchmarks.iter().filter(move |entry| !(has_accelerators && is_atomic(entry)))
+    }
+
     /// Finds a benchmark by its name, in any case.
     pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
-        let found = self.benchmarks.iter().find(|entry| entry.name.eq_ignore_ascii_case(name));
+        let found = self.entries().find(|entry| entry.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
             Error::usage(format!(
                 "{name} is not a benchmark of {}: {} -list names them",

@@ -69,6 +69,7 @@ pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
         ("-pause", other.pause.is_some()),
         ("-msgwr", other.msgwr.is_some()),
         ("-msgrd", other.msgrd.is_some()),
+        ("-mem_alloc_type", args.mem_alloc_type.is_some()),
         ("--directory", args.directory.is_some()),
     ];
     if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {

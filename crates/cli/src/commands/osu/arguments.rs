@@ -20,8 +20,8 @@ use crate::arguments::{
 pub(crate) struct OsuArgs {
     /// OSU program, for example: osu_latency [default: list all programs]
     pub(crate) name: Option<String>,
-    /// Memory of the buffers of both ranks: host, device or managed memory, as in: D H
-    #[arg(value_name = "H|D|MD")]
+    /// Memory of the buffers of both ranks: host, device, or managed memory on the device or the host, as in: D H
+    #[arg(value_name = "H|D|MD|MH")]
     pub(crate) buffers: Vec<String>,
 
     /// Message sizes: -m 128, -m 2:128, -m 2:, with K, M and G as in 1M
@@ -103,7 +103,7 @@ pub(crate) struct OsuArgs {
     /// Start MPI as a session of MPI 4
     #[arg(short = 'I', long, help_heading = "As OMB")]
     pub(crate) session: bool,
-    /// Accelerator: cuda, rocm, or in collectives managed; other programs have D or MD for each rank
+    /// Accelerator: cuda, rocm, or managed in collectives; other programs have D, MD or MH for each rank
     #[arg(short = 'd', long, value_name = "TYPE", help_heading = "As OMB")]
     pub(crate) accelerator: Option<String>,
     #[command(flatten)]

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use ombx_core::{
     benchmark::{
         Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Root, Threading,
-        Threads, memory::BufferMemory,
+        Threads,
+        memory::{Api, BufferMemory, Place},
     },
     error::{Error, Result},
     measure::plan::Plan,
     sizes::parse_sizes,
     unit::Bytes,
 };
-use ombx_results::render::OsuColumns;
+use ombx_results::render::{OsuAccelerator, OsuColumns};
 
 use super::{
     arguments::{Buffers, OsuArgs, Switch},
@@ -33,7 +34,7 @@ pub(super) struct Request {
 }
 
 pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
-    let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default() };
+    let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
     reject(args, program)?;
     reader.check_memory(args)?;
     reader.values(args)?;
@@ -53,6 +54,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
     let columns = OsuColumns {
         program: Some(program.osu),
+        accelerator: reader.accelerator,
         full: args.full,
         validation: args.validation.is_some(),
         rate: args.print_rate != Some(Switch::Off),
@@ -196,6 +198,8 @@ struct Reader<'p> {
     program: &'p Program,
     notes: Vec<String>,
     chosen: Chosen,
+    /// Accelerator that the title of the program names.
+    accelerator: Option<OsuAccelerator>,
 }
 
 impl Reader<'_> {
@@ -203,15 +207,14 @@ impl Reader<'_> {
     fn check_memory(&mut self, args: &OsuArgs) -> Result<()> {
         let places = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
         if let Some(word) = args.buffers.iter().find(|word| !places(word)) {
-            return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D or MD")));
+            return Err(Error::usage(format!(
+                "{word:?} is not a kind of buffer memory: give H, D, MD or MH"
+            )));
         }
         if args.buffers.len() > 2 {
             return Err(Error::usage(
                 "give at most two kinds of buffer memory, one for each rank, as in H H",
             ));
-        }
-        if args.buffers.iter().any(|word| word == "MH") {
-            return Err(Error::usage("MH: managed memory is on the device when iterations begin: give MD"));
         }
         if args.validation_warmup.is_some() {
             self.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
@@ -219,45 +222,66 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Chooses the memory of the buffers. Windows on devices are created on memory of ombx, because MPI allocates no such memory.
+    /// Chooses the memory of the buffers, and the accelerator of the title. Windows on devices are created on memory of ombx, because MPI
+    /// allocates no such memory.
     fn memory(&mut self, args: &OsuArgs) -> Result<()> {
-        let family = self.program.family;
-        let (device, managed) = match args.accelerator.as_deref() {
-            None | Some("cuda") => ("cuda", "cuda-managed"),
-            Some("rocm") => ("rocm", "rocm-managed"),
-            Some("managed") if family == Family::Collective => ("cuda-managed", "cuda-managed"),
-            Some("managed") => {
-                return Err(Error::usage(format!(
-                    "-d managed is for collectives: give -d cuda and MD for each rank, as in {} -d cuda MD MD",
-                    self.program.osu.name
-                )));
-            }
+        let is_collective = self.program.family == Family::Collective;
+        let (api, named) = match args.accelerator.as_deref() {
+            None => (Api::Cuda, None),
+            Some("cuda") => (Api::Cuda, Some(OsuAccelerator::Cuda)),
+            Some("rocm") => (Api::Rocm, Some(OsuAccelerator::Rocm)),
+            // As in OMB, the words D and MD then choose the memory.
+            Some("managed") if !is_collective => (Api::Cuda, None),
+            Some("managed") => (Api::Cuda, Some(OsuAccelerator::Managed)),
             Some(other) => {
                 return Err(Error::usage(format!("-d {other}: this build supports cuda, rocm and managed")));
             }
         };
+        let is_one_sided = self.program.family == Family::OneSided;
         let place = |word: &str| match word {
-            "D" => device,
-            "M" | "MD" => managed,
-            _ => "host",
+            "D" => Place::Device(api),
+            "MD" => Place::Managed(api),
+            "M" if is_one_sided => Place::Managed(api),
+            // As in OMB, M stands for MH.
+            "M" | "MH" => Place::ManagedOnHost(api),
+            _ => Place::Host,
         };
-        let sides = match (family, &args.buffers[..]) {
-            (Family::Collective, _) if args.accelerator.is_some() => [device; 2],
-            (_, [both]) => [place(both); 2],
-            (_, [first, second]) => [place(first), place(second)],
-            _ => ["host"; 2],
+        let memory = match (&args.buffers[..], named) {
+            (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
+            (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
+            ([both], _) => BufferMemory::both(place(both)),
+            ([first, second], _) => BufferMemory::of_sides(place(first), place(second)),
+            _ => BufferMemory::DEFAULT,
         };
-        let name = if sides[0] == sides[1] { sides[0].to_owned() } else { sides.join(":") };
-        if name == "host" {
+        let of_words = match api {
+            Api::Cuda => OsuAccelerator::Cuda,
+            Api::Rocm => OsuAccelerator::Rocm,
+        };
+        self.accelerator = named.or((!memory.is_host()).then_some(of_words));
+        let known = self.program.parameter(BufferMemory::PARAMETER.name);
+        // A barrier has no buffers. OMB takes the option and names the accelerator.
+        if is_collective && self.program.osu.name.contains("barrier") {
             return Ok(());
         }
-        let parameter = self.program.parameter(BufferMemory::PARAMETER.name).ok_or_else(|| {
-            Error::usage(format!(
+        if known.is_none() && (args.accelerator.is_some() || !memory.is_host()) {
+            return Err(Error::usage(format!(
                 "{} has its buffers in host memory only: leave out -d, D and M",
                 self.program.osu.name
-            ))
-        })?;
-        self.chosen.set(parameter.name, parameter.read(&name)?);
+            )));
+        }
+        if memory.is_host() {
+            return Ok(());
+        }
+        self.chosen.choose([memory]);
+        // As in OMB, managed memory has a buffer for each message in flight.
+        let is_managed = |place: &Place| matches!(place, Place::Managed(_) | Place::ManagedOnHost(_));
+        if args.buffer_num.is_none()
+            && self.program.parameter("buffers").is_some()
+            && memory.places().iter().any(is_managed)
+        {
+            self.chosen.set("buffers", ["multiple"]);
+            self.notes.retain(|note| !note.contains("-b multiple"));
+        }
         if self.program.parameter("win").is_some() && args.win_options.is_none() {
             self.chosen.set("win", ["create"]);
             self.notes.push(
