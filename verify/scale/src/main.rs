@@ -11,7 +11,7 @@ mod simulated;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use ombx_core::system::environment;
+use ombx_core::system::limits::FreeMemory;
 
 use job::{Limits, Outcome};
 use line::{Line, OVER_SOCKETS, SOCKET_RANKS, TASKS};
@@ -115,7 +115,7 @@ fn run(options: &Options) -> Result<ExitCode> {
 fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
     let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
     let needed = u64::from(ranks) * RANK_NEEDS;
-    let free = environment::available_memory().unwrap_or(0);
+    let free = FreeMemory::here().map_or(0, |free| free.bytes);
     if needed > free {
         println!(
             "   {ranks} ranks: left out, {} MiB of memory needed, {} MiB free",
