@@ -1,6 +1,6 @@
 //! The checks: what each one runs, and which command runs it by default.
 
-use std::process::Command;
+use std::{env, path::Path, process::Command};
 
 use ombx_toolchain::{
     command::succeeds,
@@ -17,6 +17,8 @@ const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 const PUBLISHED: &str = "crates/";
 /// Test programs of the crates, which start no jobs.
 const TESTS_OF_CRATES: [&str; 6] = ["claims", "figures", "legs", "page", "rendering", "result_format"];
+/// Installation of cargo-deny.
+const DENY: &str = "cargo install --locked cargo-deny";
 /// Time of each fuzz target in a night.
 const FUZZ_TIME: &str = "3m";
 /// Time of random jobs with faults in a night.
@@ -86,9 +88,10 @@ pub(crate) const CHECKS: &[Check] = &[
         "licenses and sources, without advisories, which need a network",
         |run| {
             let sources = ["check", "bans", "licenses", "sources"];
-            with_tool(run, "deny", "cargo install --locked cargo-deny", &sources)
+            with_tool(run, "deny", DENY, &sources)
         },
     ),
+    check("advisories", Tier::Nightly, "known defects of dependencies, by the RustSec database", advisories),
     check("unit", Tier::Test, "unit tests of all crates", |run| {
         let of_crates = TESTS_OF_CRATES.iter().flat_map(|test| ["--test", test]);
         let words: Vec<&str> = ["--lib", "--bins"].into_iter().chain(of_crates).collect();
@@ -151,6 +154,27 @@ fn with_tool(run: &Run, tool: &str, installation: &str, words: &[&str]) -> Vec<S
     } else {
         Step::skipped(tool, format!("cargo-{tool} is not installed ({installation})"))
     }]
+}
+
+/// Compares the dependencies with the database of advisories: its newest version, or the one that is here.
+fn advisories(run: &Run) -> Vec<Step> {
+    let tool = succeeds(cargo().args(["deny", "--version"]));
+    let is_newest = tool && succeeds(cargo().args(["deny", "fetch", "db"]).current_dir(&run.workspace.root));
+    let homes = [("CARGO_HOME", "advisory-dbs"), ("HOME", ".cargo/advisory-dbs")];
+    let is_here = || {
+        homes
+            .iter()
+            .any(|(home, below)| env::var_os(home).is_some_and(|at| Path::new(&at).join(below).is_dir()))
+    };
+    if tool && !is_newest && !is_here() {
+        return vec![Step::skipped(
+            "advisories",
+            "there is no advisory database, and none can be fetched (cargo deny fetch db)",
+        )];
+    }
+    let words: &[&str] =
+        if is_newest { &["check", "advisories"] } else { &["check", "--disable-fetch", "advisories"] };
+    with_tool(run, "deny", DENY, words)
 }
 
 /// Returns a command of cargo in the target directory of the first MPI: the result does not depend on the MPI.

@@ -71,6 +71,9 @@
 //! [`inventory::submit!`] registers an entry when the binary starts, but only if the linker keeps its crate. A program that
 //! never names a family of benchmarks must link it with `use ombx_p2p as _;`.
 
+/// Optimisation of the engine, with which crates of benchmarks are compiled too in a release: `0` to `3`, `s` or `z`.
+pub const OPT_LEVEL: &str = env!("OMBX_OPT_LEVEL");
+
 pub mod benchmark;
 pub mod checksum;
 pub mod codec;

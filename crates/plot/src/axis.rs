@@ -1,29 +1,35 @@
 //! Axes of figures: values, message sizes, or one slot per name.
 
-use std::ops::Range;
-
 use ombx_core::unit::Bytes;
 use ombx_results::{
     plot::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label},
     render::plain,
 };
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-use crate::options::Scale;
+use crate::figure::Scale;
 
 /// Part of a logarithmic axis for messages of 0 bytes, which have no position on it.
-const ZERO: f64 = 0.08;
+const ZERO: f64 = 0.135;
 /// Part of an axis of sizes that is left free at each end.
 const PAD: f64 = 0.02;
+
+/// What the points of an axis are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Message sizes.
+    Bytes,
+    /// Offered requests per second.
+    Rate,
+}
 
 /// An axis: it maps values to positions and has ticks.
 #[derive(Debug, Clone)]
 pub(crate) enum Axis {
     Values(ValueAxis),
-    /// Message sizes on a logarithmic axis, which may have a place for 0.
-    Sizes(LogAxis, bool),
-    /// Message sizes on a linear axis.
-    LinearSizes(LinearAxis),
+    /// Values of points on a logarithmic axis, in ascending order. It has ticks where points are, and a place for 0 if a point is there.
+    Points(LogAxis, Vec<f64>, Unit),
+    /// Values of points on a linear axis.
+    LinearPoints(LinearAxis),
     /// One slot for each name. The value of a slot is its number from 0.
     Slots(Vec<String>),
     /// The same from the end to the start.
@@ -41,13 +47,16 @@ impl Axis {
         axis.map(Axis::Values)
     }
 
-    /// Returns an axis for message sizes; `None` without values.
-    pub(crate) fn sizes(sizes: impl Iterator<Item = u64> + Clone, scale: Scale) -> Option<Axis> {
-        let (low, high) = (sizes.clone().min()?, sizes.clone().max()?);
-        let log = LogAxis::covering(sizes.map(|bytes| bytes as f64), Ticks::Binary);
+    /// Returns an axis with ticks where points are; `None` without points above 0.
+    pub(crate) fn points(points: impl Iterator<Item = f64>, unit: Unit, scale: Scale) -> Option<Axis> {
+        let mut points: Vec<f64> = points.collect();
+        points.sort_by(f64::total_cmp);
+        points.dedup();
+        let ticks = if unit == Unit::Bytes { Ticks::Binary } else { Ticks::Decimal };
+        let log = LogAxis::covering(points.iter().copied(), ticks);
         Some(match log.filter(|_| scale != Scale::Linear) {
-            Some(axis) => Axis::Sizes(axis, low == 0),
-            None => Axis::LinearSizes(LinearAxis::covering(low as f64, high as f64)),
+            Some(axis) => Axis::Points(axis, points, unit),
+            None => Axis::LinearPoints(LinearAxis::covering(*points.first()?, *points.last()?)),
         })
     }
 
@@ -57,7 +66,7 @@ impl Axis {
     }
 
     pub(crate) fn is_log(&self) -> bool {
-        matches!(self, Axis::Values(ValueAxis::Log(_)) | Axis::Sizes(..))
+        matches!(self, Axis::Values(ValueAxis::Log(_)) | Axis::Points(..))
     }
 
     /// Returns the position of a value: 0 at the start of the axis, 1 at its end.
@@ -65,21 +74,33 @@ impl Axis {
         let padded = |place: f64| PAD + place * (1.0 - 2.0 * PAD);
         match self {
             Axis::Values(axis) => axis.position(value),
-            Axis::Sizes(axis, false) => padded(axis.position(value)),
-            Axis::Sizes(_, true) if value == 0.0 => padded(0.0),
-            Axis::Sizes(axis, true) => padded(ZERO + axis.position(value) * (1.0 - ZERO)),
-            Axis::LinearSizes(axis) => padded(axis.position(value)),
+            Axis::Points(..) if value == 0.0 => padded(0.0),
+            Axis::Points(axis, points, _) if points.first() == Some(&0.0) => {
+                padded(ZERO + axis.position(value) * (1.0 - ZERO))
+            }
+            Axis::Points(axis, ..) => padded(axis.position(value)),
+            Axis::LinearPoints(axis) => padded(axis.position(value)),
             Axis::Slots(names) => (value + 0.5) / names.len().max(1) as f64,
             Axis::ReversedSlots(names) => 1.0 - (value + 0.5) / names.len().max(1) as f64,
         }
     }
 
-    /// Returns at most `max` values that have a tick; one more if 0 bytes have a place.
+    /// Returns at most `max` values that have a tick with a label.
     pub(crate) fn ticks(&self, max: usize) -> Vec<f64> {
         match self {
             Axis::Values(axis) => axis.ticks(max),
-            Axis::Sizes(axis, zero) => zero.then_some(0.0).into_iter().chain(axis.ticks(max)).collect(),
-            Axis::LinearSizes(axis) => axis.ticks(max),
+            Axis::Points(_, points, _) => {
+                let apart = 1.0 / max.max(1) as f64;
+                let mut last = f64::NEG_INFINITY;
+                let is_apart = |value: &f64| {
+                    let at = self.position(*value);
+                    let is_apart = at >= last + apart;
+                    last = if is_apart { at } else { last };
+                    is_apart
+                };
+                points.iter().copied().filter(is_apart).collect()
+            }
+            Axis::LinearPoints(axis) => axis.ticks(max),
             Axis::Slots(names) | Axis::ReversedSlots(names) => {
                 let every = names.len().div_ceil(max.max(1)).max(1);
                 (0..names.len()).step_by(every).map(|slot| slot as f64).collect()
@@ -87,40 +108,24 @@ impl Axis {
         }
     }
 
+    /// Returns all values that have a tick, also without a label.
+    pub(crate) fn marks(&self) -> Vec<f64> {
+        match self {
+            Axis::Points(_, points, _) => points.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the label of a tick.
     pub(crate) fn label(&self, value: f64) -> String {
         match self {
-            Axis::Values(_) => value_label(value),
-            Axis::Sizes(..) => Bytes(value as u64).to_string(),
+            Axis::Points(_, _, Unit::Bytes) => Bytes(value as u64).to_string(),
             // Ticks of a linear axis are no multiples of 1024.
-            Axis::LinearSizes(_) => value_label(value),
+            Axis::Points(_, _, Unit::Rate) | Axis::Values(_) | Axis::LinearPoints(_) => value_label(value),
             Axis::Slots(names) | Axis::ReversedSlots(names) => {
                 names.get(value as usize).map(|name| plain(name)).unwrap_or_default()
             }
         }
-    }
-}
-
-impl Ranged for Axis {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        limit.0 + (self.position(*value) * f64::from(limit.1 - limit.0)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        self.ticks(hint.bold_points())
-    }
-
-    fn range(&self) -> Range<f64> {
-        0.0..1.0
-    }
-}
-
-impl ValueFormatter<f64> for Axis {
-    fn format_ext(&self, value: &f64) -> String {
-        self.label(*value)
     }
 }
 
@@ -133,10 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_binary_ticks_and_a_place_for_zero() {
-        let axis = Axis::sizes([0, 1, 8, 64].into_iter(), Scale::Auto).unwrap();
-        assert_eq!(labels(&axis, 9), ["0", "1", "2", "4", "8", "16", "32", "64"]);
-        assert!(axis.position(0.0) < axis.position(1.0) && axis.position(64.0) <= 1.0);
+    fn ticks_are_where_points_are() {
+        let axis = |points: &[f64]| Axis::points(points.iter().copied(), Unit::Bytes, Scale::Auto).unwrap();
+        let zero = axis(&[0.0, 1.0, 8.0, 64.0]);
+        assert_eq!(labels(&zero, 12), ["0", "1", "8", "64"]);
+        assert!(zero.position(0.0) < zero.position(1.0) && zero.position(64.0) <= 1.0);
+        let close = axis(&[1.0, 1000.0, 1024.0, 1_048_576.0]);
+        assert_eq!(labels(&close, 8), ["1", "1000", "1M"]);
+        assert_eq!(close.marks().len(), 4, "a tick without a label shows the other point");
+        let many: Vec<f64> = (0..23).map(|power| f64::from(1 << power)).collect();
+        assert_eq!(labels(&axis(&many), 8), ["1", "8", "64", "512", "4K", "32K", "256K", "2M"]);
     }
 
     #[test]

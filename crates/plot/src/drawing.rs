@@ -1,12 +1,11 @@
-//! A finished figure, as SVG, PDF or PNG.
+//! A drawing: shapes in the order in which they are painted, and their painter for pages. [`crate::file`] has the painters for files.
 
-use resvg::{
-    tiny_skia::{Pixmap, Transform},
-    usvg::{self, Tree, WriteOptions},
+use std::fmt::Write;
+
+use crate::{
+    figure::PlotError,
+    style::{POINT, TEXT},
 };
-use svg2pdf::{ConversionOptions, PageOptions};
-
-use crate::{error::PlotError, font, style::POINT};
 
 /// Resolution of a figure as PNG. Publishers ask for 600 dots per inch of line art.
 const DOTS_PER_INCH: f64 = 600.0;
@@ -14,33 +13,100 @@ const DOTS_PER_INCH: f64 = 600.0;
 const DOTS_PER_INCH_OF_GRID: f64 = 150.0;
 /// Maximum number of figures beside each other in a grid.
 const MOST_COLUMNS: usize = 3;
-/// Pixels of CSS per inch.
-const CSS_PER_INCH: f64 = 96.0;
+/// Distance from the middle of a text to its base line, in sizes of the font: half the height of a digit.
+pub(crate) const BASE_LINE: f64 = 0.36;
+
+/// A place: to the right of, and below the upper left corner, in tenths of a point.
+pub type Point = (f64, f64);
+
+/// Red, green and blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Color(pub u8, pub u8, pub u8);
+
+/// One shape. Lengths are in tenths of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Line through points.
+    Line {
+        /// Its points.
+        points: Vec<Point>,
+        /// Its colour.
+        color: Color,
+        /// Its width.
+        width: f64,
+        /// Lengths of dash and gap; none: solid.
+        dash: Option<(f64, f64)>,
+    },
+    /// Filled polygon.
+    Area {
+        /// Its corners.
+        corners: Vec<Point>,
+        /// Its colour.
+        color: Color,
+        /// Its opacity, from 0 to 1.
+        opacity: f64,
+    },
+    /// Text of 8 points.
+    Text {
+        /// One line of text.
+        text: String,
+        /// Place of its start, centre or end, in the middle of its height.
+        at: Point,
+        /// What is at that place.
+        anchor: Anchor,
+        /// Whether it is read from bottom to top.
+        is_upright: bool,
+    },
+}
+
+/// Part of a text that is at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// The start.
+    Start,
+    /// The centre.
+    Middle,
+    /// The end.
+    End,
+}
+
+/// Format of the file of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// A self-contained SVG file: letters are outlines.
+    Svg,
+    /// A PDF file of one page: letters are text in an embedded font.
+    Pdf,
+    /// A PNG file with 600 dots per inch, of a grid with 150.
+    Png,
+}
+
+impl FileFormat {
+    /// Checks that this program was built with the painters of files.
+    ///
+    /// # Errors
+    /// The feature `files` is off.
+    pub const fn check() -> Result<(), PlotError> {
+        if cfg!(feature = "files") { Ok(()) } else { Err(PlotError::NotBuilt) }
+    }
+}
 
 /// A figure.
 #[derive(Debug, Clone)]
 pub struct Drawing {
-    /// SVG whose letters are text.
-    svg: String,
+    /// In the order in which they are painted.
+    pub(crate) shapes: Vec<Shape>,
     /// Width and height in tenths of a point.
-    size: (i32, i32),
+    pub(crate) size: (f64, f64),
     /// Cases that are drawn, of all.
     drawn: Option<(usize, usize)>,
     /// Resolution as PNG.
-    dots_per_inch: f64,
+    pub(crate) dots_per_inch: f64,
 }
 
 impl Drawing {
-    /// Takes what the backend wrote. `size` is in tenths of a point.
-    pub(crate) fn new(svg: &str, size: (i32, i32)) -> Drawing {
-        let [width, height] = [size.0, size.1].map(|units| f64::from(units) / POINT);
-        let svg = with_size(
-            svg,
-            &format!("width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {} {}\"", size.0, size.1),
-        );
-        // The backend centres texts at half the height of small letters. Digits are higher.
-        let svg = svg.replace("dy=\"0.5ex\"", "dy=\"0.36em\"");
-        Drawing { svg, size, drawn: None, dots_per_inch: DOTS_PER_INCH }
+    pub(crate) fn new(shapes: Vec<Shape>, size: (f64, f64)) -> Drawing {
+        Drawing { shapes, size, drawn: None, dots_per_inch: DOTS_PER_INCH }
     }
 
     /// Returns one figure with these beside and below each other, in rows of at most three; `None` without figures.
@@ -49,23 +115,20 @@ impl Drawing {
             return Some(only.clone());
         }
         let columns = if figures.len() > 4 { MOST_COLUMNS } else { 2 };
-        let largest = |size: fn(&Drawing) -> i32| figures.iter().map(size).max();
-        let (width, height) = (largest(|figure| figure.size.0)?, largest(|figure| figure.size.1)?);
-        let mut svg = String::from("<svg>");
-        for (at, figure) in (0..).zip(figures) {
-            let place = [at % columns as i32 * width, at / columns as i32 * height];
-            let (x, y, (w, h)) = (place[0], place[1], figure.size);
-            let attributes =
-                format!("x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\"");
-            svg += &with_size(&figure.svg, &attributes);
+        let width = figures.iter().map(|figure| figure.size.0).reduce(f64::max)?;
+        let height = figures.iter().map(|figure| figure.size.1).reduce(f64::max)?;
+        let mut shapes = Vec::new();
+        for (at, figure) in figures.iter().enumerate() {
+            let by = ((at % columns) as f64 * width, (at / columns) as f64 * height);
+            shapes.extend(figure.shapes.iter().map(|shape| shape.moved(by)));
         }
-        svg += "</svg>";
-        let rows = figures.len().div_ceil(columns) as i32;
-        let drawing = Drawing::new(&svg, (columns as i32 * width, rows * height));
+        let rows = figures.len().div_ceil(columns);
+        let drawing = Drawing::new(shapes, (columns as f64 * width, rows as f64 * height));
         Some(Drawing { dots_per_inch: DOTS_PER_INCH_OF_GRID, ..drawing })
     }
 
-    pub(crate) fn of_cases(self, drawn: Option<(usize, usize)>) -> Drawing {
+    /// Says how many cases are drawn, of how many.
+    pub(crate) fn with_cases(self, drawn: Option<(usize, usize)>) -> Drawing {
         Drawing { drawn, ..self }
     }
 
@@ -74,79 +137,185 @@ impl Drawing {
         self.drawn
     }
 
+    /// Returns the shapes in the order in which they are painted.
+    pub fn shapes(&self) -> &[Shape] {
+        &self.shapes
+    }
+
+    /// Returns width and height in points.
+    pub fn points(&self) -> (f64, f64) {
+        (self.size.0 / POINT, self.size.1 / POINT)
+    }
+
     /// Returns SVG for a page: letters are text in a font that the page chooses.
-    pub fn inline(&self) -> &str {
-        &self.svg
+    pub fn inline(&self) -> String {
+        self.as_svg(&format!(" font-size=\"{TEXT}\""), |svg, text, anchor| {
+            let anchor = match anchor {
+                Anchor::Start => "start",
+                Anchor::Middle => "middle",
+                Anchor::End => "end",
+            };
+            let _ = write!(
+                svg,
+                "<text y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+                n(BASE_LINE * TEXT),
+                Escaped(text)
+            );
+        })
     }
 
-    /// Returns a self-contained SVG file: letters are outlines.
+    /// Returns the contents of a file.
     ///
     /// # Errors
-    /// The library rejects the drawing.
-    pub fn svg(&self) -> Result<String, PlotError> {
-        let tree = self.tree()?;
-        let svg = tree.to_string(&WriteOptions::default());
-        let [width, height] = [self.size.0, self.size.1].map(|units| f64::from(units) / POINT);
-        let pixels = tree.size();
-        let view = format!("viewBox=\"0 0 {} {}\"", pixels.width(), pixels.height());
-        Ok(with_size(&svg, &format!("width=\"{width}pt\" height=\"{height}pt\" {view}")))
-    }
-
-    /// Returns a PDF file of one page with vector text in an embedded font.
-    ///
-    /// # Errors
-    /// The library rejects the drawing.
-    pub fn pdf(&self) -> Result<Vec<u8>, PlotError> {
-        let page = PageOptions { dpi: CSS_PER_INCH as f32 };
-        svg2pdf::to_pdf(&self.tree()?, ConversionOptions::default(), page)
-            .map_err(|e| PlotError::Library(e.to_string()))
-    }
-
-    /// Returns a PNG file with 600 dots per inch, of a grid with 150.
-    ///
-    /// # Errors
-    /// The library rejects the drawing.
-    pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let (tree, scale) = (self.tree()?, (self.dots_per_inch / CSS_PER_INCH) as f32);
-        let size = tree.size().to_int_size().scale_by(scale);
-        let mut pixels = size
-            .and_then(|size| Pixmap::new(size.width(), size.height()))
-            .ok_or_else(|| PlotError::Library("it is too large".into()))?;
-        resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-        pixels.encode_png().map_err(|e| PlotError::Library(e.to_string()))
-    }
-
-    fn tree(&self) -> Result<Tree, PlotError> {
-        let options = usvg::Options {
-            fontdb: font::database(),
-            font_family: font::FAMILY.into(),
-            dpi: CSS_PER_INCH as f32,
-            ..usvg::Options::default()
+    /// The feature `files` is off, or a library rejects the drawing.
+    pub fn file(&self, format: FileFormat) -> Result<Vec<u8>, PlotError> {
+        #[cfg(feature = "files")]
+        return match format {
+            FileFormat::Svg => Ok(crate::file::svg(self).into_bytes()),
+            FileFormat::Pdf => Ok(crate::file::pdf(self)),
+            FileFormat::Png => crate::file::png(self),
         };
-        Tree::from_str(&self.svg, &options).map_err(|e| PlotError::Library(e.to_string()))
+        #[cfg(not(feature = "files"))]
+        FileFormat::check().map(|()| vec![format as u8])
+    }
+
+    /// Writes SVG. `text` paints a text at the origin.
+    pub(crate) fn as_svg(&self, attributes: &str, text: impl Fn(&mut String, &str, Anchor)) -> String {
+        let ((width, height), (right, bottom)) = (self.points(), self.size);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {right} {bottom}\"{attributes}>\n"
+        );
+        for shape in &self.shapes {
+            let _ = match shape {
+                Shape::Line { points, color, width, dash } => {
+                    let dash = dash
+                        .map(|(dash, gap)| format!(" stroke-dasharray=\"{dash} {gap}\""))
+                        .unwrap_or_default();
+                    write!(
+                        svg,
+                        "<path d=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\"{dash}/>",
+                        Path(points)
+                    )
+                }
+                Shape::Area { corners, color, opacity } => {
+                    let opacity =
+                        if *opacity < 1.0 { format!(" fill-opacity=\"{opacity}\"") } else { String::new() };
+                    write!(svg, "<path d=\"{}Z\" fill=\"{color}\"{opacity}/>", Path(corners))
+                }
+                Shape::Text { text: words, at, anchor, is_upright } => {
+                    let turned = if *is_upright { " rotate(-90)" } else { "" };
+                    let _ = write!(svg, "<g transform=\"translate({} {}){turned}\">", n(at.0), n(at.1));
+                    text(&mut svg, words, *anchor);
+                    write!(svg, "</g>")
+                }
+            };
+            svg.push('\n');
+        }
+        svg + "</svg>\n"
     }
 }
 
-/// Replaces the attributes of the root element.
-fn with_size(svg: &str, attributes: &str) -> String {
-    let body = svg.split_once('>').map_or("", |(_, body)| body);
-    format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {attributes}>{body}")
+impl Shape {
+    /// Returns the shape at another place.
+    fn moved(&self, by: Point) -> Shape {
+        let all = |points: &[Point]| points.iter().map(|(x, y)| (x + by.0, y + by.1)).collect();
+        match self.clone() {
+            Shape::Line { points, color, width, dash } => {
+                Shape::Line { points: all(&points), color, width, dash }
+            }
+            Shape::Area { corners, color, opacity } => Shape::Area { corners: all(&corners), color, opacity },
+            Shape::Text { text, at, anchor, is_upright } => {
+                Shape::Text { text, at: (at.0 + by.0, at.1 + by.1), anchor, is_upright }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Color {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{:02X}{:02X}{:02X}", self.0, self.1, self.2)
+    }
+}
+
+/// Formats a coordinate with at most one decimal.
+pub(crate) fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// A path through points.
+struct Path<'a>(&'a [Point]);
+
+impl std::fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, (x, y))| write!(f, "{}{} {}", if at == 0 { 'M' } else { 'L' }, n(*x), n(*y)))
+    }
+}
+
+/// A text between tags.
+struct Escaped<'a>(&'a str);
+
+impl std::fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.chars().try_for_each(|letter| match letter {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            other => f.write_char(other),
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const INK: Color = Color(0, 0, 0);
+
     #[test]
     fn a_grid_has_rows_of_at_most_three() {
-        let figure = Drawing::new("<svg><rect width=\"10\" height=\"10\"/></svg>", (1000, 500));
+        let square =
+            Shape::Area { corners: vec![(0.0, 0.0), (9.0, 0.0), (9.0, 9.0)], color: INK, opacity: 1.0 };
+        let figure = Drawing::new(vec![square], (1000.0, 500.0));
         let size = |count: usize| Drawing::grid(&vec![figure.clone(); count]).map(|grid| grid.size);
-        assert_eq!([0, 1, 2, 3].map(size), [None, Some((1000, 500)), Some((2000, 500)), Some((2000, 1000))]);
-        assert_eq!([4, 5, 7].map(size), [Some((2000, 1000)), Some((3000, 1000)), Some((3000, 1500))]);
-        let grid = Drawing::grid(&[figure.clone(), figure]).unwrap();
-        assert_eq!(grid.inline().matches("<rect").count(), 2);
-        assert!(grid.inline().contains("x=\"1000\" y=\"0\""), "{}", grid.inline());
-        let png = grid.png().unwrap();
-        assert!(png.starts_with(b"\x89PNG") && grid.pdf().unwrap().starts_with(b"%PDF"));
+        assert_eq!(
+            [0, 1, 2, 3].map(size),
+            [None, Some((1000.0, 500.0)), Some((2000.0, 500.0)), Some((2000.0, 1000.0))]
+        );
+        assert_eq!(
+            [4, 5, 7].map(size),
+            [Some((2000.0, 1000.0)), Some((3000.0, 1000.0)), Some((3000.0, 1500.0))]
+        );
+        let grid = Drawing::grid(&[figure.clone(), figure]).unwrap().inline();
+        assert!(grid.contains("M0 0L9 0L9 9Z") && grid.contains("M1000 0L1009 0L1009 9Z"), "{grid}");
+    }
+
+    #[test]
+    fn svg_has_letters_that_a_page_can_show() {
+        let text = Shape::Text {
+            text: "<b> & \"µ\"".into(),
+            at: (5.0, 7.25),
+            anchor: Anchor::End,
+            is_upright: true,
+        };
+        let line = Shape::Line {
+            points: vec![(1.0, 2.0), (3.5, 4.0)],
+            color: Color(0, 114, 178),
+            width: 11.0,
+            dash: Some((5.0, 2.0)),
+        };
+        let svg = Drawing::new(vec![text, line], (100.0, 50.0)).inline();
+        assert!(
+            svg.contains("translate(5 7.2) rotate(-90)") && svg.contains(">&lt;b&gt; &amp; \"µ\"</text>"),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("d=\"M1 2L3.5 4\"") && svg.contains("#0072B2") && svg.contains("=\"5 2\""),
+            "{svg}"
+        );
+        assert!(svg.contains("width=\"10pt\""), "{svg}");
     }
 }

@@ -1,12 +1,11 @@
-//! Chooses the drawing of each kind of figure.
+//! What a figure shows and how, and the reasons why it cannot be drawn.
 
 use ombx_results::verdict::LinkSweep;
 
 use crate::{
     drawing::Drawing,
-    error::PlotError,
     kind,
-    options::Options,
+    quantity::Quantity,
     series::{self, Abscissa, Input},
     style::MAX_SERIES,
 };
@@ -14,7 +13,7 @@ use crate::{
 /// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Medians by message size, with intervals as bands.
+    /// Medians by message size, with their intervals.
     Curve,
     /// Medians and 99th percentiles of requests by the rate at which they were offered.
     Rate,
@@ -32,6 +31,67 @@ pub enum Kind {
     Model,
 }
 
+/// Width of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Width {
+    /// 85 mm: one column of a page with two.
+    #[default]
+    OneColumn,
+    /// 178 mm: both columns.
+    TwoColumns,
+}
+
+/// Scale of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// Logarithmic for message sizes, for curves, and for values that differ by a factor of 10; else linear.
+    #[default]
+    Auto,
+    /// Logarithmic.
+    Log,
+    /// Linear.
+    Linear,
+}
+
+/// How a figure is drawn.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Width on paper.
+    pub width: Width,
+    /// Scale of the horizontal axis.
+    pub x: Scale,
+    /// Scale of the vertical axis.
+    pub y: Scale,
+    /// Text above the figure.
+    pub title: Option<&'a str>,
+    /// What a curve shows. `None`: what its rows are about, time or bandwidth.
+    pub quantity: Option<Quantity>,
+    /// Texts of the legend, one per series, instead of names made from the rows. Empty: made from the rows.
+    pub labels: &'a [String],
+}
+
+/// A figure that cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// The results do not fit the kind of figure.
+    #[error("{0}")]
+    Unfit(String),
+    /// Times and rates have no common axis.
+    #[error("some rows are times and some are rates, which have no common axis: choose rows of one kind")]
+    Mixed,
+    /// There are more series than colours and symbols.
+    #[error("{0} series are more than the {MAX_SERIES} that readers can distinguish: choose fewer rows")]
+    TooMany(usize),
+    /// A library failed.
+    #[error("the figure cannot be drawn: {0}")]
+    Library(String),
+    /// The program was built without files of figures.
+    #[error(
+        "this ombx writes no figures: `cargo xtask install` builds one that does, as does `cargo build -p ombx-cli --features figures`"
+    )]
+    NotBuilt,
+}
+
 /// Draws a figure of rows.
 ///
 /// # Errors
@@ -45,16 +105,18 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
         ));
     }
     match kind {
-        Kind::Model => kind::model::draw(series, options),
+        Kind::Model => kind::curve::draw_model(series, options),
         Kind::Curve | Kind::Rate => kind::curve::draw(series, options),
-        Kind::Violin => kind::violin::draw(series, options),
-        Kind::Cdf => kind::cdf::draw(&series::by_size(series, MAX_SERIES, options)?, options),
-        Kind::Histogram => kind::histogram::draw(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Violin => kind::distribution::violin(series, options),
+        Kind::Cdf => kind::distribution::cdf(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Histogram => {
+            kind::distribution::histogram(&series::by_size(series, MAX_SERIES, options)?, options)
+        }
         Kind::Samples => {
-            kind::samples::draw(&series::by_size(series, kind::samples::MOST_CURVES, options)?, options)
+            kind::order::samples(&series::by_size(series, kind::order::MOST_OF_SAMPLES, options)?, options)
         }
         Kind::Launches => {
-            kind::launches::draw(&series::by_size(series, kind::launches::MOST_CURVES, options)?, options)
+            kind::order::launches(&series::by_size(series, kind::order::MOST_OF_LAUNCHES, options)?, options)
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Figures of results, fit for papers: SVG and PDF with vector text, and PNG.
 //!
 //! A figure has a white background, colours that colour-blind readers distinguish, and a symbol and a dash for each series. It does
-//! not depend on fonts of the machine: letters are outlines in SVG, an embedded font in PDF, and pixels in PNG.
+//! not depend on fonts of the machine: letters are outlines in SVG, an embedded font in PDF, and pixels in PNG. The feature `files`
+//! writes these files; without it, a figure is a part of a page.
 //!
 //! ```
 //! use ombx_plot::{Input, Kind, Options, draw};
@@ -14,29 +15,25 @@
 //! cases.retain(|case| case.row().bench == "p2p.latency");
 //! let inputs = [Input { label: "cluster", cases: &cases }];
 //! let drawing = draw(Kind::Violin, &inputs, &Options::default())?;
-//! assert!(drawing.pdf()?.starts_with(b"%PDF"));
+//! assert!(drawing.inline().starts_with("<svg"));
 //! # Ok(())
 //! # }
 //! ```
 
 mod axis;
 mod drawing;
-mod error;
 mod figure;
-mod font;
+#[cfg(feature = "files")]
+mod file;
 mod frame;
 mod kind;
-mod legend;
-mod options;
 mod quantity;
 mod series;
 mod style;
 
 pub use self::{
-    drawing::Drawing,
-    error::PlotError,
-    figure::{Kind, draw, heat_map},
-    options::{Options, Scale, Width},
+    drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
+    figure::{Kind, Options, PlotError, Scale, Width, draw, heat_map},
     quantity::Quantity,
     series::Input,
     style::MAX_SERIES,

@@ -7,7 +7,11 @@ use ombx_core::{
 };
 use ombx_results::samples::{CaseSamples, OtherState};
 
-use crate::{error::PlotError, options::Options, quantity::Quantity, style::MAX_SERIES};
+use crate::{
+    figure::{Options, PlotError},
+    quantity::Quantity,
+    style::MAX_SERIES,
+};
 
 /// Results under one name: those of a file, or of several files.
 #[derive(Debug, Clone, Copy)]
@@ -251,4 +255,21 @@ fn parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
     let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
     let size = row.bytes.filter(|_| by_rate).map(size);
     std::iter::once(row.bench.clone()).chain(axes).chain(size).chain(depth).chain(pairs).collect()
+}
+
+/// Returns values in ascending order.
+pub(crate) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// Returns the smallest and the largest value.
+pub(crate) fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    values.fold([f64::MAX, f64::MIN], |[low, high], value| [low.min(value), high.max(value)])
+}
+
+pub(crate) fn no_samples() -> PlotError {
+    PlotError::Unfit(
+        "the rows have no raw samples: read a result file that ombx wrote, not a part of one".into(),
+    )
 }

@@ -12,6 +12,7 @@ mod value_axis;
 
 pub use self::{
     canvas::Characters,
+    heat_map::{Cell, HeatMap},
     histogram::Histogram,
     log_axis::{LogAxis, Ticks},
     shades::Shades,

@@ -23,6 +23,7 @@ pub(crate) mod student;
 mod sweep;
 mod times;
 
+pub(crate) use self::retest::usual_times;
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},

@@ -75,6 +75,9 @@ impl Paired {
         if build {
             let mut command = cargo();
             command.args(["build", "--release", "-p", "ombx-paired"]).current_dir(&workspace.root);
+            // callgrind names functions by symbols and lines.
+            command.args(["--config", "profile.release.strip=\"none\""]);
+            command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
             mpi.build_with(&mut command, &workspace.target);
             Step::run(format!("{} ombx-paired", mpi.flavour), &mut command).built()?;
         }

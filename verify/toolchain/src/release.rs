@@ -21,9 +21,11 @@ pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf>
     Ok(mpi.target(target).join("release/ombx"))
 }
 
+/// Features that installations have and the first build on a machine does not need: files of figures, manual pages and the schema.
+pub const INSTALLED: [&str; 2] = ["--features", "ombx-cli/figures,ombx-cli/codegen"];
 /// Selection of cargo that each command about tests has: the features of a dependency follow from the selected packages, and other
 /// features mean another compilation. Without criterion, which only benches need.
-pub const TESTED: [&str; 3] = ["--workspace", "--exclude", "ombx-benches"];
+pub const TESTED: [&str; 5] = ["--workspace", "--exclude", "ombx-benches", INSTALLED[0], INSTALLED[1]];
 /// Everything that is tested.
 pub const ALL: &[&str] = &["--lib", "--bins", "--tests"];
 /// What depends on the MPI: ombx, and the tests on ranks.

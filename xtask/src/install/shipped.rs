@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{command::output, failure::Result, mpi::Mpi, step::Step, workspace::cargo};
+use ombx_toolchain::{command::output, failure::Result, mpi::Mpi, release, step::Step, workspace::cargo};
 
 /// Separator of the options in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
@@ -37,9 +37,7 @@ impl Sources {
 
     fn build(&self, mpi: &Mpi) -> Result<PathBuf> {
         let mut command = self.cargo();
-        command.args(["build", "--release", "--locked", "-p", "ombx-cli"]);
-        command.args(["--config", "profile.release.debug=false"]);
-        command.args(["--config", "profile.release.strip=\"symbols\""]);
+        command.args(["build", "--release", "--locked", "-p", "ombx-cli"]).args(release::INSTALLED);
         mpi.build_with(&mut command, &self.target);
         command.env("CARGO_ENCODED_RUSTFLAGS", self.flags()?);
         // A C compiler writes names of files too, in assertions and debug information.

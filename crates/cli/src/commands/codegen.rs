@@ -1,10 +1,9 @@
 //! `ombx codegen`: files that follow from the arguments and the result format, for installations and tests.
 
 use clap::{Args, Command, ValueEnum};
-use ombx_core::error::{Error, Result};
+use ombx_core::error::Result;
 use serde_json::{Value, json};
 
-use super::help::manual;
 use crate::output::stdout;
 
 #[derive(Debug, Args)]
@@ -17,8 +16,10 @@ pub(crate) struct CodegenArgs {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Generated {
     /// JSON Schema of the lines of a result file
+    #[cfg(feature = "codegen")]
     Schema,
     /// Manual pages by the names of their files, in JSON
+    #[cfg(feature = "codegen")]
     Man,
     /// Every option of every command, in JSON
     Options,
@@ -26,10 +27,14 @@ pub(crate) enum Generated {
 
 pub(crate) fn codegen(parser: Command, file: Generated) -> Result<u8> {
     match file {
+        #[cfg(feature = "codegen")]
         Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::file::schema())),
+        #[cfg(feature = "codegen")]
         Generated::Man => {
-            let pages = manual::pages(parser);
-            let pages = pages.map_err(|e| Error::storage(format!("cannot write the manual pages: {e}")))?;
+            let pages = super::help::manual::pages(parser);
+            let pages = pages.map_err(|e| {
+                ombx_core::error::Error::storage(format!("cannot write the manual pages: {e}"))
+            })?;
             stdout::print(format!("{:#}\n", json!(pages)))
         }
         Generated::Options => stdout::print(format!("{:#}\n", options(parser))),

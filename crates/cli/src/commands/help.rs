@@ -1,6 +1,7 @@
 //! `ombx help`: the help of a command, and pages of the reference that a terminal shows.
 
 pub(super) mod examples;
+#[cfg(feature = "codegen")]
 pub(super) mod manual;
 mod reference;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
-use ombx_plot::{Drawing, Input, Kind, Options, PlotError, Quantity, Scale, Width};
+use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_results::{
     file::RunWithRows,
     model,
@@ -61,7 +61,7 @@ enum DerivedQuantity {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FigureKind {
-    /// Medians by message size, with 95 % intervals as bands
+    /// Medians by message size, with 95 % intervals
     Curve,
     /// Medians and 99th percentiles of requests by the rate at which they were offered (--rate)
     Rate,
@@ -99,17 +99,10 @@ enum AxisScale {
     Linear,
 }
 
-/// Format of the file.
-#[derive(Debug, Clone, Copy)]
-enum FileFormat {
-    Svg,
-    Pdf,
-    Png,
-}
-
 pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     let out = args.out.as_path();
-    let format = FileFormat::of(out)?;
+    FileFormat::check().map_err(|why| Error::usage(why.to_string()))?;
+    let format = format(out)?;
     target::check(out, "-o", args.files.iter().map(|file| ("a result file that is read", file.as_path())))?;
     let Results { groups, sweeps } = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
@@ -132,7 +125,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     if let Some((drawn, all)) = drawing.drawn() {
         stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
     }
-    let written = format.bytes(&drawing).map_err(|e| Error::usage(e.to_string()))?;
+    let written = drawing.file(format).map_err(|e| Error::usage(e.to_string()))?;
     target::replace(out, &written)
         .map_err(|e| Error::storage(format!("cannot write the figure to {}: {e}", out.display())))?;
     Ok(0)
@@ -239,7 +232,7 @@ fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> R
             names.dedup();
             Error::usage(format!("{e}, for example --rows {}", names.first().unwrap_or(&"p2p.latency")))
         }
-        PlotError::Unfit(_) | PlotError::Library(_) => Error::usage(e.to_string()),
+        PlotError::Unfit(_) | PlotError::Library(_) | PlotError::NotBuilt => Error::usage(e.to_string()),
     })
 }
 
@@ -281,25 +274,16 @@ impl AxisScale {
     }
 }
 
-impl FileFormat {
-    fn of(path: &Path) -> Result<FileFormat> {
-        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-        match ending.as_deref() {
-            Some("svg") => Ok(FileFormat::Svg),
-            Some("pdf") => Ok(FileFormat::Pdf),
-            Some("png") => Ok(FileFormat::Png),
-            _ => {
-                let name = path.display();
-                Err(Error::usage(format!("-o {name}: the name of a figure ends with .svg, .pdf or .png")))
-            }
-        }
-    }
-
-    fn bytes(self, drawing: &Drawing) -> std::result::Result<Vec<u8>, PlotError> {
-        match self {
-            FileFormat::Svg => drawing.svg().map(String::into_bytes),
-            FileFormat::Pdf => drawing.pdf(),
-            FileFormat::Png => drawing.png(),
+/// Returns the format that the ending of a file chooses.
+fn format(path: &Path) -> Result<FileFormat> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    match ending.as_deref() {
+        Some("svg") => Ok(FileFormat::Svg),
+        Some("pdf") => Ok(FileFormat::Pdf),
+        Some("png") => Ok(FileFormat::Png),
+        _ => {
+            let name = path.display();
+            Err(Error::usage(format!("-o {name}: the name of a figure ends with .svg, .pdf or .png")))
         }
     }
 }

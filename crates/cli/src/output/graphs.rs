@@ -11,7 +11,7 @@ use ombx_core::{
     error::{Error, Result},
     unit::Bytes,
 };
-use ombx_plot::{Drawing, Input, Kind, Options, PlotError};
+use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError};
 use ombx_results::{
     file::{Record, RunWithRows},
     plot::samples,
@@ -34,6 +34,7 @@ impl Graphs {
     /// Checks that the files can be written. An existing file is replaced as a whole at the end.
     pub(super) fn open(request: GraphRequest) -> Result<Graphs> {
         for file in request.forms.iter().filter_map(|form| request.file(*form)) {
+            FileFormat::check().map_err(|why| Error::usage(why.to_string()))?;
             access(".", Access::WRITE_OK).map_err(|why| unwritable(&file, &why.into()))?;
             if file.is_dir() {
                 return Err(unwritable(&file, &io::ErrorKind::IsADirectory.into()));
@@ -100,8 +101,8 @@ impl FinishedGraphs {
         };
         for (form, file) in wanted {
             let contents = match form {
-                GraphForm::Pdf => drawing.pdf(),
-                GraphForm::Png | GraphForm::Tty => drawing.png(),
+                GraphForm::Pdf => drawing.file(FileFormat::Pdf),
+                GraphForm::Png | GraphForm::Tty => drawing.file(FileFormat::Png),
             };
             replace(&file, &contents.map_err(failed)?).map_err(|why| unwritable(&file, &why))?;
         }

@@ -6,7 +6,11 @@ use crate::{
         Preset, Streams, Text, memory,
     },
     error::{Error, Result},
-    measure::{background::Background, plan::Plan, sink::Sink},
+    measure::{
+        background::Background,
+        plan::{Plan, RowName},
+        sink::Sink,
+    },
     result::Mark,
     system::clock::Clock,
     team::Team,
@@ -31,6 +35,8 @@ pub struct Session<'a> {
     pub sink: &'a mut dyn Sink,
     /// Load on other ranks, as rows name it; `None` without.
     pub under: Option<String>,
+    /// Last case that earlier ranks have measured; `None` once it was passed.
+    pub(crate) after: Option<RowName>,
     /// What ends this session if it is the load of others; its cases are then repeated and not measured.
     pub(crate) background: Option<&'a dyn Background>,
     preset: Preset,
@@ -57,6 +63,7 @@ impl<'a> Session<'a> {
             bench,
             sink,
             under: None,
+            after: None,
             background: None,
             preset,
             given: CaseValues::default(),
@@ -72,15 +79,23 @@ impl<'a> Session<'a> {
         &mut self,
         mut each: impl FnMut(&mut Session<'a>, V) -> Result<()>,
     ) -> Result<()> {
-        let own = self.bench.parameter(V::PARAMETER.name);
+        self.with_each(V::PARAMETER, &mut |session, text| each(session, V::parse(text)?))
+    }
+
+    /// Calls `each` for every selected text of a parameter. It is compiled once, not for each type that a value selects.
+    fn with_each(
+        &mut self,
+        parameter: &'static Parameter,
+        each: &mut dyn FnMut(&mut Session<'a>, &str) -> Result<()>,
+    ) -> Result<()> {
+        let own = self.bench.parameter(parameter.name);
         let texts = match own {
             Some(parameter) => self.selected(parameter),
-            None => self.bench.default_of(V::PARAMETER).into_iter().map(Text::from).collect(),
+            None => self.bench.default_of(parameter).into_iter().map(Text::from).collect(),
         };
         for text in texts {
-            let value = V::parse(&text)?;
-            self.given.push(own.unwrap_or(V::PARAMETER), Some(text));
-            let done = each(self, value);
+            self.given.push(own.unwrap_or(parameter), Some(text.clone()));
+            let done = each(self, &text);
             self.given.pop();
             done?;
         }
@@ -98,6 +113,16 @@ impl<'a> Session<'a> {
         let done = then(self);
         self.excluded.truncate(before);
         done
+    }
+
+    /// Returns whether these ranks measure the case of the row with this key. Earlier ranks may have measured it, or ended in it. It is
+    /// asked of every case, in order.
+    pub fn is_left(&mut self, key: &str) -> bool {
+        if let Some(after) = self.after {
+            self.after.take_if(|_| RowName::new(key) == after);
+            return false;
+        }
+        !self.plan.rest.leaves_out(key)
     }
 
     /// Returns the first selected value of a parameter; the default of its type if the benchmark does not have it.

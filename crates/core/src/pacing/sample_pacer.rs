@@ -61,9 +61,8 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
         let SamplePacer { pacer, windows, .. } = self;
         match windows {
             None => samples(iteration, pacer, clock, batch, stamps),
-            Some(windows) => {
-                windows.round(pacer, stamps, |pacer, stamps| samples(iteration, pacer, clock, batch, stamps))
-            }
+            Some(windows) => windows
+                .round(pacer, stamps, &mut |pacer, stamps| samples(iteration, pacer, clock, batch, stamps)),
         }
     }
 

@@ -58,7 +58,7 @@ impl<'k, M: Mesh> WindowPacing<'k, M> {
         &mut self,
         pacer: &mut Pacer<M>,
         stamps: &mut [u64],
-        mut each: impl FnMut(&mut Pacer<M>, &mut [u64]) -> Result<()>,
+        each: &mut dyn FnMut(&mut Pacer<M>, &mut [u64]) -> Result<()>,
     ) -> Result<()> {
         self.agreed_ns.clear();
         for stamps in stamps.chunks_mut(2 * SAMPLES_PER_START) {

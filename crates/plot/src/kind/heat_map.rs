@@ -2,19 +2,16 @@
 
 use ombx_core::unit::Bytes;
 use ombx_results::{
-    plot::Shades,
+    plot::{HeatMap, Shades},
     verdict::{Component, LinkSweep},
 };
-use plotters::prelude::*;
 
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    error::PlotError,
-    frame::Frame,
-    legend::{Key, Sample},
-    options::Options,
-    style::{INK, SHADES},
+    figure::{Options, PlotError},
+    frame::{Frame, Key, Sample},
+    style::SHADES,
 };
 
 /// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.
@@ -36,22 +33,12 @@ pub(crate) fn draw(
         };
         return Err(PlotError::Unfit(format!("a heat map needs links of one message size: {have}")));
     };
-    let ranks = sweep.hosts.ranks() as usize;
-    let block = ranks.div_ceil(MAX_CELLS).max(1);
-    let side = ranks.div_ceil(block);
-    let mut cells = vec![0f64; side * side];
-    let known = times.sweep.iter().filter(|link| (link.from.max(link.to) as usize) < ranks && link.ns > 0.0);
-    for link in known {
-        let (from, to) = (link.from as usize / block, link.to as usize / block);
-        for at in [Some((from, to)), (!times.directed).then_some((to, from))].into_iter().flatten() {
-            let cell = &mut cells[at.0 * side + at.1];
-            *cell = cell.max(f64::from(link.ns));
-        }
-    }
-    let Some(shades) = Shades::of(cells.iter().copied(), SHADES.len()) else {
+    let slow: Vec<Component> = sweep.verdict().slow.into_iter().map(|slow| slow.component).collect();
+    let map = HeatMap::new(times, &sweep.hosts, MAX_CELLS, &slow);
+    let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), SHADES.len()) else {
         return Err(PlotError::Unfit("no link was measured".into()));
     };
-    let slowest = if block > 1 { format!(", slowest of {block} x {block}") } else { String::new() };
+    let slowest = if map.block > 1 { format!(", slowest of {0} x {0}", map.block) } else { String::new() };
     let title = Key {
         text: format!("time in µs at {} bytes{slowest}, from", Bytes(times.bytes)),
         sample: Sample::None,
@@ -59,40 +46,30 @@ pub(crate) fn draw(
     let bounds = SHADES.iter().zip(shades.lower_bounds());
     let mut keys = vec![title];
     keys.extend(bounds.map(|(shade, ns)| Key { text: brief(ns / 1e3), sample: Sample::Shade(*shade) }));
-    let names = |first: usize| sweep.hosts.label((first * block) as u32);
+    let names = |line: usize| sweep.hosts.label(map.ranks(line)[0]);
     let frame = Frame {
         axes: (
-            Axis::Slots((0..side).map(names).collect()),
-            Axis::ReversedSlots((0..side).map(names).collect()),
+            Axis::Slots((0..map.side).map(names).collect()),
+            Axis::ReversedSlots((0..map.side).map(names).collect()),
         ),
-        titles: match times.directed {
-            true => ("to".into(), "from".into()),
-            false => ("between".into(), "and".into()),
-        },
+        titles: if times.directed { ("to".into(), "from".into()) } else { ("between".into(), "and".into()) },
         keys,
         square: true,
     };
-    let slow: Vec<Component> = sweep.verdict().slow.into_iter().map(|slow| slow.component).collect();
-    let named = |from: usize, to: usize| {
-        let link = [from, to].map(|cell| (cell * block) as u32);
-        block == 1 && slow.iter().any(|component| component.contains(link, &sweep.hosts))
+    let corners = |from: usize, to: usize| {
+        let (from, to) = (from as f64, to as f64);
+        [(to - 0.5, from - 0.5), (to + 0.5, from + 0.5)]
     };
-    frame.draw(options, |plane| {
-        let measured =
-            || (0..side * side).filter(|at| cells[*at] > 0.0).map(|at| (at / side, at % side, cells[at]));
-        let corners = |from: usize, to: usize| {
-            [(to as f64 - 0.5, from as f64 - 0.5), (to as f64 + 0.5, from as f64 + 0.5)]
-        };
-        for (from, to, ns) in measured() {
-            plane.draw(&Rectangle::new(corners(from, to), SHADES[shades.shade(ns)].filled()))?;
+    Ok(frame.draw(options, |plane| {
+        for (from, to, cell) in map.measured() {
+            plane.rectangle(corners(from, to), SHADES[shades.shade(cell.ns)]);
         }
-        for (from, to, _) in measured().filter(|(from, to, _)| named(*from, *to)) {
-            let [(left, top), (right, bottom)] = corners(from, to);
-            let outline = vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
-            plane.draw(&PathElement::new(outline, INK.stroke_width(8)))?;
+        for (from, to, _) in
+            map.measured().filter(|(from, to, _)| map.is_named(*from, *to, &sweep.hosts, &slow))
+        {
+            plane.outline(corners(from, to));
         }
-        Ok(())
-    })
+    }))
 }
 
 /// Formats a time with about three digits.

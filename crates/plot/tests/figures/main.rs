@@ -1,5 +1,6 @@
 //! Figures of known data: marks are at their values, and files depend on nothing else.
 
+#[cfg(feature = "files")]
 mod files;
 mod places;
 
@@ -8,7 +9,7 @@ use ombx_core::{
     result::{Measurement, Run, Samples},
     stats::Summary,
 };
-use ombx_plot::{Drawing, Input, Kind, Options, draw};
+use ombx_plot::{Drawing, Input, Kind, Options, PlotError, draw};
 use ombx_results::{
     file::{self, RunWithRows},
     samples::{CaseSamples, SampleStore},
@@ -50,4 +51,31 @@ fn power_law() -> Vec<Measurement> {
     [(1, 1_000), (16, 10_000), (256, 100_000), (4096, 1_000_000)]
         .map(|(bytes, ns)| row(bytes, &(0..60).map(|i| ns * (998 + i % 5) / 1000).collect::<Vec<_>>()))
         .to_vec()
+}
+
+#[test]
+fn results_that_do_not_fit_are_errors() {
+    let error = |kind, rows: &[_]| {
+        let cases = cases(&[rows.to_vec()]);
+        draw(kind, &[Input { label: "one", cases: &cases }], &Options::default()).unwrap_err()
+    };
+    assert!(error(Kind::Curve, &[row(8, &[1000; 20])]).to_string().contains("several message sizes"));
+    assert!(error(Kind::Rate, &power_law()).to_string().contains("no row has an offered rate"));
+    assert!(error(Kind::Launches, &power_law()).to_string().contains("one launch only"));
+    assert!(error(Kind::Cdf, &[]).to_string().contains("no measured rows"));
+    let many: Vec<_> = (0..9)
+        .map(|at| {
+            let mut row = row(8, &[1000; 20]);
+            (row.bench, row.key) = (format!("p2p.{at}"), format!("p2p.{at}/bytes=8"));
+            row
+        })
+        .collect();
+    assert!(matches!(error(Kind::Violin, &many), PlotError::TooMany(9)));
+}
+
+#[test]
+fn too_many_sizes_are_thinned_and_said() {
+    let rows: Vec<_> = (0..20).map(|at| row(1 << at, &[1000; 20])).collect();
+    assert_eq!(figure(Kind::Cdf, std::slice::from_ref(&rows), &Options::default()).drawn(), Some((7, 20)));
+    assert_eq!(figure(Kind::Curve, &[rows], &Options::default()).drawn(), None);
 }

@@ -1,32 +1,30 @@
-//! Places of marks, read from the SVG: the labels of ticks say which value is where.
+//! Places of marks, read from the shapes: the labels of ticks say which value is where.
 
 use ombx_core::{benchmark::Metric, result::Measurement, stats::Percentile, unit::Bytes};
-use ombx_plot::{Input, Kind, Options, Quantity, Scale, Width, draw, heat_map};
+use ombx_plot::{
+    Anchor, Color, Drawing, Input, Kind, Options, Point, Quantity, Scale, Shape, Width, draw, heat_map,
+};
 use ombx_results::{file, verdict::LinkSweep};
-use resvg::usvg::roxmltree::{Document, Node};
 
 use crate::{cases, figure, power_law, row};
 
-const BLUE: &str = "#0072B2";
+const BLUE: Color = Color(0, 114, 178);
 /// Colour of the second series, whose symbols are squares.
-const VERMILION: &str = "#D55E00";
+const VERMILION: Color = Color(213, 94, 0);
 
 /// Returns value and place of each label of an axis. Labels of the vertical axis end at the axis.
-fn ticks(svg: &str, vertical: bool) -> Vec<(f64, f64)> {
-    let svg = Document::parse(svg).unwrap();
-    let (anchor, place) = if vertical { ("end", "y") } else { ("middle", "x") };
-    let labels = svg.descendants().filter(|node| node.attribute("text-anchor") == Some(anchor));
+fn ticks(figure: &Drawing, vertical: bool) -> Vec<(f64, f64)> {
+    let side = if vertical { Anchor::End } else { Anchor::Middle };
+    let labels = figure.shapes().iter().filter_map(|shape| match shape {
+        Shape::Text { text, at, anchor, .. } if *anchor == side => Some((text, at)),
+        _ => None,
+    });
     labels
-        .filter_map(|node| {
-            let text = node.text()?.trim();
+        .filter_map(|(text, at)| {
             let value = text.parse().ok().or(text.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64))?;
-            Some((value, number(&node, place)))
+            Some((value, if vertical { at.1 } else { at.0 }))
         })
         .collect()
-}
-
-fn number(node: &Node<'_, '_>, attribute: &str) -> f64 {
-    node.attribute(attribute).unwrap().parse().unwrap()
 }
 
 /// Returns the place of a value between two ticks of a linear or logarithmic axis.
@@ -37,29 +35,33 @@ fn place(ticks: &[(f64, f64)], value: f64, log: bool) -> f64 {
     first.1 + part * (last.1 - first.1)
 }
 
-fn points(node: &Node<'_, '_>) -> Vec<(f64, f64)> {
-    let pair = |text: &str| text.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
-    node.attribute("points").unwrap().split_whitespace().filter_map(pair).collect()
+/// Returns the lines of a colour.
+fn lines(figure: &Drawing, ink: Color) -> impl Iterator<Item = &Vec<Point>> {
+    figure.shapes().iter().filter_map(move |shape| match shape {
+        Shape::Line { points, color, .. } if *color == ink => Some(points),
+        _ => None,
+    })
 }
 
 /// Returns the centres of the filled or outlined symbols of the first series, which are circles of 24 corners.
-fn symbols(svg: &str) -> Vec<(f64, f64)> {
-    centres(svg, BLUE, 24)
+fn symbols(figure: &Drawing) -> Vec<Point> {
+    centres(figure, BLUE, 24)
 }
 
 /// Returns the centres of the outlines of a colour with this number of corners.
-fn centres(svg: &str, color: &str, corners: usize) -> Vec<(f64, f64)> {
-    let svg = Document::parse(svg).unwrap();
-    let outlines = svg.descendants().filter(|node| node.tag_name().name() == "polyline");
-    let outlines = outlines.filter(|node| node.attribute("stroke") == Some(color)).map(|node| points(&node));
-    let closed = outlines.filter(|points| points.len() == corners + 1 && points.first() == points.last());
+fn centres(figure: &Drawing, color: Color, corners: usize) -> Vec<Point> {
+    let closed =
+        lines(figure, color).filter(|points| points.len() == corners + 1 && points.first() == points.last());
     closed
         .map(|points| {
-            let mean =
-                |pick: fn(&(f64, f64)) -> f64| points[1..].iter().map(pick).sum::<f64>() / corners as f64;
+            let mean = |pick: fn(&Point) -> f64| points[1..].iter().map(pick).sum::<f64>() / corners as f64;
             (mean(|p| p.0), mean(|p| p.1))
         })
         .collect()
+}
+
+fn has_text(figure: &Drawing, wanted: &str) -> bool {
+    figure.shapes().iter().any(|shape| matches!(shape, Shape::Text { text, .. } if text == wanted))
 }
 
 #[track_caller]
@@ -72,10 +74,9 @@ fn points_of_a_curve_are_at_their_values() {
     for (x, y) in [(Scale::Auto, Scale::Auto), (Scale::Linear, Scale::Linear), (Scale::Log, Scale::Linear)] {
         let options = Options { x, y, ..Options::default() };
         let figure = figure(Kind::Curve, &[power_law()], &options);
-        let svg = figure.inline();
-        let (across, down) = (ticks(svg, false), ticks(svg, true));
-        let symbols = symbols(svg);
-        assert_eq!(symbols.len(), 4, "{svg}");
+        let (across, down) = (ticks(&figure, false), ticks(&figure, true));
+        let symbols = symbols(&figure);
+        assert_eq!(symbols.len(), 4, "{figure:?}");
         for ((found_x, found_y), (bytes, us)) in
             symbols.into_iter().zip([(1.0, 1.0), (16.0, 10.0), (256.0, 100.0), (4096.0, 1000.0)])
         {
@@ -92,35 +93,39 @@ fn message_rates_are_curves_of_their_own() {
     let cases = cases(&[rows]);
     let inputs = [Input { label: "one", cases: &cases }];
     let figure = draw(Kind::Curve, &inputs, &options).unwrap();
-    let down = ticks(figure.inline(), true);
+    let down = ticks(&figure, true);
     // One message in 1, 10, 100 and 1000 us.
-    for (symbol, rate) in symbols(figure.inline()).into_iter().zip([1000.0, 100.0, 10.0, 1.0]) {
+    for (symbol, rate) in symbols(&figure).into_iter().zip([1000.0, 100.0, 10.0, 1.0]) {
         assert_near(symbol.1, place(&down, rate, true));
     }
-    assert!(figure.inline().contains("message rate in kmsg/s"));
+    assert!(has_text(&figure, "message rate in kmsg/s"));
     assert!(draw(Kind::Cdf, &inputs, &options).is_err());
 }
 
 #[test]
-fn the_band_of_a_curve_is_its_interval() {
+fn a_point_has_its_interval_and_its_tick() {
     let rows = power_law();
-    let figure =
-        figure(Kind::Curve, std::slice::from_ref(&rows), &Options { y: Scale::Linear, ..Options::default() });
-    let svg = Document::parse(figure.inline()).unwrap();
-    let band = svg.descendants().find(|node| node.attribute("opacity") == Some("0.22")).unwrap();
-    let (band, down) = (points(&band), ticks(figure.inline(), true));
+    let options = Options { y: Scale::Linear, ..Options::default() };
+    let figure = figure(Kind::Curve, std::slice::from_ref(&rows), &options);
+    let (across, down, symbols) = (ticks(&figure, false), ticks(&figure, true), symbols(&figure));
+    assert_eq!(across.iter().map(|tick| tick.0).collect::<Vec<_>>(), [1.0, 16.0, 256.0, 4096.0]);
     let [low, high] = rows[3].headline().unwrap().ci95.unwrap();
-    assert_eq!(band.len(), 8);
-    assert_near(band[3].1, place(&down, high, false));
-    assert_near(band[4].1, place(&down, low, false));
+    let upright = |points: &&Vec<Point>| points.len() == 2 && points[0].0 == points[1].0;
+    let intervals: Vec<&Vec<Point>> = lines(&figure, BLUE).filter(upright).collect();
+    assert_eq!(intervals.len(), 4);
+    assert_near(intervals[3][0].0, symbols[3].0);
+    assert_near(intervals[3][0].1, place(&down, low, false));
+    assert_near(intervals[3][1].1, place(&down, high, false));
+    let faint = |shape: &Shape| matches!(shape, Shape::Area { opacity, .. } if *opacity < 1.0);
+    assert!(!figure.shapes().iter().any(faint), "nothing is known between two points");
 }
 
 #[test]
 fn launches_are_at_their_medians() {
     let launches: Vec<_> = [1000u64, 1500, 2000, 1200, 1800, 1600].map(|ns| vec![row(8, &[ns; 40])]).into();
     let figure = figure(Kind::Launches, &launches, &Options::default());
-    let (across, down) = (ticks(figure.inline(), false), ticks(figure.inline(), true));
-    let symbols = symbols(figure.inline());
+    let (across, down) = (ticks(&figure, false), ticks(&figure, true));
+    let symbols = symbols(&figure);
     for (at, us) in [1.0, 1.5, 2.0, 1.2, 1.8, 1.6].into_iter().enumerate() {
         assert_near(symbols[at].0, place(&across, (at + 1) as f64, false));
         assert_near(symbols[at].1, place(&down, us, false));
@@ -138,9 +143,9 @@ fn requests_are_at_their_offered_rates() {
     };
     let rows: Vec<Measurement> = [(1000, 2000), (10_000, 3000), (100_000, 40_000)].map(at_rate).into();
     let figure = figure(Kind::Rate, std::slice::from_ref(&rows), &Options::default());
-    let (across, down) = (ticks(figure.inline(), false), ticks(figure.inline(), true));
-    let symbols = symbols(figure.inline());
-    let slowest = centres(figure.inline(), VERMILION, 4);
+    let (across, down) = (ticks(&figure, false), ticks(&figure, true));
+    let symbols = symbols(&figure);
+    let slowest = centres(&figure, VERMILION, 4);
     for (at, (rate, us)) in [(1e3, 2.0), (1e4, 3.0), (1e5, 40.0)].into_iter().enumerate() {
         // The first symbol of a series is that of the legend.
         for (found, us) in [(symbols[at + 1], us), (slowest[at + 1], 5.0 * us)] {
@@ -154,9 +159,8 @@ fn requests_are_at_their_offered_rates() {
 fn a_distribution_passes_through_its_quantiles() {
     let times: Vec<u64> = (1..=100).map(|i| 1000 + i * 10).collect();
     let figure = figure(Kind::Cdf, &[vec![row(8, &times)]], &Options::default());
-    let svg = Document::parse(figure.inline()).unwrap();
-    let curve = svg.descendants().find(|node| node.attribute("stroke") == Some(BLUE)).unwrap();
-    let (curve, across, down) = (points(&curve), ticks(figure.inline(), false), ticks(figure.inline(), true));
+    let curve = lines(&figure, BLUE).next().unwrap();
+    let (across, down) = (ticks(&figure, false), ticks(&figure, true));
     for (us, share) in [(1.25, 0.25), (1.5, 0.5), (1.9, 0.9), (2.0, 1.0)] {
         let (x, y) = (place(&across, us, false), place(&down, share, false));
         let nearest = curve.iter().map(|p| (p.0 - x).abs().max((p.1 - y).abs())).fold(f64::MAX, f64::min);
@@ -168,8 +172,8 @@ fn a_distribution_passes_through_its_quantiles() {
 fn samples_are_in_their_order() {
     let times: Vec<u64> = (0..60).map(|i| if i == 17 { 3000 } else { 1000 }).collect();
     let figure = figure(Kind::Samples, &[vec![row(8, &times)]], &Options::default());
-    let (across, down) = (ticks(figure.inline(), false), ticks(figure.inline(), true));
-    let highest = symbols(figure.inline()).into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    let (across, down) = (ticks(&figure, false), ticks(&figure, true));
+    let highest = symbols(&figure).into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     assert_near(highest.0, place(&across, 18.0, false));
     assert_near(highest.1, place(&down, 3.0, false));
 }
@@ -178,8 +182,8 @@ fn samples_are_in_their_order() {
 fn a_violin_has_its_median() {
     let times: Vec<u64> = (0..101).map(|i| 1000 + i * 3).collect();
     let figure = figure(Kind::Violin, &[vec![row(8, &times), row(64, &times)]], &Options::default());
-    let down = ticks(figure.inline(), true);
-    let symbols = symbols(figure.inline());
+    let down = ticks(&figure, true);
+    let symbols = symbols(&figure);
     assert_eq!(symbols.len(), 2);
     symbols.iter().for_each(|symbol| assert_near(symbol.1, place(&down, 1.15, false)));
 }
@@ -190,10 +194,8 @@ fn several_files_are_several_series() {
     let inputs = [Input { label: "MPICH", cases: &one }, Input { label: "Open MPI", cases: &two }];
     let figure =
         draw(Kind::Curve, &inputs, &Options { width: Width::TwoColumns, ..Options::default() }).unwrap();
-    let svg = Document::parse(figure.inline()).unwrap();
-    let texts: Vec<&str> = svg.descendants().filter_map(|node| node.text()).map(str::trim).collect();
-    assert!(texts.contains(&"MPICH") && texts.contains(&"Open MPI"), "{texts:?}");
-    assert!(figure.inline().contains("#D55E00") && figure.inline().contains("width=\"504.6pt\""));
+    assert!(has_text(&figure, "MPICH") && has_text(&figure, "Open MPI"));
+    assert!(lines(&figure, VERMILION).next().is_some() && figure.points().0 == 504.6);
     let labels = ["a".to_owned()];
     let error = draw(Kind::Curve, &inputs, &Options { labels: &labels, ..Options::default() }).unwrap_err();
     assert_eq!(error.to_string(), "1 texts for the legend do not fit 2 series: MPICH, Open MPI");
@@ -222,16 +224,17 @@ fn the_slowest_link_is_the_darkest() {
         sweep.add(&link);
     }
     let figure = heat_map(&sweep, Some(8), &Options::default()).unwrap();
-    let svg = Document::parse(figure.inline()).unwrap();
-    let cells = |shade: &str| {
-        let cells = svg
-            .descendants()
-            .filter(|node| node.attribute("fill") == Some(shade))
-            .filter(|node| number(node, "width") > 200.0);
-        cells.map(|node| (number(&node, "x"), number(&node, "y"))).collect::<Vec<_>>()
+    let cells = |shade: Color| {
+        let cells = figure.shapes().iter().filter_map(|shape| match shape {
+            Shape::Area { corners, color, .. } if *color == shade && corners[1].0 - corners[0].0 > 200.0 => {
+                Some(corners[0])
+            }
+            _ => None,
+        });
+        cells.collect::<Vec<Point>>()
     };
-    let (slow, fast) = (cells("#7A2A04"), cells("#FFFBE0"));
-    assert_eq!((slow.len(), fast.len()), (1, 5), "{}", figure.inline());
+    let (slow, fast) = (cells(Color(122, 42, 4)), cells(Color(255, 251, 224)));
+    assert_eq!((slow.len(), fast.len()), (1, 5), "{figure:?}");
     // Row 0, column 2: at the top on the right.
     let (right, top) =
         fast.iter().fold((0.0, f64::MAX), |(x, y), cell| (f64::max(x, cell.0), f64::min(y, cell.1)));

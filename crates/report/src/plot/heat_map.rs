@@ -1,6 +1,6 @@
 //! Heat map of all links at one message size, one cell per direction. Without directed traffic both have the same time.
 //!
-//! The shade shows the time relative to the median of the same kind: links inside a host, or links between hosts.
+//! The shade shows the time relative to ordinary links of the same kind, as in the verdict: links inside a host, or between hosts.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use ombx_core::unit::Bytes;
 use ombx_results::{
     number::figure,
-    plot::Shades,
+    plot::{Cell, HeatMap, Shades},
     verdict::{Component, Hosts, Link, LinkTimes},
 };
 
@@ -24,15 +24,16 @@ const LABEL_DISTANCE: f64 = 13.0;
 
 /// Draws the links of one size. Components named by the verdict are outlined.
 pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Component]) -> Markup {
-    let map = Map::of(times, hosts);
-    let Some(shades) = Shades::of(map.known().map(|(_, _, cell)| cell.ratio), SHADES) else {
+    let map = HeatMap::new(times, hosts, MAX_CELLS, named);
+    let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.factor), SHADES) else {
         return html! {};
     };
     let side = map.side;
     let cell = (620.0 / side as f64).clamp(9.0, 56.0);
     let every = (LABEL_DISTANCE / cell).ceil() as usize;
-    let label =
-        |at: usize| shortened(&format!("{} {}", hosts.name(map.rank(at)), map.rank(at)), LONGEST_LABEL);
+    let label = |at: usize| {
+        shortened(&format!("{} {}", hosts.name(map.ranks(at)[0]), map.ranks(at)[0]), LONGEST_LABEL)
+    };
     let longest = (0..side).map(|at| label(at).chars().count()).max().unwrap_or(0) as f64 * CHARACTER;
     let left = longest + 12.0;
     let top = longest * 0.72 + 14.0;
@@ -55,21 +56,21 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
                         @for to in 0..side {
                             rect class=(class(&shades, map.at(from, to))) role="gridcell" tabindex=(if (from, to) == (0, 0) { "0" } else { "-1" })
                                 x=(n(left + cell * to as f64)) y=(n(top + cell * from as f64)) width=(n(cell)) height=(n(cell)) {
-                                title { (map.describe(from, to, hosts)) }
+                                title { (describe(&map, from, to, hosts)) }
                             }
                         }
                     }
                 }
                 g.outlines aria-hidden="true" {
-                    @for (from, to, _) in map.known().filter(|(from, to, _)| map.is_named(*from, *to, hosts, named)) {
+                    @for (from, to, _) in map.measured().filter(|(from, to, _)| map.is_named(*from, *to, hosts, named)) {
                         rect x=(n(left + cell * to as f64 + 1.0)) y=(n(top + cell * from as f64 + 1.0))
                             width=(n(cell - 2.0)) height=(n(cell - 2.0)) {}
                     }
                 }
                 @if cell >= 40.0 {
                     g aria-hidden="true" {
-                        @for (from, to, link) in map.known() {
-                            text.on.(if shades.shade(link.ratio) > 4 { "high" } else { "low" })
+                        @for (from, to, link) in map.measured() {
+                            text.on.(if shades.shade(link.factor) > 4 { "high" } else { "low" })
                                 x=(n(left + cell * (to as f64 + 0.5))) y=(n(top + cell * (from as f64 + 0.5))) dy="4" { (brief(link.ns)) }
                         }
                     }
@@ -78,7 +79,7 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
         }
         output.readout aria-live="polite" { "Point at a cell, or move between cells with the arrow keys." }
         ul.legend aria-label="Shades" {
-            li { "times the median of its kind:" }
+            li { "times as long as ordinary links:" }
             @for (shade, from) in shades.lower_bounds().enumerate() {
                 li { svg aria-hidden="true" viewBox="0 0 14 14" { rect class={ "h" (shade) } width="14" height="14" {} } "from " (format!("{from:.2}")) " x" }
             }
@@ -90,19 +91,20 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
 
 /// Returns which way the messages of a cell go.
 pub(crate) fn direction(times: &LinkTimes) -> &'static str {
-    match times.directed {
-        true => "from the rank of the row to the rank of the column",
-        false => "between two ranks, both directions averaged",
+    if times.directed {
+        "from the rank of the row to the rank of the column"
+    } else {
+        "between two ranks, both directions averaged"
     }
 }
 
-fn class(shades: &Shades, cell: Cell) -> String {
-    if cell.ratio > 0.0 { format!("h{}", shades.shade(cell.ratio)) } else { "none".into() }
+fn class(shades: &Shades, cell: Option<Cell>) -> String {
+    cell.map_or("none".into(), |cell| format!("h{}", shades.shade(cell.factor)))
 }
 
 /// Formats a time in microseconds with about three digits.
-fn brief(ns: f32) -> String {
-    let us = f64::from(ns) / 1e3;
+fn brief(ns: f64) -> String {
+    let us = ns / 1e3;
     match us {
         us if us >= 100.0 => format!("{us:.0}"),
         us if us >= 10.0 => format!("{us:.1}"),
@@ -110,101 +112,20 @@ fn brief(ns: f32) -> String {
     }
 }
 
-/// Time of a cell. All fields are 0 if nothing was measured.
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    ns: f32,
-    /// Ratio to the median of its kind.
-    ratio: f64,
-}
-
-/// Cells of the heat map.
-struct Map {
-    side: usize,
-    block: usize,
-    ranks: usize,
-    directed: bool,
-    cells: Vec<Cell>,
-}
-
-impl Map {
-    fn of(times: &LinkTimes, hosts: &Hosts) -> Map {
-        let ranks = hosts.ranks() as usize;
-        let block = ranks.div_ceil(MAX_CELLS).max(1);
-        let side = ranks.div_ceil(block);
-        let known = || {
-            times
-                .sweep
-                .iter()
-                .filter(|l| (l.from.max(l.to) as usize) < ranks && l.ns.is_finite() && l.ns > 0.0)
-        };
-        let usual = [false, true].map(|inside| {
-            let mut ns: Vec<f32> =
-                known().filter(|l| hosts.same_host(l.from, l.to) == inside).map(|l| l.ns).collect();
-            ns.sort_by(f32::total_cmp);
-            ns.get(ns.len() / 2).copied().unwrap_or(1.0)
-        });
-        let mut cells = vec![Cell::default(); side * side];
-        for l in known() {
-            let ratio = f64::from(l.ns / usual[usize::from(hosts.same_host(l.from, l.to))]);
-            let (from, to) = (l.from as usize / block, l.to as usize / block);
-            for at in [Some((from, to)), (!times.directed).then_some((to, from))].into_iter().flatten() {
-                let cell = &mut cells[at.0 * side + at.1];
-                if ratio > cell.ratio {
-                    *cell = Cell { ns: l.ns, ratio };
-                }
-            }
-        }
-        Map { side, block, ranks, directed: times.directed, cells }
-    }
-
-    fn at(&self, from: usize, to: usize) -> Cell {
-        self.cells[from * self.side + to]
-    }
-
-    fn rank(&self, cell: usize) -> u32 {
-        (cell * self.block) as u32
-    }
-
-    fn known(&self) -> impl Iterator<Item = (usize, usize, Cell)> {
-        let all = self.cells.iter().enumerate();
-        all.filter(|(_, cell)| cell.ratio > 0.0).map(|(at, cell)| (at / self.side, at % self.side, *cell))
-    }
-
-    fn describe(&self, from: usize, to: usize, hosts: &Hosts) -> String {
-        let name = |cell: usize| {
-            let (first, last) = (self.rank(cell), ((cell + 1) * self.block).min(self.ranks) - 1);
-            let ranks = match self.block {
-                1 => format!("rank {first}"),
-                _ => format!("ranks {first} to {last}"),
-            };
-            format!("{ranks} on {}", hosts.name(first))
-        };
-        let what = match self.at(from, to) {
-            Cell { ratio: 0.0, .. } => "not measured".to_owned(),
-            Cell { ns, ratio } => {
-                format!("{} µs, {ratio:.2} times the median of its kind", figure(f64::from(ns) / 1e3))
-            }
-        };
-        match self.directed {
-            true => format!("from {} to {}: {what}", name(from), name(to)),
-            false => format!("{} and {}: {what}", name(from), name(to)),
-        }
-    }
-
-    /// Returns whether the verdict names a link of the cell.
-    fn is_named(&self, from: usize, to: usize, hosts: &Hosts, named: &[Component]) -> bool {
-        let of = |cell: usize, rank: u32| cell == rank as usize / self.block;
-        let on = |cell: usize, host: u32| hosts.number(self.rank(cell)) == host;
-        let ends = [from, to].map(|cell| self.rank(cell));
-        named.iter().any(|what| match *what {
-            Component::GroupBetween(..) | Component::GroupWithin(..) => what.contains(ends, hosts),
-            Component::HostBetween(host) => on(from, host) != on(to, host),
-            Component::HostWithin(host) => on(from, host) && on(to, host),
-            Component::Rank(rank) => of(from, rank) || of(to, rank),
-            Component::Link(a, b) => (of(from, a) && of(to, b)) || (of(from, b) && of(to, a)),
-            Component::OneWay(a, b) => of(from, a) && of(to, b),
-        })
+/// Returns what a reader of a cell hears: both ends, the time, and how it relates to ordinary links.
+fn describe(map: &HeatMap, from: usize, to: usize, hosts: &Hosts) -> String {
+    let name = |line: usize| {
+        let [first, last] = map.ranks(line);
+        let ranks = if first == last { format!("rank {first}") } else { format!("ranks {first} to {last}") };
+        format!("{ranks} on {}", hosts.name(first))
+    };
+    let what = map.at(from, to).map_or("not measured".to_owned(), |Cell { ns, factor }| {
+        format!("{} µs, {factor:.2} times as long as ordinary links", figure(ns / 1e3))
+    });
+    if map.directed {
+        format!("from {} to {}: {what}", name(from), name(to))
+    } else {
+        format!("{} and {}: {what}", name(from), name(to))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Heat map of links for the terminal: one character per link, darker for longer times.
+//! Heat maps of links: their cells, and their painter for terminals, one character per link, darker for longer times.
 
 use std::io::{Result, Write};
 
@@ -6,13 +6,91 @@ use super::Shades;
 use crate::{
     number::Scale,
     render::plain,
-    verdict::{Hosts, LinkTimes},
+    verdict::{Component, Hosts, LinkTimes, usual_times},
 };
 
 /// Shades from fast to slow.
 const CHARACTERS: [char; 5] = ['·', '░', '▒', '▓', '█'];
 /// Character of a link that was not measured.
 const NOTHING: char = ' ';
+
+/// A cell: a link, or the slowest link of a block of ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// Time in nanoseconds.
+    pub ns: f64,
+    /// Time relative to ordinary links of the same kind, as in verdicts.
+    pub factor: f64,
+}
+
+/// Links of one message size as a square: a line for each sender, a column for each receiver.
+#[derive(Debug, Clone)]
+pub struct HeatMap {
+    /// Number of lines and columns.
+    pub side: usize,
+    /// Number of ranks in a line or column.
+    pub block: usize,
+    /// Whether the two directions of a link are different cells. Otherwise both have the same time.
+    pub directed: bool,
+    ranks: usize,
+    cells: Vec<Option<Cell>>,
+}
+
+impl HeatMap {
+    /// Puts links into at most `widest` lines and columns. What is slow is no measure for what is ordinary.
+    pub fn new(times: &LinkTimes, hosts: &Hosts, widest: usize, slow: &[Component]) -> HeatMap {
+        let ranks = hosts.ranks() as usize;
+        let block = ranks.div_ceil(widest).max(1);
+        let side = ranks.div_ceil(block);
+        let mut cells: Vec<Option<Cell>> = vec![None; side * side];
+        let usual = usual_times(times, hosts, slow);
+        for l in &times.sweep {
+            if l.from.max(l.to) as usize >= ranks || !l.ns.is_finite() || l.ns <= 0.0 {
+                continue;
+            }
+            let (ns, usual) = (f64::from(l.ns), usual[hosts.distance(l.from, l.to)]);
+            let cell = Cell { ns, factor: if usual > 0.0 { ns / usual } else { 1.0 } };
+            let (from, to) = (l.from as usize / block, l.to as usize / block);
+            for at in [Some((from, to)), (!times.directed).then_some((to, from))].into_iter().flatten() {
+                let known = &mut cells[at.0 * side + at.1];
+                if known.is_none_or(|known| cell.ns > known.ns) {
+                    *known = Some(cell);
+                }
+            }
+        }
+        HeatMap { side, block, directed: times.directed, ranks, cells }
+    }
+
+    /// Returns a cell; `None` if nothing was measured.
+    pub fn at(&self, from: usize, to: usize) -> Option<Cell> {
+        self.cells[from * self.side + to]
+    }
+
+    /// Returns line, column and contents of all cells that were measured.
+    pub fn measured(&self) -> impl Iterator<Item = (usize, usize, Cell)> {
+        let all = self.cells.iter().enumerate();
+        all.filter_map(|(at, cell)| Some((at / self.side, at % self.side, (*cell)?)))
+    }
+
+    /// Returns the first and the last rank of a line or column.
+    pub fn ranks(&self, line: usize) -> [u32; 2] {
+        [line * self.block, ((line + 1) * self.block).min(self.ranks) - 1].map(|rank| rank as u32)
+    }
+
+    /// Returns whether a verdict names a link of the cell.
+    pub fn is_named(&self, from: usize, to: usize, hosts: &Hosts, named: &[Component]) -> bool {
+        let ends = [from, to].map(|line| self.ranks(line));
+        let has = |[low, high]: [u32; 2], rank: u32| (low..=high).contains(&rank);
+        named.iter().any(|what| match *what {
+            Component::Rank(rank) => ends.iter().any(|line| has(*line, rank)),
+            Component::Link(a, b) => {
+                (has(ends[0], a) && has(ends[1], b)) || (has(ends[0], b) && has(ends[1], a))
+            }
+            Component::OneWay(a, b) => has(ends[0], a) && has(ends[1], b),
+            ref hosts_or_groups => hosts_or_groups.contains(ends.map(|[first, _]| first), hosts),
+        })
+    }
+}
 
 /// Draws the links of one message size in at most `widest` columns. With more ranks, a cell is the slowest link of a block of ranks.
 /// Returns what the characters mean.
@@ -22,50 +100,34 @@ pub(crate) fn draw(
     hosts: &Hosts,
     widest: usize,
 ) -> Result<Option<String>> {
-    let ranks = hosts.ranks() as usize;
-    let block = ranks.div_ceil(widest).max(1);
-    let cells = ranks.div_ceil(block);
-    let mut slowest = vec![0f32; cells * cells];
-    for l in times.sweep.iter().filter(|l| (l.from.max(l.to) as usize) < ranks) {
-        let (from, to) = (l.from as usize / block, l.to as usize / block);
-        for at in [Some((from, to)), (!times.directed).then_some((to, from))].into_iter().flatten() {
-            let cell = &mut slowest[at.0 * cells + at.1];
-            *cell = cell.max(l.ns);
-        }
-    }
-    let Some(shades) = Shades::of(slowest.iter().copied().map(f64::from), CHARACTERS.len()) else {
+    let map = HeatMap::new(times, hosts, widest, &[]);
+    let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), CHARACTERS.len()) else {
         return Ok(None);
     };
-    let character = |ns: f32| match ns {
-        0.0 => NOTHING,
-        ns => CHARACTERS[shades.shade(f64::from(ns))],
-    };
-    let labels: Vec<String> = (0..cells)
-        .map(|cell| {
-            let first = (cell * block) as u32;
-            format!("{} {first}", plain(hosts.name(first)))
-        })
+    let character = |cell: Option<Cell>| cell.map_or(NOTHING, |cell| CHARACTERS[shades.shade(cell.ns)]);
+    let labels: Vec<String> = (0..map.side)
+        .map(|line| format!("{} {}", plain(hosts.name(map.ranks(line)[0])), map.ranks(line)[0]))
         .collect();
     let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
-    let digits = (cells.saturating_sub(1) * block).to_string().len();
+    let digits = (map.side.saturating_sub(1) * map.block).to_string().len();
     for digit in (0..digits).rev() {
         let of = |cell: usize| {
-            let text = (cell * block).to_string();
+            let text = (cell * map.block).to_string();
             text.chars().rev().nth(digit).unwrap_or(' ')
         };
-        writeln!(out, "{:width$}  {}", "", (0..cells).map(of).collect::<String>())?;
+        writeln!(out, "{:width$}  {}", "", (0..map.side).map(of).collect::<String>())?;
     }
-    for (label, row) in labels.iter().zip(slowest.chunks(cells)) {
-        writeln!(out, "{label:>width$}  {}", row.iter().map(|ns| character(*ns)).collect::<String>())?;
+    for (label, row) in labels.iter().zip(map.cells.chunks(map.side)) {
+        writeln!(out, "{label:>width$}  {}", row.iter().map(|cell| character(*cell)).collect::<String>())?;
     }
-    let scale = Scale::of_times(slowest.iter().copied().fold(0.0, f32::max).into());
+    let scale = Scale::of_times(map.measured().map(|(.., cell)| cell.ns).fold(0.0, f64::max));
     let bounds: Vec<String> = CHARACTERS
         .iter()
         .zip(shades.lower_bounds())
         .map(|(character, ns)| format!("{character} from {}", scale.format(ns)))
         .collect();
-    let blocks = if block > 1 {
-        format!("; a cell is the slowest link of {block} x {block} ranks")
+    let blocks = if map.block > 1 {
+        format!("; a cell is the slowest link of {0} x {0} ranks", map.block)
     } else {
         String::new()
     };

@@ -132,16 +132,19 @@ pub struct SlowLink {
 /// Returns the slowest links relative to the ordinary ones of their kind, which belong to no slow component. `times` are averaged.
 pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[SlowComponent]) -> Vec<SlowLink> {
     let parts: Vec<Component> = slow.iter().map(|slow| slow.component.clone()).collect();
-    let [usual, all] = [&parts[..], &[]].map(|parts| evidence::ordinary(times, hosts, parts));
+    let usual = usual_times(times, hosts, &parts);
     let links = times.sweep.iter().chain(&times.outliers).filter(|l| l.ns.is_finite() && l.ns > 0.0);
-    let ratio = |l: &Link| {
-        let kind = hosts.distance(l.from, l.to);
-        // All links of a kind may be slow.
-        let ns = if usual[kind].ns > 0.0 { usual[kind].ns } else { all[kind].ns };
-        SlowLink { link: *l, factor: f64::from(l.ns) / ns }
-    };
+    let ratio =
+        |l: &Link| SlowLink { link: *l, factor: f64::from(l.ns) / usual[hosts.distance(l.from, l.to)] };
     let mut links: Vec<SlowLink> = links.map(ratio).collect();
     links.sort_by(|a, b| b.factor.total_cmp(&a.factor));
     links.truncate(count);
     links
+}
+
+/// Returns the time of ordinary links by distance, in nanoseconds: of those that belong to no slow component, or of all if all of a
+/// distance are slow.
+pub(crate) fn usual_times(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<f64> {
+    let [usual, all] = [slow, &[]].map(|parts| evidence::ordinary(times, hosts, parts));
+    usual.iter().zip(&all).map(|(usual, all)| if usual.ns > 0.0 { usual.ns } else { all.ns }).collect()
 }
