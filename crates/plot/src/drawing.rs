@@ -101,7 +101,7 @@ pub struct Drawing {
     /// Cases that are drawn, of all.
     drawn: Option<(usize, usize)>,
     /// Resolution as PNG.
-    pub(crate) dots_per_inch: f64,
+    dots_per_inch: f64,
 }
 
 impl Drawing {
@@ -135,6 +135,11 @@ impl Drawing {
     /// Returns the number of cases that are drawn, and of all, if a figure cannot show all of them.
     pub fn drawn(&self) -> Option<(usize, usize)> {
         self.drawn
+    }
+
+    /// Returns the resolution as PNG.
+    pub fn dots_per_inch(&self) -> f64 {
+        self.dots_per_inch
     }
 
     /// Returns the shapes in the order in which they are painted.

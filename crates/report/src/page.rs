@@ -1,5 +1,7 @@
 //! Layout of the page: style sheet, script, content security policy, and the order of sections.
 
+use std::collections::BTreeSet;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ombx_results::{
     render::plain,
@@ -12,6 +14,10 @@ use crate::{
     section::{answer, comparison, curves, distributions, history, links, pipeline, provenance, rows},
 };
 
+/// Hosts up to which the title names each.
+const MOST_HOSTS: usize = 3;
+/// Number of characters of a date in RFC 3339.
+const DATE: usize = 10;
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
@@ -21,12 +27,12 @@ const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
     let Report { sources, samples, comparison, history } = *report;
+    let runs = RunList::of(sources);
     let title = match (comparison, history) {
         (Some(sides), _) => format!("{} compared with {}", sides.new.label, sides.base.label),
         (None, Some(timeline)) => format!("Results of {}", timeline.name),
-        (None, None) => title(sources),
+        (None, None) => title(sources, &runs),
     };
-    let runs = RunList::of(sources);
     let links = links::collect(&runs);
     let of_files = history.is_none() || !sources.is_empty();
     let sections: Vec<(&str, &str, Markup)> = [
@@ -86,12 +92,24 @@ pub fn page(report: &Report<'_>) -> String {
     .join("\n")
 }
 
-fn title(sources: &[Source<'_>]) -> String {
-    match sources {
+/// Returns the names of the files, their hosts and the day of the first measurement.
+fn title(sources: &[Source<'_>], runs: &RunList<'_>) -> String {
+    let files = match sources {
         [one] => one.name.to_owned(),
         [one, rest @ ..] => format!("{} and {}", one.name, count(rest.len(), "other file")),
-        [] => "no files".into(),
-    }
+        [] => return "no files".into(),
+    };
+    let all = || runs.entries.iter().map(|entry| &entry.run.run);
+    let names: Vec<&str> = all().flat_map(hosts).collect::<BTreeSet<_>>().into_iter().collect();
+    let places = match &names[..] {
+        [] => String::new(),
+        [first, .., last] if names.len() > MOST_HOSTS => {
+            format!(" · {first} .. {last} ({})", count(names.len(), "host"))
+        }
+        few => format!(" · {}", few.join(", ")),
+    };
+    let day = all().map(|run| run.started.chars().take(DATE).collect::<String>()).min();
+    format!("{files}{places}{}", day.map(|day| format!(" · {day}")).unwrap_or_default())
 }
 
 /// Returns one line with libraries, hosts and start time.

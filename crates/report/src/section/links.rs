@@ -128,17 +128,17 @@ fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[SlowComponent]) -> Mark
             table {
                 caption { "Slowest links of each kind: inside a host, and between hosts" }
                 thead { tr {
-                    th.word scope="col" { "from" } th.word scope="col" { "to" } th scope="col" { "µs" } th scope="col" { "MB/s" }
-                    th scope="col" { "times as long as ordinary links" } th scope="col" { "measured again alone, µs" }
+                    th.word scope="col" { "from" } th.word scope="col" { "to" } th scope="col" { "times as long as ordinary links" }
+                    th scope="col" { "µs" } th scope="col" { "MB/s" } th scope="col" { "measured again alone, µs" }
                 } }
                 tbody {
                     @for SlowLink { link, factor } in verdict::slowest(times, &sweep.hosts, SLOWEST, slow) {
                         tr {
                             td.word { (sweep.hosts.name(link.from)) " " (link.from) }
                             td.word { (sweep.hosts.name(link.to)) " " (link.to) }
+                            td { (format!("{factor:.2}")) }
                             td { (us(link.ns)) }
                             td { @if let Some(rate) = sweep.mb_per_s(times.bytes, link.ns) { (four_digits(rate)) } }
-                            td { (format!("{factor:.2}")) }
                             td { @if let Some(ns) = times.retested(link.from, link.to) { (us(ns)) } }
                         }
                     }

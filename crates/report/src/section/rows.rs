@@ -5,18 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
-    result::{Level, Measurement, Outcome},
+    result::{Level, Measurement, Outcome, Run},
+    team::Place,
     unit::Bytes,
 };
 use ombx_results::render::{FormattedRow, Scope, column_titles, format_other_states, format_row};
 
 use crate::{
-    runs::{NumberedRow, RunList, count},
+    runs::{NumberedRow, RunList, count, is_link},
     section::pipeline,
 };
 
 /// Maximum number of rows for which the tables are initially open.
 const MAX_OPEN: usize = 120;
+/// Axes that are the ranks at both ends of a link.
+const ENDS: [&str; 2] = ["from", "to"];
 
 pub(crate) fn section(runs: &RunList<'_>) -> Markup {
     let all = runs.rows().count();
@@ -32,7 +35,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
                             b { (bench) } " · " (count(rows.len(), "row"))
                             @if runs.entries.len() > 1 { " · " (entry.name) }
                         }
-                        (table(bench, &rows, Scope::of(&entry.run.run)))
+                        (table(bench, &rows, &entry.run.run))
                     }
                 }
             }
@@ -56,15 +59,20 @@ fn benchmarks<'a>(rows: impl Iterator<Item = NumberedRow<'a>>) -> Vec<Vec<Number
 
 /// Columns of a table in front of the figures.
 struct Columns<'a> {
-    axes: BTreeSet<&'a str>,
+    /// Both ends of a link come first.
+    axes: Vec<&'a str>,
+    places: &'a [Place],
     depth: bool,
     pairs: bool,
 }
 
 impl<'a> Columns<'a> {
-    fn of(rows: &[NumberedRow<'a>]) -> Columns<'a> {
+    fn new(rows: &[NumberedRow<'a>], run: &'a Run) -> Columns<'a> {
+        let axes: BTreeSet<&str> = rows.iter().flat_map(|r| r.row.axes.keys().map(String::as_str)).collect();
+        let (ends, others): (Vec<&str>, Vec<&str>) = axes.into_iter().partition(|axis| ENDS.contains(axis));
         Columns {
-            axes: rows.iter().flat_map(|r| r.row.axes.keys().map(String::as_str)).collect(),
+            axes: ends.into_iter().chain(others).collect(),
+            places: &run.places,
             depth: rows.iter().any(|r| r.row.depth.is_some()),
             pairs: rows.iter().any(|r| r.row.pairs > 1),
         }
@@ -84,17 +92,25 @@ impl<'a> Columns<'a> {
         html! { @for _ in 0..count { td {} } }
     }
 
+    /// Returns the value of an axis. Ends of a link have the names of their hosts.
+    fn value(&self, row: &Measurement, axis: &str) -> String {
+        let value = row.axes.get(axis).map_or("", String::as_str);
+        let rank = value.parse::<usize>().ok().filter(|_| is_link(row) && ENDS.contains(&axis));
+        let host = rank.and_then(|rank| self.places.get(rank)).map(|place| &place.host);
+        host.map_or_else(|| value.to_owned(), |host| format!("{host} {value}"))
+    }
+
     fn cells(&self, row: &Measurement) -> Markup {
         html! {
-            @for axis in &self.axes { td.word { (row.axes.get(*axis).map_or("", String::as_str)) } }
+            @for axis in &self.axes { td.word { (self.value(row, axis)) } }
             @if self.depth { td { @if let Some(depth) = row.depth { (depth) } } }
             @if self.pairs { td { (row.pairs) } }
         }
     }
 }
 
-fn table(bench: &str, rows: &[NumberedRow<'_>], scope: Scope) -> Markup {
-    let columns = Columns::of(rows);
+fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run) -> Markup {
+    let (columns, scope) = (Columns::new(rows, run), Scope::of(run));
     let metric = rows.first().map(|r| r.row.metric);
     let mut absent: BTreeSet<String> = BTreeSet::new();
     let texts: Vec<Option<FormattedRow>> = rows

@@ -39,6 +39,12 @@ fn the_heat_map_outlines_slow_links() {
     assert_eq!(html.matches("The link between n1 and n3 is slow").count(), 1, "the answer is not repeated");
     let evidence = "Evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, ";
     assert!(html.find(evidence).is_some() && html.find(evidence) < html.find("id=\"links\""), "{html}");
+    assert!(html.contains("<h1>l · n0 .. n3 (4 hosts) · 2026-01-01</h1>"), "{html}");
+    let slowest = "<td class=\"word\">n1 1</td><td class=\"word\">n3 3</td><td>2.00</td><td>2000</td>";
+    assert!(html.contains(slowest), "from, to, ratio, time: {html}");
+    let row =
+        "<td class=\"word\">n3 3</td><td class=\"word\">n1 1</td><td class=\"word\">semidirectional</td>";
+    assert!(html.contains(row), "both ends first: {html}");
     let shared = Mark::invalid("shared_cpu", "s", "a");
     let html = rendered(&[("l", &links(&[shared]))]);
     assert!(html.contains("No verdict</span><div><p><b>Ranks share CPUs") && !html.contains("is slow"));

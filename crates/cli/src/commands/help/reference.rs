@@ -19,6 +19,7 @@ pub(super) struct ExitCode {
 
 impl ExitCode {
     /// Returns whether a command can end with this code.
+    #[cfg(any(test, feature = "codegen"))]
     pub(super) fn is_of(&self, command: &str) -> bool {
         self.commands == "all" || self.commands.split(", ").any(|name| name == command)
     }
