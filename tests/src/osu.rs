@@ -136,7 +136,11 @@ fn with_widths(line: &str) -> String {
 /// Panics unless a program has printed what OMB prints.
 #[track_caller]
 pub fn prints_what_omb_prints(recorded: &Recorded, done: &Done) {
-    let output = if recorded.program == SWAP { recorded.output.replace("\n1<", "\n8<") } else { recorded.output.into() };
+    let output = if recorded.program == SWAP {
+        recorded.output.replace("\n1<", "\n8<")
+    } else {
+        recorded.output.into()
+    };
     assert_eq!(masked(&done.stdout), output, "{recorded:?}\n{done}");
 }
 

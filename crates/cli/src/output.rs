@@ -106,7 +106,9 @@ impl Notices {
     fn print(self) {
         for (name, (rows, why)) in self.unresolved {
             let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
-            stderr_line!("ombx: the samples do not resolve {name} of {rows}, which is printed nevertheless: {why}");
+            stderr_line!(
+                "ombx: the samples do not resolve {name} of {rows}, which is printed nevertheless: {why}"
+            );
         }
         if !self.marks.is_empty() {
             let marks: Vec<String> = self.marks.into_values().collect();

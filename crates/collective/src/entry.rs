@@ -209,7 +209,13 @@ const fn parameters<C: Call>() -> Parameters {
         _ if !C::FLOW.has_messages() => Parameters {
             blocking: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
             nonblocking: const {
-                &[Pacing::PARAMETER, SyncHosts::PARAMETER, TestCalls::PARAMETER, Parts::PARAMETER, Computation::PARAMETER]
+                &[
+                    Pacing::PARAMETER,
+                    SyncHosts::PARAMETER,
+                    TestCalls::PARAMETER,
+                    Parts::PARAMETER,
+                    Computation::PARAMETER,
+                ]
             },
             persistent: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
         },

@@ -49,7 +49,8 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         };
         return if prints { stdout::print(text) } else { Ok(0) };
     }
-    let started = detection::launcher().and_then(|started| started.ranks).and_then(|ranks| ranks.try_into().ok());
+    let started =
+        detection::launcher().and_then(|started| started.ranks).and_then(|ranks| ranks.try_into().ok());
     let ranks = started.or(args.start.ranks);
     if let Some(why) = ranks.and_then(|ranks| program.refusal(ranks, args.num_pairs)) {
         if prints {

@@ -31,7 +31,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
-    let team = mpi.team();
+    let team: &dyn Team = mpi.team();
     // A rank with a mistake of its own takes part in this, see `share`. MPI ends as usual, and rank 0 prints it.
     team.agree(Ok(()))?;
     // The launching process knows the ranks by the numbers of the launcher.
@@ -72,7 +72,7 @@ pub(crate) fn share(error: &Error) {
     match mine.kind() {
         // Ranks do not agree on failures of the transport.
         Kind::Fabric => abort_without_mpi(error),
-        _ => drop(mpi.team().agree::<()>(Err(mine))),
+        _ => drop((mpi.team() as &dyn Team).agree::<()>(Err(mine))),
     }
 }
 

@@ -146,8 +146,11 @@ impl OsuTable {
             lines += "\n";
         }
         lines += &match &osu {
-            Some(osu) => OsuTable::title(osu, self.columns.names_ombx.then_some(&self.version))
-                .replacen("MPI", &format!("MPI{}", accelerator(row)), 1),
+            Some(osu) => OsuTable::title(osu, self.columns.names_ombx.then_some(&self.version)).replacen(
+                "MPI",
+                &format!("MPI{}", accelerator(row)),
+                1,
+            ),
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {
@@ -323,9 +326,13 @@ impl Renderer for OsuTable {
         };
         write!(out, "{text}")?;
         // With `-c`, OMB prints figures of wrong data.
-        let is_shown = row.outcome == Outcome::Ok || self.columns.validation && matches!(row.check, Check::Failed(_));
+        let is_shown =
+            row.outcome == Outcome::Ok || self.columns.validation && matches!(row.check, Check::Failed(_));
         // OMB has no row without data.
-        let is_empty = self.is_drop_in() && row.bytes == Some(0) && ![INIT, HELLO].contains(&name) && !name.contains(NO_SIZE);
+        let is_empty = self.is_drop_in()
+            && row.bytes == Some(0)
+            && ![INIT, HELLO].contains(&name)
+            && !name.contains(NO_SIZE);
         if row.summary.is_some() && is_shown && !is_empty {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
             let text = match name {

@@ -101,8 +101,11 @@ impl Program {
             Layout::Pair | Layout::Pairs(Pairs::One) => pairs.is_none(),
             _ => name == THREADS,
         };
-        let (is_refused, needed) =
-            if is_one_pair { (ranks != 2, "exactly two processes") } else { (ranks < 2, "at least two processes") };
+        let (is_refused, needed) = if is_one_pair {
+            (ranks != 2, "exactly two processes")
+        } else {
+            (ranks < 2, "at least two processes")
+        };
         (is_refused && !STARTUP.contains(&name)).then(|| {
             format!(
                 "This test requires {needed}, but {name} has {ranks}: start as many. If you did, use the mpiexec of the MPI of this \
