@@ -1,13 +1,15 @@
-//! Links of the OSU programs, and the format of OMB.
+//! Links of the OSU programs, and what OMB prints.
 
 use std::path::PathBuf;
 
 use crate::{Done, Files, Job, mpi};
 
-/// Header lines of each OMB 7.4 program.
+/// Output of OMB 7.4 with masked figures.
 const OMB: &str = include_str!("omb-7.4.txt");
 /// Options of a short run at 8 bytes.
 pub const QUICK: [&str; 6] = ["-m", "8:8", "-i", "100", "-x", "10"];
+/// Program whose sizes ombx chooses: a swap needs an integer of 8 bytes, where OMB has one of 1 byte.
+const SWAP: &str = "osu_cas_latency";
 
 /// Links of all OSU programs.
 pub struct Links(Files);
@@ -35,45 +37,133 @@ impl Links {
     }
 }
 
-/// Returns the figure for 8 bytes, as the pattern `^8\s+(\S+)` finds it; for 1 byte of the program with one element of MPI_CHAR.
-/// A barrier has one figure and no size, and the programs that start MPI print a sentence.
-fn figure<'a>(name: &str, stdout: &'a str) -> Option<&'a str> {
-    let mut rows = stdout.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    match name {
-        "osu_init" => return rows.next()?.strip_prefix("nprocs: 2, min: ")?.split(' ').next(),
-        "osu_hello" => return rows.next()?.strip_prefix("This is a test with ")?.strip_suffix(" processes"),
-        _ => {}
+/// An output of OMB.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded {
+    /// Name of the program.
+    pub program: &'static str,
+    /// Its options, in short; empty for those that every program has.
+    pub variant: &'static str,
+    /// Its exit code.
+    pub code: i32,
+    /// What it prints, masked.
+    pub output: &'static str,
+}
+
+impl Recorded {
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> u32 {
+        match self.variant {
+            "1rank" => 1,
+            "3ranks" => 3,
+            "4" => 4,
+            _ => 2,
+        }
     }
-    if name.contains("barrier") {
-        return rows.next_back().and_then(|line| line.split_whitespace().next());
+
+    /// Returns the options.
+    pub fn options(&self) -> Vec<&'static str> {
+        let own = match (self.variant, self.program) {
+            ("", _) => "-m 1:64",
+            ("4", "osu_bcast") => "-m 8:16 -f -x 2 -i 5",
+            ("4", _) => "-m 8:16 -x 2 -i 5",
+            ("f", _) => "-m 8:64 -f",
+            ("w", _) => "-m 8:8 -w create -s lock",
+            ("z", _) => "-m 8:8 -z",
+            ("c", _) => "-m 8:8 -c",
+            ("T", _) => "-m 8:8 -T mpi_char",
+            ("m4", _) => "-m 4",
+            ("m00", _) => "-m 0:0",
+            ("V", _) => "-m 8:8 -V",
+            _ => "-m 8:8",
+        };
+        let number = if self.variant == "4" { "" } else { "-x 2 -i 20" };
+        own.split(' ').chain(number.split_whitespace()).collect()
     }
-    let size = if name == "osu_fop_latency" { '1' } else { '8' };
-    let mut rest = rows.filter_map(|line| line.strip_prefix(size));
-    rest.find(|rest| rest.starts_with(char::is_whitespace)).and_then(|rest| rest.split_whitespace().next())
 }
 
-/// Returns the header lines, without the ombx version in the first.
-fn headers(stdout: &str) -> Vec<String> {
-    let lines =
-        stdout.lines().filter(|line| line.starts_with("# ") && !line.starts_with("# Number of forked"));
-    let lines = lines.filter(|line| !line.contains(" FAILED: "));
-    lines.map(|line| line.split(" (ombx ").next().unwrap_or(line).trim_end().to_owned()).collect()
+/// Returns all outputs of OMB.
+pub fn recorded() -> Vec<Recorded> {
+    let read = |text: &'static str| {
+        let (head, output) = text.split_once('\n')?;
+        let (name, code) = head.split_once(' ')?;
+        let (program, variant) = name.split_once('-').unwrap_or((name, ""));
+        Some(Recorded { program, variant, code: code.parse().ok()?, output })
+    };
+    OMB.split("@@@ ").skip(1).map(|text| read(text).expect("a recorded output")).collect()
 }
 
-/// Returns the header lines of OMB 7.4, if it has the program.
-fn expected(name: &str) -> Option<Vec<String>> {
-    let program = OMB.split("== ").find(|program| program.lines().next() == Some(name))?;
-    Some(program.lines().skip(1).map(str::to_owned).collect())
+/// Replaces figures with the blanks before them by their width, and the name of ombx in the title. OMB forks two children in
+/// osu_latency_mp, ombx one.
+fn masked(stdout: &str) -> String {
+    let mut text = String::new();
+    for line in stdout.lines() {
+        let line = line.split(" (ombx ").next().unwrap_or(line);
+        if line.contains("forked processes") {
+            text += &format!("{} N\n", line.rsplit_once(' ').map_or(line, |(line, _)| line));
+            continue;
+        }
+        if line.starts_with("nprocs") {
+            let words: Vec<&str> = line.split(' ').collect();
+            let is_time = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("ms"));
+            let words: Vec<&str> =
+                words.iter().enumerate().map(|(at, word)| if is_time(at) { "N" } else { word }).collect();
+            text += &format!("{}\n", words.join(" "));
+            continue;
+        }
+        text += &if line.starts_with('#') { line.to_owned() } else { with_widths(line) };
+        text.push('\n');
+    }
+    text
 }
 
-/// Panics unless the output has the header of OMB and a figure.
+/// Replaces each number with decimals and the blanks before it by their width.
+fn with_widths(line: &str) -> String {
+    let (mut text, mut rest) = (String::new(), line);
+    while let Some(at) = rest.find(' ') {
+        let (before, after) = rest.split_at(at);
+        text += before;
+        let blanks = after.len() - after.trim_start_matches(' ').len();
+        let word = after[blanks..].split(' ').next().unwrap_or_default();
+        let is_figure = word.contains('.') && word.parse::<f64>().is_ok();
+        let shown = &after[..blanks + word.len()];
+        text += &if is_figure { format!("<{}>", shown.len()) } else { shown.to_owned() };
+        rest = &after[shown.len()..];
+    }
+    text + rest
+}
+
+/// Panics unless a program has printed what OMB prints.
+#[track_caller]
+pub fn prints_what_omb_prints(recorded: &Recorded, done: &Done) {
+    let output = if recorded.program == SWAP {
+        recorded.output.replace("\n1<", "\n8<")
+    } else {
+        recorded.output.into()
+    };
+    assert_eq!(masked(&done.stdout), output, "{recorded:?}\n{done}");
+}
+
+/// Panics unless a run with [`QUICK`] has printed what OMB prints. Programs that OMB 7.4 does not have print a title like its own and
+/// a figure.
 #[track_caller]
 pub fn looks_like_omb(name: &str, done: &Done) {
-    let found = figure(name, &done.stdout);
-    assert!(found.is_some_and(|f| f.parse::<f64>().is_ok()), "{name}: {found:?}\n{done}");
-    let headers = headers(&done.stdout);
-    match expected(name) {
-        Some(expected) => assert_eq!(headers, expected, "{name}\n{done}"),
-        None => assert!(headers[0].starts_with("# OSU ") && headers[0].ends_with(" v7.4"), "{name}\n{done}"),
-    }
+    let is_plain = |one: &Recorded| one.program == name && one.variant.is_empty();
+    let Some(plain) = recorded().into_iter().find(is_plain).filter(|_| !name.contains("neighbor")) else {
+        let mut lines = done.stdout.lines().filter(|line| !line.is_empty());
+        let title = lines.next().unwrap_or_default().split(" (ombx ").next().unwrap_or_default();
+        assert!(title.starts_with("# OSU ") && title.ends_with(" v7.4"), "{name}\n{done}");
+        let figure = lines.next_back().and_then(|line| line.split_whitespace().nth(1));
+        assert!(figure.is_some_and(|figure| figure.parse::<f64>().is_ok()), "{name}\n{done}");
+        return;
+    };
+    let is_other = |line: &&str| line.starts_with(char::is_numeric) && !line.starts_with("8<");
+    // One element is the only size of an atomic operation.
+    let kept = if plain.output.lines().filter(|line| line.starts_with(char::is_numeric)).count() > 1 {
+        plain.output.lines().filter(|line| !is_other(line)).map(|line| format!("{line}\n")).collect()
+    } else {
+        plain.output.to_owned()
+    };
+    let output = if name == SWAP { kept.replace("\n1<", "\n8<") } else { kept };
+    assert_eq!(masked(&done.stdout), output, "{name}\n{done}");
 }

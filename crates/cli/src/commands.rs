@@ -118,6 +118,10 @@ pub(crate) enum Command {
     Codegen(codegen::CodegenArgs),
 }
 
+/// Commands whose ranks start MPI.
+#[cfg(feature = "mpi")]
+pub(crate) const MEASURING: [&str; 5] = ["run", "congestion", "links", "osu", "imb"];
+
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
     let parser = Cli::command()

@@ -58,6 +58,8 @@ pub fn main() -> ExitCode {
     take_children_back();
     let words = argv::typed();
     let service = monitoring::service(&words);
+    #[cfg(feature = "mpi")]
+    let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));
     let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words));
     if let Some(service) = service {
         return ExitCode::from(monitoring::conclude(service, ended));
@@ -65,6 +67,10 @@ pub fn main() -> ExitCode {
     ExitCode::from(ended.unwrap_or_else(|error| {
         if detection::is_first_process() {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
+        }
+        #[cfg(feature = "mpi")]
+        if measures {
+            rank::mpi::share(&error);
         }
         error.kind().exit_code()
     }))

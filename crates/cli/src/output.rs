@@ -20,6 +20,7 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::Figure,
     error::{Error, Result},
     fact::Fact,
     result::{Measurement, Tally},
@@ -74,8 +75,8 @@ pub(crate) struct Output {
     in_run: bool,
     /// Comparisons of rows that are printed below tables: MPI with sockets, and algorithms of a broadcast.
     comparisons: Option<(Overhead, Broadcasts)>,
-    /// Marks by code, for the formats of OMB and IMB, which have no column for them.
-    notices: Option<BTreeMap<String, String>>,
+    /// What the formats of OMB and IMB have no column for.
+    notices: Option<Notices>,
     /// Links of the run, to judge them at its end.
     links: Option<LinkJudge>,
     /// Transports between MPI ranks, which the launching process has asked for.
@@ -86,6 +87,39 @@ pub(crate) struct Output {
     earlier: Option<EarlierRuns>,
     /// The user named the earlier runs.
     earlier_is_named: bool,
+}
+
+/// What standard error says below a table of another suite, once for all rows.
+#[derive(Default)]
+struct Notices {
+    /// Short texts of marks by code.
+    marks: BTreeMap<String, String>,
+    /// Figures that are not resolved: the number of rows, and the reason of the first.
+    unresolved: BTreeMap<String, (u64, String)>,
+}
+
+impl Notices {
+    fn add(&mut self, row: &Measurement) {
+        self.marks.extend(row.doubts().map(|mark| (mark.code.clone(), mark.short.clone())));
+        for (name, figure) in &row.figures {
+            if let Figure::Unresolved(why) = figure {
+                self.unresolved.entry(name.clone()).or_insert_with(|| (0, why.clone())).0 += 1;
+            }
+        }
+    }
+
+    fn print(self) {
+        for (name, (rows, why)) in self.unresolved {
+            let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+            stderr_line!(
+                "ombx: the samples do not resolve {name} of {rows}, which is printed nevertheless: {why}"
+            );
+        }
+        if !self.marks.is_empty() {
+            let marks: Vec<String> = self.marks.into_values().collect();
+            stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", marks.join(", "));
+        }
+    }
 }
 
 impl Output {
@@ -139,7 +173,7 @@ impl Output {
                 let unit = shown.units.of_times();
                 (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
             }),
-            notices: args.is_of_other_suite().then(BTreeMap::new),
+            notices: args.is_of_other_suite().then(Notices::default),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {
                     sweep: LinkSweep::default().against(task.criteria.reference.clone()),
@@ -351,9 +385,8 @@ impl Output {
                 text.and_then(|text| text.map_or(Ok(()), |text| target::replace(&gauges.path, &text)));
             written.map_err(|e| unwritable(&gauges.path, &e))?;
         }
-        let notices: Vec<String> = self.notices.take().unwrap_or_default().into_values().collect();
-        if !notices.is_empty() {
-            stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", notices.join(", "));
+        if let Some(notices) = self.notices.take() {
+            notices.print();
         }
         match &self.file {
             Some(file) if file.is_removed() => Err(Error::storage(format!(
@@ -407,7 +440,7 @@ impl Output {
             broadcasts.add(row);
         }
         if let Some(notices) = &mut self.notices {
-            notices.extend(row.doubts().map(|mark| (mark.code.clone(), mark.short.clone())));
+            notices.add(row);
         }
     }
 

@@ -8,7 +8,7 @@ mod failure;
 #[cfg(feature = "mpi")]
 mod handshake;
 #[cfg(feature = "mpi")]
-mod mpi;
+pub(crate) mod mpi;
 mod own_processes;
 #[cfg(feature = "sockets")]
 pub(crate) mod rendezvous;

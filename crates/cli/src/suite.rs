@@ -2,7 +2,7 @@
 
 mod file;
 mod layer;
-mod options;
+pub(crate) mod options;
 
 use std::path::{Path, PathBuf};
 

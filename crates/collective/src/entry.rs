@@ -13,7 +13,7 @@ use ombx_core::{
     },
     error::Result,
     measure::{
-        overlap::{self, Computation, Overlappable, TestCalls},
+        overlap::{self, Computation, Overlappable, Parts, TestCalls},
         plan::Plan,
         session::Session,
     },
@@ -193,7 +193,7 @@ macro_rules! parameters {
             Parameters {
                 blocking: &[Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* Cache::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER],
                 nonblocking: &[
-                    Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* TestCalls::PARAMETER, Computation::PARAMETER, Cache::PARAMETER, BufferMemory::PARAMETER,
+                    Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* TestCalls::PARAMETER, Parts::PARAMETER, Computation::PARAMETER, Cache::PARAMETER, BufferMemory::PARAMETER,
                 ],
                 persistent: &[Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* Cache::PARAMETER, BufferMemory::PARAMETER],
             }
@@ -209,7 +209,13 @@ const fn parameters<C: Call>() -> Parameters {
         _ if !C::FLOW.has_messages() => Parameters {
             blocking: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
             nonblocking: const {
-                &[Pacing::PARAMETER, SyncHosts::PARAMETER, TestCalls::PARAMETER, Computation::PARAMETER]
+                &[
+                    Pacing::PARAMETER,
+                    SyncHosts::PARAMETER,
+                    TestCalls::PARAMETER,
+                    Parts::PARAMETER,
+                    Computation::PARAMETER,
+                ]
             },
             persistent: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
         },
@@ -243,6 +249,6 @@ fn run_nonblocking<K: Movable + Overlappable>(session: &mut Session<'_>) -> Resu
             Cache::Cold => overlap::run::<Cold<K>, Mesh>(session),
         }),
         // Tests are calls between slices of computation.
-        Computation::None => session.without(&[TestCalls::PARAMETER], run_cached::<K>),
+        Computation::None => session.without(&[TestCalls::PARAMETER, Parts::PARAMETER], run_cached::<K>),
     })
 }

@@ -2,7 +2,7 @@
 
 use ombx_tests::{
     Files, Job, mpi,
-    osu::{Links, QUICK, looks_like_omb},
+    osu::{Links, QUICK, looks_like_omb, prints_what_omb_prints, recorded},
     results,
 };
 use serde_json::Value;
@@ -34,11 +34,13 @@ fn every_program_alone_and_under_a_launcher() {
                 assert!(done.stdout.contains("ends the job"), "{done}");
                 continue;
             }
+            // In MPICH 4.0.2 the second start of some persistent requests delivers no data. The row then has an error and no figure.
+            if !mpi::is_open_mpi() && name.ends_with("_persistent") && done.code == Some(5) {
+                assert!(done.stdout.contains("# FAILED at size 8: data arrived wrong"), "{done}");
+                continue;
+            }
+            assert_eq!(done.code, Some(0), "{name}\n{done}");
             looks_like_omb(name, &done);
-            // In MPICH 4.0.2 the second start of some persistent requests delivers no data. The row then has its figure and an error.
-            let defect = !mpi::is_open_mpi() && name.ends_with("_persistent") && done.code == Some(5);
-            assert_eq!(done.stdout.contains("FAILED: data arrived wrong"), defect, "{done}");
-            assert!(defect || done.code == Some(0), "{name}\n{done}");
         }
     }
 }
@@ -90,16 +92,38 @@ fn passive_programs_lock_exclusively_on_demand() {
     }
 }
 
+/// The outputs are those of the recorded programs, line for line. Where OMB ends with an error, ombx has its number of ranks or measures.
+#[test]
+fn every_recorded_output() {
+    let links = Links::install();
+    let available = names();
+    let mut compared = 0;
+    for one in recorded() {
+        // On 2 ranks, OMB ends before it measures neighbourhoods.
+        if !available.iter().any(|name| name == one.program) || one.program.contains("neighbor") {
+            continue;
+        }
+        let done = links.launched(one.ranks(), one.program).args(one.options()).run();
+        if one.variant.contains("rank") {
+            assert!(done.code == Some(1) && done.stderr.contains("This test requires"), "{one:?}\n{done}");
+        } else if one.program.ends_with("_persistent") && matches!(done.code, Some(4 | 5)) {
+            assert!(!mpi::is_open_mpi(), "{done}");
+        } else if one.code == 0 {
+            assert_eq!(done.code, Some(0), "{one:?}\n{done}");
+            prints_what_omb_prints(&one, &done);
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared} outputs");
+}
+
 /// The header, blanks and widths are those of osu_mbw_mr.c of OMB 7.
 #[test]
 fn several_windows_are_columns() {
-    let done = Links::install()
-        .alone("osu_mbw_mr")
-        .args(["-V", "-m", "4:8", "-i", "100", "-x", "10"])
-        .run()
-        .expect(0);
+    let options = ["-V", "-m", "4:8", "-i", "20", "-x", "2"];
+    let done = Links::install().alone("osu_mbw_mr").args(options).run().expect(0);
     let lines: Vec<&str> = done.stdout.lines().skip(1).collect();
-    let titles = "#                 8          16          32          64         128";
+    let titles = "#                 1           2           4           8          16          32          64         128";
     let fixed =
         [(0, "# [ pairs: 1 ] [ window size: varied ]"), (1, ""), (2, "# Uni-directional Bandwidth (MB/sec)")];
     let more =
@@ -111,7 +135,7 @@ fn several_windows_are_columns() {
         let fields: Vec<&str> = lines[at].split_whitespace().collect();
         // As in OMB, a wide number makes its column wider.
         let width = 7 + fields[1..].iter().map(|field| 2 + field.len().max(10)).sum::<usize>();
-        assert_eq!((fields[0], fields.len(), lines[at].len()), (size, 6, width), "{done}");
+        assert_eq!((fields[0], fields.len(), lines[at].len()), (size, 9, width), "{done}");
         assert!(fields[1..].iter().all(|field| field.parse::<f64>().unwrap() > 0.0), "{done}");
     }
     assert_eq!(lines.len(), 12, "{done}");
@@ -148,9 +172,7 @@ fn windows_and_hints_as_in_omb_3() {
 #[test]
 fn an_odd_number_of_ranks_does_not_hang() {
     let links = Links::install();
-    for name in ["osu_mbw_mr", "osu_latency"] {
-        looks_like_omb(name, &links.launched(3, name).args(QUICK).run().expect(0));
-    }
+    looks_like_omb("osu_mbw_mr", &links.launched(3, "osu_mbw_mr").args(QUICK).run().expect(0));
     let done = links.alone("osu_multi_lat").args(["-n", "3"]).args(QUICK).run().expect(0);
     looks_like_omb("osu_multi_lat", &done);
 }

@@ -189,3 +189,18 @@ fn stopped(job: Job, number: u32) -> Done {
     done.leaves_nothing();
     done
 }
+
+/// The other ranks would wait for a rank that ends before it starts MPI.
+#[test]
+fn a_mistake_of_one_rank_is_said_and_ends_the_job() {
+    let options = ["p2p.latency", "--sizes", "8", "--iterations", "10"];
+    let done = Job::mpiexec(1, "run")
+        .args(options)
+        .args([":", "-n", "1"])
+        .arg(mpi::ombx())
+        .args(["run", "missing.toml"])
+        .run();
+    assert_eq!(done.stderr.matches("cannot read the suite missing.toml").count(), 1, "{done}");
+    assert!(done.code == Some(2) && done.stderr.contains("rank 1: "), "{done}");
+    done.leaves_nothing();
+}

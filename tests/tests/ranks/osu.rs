@@ -20,7 +20,7 @@ fn options_and_buffers_as_in_job_scripts() {
     let links = Links::install();
     let options = ["-m", "4:1K", "-x", "10", "-i", "100", "-c", "-z50,99", "H", "H"];
     let done = links.launched(2, "osu_latency").args(options).run().expect(0);
-    let rows: Vec<Vec<&str>> = done.stdout.lines().skip(3).map(|l| l.split_whitespace().collect()).collect();
+    let rows: Vec<Vec<&str>> = done.stdout.lines().skip(4).map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(
         rows.iter().map(|row| row[0]).collect::<Vec<_>>(),
         "4 8 16 32 64 128 256 512 1024".split(' ').collect::<Vec<_>>(),
@@ -40,6 +40,30 @@ fn options_and_buffers_as_in_job_scripts() {
         "{rate}"
     );
     assert!(!rate.stderr.contains("MPI does not allow this"), "{rate}");
+}
+
+#[test]
+fn nonblocking_collectives_have_a_number_in_every_column() {
+    let done = Job::ombx("osu iallreduce -f -m 8:8 -i 4 -x 1").env("OMBX_OMB_TITLE", "1").run().expect(0);
+    assert!(done.stdout.starts_with("\n# OSU MPI Non-blocking Allreduce Latency Test v7.4\n"), "{done}");
+    let words: Vec<&str> = done.stdout.lines().last().unwrap().split_whitespace().collect();
+    assert!(words.len() == 10 && words.iter().all(|word| word.parse::<f64>().is_ok()), "{done}");
+}
+
+#[test]
+fn numbers_of_ranks_that_omb_refuses_are_refused() {
+    let links = Links::install();
+    for (ranks, name, says) in [
+        (1, "osu_allreduce", "This test requires at least two processes"),
+        (3, "osu_latency", "This test requires exactly two processes"),
+    ] {
+        let number = ranks.to_string();
+        for job in [links.launched(ranks, name), links.alone(name).args(["-n", &number])] {
+            let done = job.args(QUICK).run().expect(1);
+            assert_eq!(done.stderr.matches(says).count(), 1, "{done}");
+            assert!(done.stdout.is_empty(), "{done}");
+        }
+    }
 }
 
 #[test]

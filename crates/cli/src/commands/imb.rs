@@ -133,7 +133,8 @@ pub(crate) fn prepare(
             (true, true) => ImbHeader::Nothing,
         },
         calling: names::calling(suite),
-        sizes: [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0)),
+        sizes: (args.msglen.is_none() && args.msgsize.is_empty())
+            .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.moved(), args.types.reduced()],
         groups: args.multi.and_then(Multi::groups),
         ranks,

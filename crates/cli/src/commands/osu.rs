@@ -28,6 +28,9 @@ use crate::{
     role,
 };
 
+/// Exit code of OMB if it refuses a number of ranks.
+const REFUSED: u8 = 1;
+
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
@@ -39,11 +42,21 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
     let program = Program::find(registry, &name)?;
     let prints = args.role.relay.is_none() && detection::is_first_process();
     if args.help || args.version {
-        let text = match args.help {
-            true => help(parser, &name),
-            false => OsuTable::title(&program.osu, env!("CARGO_PKG_VERSION")),
+        let text = if args.help {
+            help(parser, &name)
+        } else {
+            OsuTable::title(&program.osu, args.names_ombx().then_some(env!("CARGO_PKG_VERSION")))
         };
         return if prints { stdout::print(text) } else { Ok(0) };
+    }
+    let started =
+        detection::launcher().and_then(|started| started.ranks).and_then(|ranks| ranks.try_into().ok());
+    let ranks = started.or(args.start.ranks);
+    if let Some(why) = ranks.and_then(|ranks| program.refusal(ranks, args.num_pairs)) {
+        if prints {
+            stderr_line!("ombx: {why}");
+        }
+        return Ok(REFUSED);
     }
     let (job, notes) = prepare(args, &program)?;
     if prints {

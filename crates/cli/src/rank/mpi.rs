@@ -1,9 +1,10 @@
 //! A rank over MPI.
 
-use std::io;
+use std::{io, process, thread, time::Duration};
 
 use ombx_core::{
-    error::{Error, Result},
+    benchmark::{Initialization, Threading},
+    error::{Error, Kind, Result},
     system::environment::hostname,
     team::Team,
 };
@@ -16,6 +17,9 @@ use crate::{
     output::relay::Message,
 };
 
+/// Time in which the other ranks start MPI.
+const OTHERS_START: Duration = Duration::from_secs(30);
+
 /// Initializes MPI and measures. MPI is finalized when the returned value is dropped.
 pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     Mpi::abort_on_panic();
@@ -27,7 +31,9 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
-    let team = mpi.team();
+    let team: &dyn Team = mpi.team();
+    // A rank with a mistake of its own takes part in this, see `share`. MPI ends as usual, and rank 0 prints it.
+    team.agree(Ok(()))?;
     // The launching process knows the ranks by the numbers of the launcher.
     let measured = handshake::run(team, state.pipe.as_mut())
         .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
@@ -42,6 +48,31 @@ fn measure_numbered(state: &mut RankState<'_>, team: &dyn Team, work: &Work) -> 
     match work.numbering() {
         Some(matrix) => state.measure(&*matrix.number(team)?, work),
         None => state.measure(team, work),
+    }
+}
+
+/// Tells the other ranks of the launcher about an error that this rank has found before it started MPI: they would wait for it. Rank 0
+/// prints the error of the lowest rank that has one. If the others do not start MPI within a time, this rank prints its error and ends.
+pub(crate) fn share(error: &Error) {
+    let Some(started) = detection::launcher().filter(|started| started.ranks != Some(1)) else { return };
+    let mine = Error::new(error.kind(), format!("{error} (on {})", hostname()));
+    let (code, late, rank) = (error.kind().exit_code(), mine.to_string(), started.rank);
+    thread::spawn(move || {
+        thread::sleep(OTHERS_START);
+        if rank > 0 {
+            stderr_line!("ombx: rank {rank}: {late}");
+        }
+        process::exit(code.into());
+    });
+    // MPI has started already if this error is that of another rank.
+    let Ok(mpi) = Mpi::start_as(Initialization::World, Threading::Single) else { return };
+    if detection::refuse_singletons(mpi.team().size()).is_err() {
+        return;
+    }
+    match mine.kind() {
+        // Ranks do not agree on failures of the transport.
+        Kind::Fabric => abort_without_mpi(error),
+        _ => drop((mpi.team() as &dyn Team).agree::<()>(Err(mine))),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) fn key<'c>(parser: &'c Command, name: &str) -> Option<&'c Arg> {
 }
 
 /// Returns the most similar name to a mistyped one, unless more than half of its letters differ.
-pub(super) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let names = names.filter(|_| wrong.len() <= LONGEST_NAME);
     let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
     scored.min().filter(|(errors, _)| *errors <= (wrong.len() / 2).max(2)).map(|(_, name)| name)

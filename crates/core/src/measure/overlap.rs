@@ -9,6 +9,7 @@ use crate::{
         interval_names,
         payload::{Check, Fill},
     },
+    codec,
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
@@ -46,6 +47,16 @@ crate::parameter! {
         Overlapped = "measured",
         /// No computation: the operation alone
         None = "none",
+    }
+}
+
+crate::parameter! {
+    /// Times of the parts of a nonblocking operation that overlaps with computation
+    pub enum Parts: "parts", IfChosen, default Off {
+        /// No times of parts
+        Off = "off",
+        /// Times of its start, its tests and its wait, from samples of their own, and the least and largest time of a rank without computation
+        On = "on",
     }
 }
 
@@ -125,6 +136,7 @@ pub fn run<N: Overlappable, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
                 slice: operation.computation(Duration::ZERO),
                 operation,
                 tests: case.get::<TestCalls>().count(),
+                parts: (case.get::<Parts>() == Parts::On).then(PartTimes::default),
                 pacers: [pacer()?, pacer()?, pacer()?],
                 taken: Default::default(),
                 round: RoundSamples::default(),
@@ -147,6 +159,8 @@ struct Phases<'a, N: Overlappable, M> {
     operation: N,
     slice: N::Computation,
     tests: u32,
+    /// Sums of a fourth phase, if it was asked for.
+    parts: Option<PartTimes>,
     /// Pacing of each phase.
     pacers: [SamplePacer<'a, M>; 3],
     /// Samples of each phase since the warm-up.
@@ -197,7 +211,75 @@ impl<N: Overlappable> Iteration for Overlapped<'_, N> {
     }
 }
 
+/// Times of the parts of overlapped operations, in nanoseconds, summed over iterations.
+#[derive(Debug, Clone, Copy, Default)]
+struct PartTimes {
+    start: u64,
+    tests: u64,
+    wait: u64,
+    iterations: u64,
+}
+
+/// Operation and computation together, with readings of the clock around each slice of the computation.
+struct InParts<'v, N: Overlappable> {
+    overlapped: Overlapped<'v, N>,
+    clock: &'v Clock,
+    times: &'v mut PartTimes,
+}
+
+impl<N: Overlappable> Iteration for InParts<'_, N> {
+    fn prepare(&mut self) -> Result<()> {
+        self.overlapped.prepare()
+    }
+
+    fn iterate(&mut self) -> Result<()> {
+        let InParts { overlapped: Overlapped { operation, slice, tests }, clock, times } = self;
+        let (mut last, mut is_first) = (clock.mark(), true);
+        operation.overlapped(*tests, || {
+            let part = if is_first { &mut times.start } else { &mut times.tests };
+            *part += last.elapsed_ns();
+            is_first = false;
+            slice.run();
+            last = clock.mark();
+        })?;
+        times.wait += last.elapsed_ns();
+        times.iterations += 1;
+        Ok(())
+    }
+}
+
 impl<N: Overlappable, M: Mesh> Phases<'_, N, M> {
+    /// Times the parts of both together, if that was asked for.
+    fn parts(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+        let Some(times) = &mut self.parts else { return Ok(()) };
+        self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
+        let [.., pacer] = &mut self.pacers;
+        let overlapped = Overlapped { operation: &mut self.operation, slice: &self.slice, tests: self.tests };
+        pacer.timed(&mut InParts { overlapped, clock, times }, clock, batch, stamps)
+    }
+
+    /// Returns the figures of the parts: means over ranks of means, and the ends over ranks of the mean time of the operation alone.
+    /// Only rank 0 has them. Collective.
+    fn part_figures(&self, alone: &RoundSamples) -> Result<Figures> {
+        let Some(times) = self.parts else { return Ok(Figures::new()) };
+        let mean = |sum: u64, count: usize| sum as f64 / count.max(1) as f64 / 1e3;
+        let count = times.iterations as usize;
+        let pure = mean(alone.elapsed_ns.iter().sum(), alone.elapsed_ns.len());
+        let mine = [mean(times.start, count), mean(times.tests, count), mean(times.wait, count), pure];
+        let Some(all) = self.team.gather(&codec::encode(&mine))? else { return Ok(Figures::new()) };
+        let all: Vec<[f64; 4]> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
+        let over_ranks = |part: usize| all.iter().map(move |times| times[part]);
+        let mean = |part| over_ranks(part).sum::<f64>() / all.len() as f64;
+        let figures = [
+            ("init_us", mean(0)),
+            ("test_us", mean(1)),
+            ("wait_us", mean(2)),
+            ("pure_min_us", over_ranks(3).fold(f64::INFINITY, f64::min)),
+            ("pure_max_us", over_ranks(3).fold(0.0, f64::max)),
+        ];
+        Ok(figures.map(|(name, us)| (name.to_owned(), Figure::Value(us))).into())
+    }
+
     /// Times the operation alone.
     fn pure(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<RoundSamples> {
         self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
@@ -264,6 +346,7 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         let time = self.team.broadcast_value(pure.map_or(0.0, |pure| pure.median) as u64)?;
         self.slice = self.operation.computation(Duration::from_nanos(time) / (self.tests + 1));
         self.taken = Default::default();
+        self.parts = self.parts.map(|_| PartTimes::default());
         Ok(())
     }
 
@@ -276,6 +359,7 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
                     self.taken[0].append(pure);
                     let compute = self.compute(clock, batch, stamps)?;
                     self.taken[1].append(compute);
+                    self.parts(clock, batch, stamps)?;
                 }
                 let overall = self.overall(clock, batch, stamps)?;
                 self.round.append(overall);
@@ -307,6 +391,7 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         let mut figures = self.operation.figures()?;
         figures.extend(self.pacers[2].figures()?);
         let taken = std::mem::take(&mut self.taken);
+        figures.extend(self.part_figures(&taken[0])?);
         let mut summaries =
             self.pacers.iter().zip(taken).map(|(pacer, samples)| {
                 pacer.summarise(self.team, self.batch, (self.legs, self.facts), samples)

@@ -92,12 +92,16 @@ pub fn batch_lasting(least_ns: f64, iteration_ns: f64) -> u64 {
 
 /// Divides a fixed number of iterations into (samples, batch).
 ///
-/// All batches are whole. Together they run at least `iterations`, and exactly that if a batch up to 8 times larger divides it.
+/// Together the batches run exactly `iterations`. If no batch from the given one up to 8 times as many leaves enough samples for an
+/// interval, one of at least half as many does; otherwise there are fewer samples.
 pub fn divide(iterations: u64, batch: u64) -> (u64, u64) {
     let most = (iterations / LEAST_FOR_INTERVAL).max(1);
     let batch = batch.clamp(1, most);
-    let even = (batch..=most.min(batch.saturating_mul(8))).find(|b| iterations.is_multiple_of(*b));
-    let batch = even.unwrap_or(batch);
+    let divides = |b: &u64| iterations.is_multiple_of(*b);
+    let even = (batch..=most.min(batch.saturating_mul(8))).find(divides);
+    let smaller = || (batch.div_ceil(2)..batch).rev().find(divides);
+    let fewer_samples = || (1..LEAST_FOR_INTERVAL).rev().find(divides).map(|samples| iterations / samples);
+    let batch = even.or_else(smaller).or_else(fewer_samples).unwrap_or(batch);
     (iterations.div_ceil(batch), batch)
 }
 
@@ -318,6 +322,9 @@ mod tests {
             (100, 1, (100, 1)),
             (5, 9, (5, 1)),
             (1, 100, (1, 1)),
+            (50, 8, (10, 5)),
+            (53, 8, (1, 53)),
+            (100, 15, (10, 10)),
         ] {
             assert_eq!(divide(iterations, batch), (samples, size), "{iterations}/{batch}");
         }
@@ -339,9 +346,9 @@ mod tests {
         }
 
         #[test]
-        fn whole_batches_cover_the_iterations(iterations in 1u64..100_000, batch in 1u64..5000) {
+        fn whole_batches_are_the_iterations(iterations in 1u64..100_000, batch in 1u64..5000) {
             let (samples, size) = divide(iterations, batch);
-            prop_assert!(samples * size >= iterations && (samples - 1) * size < iterations);
+            prop_assert_eq!(samples * size, iterations);
         }
     }
 

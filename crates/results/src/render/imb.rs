@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 use super::{Renderer, plain};
 use crate::file::RunOutcome;
 use ombx_core::{
-    benchmark::{ElementType, Preset, payload::Check},
+    benchmark::{ElementType, Preset},
     result::{Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
@@ -32,8 +32,8 @@ pub struct ImbProgram {
     pub header: ImbHeader,
     /// Command line.
     pub calling: String,
-    /// Smallest and largest message in bytes.
-    pub sizes: [u64; 2],
+    /// Smallest and largest message in bytes; `None` if the user lists the sizes.
+    pub sizes: Option<[u64; 2]>,
     /// Element type of messages, and of reductions.
     pub types: [ElementType; 2],
     /// How the figures of several groups of processes are shown; `None` if one group runs at a time.
@@ -110,6 +110,7 @@ impl ImbTable {
 
     fn header(&self, run: &Run) -> String {
         match self.program.header {
+            ImbHeader::System if self.is_of_pairs() => self.system_of_pairs(run),
             ImbHeader::System => self.system(run),
             ImbHeader::Title => {
                 let rule = format!("#{}\n", "-".repeat(66));
@@ -120,7 +121,7 @@ impl ImbTable {
     }
 
     fn system(&self, run: &Run) -> String {
-        let ImbProgram { part, calling, sizes: [least, most], types, benchmarks, .. } = &self.program;
+        let ImbProgram { part, calling, sizes, types, benchmarks, .. } = &self.program;
         let [moved, reduced] = types.map(|element| match element {
             ElementType::Byte => "MPI_BYTE",
             ElementType::Char => "MPI_SIGNED_CHAR",
@@ -128,40 +129,62 @@ impl ImbTable {
             ElementType::Double => "MPI_DOUBLE",
             _ => "MPI_FLOAT",
         });
+        let what = if self.program.name == "IMB-IO" { "io portion" } else { "message length" };
+        let sizes = sizes.map_or_else(
+            || "# Message lengths were user defined\n".to_owned(),
+            |[least, most]| {
+                format!("# Minimum {what} in bytes:   {least}\n# Maximum {what} in bytes:   {most}\n")
+            },
+        );
+        // The parts of IMB end these lines with blanks or without.
+        let [of_type, of_line] = match self.program.name {
+            "IMB-NBC" => ["", ""],
+            "IMB-RMA" => ["", " "],
+            _ => [" ", " "],
+        };
         let sizes = match self.program.name {
-            "IMB-IO" => format!(
-                "# Minimum io portion in bytes:   {least}\n# Maximum io portion in bytes:   {most}\n#\n#\n#"
-            ),
+            "IMB-IO" => format!("{sizes}#\n#\n#"),
             _ => format!(
-                "# Minimum message length in bytes:   {least}\n# Maximum message length in bytes:   {most}\n#\n\
-                 # MPI_Datatype                   :   {moved} \n# MPI_Datatype for reductions    :   {reduced} \n\
-                 # MPI_Op                         :   MPI_SUM  \n# \n# "
+                "{sizes}#\n# MPI_Datatype                   :   {moved} \n# MPI_Datatype for reductions    :   {reduced}{of_type}\n\
+                 # MPI_Op                         :   MPI_SUM  \n#{of_line}\n#{of_line}"
             ),
         };
         let rule = format!("#{}", "-".repeat(64));
-        let library = plain(run.library.lines().next().unwrap_or_default());
-        let system = |name: &str| {
-            let facts = run.hosts.first().map(|host| &host.facts);
-            facts.and_then(|facts| facts.get(name)?.known()).map(plain).unwrap_or_default()
-        };
         let mut text = format!(
-            "{rule}\n#    {}, {part}\n{rule}\n# Date                  : {}\n# Machine               : {}\n\
-             # System                : Linux\n# Release               : {}\n# Version               : ombx {}\n\
-             # MPI Version           : {library}\n# MPI Thread Environment: \n\n\n\
+            "{rule}\n#    {}, {part}\n{rule}\n{}# MPI Thread Environment: \n\n\n\
              # Calling sequence was: \n\n# {} \n\n{sizes}\n\n# List of Benchmarks to run:\n\n",
             ImbTable::title(),
-            plain(&run.started),
-            std::env::consts::ARCH,
-            system("kernel"),
-            plain(&run.version),
+            facts(run),
             plain(calling),
         );
         let multi = if self.program.groups.is_some() { "(Multi-)" } else { "" };
         let mut last = "";
         for benchmark in benchmarks.iter().filter(|b| std::mem::replace(&mut last, b.name) != b.name) {
             text += &format!("# {multi}{}\n", benchmark.name);
+            text.extend(notes(benchmark.name).iter().map(|note| format!("#     {note}\n")));
         }
         text
+    }
+
+    /// Returns the lines before the first table of IMB-P2P, which has a form of its own.
+    fn system_of_pairs(&self, run: &Run) -> String {
+        let ImbProgram { part, calling, sizes, benchmarks, .. } = &self.program;
+        let rule = format!("#{}\n", "-".repeat(60));
+        let names: String = benchmarks.iter().map(|benchmark| format!("# {}\n", benchmark.name)).collect();
+        let [least, most] = sizes.unwrap_or_default();
+        format!(
+            "{rule}#    {}, {part}\n{rule}{}# MPI Thread Environment:\n#\n# Calling sequence was:\n#\n# {}\n#\n\
+             # List of Benchmarks to run:\n#\n{names}#\n# Minimum message length in bytes:   {least}\n\
+             # Maximum message length in bytes:   {most}\n#\n",
+            ImbTable::title(),
+            facts(run),
+            plain(calling),
+        )
+    }
+
+    /// Returns whether this is IMB-P2P.
+    fn is_of_pairs(&self) -> bool {
+        self.program.name == "IMB-P2P"
     }
 
     fn is_separate(&self) -> bool {
@@ -173,6 +196,14 @@ impl ImbTable {
         let Table { benchmark, ranks, groups } = table;
         if benchmark.class.has_threads() {
             return heading_of_threads(benchmark, row);
+        }
+        if self.is_of_pairs() {
+            let rule = format!("#{}\n", "-".repeat(64));
+            let titles = line(benchmark.class.titles());
+            return format!(
+                "\n{rule}# Benchmarking {}\n# #processes = {ranks}\n{rule}{titles}",
+                benchmark.name
+            );
         }
         let group = self.is_separate().then_some("Group");
         let titles: Vec<&str> = group.into_iter().chain(benchmark.class.titles().iter().copied()).collect();
@@ -192,6 +223,36 @@ impl ImbTable {
             text += &format!("#\n#    MODE: {mode} \n#\n");
         }
         text + &line(titles)
+    }
+}
+
+/// Returns the lines about the system.
+fn facts(run: &Run) -> String {
+    let system = |name: &str| {
+        let facts = run.hosts.first().map(|host| &host.facts);
+        facts.and_then(|facts| facts.get(name)?.known()).map(plain).unwrap_or_default()
+    };
+    format!(
+        "# Date                  : {}\n# Machine               : {}\n# System                : Linux\n\
+         # Release               : {}\n# Version               : ombx {}\n# MPI Version           : {}\n",
+        plain(&run.started),
+        std::env::consts::ARCH,
+        system("kernel").trim_start_matches("Linux "),
+        plain(&run.version),
+        plain(run.library.lines().next().unwrap_or_default()),
+    )
+}
+
+/// Returns what IMB says below the names of some benchmarks.
+fn notes(benchmark: &str) -> &'static [&'static str] {
+    match benchmark {
+        "Compare_and_swap" => &["Uses MPI_INT data type"],
+        "Truly_passive_put" => &[
+            "The benchmark measures execution time of MPI_Put for 2 cases:",
+            "1) The target is waiting in MPI_Barrier call (t_pure value)",
+            "2) The target performs computation and then enters MPI_Barrier routine (t_ovrl value)",
+        ],
+        _ => &[],
     }
 }
 
@@ -262,19 +323,19 @@ impl Renderer for ImbTable {
             out.write_all(self.heading(table, row).as_bytes())?;
             self.open = Some(table);
         }
-        let size = row.bytes.map_or_else(String::new, |bytes| format!(" {bytes}"));
-        let is_wrong = matches!(row.check, Check::Failed(_));
+        // No word is a number where parsers look for a figure.
+        let size = row.bytes.map_or_else(String::new, |bytes| format!(" at size {bytes}"));
         match (&row.outcome, &row.summary) {
-            (Outcome::Failed(why), _) => writeln!(out, "#{size} FAILED: {}", plain(why))?,
-            (Outcome::Skipped(why), _) => writeln!(out, "#{size} skipped: {}", plain(why))?,
-            (Outcome::Ok, None) => writeln!(out, "#{size} not measured: nothing was sampled")?,
-            (Outcome::Ok, Some(_)) => {}
-        }
-        // IMB prints figures of wrong data too; a line with the failure is above them.
-        if let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == Outcome::Ok || is_wrong) {
-            match self.is_separate() {
-                true => out.write_all(lines_of_groups(table, row, summary).as_bytes())?,
-                false => out.write_all(line(benchmark.class.cells(row, summary)).as_bytes())?,
+            (Outcome::Failed(why), _) => writeln!(out, "# FAILED{size}: {}", plain(why))?,
+            (Outcome::Skipped(why), _) => writeln!(out, "# skipped{size}: {}", plain(why))?,
+            (Outcome::Ok, None) => writeln!(out, "# not measured{size}: nothing was sampled")?,
+            (Outcome::Ok, Some(summary)) => {
+                let text = if self.is_separate() {
+                    lines_of_groups(table, row, summary)
+                } else {
+                    line(benchmark.class.cells(row, summary))
+                };
+                out.write_all(text.as_bytes())?;
             }
         }
         out.flush()

@@ -1,10 +1,9 @@
 //! OSU format: headers and columns that parsers of the OSU micro-benchmarks read.
 
 mod columns;
-mod windows;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{Result, Write},
 };
 
@@ -16,7 +15,6 @@ use ombx_core::{
 };
 
 use columns::Column;
-use windows::Windows;
 
 /// OSU version that has these columns.
 const LIKE: &str = "v7.4";
@@ -65,20 +63,22 @@ pub struct OsuColumns {
     pub vary_window: bool,
     /// `-D`: the size that is printed for each payload, and a column with the payload.
     pub payloads: Option<BTreeMap<u64, u64>>,
+    /// Whether the first line names ombx.
+    pub names_ombx: bool,
 }
 
 impl Default for OsuColumns {
     fn default() -> OsuColumns {
-        let (full, validation, vary_window) = (false, false, false);
         OsuColumns {
             program: None,
             accelerator: None,
-            full,
-            validation,
+            full: false,
+            validation: false,
             percentiles: Vec::new(),
             rate: true,
-            vary_window,
+            vary_window: false,
             payloads: None,
+            names_ombx: true,
         }
     }
 }
@@ -111,9 +111,10 @@ impl OsuTable {
         OsuTable { titles, columns, version, heading, choices: None, windows }
     }
 
-    /// Returns the first line of an OSU program: its title, the emulated version, and the version of ombx.
-    pub fn title(osu: &Osu, version: &str) -> String {
-        format!("# {} {LIKE} (ombx {})\n", osu.title, plain(version))
+    /// Returns the first line of an OSU program: its title, the emulated version, and the version of ombx unless that is `None`.
+    pub fn title(osu: &Osu, version: Option<&str>) -> String {
+        let ombx = version.map_or_else(String::new, |version| format!(" (ombx {})", plain(version)));
+        format!("# {} {LIKE}{ombx}\n", osu.title)
     }
 
     /// Returns the comment with the choices of a row if they differ from those of the rows before.
@@ -130,6 +131,11 @@ impl OsuTable {
 
     fn program(&self, row: &Measurement) -> Option<Osu> {
         self.columns.program.or_else(|| (self.titles)(&row.bench))
+    }
+
+    /// Returns whether this is the output of a drop-in program.
+    fn is_drop_in(&self) -> bool {
+        self.choices.is_none()
     }
 
     /// Returns the lines above the rows of a table, without and with the data type and the titles of columns.
@@ -152,16 +158,22 @@ impl OsuTable {
             }
             _ => String::new(),
         };
+        if self.is_drop_in() && begins_with_an_empty_line(row, name) {
+            lines += "\n";
+        }
         lines += &match &osu {
-            Some(osu) => with_accelerator(&OsuTable::title(osu, &self.version), name, self.accelerator(row)),
+            Some(osu) => {
+                let title = OsuTable::title(osu, self.columns.names_ombx.then_some(&self.version));
+                with_accelerator(&title, name, self.accelerator(row))
+            }
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
         if [INIT, HELLO].contains(&name) {
             return [lines, String::new()];
         }
         lines += &one_sided(row);
-        if columns::overlaps(row) {
-            lines += "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n";
+        if columns::overlaps(row, name) {
+            lines += "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n";
         }
         if self.columns.vary_window {
             lines += &format!(
@@ -173,9 +185,10 @@ impl OsuTable {
         if name == MESSAGE_RATE {
             lines += &format!("# [ pairs: {} ] [ window size: {} ]\n", row.pairs, row.depth.unwrap_or(1));
         }
-        let of_type = match name != NO_DATATYPE && !name.contains(NO_SIZE) {
-            true => format!("# Datatype: {}.\n", datatype(row)),
-            false => String::new(),
+        let of_type = if name == NO_DATATYPE || name.contains(NO_SIZE) {
+            String::new()
+        } else {
+            format!("# Datatype: {}.\n", datatype(row))
         };
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
         [lines, of_type + &self.memory(row) + &line(size, columns, |column| (&column.title, column.width))]
@@ -227,6 +240,11 @@ fn with_accelerator(title: &str, program: &str, accelerator: &str) -> String {
     if word.is_empty() { title.to_owned() } else { format!("{before}{word}{accelerator}{after}") }
 }
 
+/// Returns whether a program of OMB prints an empty line before its title.
+fn begins_with_an_empty_line(row: &Measurement, program: &str) -> bool {
+    !row.axes.contains_key("sync") && ![MESSAGE_RATE, INIT, HELLO].contains(&program)
+}
+
 fn is_collective(row: &Measurement) -> bool {
     row.bench.starts_with("collective.")
 }
@@ -234,8 +252,8 @@ fn is_collective(row: &Measurement) -> bool {
 /// Returns the times that MPI took to start, in whole milliseconds as OMB prints them.
 fn init(row: &Measurement) -> String {
     let ms = |ns: f64| format!("{:.0} ms", ns / 1e6);
-    let of_ranks = row.across_ranks().map(|times| [times.min, times.max, times.mean].map(ms));
-    let [min, max, mean] = of_ranks.unwrap_or_else(|| ["n/a"; 3].map(str::to_owned));
+    let of_ranks = row.across_ranks().map_or([0.0; 3], |times| [times.min, times.max, times.mean]);
+    let [min, max, mean] = of_ranks.map(ms);
     format!("nprocs: {}, min: {min}, max: {max}, avg: {mean}\n", row.ranks)
 }
 
@@ -328,16 +346,27 @@ impl Renderer for OsuTable {
                 write!(out, "{choices}")?;
             }
         }
-        // OMB prints figures of wrong data. The drop-in programs do so too, after a line with the failure.
-        let asked = self.columns.validation || self.columns.program.is_some();
-        let show_wrong = asked && matches!(row.check, Check::Failed(_));
-        match (&row.outcome, &row.summary) {
-            (Outcome::Failed(why), _) => writeln!(out, "# {size} FAILED: {}", plain(why))?,
-            (Outcome::Skipped(why), _) => writeln!(out, "# {size} skipped: {}", plain(why))?,
-            (Outcome::Ok, None) => writeln!(out, "# {size} not measured: nothing was sampled")?,
-            (Outcome::Ok, Some(_)) => {}
-        }
-        if row.summary.is_some() && (row.outcome == Outcome::Ok || show_wrong) {
+        // The second word is no size: parsers take it for the figure.
+        let comment = |what: &str, why: &str| match row.bytes {
+            Some(_) => format!("# {what} at size {size}: {}\n", plain(why)),
+            None => format!("# {size} {what}: {}\n", plain(why)),
+        };
+        let text = match (&row.outcome, &row.summary) {
+            (Outcome::Failed(why), _) => comment("FAILED", why),
+            (Outcome::Skipped(why), _) => comment("skipped", why),
+            (Outcome::Ok, None) => comment("not measured", "nothing was sampled"),
+            (Outcome::Ok, Some(_)) => String::new(),
+        };
+        write!(out, "{text}")?;
+        // With `-c`, OMB prints figures of wrong data.
+        let is_shown =
+            row.outcome == Outcome::Ok || self.columns.validation && matches!(row.check, Check::Failed(_));
+        // OMB has no row without data.
+        let is_empty = self.is_drop_in()
+            && row.bytes == Some(0)
+            && ![INIT, HELLO].contains(&name)
+            && !name.contains(NO_SIZE);
+        if row.summary.is_some() && is_shown && !is_empty {
             let size = Some(size.as_str()).filter(|_| !name.contains(NO_SIZE));
             let text = match name {
                 _ if self.columns.vary_window => {
@@ -361,5 +390,34 @@ impl Renderer for OsuTable {
             writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?;
         }
         out.flush()
+    }
+}
+
+/// Bandwidths and message rates by message size and window size.
+#[derive(Default)]
+struct Windows(BTreeMap<u64, BTreeMap<u32, [String; 2]>>);
+
+impl Windows {
+    /// Adds the bandwidth and the message rate of a row.
+    fn add(&mut self, row: &Measurement, figures: [String; 2]) {
+        let sizes = self.0.entry(row.bytes.unwrap_or_default()).or_default();
+        sizes.insert(row.depth.unwrap_or(1), figures);
+    }
+
+    /// Returns the tables: bandwidths, and message rates if they are asked for.
+    fn tables(&self, rate: bool) -> String {
+        let rates = if rate { format!("\n# Message Rate Profile\n{}", self.table(1)) } else { String::new() };
+        if self.0.is_empty() { String::new() } else { self.table(0) + &rates }
+    }
+
+    fn table(&self, figure: usize) -> String {
+        let windows: BTreeSet<u32> = self.0.values().flat_map(BTreeMap::keys).copied().collect();
+        let titles: String = windows.iter().map(|window| format!("  {window:>10}")).collect();
+        let line = |(size, figures): (&u64, &BTreeMap<u32, [String; 2]>)| {
+            let cell = |window| figures.get(window).map_or(columns::NO_FIGURE, |figures| &figures[figure]);
+            let cells: String = windows.iter().map(|window| format!("  {:>10}", cell(window))).collect();
+            format!("{size:<7}{cells}\n")
+        };
+        format!("#      {titles}\n") + &self.0.iter().map(line).collect::<String>()
     }
 }

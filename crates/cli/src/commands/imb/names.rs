@@ -20,7 +20,9 @@ pub(super) fn programs() -> String {
 /// Returns the text of `-list`.
 pub(super) fn benchmarks(suite: &Suite) -> String {
     let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), suite.name);
-    for entry in suite.entries() {
+    let mut entries: Vec<_> = suite.entries().collect();
+    entries.sort_by_key(|entry| entry.name);
+    for entry in entries {
         text += &match entry.is_default {
             true => format!("    {}\n", entry.name),
             false => format!("    {} (non-default)\n", entry.name),

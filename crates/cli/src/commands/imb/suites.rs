@@ -9,6 +9,7 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use self::files::IO;
+use crate::suite::options::nearest;
 
 /// A program of IMB.
 pub(crate) struct Suite {
@@ -112,6 +113,17 @@ macro_rules! modes {
     };
 }
 
+/// An operation on one element, which is completed by itself.
+macro_rules! atomic {
+    ($name:literal, $bench:literal) => {
+        Entry {
+            name: $name,
+            is_default: true,
+            tables: const { &[of_mode("NON-AGGREGATE", table($bench, ImbClass::Single))] },
+        }
+    };
+}
+
 /// Accesses to several ranks.
 macro_rules! many {
     ($name:literal, $bench:literal, $class:expr, $axes:expr) => {
@@ -157,10 +169,10 @@ const MPI1: &[Entry] = &[
     entry!("Reduce_scatter_block", "collective.reduce_scatter_block", ImbClass::Collective),
     entry!("Allgather", "collective.allgather", ImbClass::Collective),
     entry!("Allgatherv", "collective.allgatherv", ImbClass::Collective),
-    entry!("Scatter", "collective.scatter", ImbClass::Collective),
-    entry!("Scatterv", "collective.scatterv", ImbClass::Collective),
     entry!("Gather", "collective.gather", ImbClass::Collective),
     entry!("Gatherv", "collective.gatherv", ImbClass::Collective),
+    entry!("Scatter", "collective.scatter", ImbClass::Collective),
+    entry!("Scatterv", "collective.scatterv", ImbClass::Collective),
     entry!("Alltoall", "collective.alltoall", ImbClass::Collective),
     entry!("Alltoallv", "collective.alltoallv", ImbClass::Collective),
     entry!("Bcast", "collective.bcast", ImbClass::Collective),
@@ -198,23 +210,23 @@ const NBC: &[Entry] = &[
 
 const RMA: &[Entry] = &[
     modes!("Unidir_put", "rma.put_latency", "rma.put_bw"),
-    modes!("Unidir_get", "rma.get_latency", "rma.get_bw"),
-    modes!("Accumulate", "rma.acc_latency", "rma.acc_bw"),
-    modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
-    entry!("Fetch_and_op", "rma.fop_latency", ImbClass::Atomic),
-    entry!("Compare_and_swap", "rma.cas_latency", ImbClass::Atomic),
     modes!("Bidir_put", "rma.put_many_latency", "rma.put_many_bw", PAIRS, Some(2)),
+    modes!("Unidir_get", "rma.get_latency", "rma.get_bw"),
     modes!("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", PAIRS, Some(2)),
     modes!("Put_local", "rma.put_latency", "rma.put_bw", LOCAL, None),
     only_if_named(modes!("Get_local", "rma.get_latency", "rma.get_bw", LOCAL, None)),
-    many!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
-    many!("One_get_all", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
-    many!("All_put_all", "rma.put_many_bw", ImbClass::Collective, ALL_TO_ALL),
-    many!("All_get_all", "rma.get_many_bw", ImbClass::Collective, ALL_TO_ALL),
     many!("Put_all_local", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL),
     only_if_named(many!("Get_all_local", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL)),
+    many!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
+    many!("All_put_all", "rma.put_many_bw", ImbClass::Collective, ALL_TO_ALL),
+    many!("One_get_all", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
+    many!("All_get_all", "rma.get_many_bw", ImbClass::Collective, ALL_TO_ALL),
     many!("Exchange_put", "rma.put_many_latency", ImbClass::Collective, NEIGHBOURS),
     many!("Exchange_get", "rma.get_many_latency", ImbClass::Collective, NEIGHBOURS),
+    modes!("Accumulate", "rma.acc_latency", "rma.acc_bw"),
+    modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
+    atomic!("Fetch_and_op", "rma.fop_latency"),
+    atomic!("Compare_and_swap", "rma.cas_latency"),
     Entry {
         name: "Truly_passive_put",
         is_default: true,
@@ -318,8 +330,10 @@ impl Suite {
     pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
         let found = self.entries().find(|entry| entry.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
+            let near = nearest(name, self.benchmarks.iter().map(|entry| entry.name));
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             Error::usage(format!(
-                "{name} is not a benchmark of {}: {} -list names them",
+                "{name} is not a benchmark of {}: {} -list names them{near}",
                 self.name, self.name
             ))
         })

@@ -12,7 +12,7 @@ pub(super) const KNOWN_OF_IMB: &[(&str, &str)] = &[
     ("imb IMB-IO -directory ./absent", "No such file"),
     ("imb IMB-IO S_Write_Indv P_Write_Priv -npmin 1", "name one of them"),
     ("imb IMB-MPI1 -directory /tmp", "which IMB-IO has"),
-    ("imb IMB-MPI1 PingPang", "-list"),
+    ("imb IMB-MPI1 PingPang", "did you mean PingPing"),
     ("imb IMB-MPI1 PingPongSpecificSource PingPong", "name one of them"),
     ("imb IMB-P2P PingPong -msgwr on", "use off"),
     ("imb IMB-EXT Unidir_Put -multi 0", "add -exclude Unidir_Put"),

@@ -16,6 +16,9 @@ use crate::arguments::{
     values,
 };
 
+/// Variable by which a site leaves ombx out of the first line.
+const OMB_TITLE: &str = "OMBX_OMB_TITLE";
+
 #[derive(Debug, Args)]
 pub(crate) struct OsuArgs {
     /// OSU program, for example: osu_latency [default: list all programs]
@@ -115,6 +118,13 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'v', long, help_heading = "As OMB")]
     pub(crate) version: bool,
 
+    /// Leave ombx out of the first line, so that every line is OMB's; also OMBX_OMB_TITLE=1 in the environment
+    #[arg(long, help_heading = "Output")]
+    pub(crate) omb_title: bool,
+    /// Print on standard error also how the measurement differs from that of OMB at every run
+    #[arg(long, help_heading = "Output")]
+    pub(crate) verbose: bool,
+
     #[command(flatten)]
     pub(crate) start: StartArgs,
 
@@ -125,6 +135,13 @@ pub(crate) struct OsuArgs {
     pub(crate) install_links: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) role: RoleArgs,
+}
+
+impl OsuArgs {
+    /// Returns whether the first line names ombx.
+    pub(super) fn names_ombx(&self) -> bool {
+        !self.omb_title && !std::env::var_os(OMB_TITLE).is_some_and(|value| !value.is_empty() && value != "0")
+    }
 }
 
 /// Reads OMB's `-k fixed:RANK` and `-k rotate`, and a rank alone.

@@ -14,7 +14,7 @@ const OMB: &str = "
     osu_latency osu_latency_mt osu_latency_mp osu_multi_lat osu_latency_persistent
     osu_bw osu_bibw osu_mbw_mr osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
     osu_put_latency osu_get_latency osu_acc_latency osu_get_acc_latency osu_cas_latency osu_fop_latency
-    osu_put_bw osu_get_bw osu_put_bibw
+    osu_put_bw osu_get_bw osu_put_bibw osu_get_mbw osu_get_multi_lat
     osu_passive_put_latency osu_passive_get_latency osu_passive_acc_latency osu_passive_put_bw osu_passive_get_bw
     osu_allgather osu_allgatherv osu_allreduce osu_alltoall osu_alltoallv osu_alltoallw osu_barrier osu_bcast
     osu_gather osu_gatherv osu_reduce osu_reduce_scatter osu_reduce_scatter_block osu_scatter osu_scatterv
@@ -43,7 +43,11 @@ pub(super) fn covered(registry: &Registry) -> Vec<(&'static Osu, &'static Benchm
 
 /// Returns why this build has no such OSU program; `None` if OMB has no such program either.
 pub(super) fn uncovered(name: &str) -> Option<&'static str> {
-    all().any(|known| known == name).then_some("this build has no such benchmark")
+    match name {
+        "osu_get_mbw" => Some("use osu_get_bw -p with the number of pairs"),
+        "osu_get_multi_lat" => Some("use osu_get_latency -s pscw -p with the number of pairs"),
+        _ => all().any(|known| known == name).then_some("this build has no such benchmark"),
+    }
 }
 
 /// Returns the text that `ombx osu` without a name prints.

@@ -18,12 +18,12 @@ use ombx_results::render::{OsuAccelerator, OsuColumns};
 use super::{
     arguments::{Buffers, OsuArgs, Switch},
     described,
-    program::{Family, Program},
+    program::{Family, Program, STARTUP},
 };
 use crate::launch::{detection, mpiexec};
 
 /// Window sizes of `-V`.
-const WINDOWS: [u32; 5] = [8, 16, 32, 64, 128];
+const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// What the options of a program ask for.
 pub(super) struct Request {
@@ -62,10 +62,12 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         percentiles,
         payloads: payloads
             .map(|payloads| payloads.into_iter().map(|(payload, size)| (payload.0, size.0)).collect()),
+        names_ombx: args.names_ombx(),
     };
-    match args.vary_window {
-        true => reader.chosen.choose(WINDOWS.map(Depth)),
-        false => reader.chosen.choose([Depth(args.window_size.unwrap_or(64))]),
+    if args.vary_window {
+        reader.chosen.choose(WINDOWS.map(Depth));
+    } else {
+        reader.chosen.choose([Depth(args.window_size.unwrap_or(64))]);
     }
     if args.vary_window
         && (args.window_size.is_some() || args.tail_lat.is_some() || args.validation.is_some())
@@ -111,7 +113,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         ("-s", args.sync_option.is_some() && program.parameter("sync").is_none()),
         ("-w", args.win_options.is_some() && program.parameter("win").is_none()),
         ("-no-hints", args.no_hints && program.parameter("hints").is_none()),
-        ("-G", !args.graph.is_empty() && ["osu_init", "osu_hello"].contains(&program.osu.name)),
+        ("-G", !args.graph.is_empty() && STARTUP.contains(&program.osu.name)),
         ("-k", args.root_rank.is_some() && !bench.has(Root::PARAMETER)),
         ("-l", args.in_place && program.parameter("in-place").is_none()),
         ("-N", args.nhbr.is_some() && program.parameter("topology").is_none()),
@@ -306,6 +308,7 @@ impl Reader<'_> {
             ("buffers", "-b", buffers),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
             ("tests", "-t", args.num_test_calls.clone()),
+            ("parts", "-f", args.full.then(|| "on".to_owned())),
         ];
         for (name, option, given) in options {
             let Some(parameter) = program.parameter(name) else { continue };
@@ -314,7 +317,7 @@ impl Reader<'_> {
                 None => program.default_of(parameter),
             };
             self.chosen.set(name, value);
-            if given.is_none() && value == Some("single") {
+            if given.is_none() && value == Some("single") && args.verbose {
                 self.notes.push(
                     "all messages of a window are received into one buffer, as in OMB. MPI does not allow this, and it gives higher \
                      figures inside a node: use -b multiple for one buffer per message"
@@ -357,9 +360,9 @@ impl Reader<'_> {
         let asked = args.message_size;
         let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(args));
         let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
-        // As in OMB, sizes begin with one element.
+        // As in OMB, sizes begin with one element. Without any row, the heading alone is printed.
         let widths = datatypes(args, self.program)?.into_iter().map(ElementType::width);
-        let least = least.max(Bytes(widths.min().unwrap_or(0)));
+        let least = if most == Bytes(0) { least } else { least.max(Bytes(widths.min().unwrap_or(1))) };
         if least > most {
             return Err(Error::usage(format!(
                 "the smallest message, {least} bytes, is larger than the largest, {most}: change -m or -M"

@@ -2,7 +2,7 @@
 
 use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Choice, ElementType, Metric, Osu, Parameter, Registry},
+    benchmark::{Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
     error::{Error, Result},
     measure::plan::Effort,
     unit::Bytes,
@@ -10,6 +10,10 @@ use ombx_core::{
 
 use super::names;
 
+/// Programs that any number of ranks can start.
+pub(super) const STARTUP: [&str; 2] = ["osu_init", "osu_hello"];
+/// Program whose ranks have several threads.
+const THREADS: &str = "osu_latency_mt";
 /// Program of the broadcast of OMB 3.x.
 const ACKNOWLEDGED: &str = "osu_bcast_ack";
 /// Larger messages get fewer iterations.
@@ -84,12 +88,30 @@ impl Program {
         parameter.names().iter().find(|known| **known == value).copied()
     }
 
+    /// Returns OMB's smallest and largest message by default.
     pub(super) fn sizes(&self) -> (Bytes, Bytes) {
-        match (self.family, self.choice.bench.described.metric) {
-            (Family::Collective, _) => (Bytes(1), LARGEST_COLLECTIVE),
-            (Family::TwoSided, Metric::Latency) => (Bytes(0), LARGEST),
-            _ => (Bytes(1), LARGEST),
-        }
+        (Bytes(1), if self.family == Family::Collective { LARGEST_COLLECTIVE } else { LARGEST })
+    }
+
+    /// Returns why OMB refuses this number of ranks, if it does. `pairs` tells whether the user asks for a number of pairs, which OMB
+    /// knows in few programs.
+    pub(super) fn refusal(&self, ranks: u32, pairs: Option<u32>) -> Option<String> {
+        let name = self.osu.name;
+        let is_one_pair = match self.choice.bench.ranks.layout {
+            Layout::Pair | Layout::Pairs(Pairs::One) => pairs.is_none(),
+            _ => name == THREADS,
+        };
+        let (is_refused, needed) = if is_one_pair {
+            (ranks != 2, "exactly two processes")
+        } else {
+            (ranks < 2, "at least two processes")
+        };
+        (is_refused && !STARTUP.contains(&name)).then(|| {
+            format!(
+                "This test requires {needed}, but {name} has {ranks}: start as many. If you did, use the mpiexec of the MPI of this \
+                 ombx, or its PMI with srun --mpi"
+            )
+        })
     }
 
     /// Returns the effort for small messages, and for those above a size.

@@ -106,7 +106,7 @@ const fn entry<const PROGRESS: u8>(name: &'static str) -> Benchmark {
     Benchmark::custom(name, "an operation", Metric::Latency, METHOD, run::<Simulated<PROGRESS>, SimMesh<0>>)
         .layout(Layout::Everyone { least: 1 })
         .sizes("8")
-        .with(&[TestCalls::PARAMETER])
+        .with(&[TestCalls::PARAMETER, Parts::PARAMETER])
 }
 
 static OFFLOADED: Benchmark = entry::<OFFLOADED_PROGRESS>("sim.offloaded");
@@ -243,4 +243,21 @@ fn the_interval_covers_the_overlap() {
         }
         assert!(resolved > 390 && covered * 100 >= resolved * 93, "{known} %: {covered} of {resolved}");
     }
+}
+
+#[test]
+fn parts_of_an_overlapped_operation_are_times_of_their_own() {
+    let mut plan = Plan {
+        sizes: Some(vec![crate::unit::Bytes(8)]),
+        effort: Effort::Fixed { iterations: 40, warmup: 2 },
+        ..Plan::default()
+    };
+    plan.chosen.set("parts", ["on"]);
+    plan.chosen.set("tests", ["1"]);
+    let row = measure(3, &LAZY, &plan).unwrap().rows.remove(0);
+    let all = ["init_us", "test_us", "wait_us", "pure_min_us", "pure_max_us"].map(|name| figure(&row, name));
+    // A test does a hundredth of the operation of 10 us, and the wait the rest.
+    let is_close = |(found, expected): (&f64, f64)| (found - expected).abs() < 1e-9;
+    assert!(all.iter().zip([0.0, 0.1, 9.9, 10.0, 10.0]).all(is_close), "{all:?}");
+    assert!(!row_of(&LAZY, "8", "1", 40).figures.contains_key("init_us"));
 }

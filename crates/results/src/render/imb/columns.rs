@@ -35,8 +35,6 @@ pub enum ImbClass {
     DividedOverlap,
     /// Times of rank 0 while its target waits, and while it computes.
     Passive,
-    /// One time without a bandwidth.
-    Atomic,
     /// Minimum, maximum and mean over threads, and the bandwidth of this many messages of each thread.
     Threads(u64),
     /// Mean over threads of the time of a message, and bandwidth and message rate of all of them.
@@ -73,7 +71,6 @@ impl ImbClass {
                 &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP]
             }
             ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
-            ImbClass::Atomic => &[BYTES, REPETITIONS, "t[usec]"],
             ImbClass::Threads(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::ThreadRate => &[BYTES, REPETITIONS, T_AVG, MB_PER_S, MSG_PER_S],
             ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
@@ -124,7 +121,6 @@ impl ImbClass {
                 let others = u64::from(row.ranks.saturating_sub(1));
                 cells.extend([microseconds(each), bandwidth(others * bytes, each)]);
             }
-            ImbClass::Atomic => cells.push(microseconds(mean)),
             ImbClass::Rate => {
                 let messages = row.work.map_or(0, |work| work.ops) as f64;
                 cells.extend([bandwidth(bytes, mean / messages), format!("{:.0}", messages * 1e9 / mean)]);
@@ -151,7 +147,7 @@ impl ImbClass {
             }
             ImbClass::Passive => {
                 let first = row.samples.iter().find(|samples| samples.rank == 0).map_or(mean, mean_of);
-                cells.extend([figure(row, "pure_us"), microseconds(first)]);
+                cells.extend([figure(row, "pure_us", first), microseconds(first)]);
             }
             ImbClass::Overlap
             | ImbClass::OverlapBarrier
@@ -159,8 +155,11 @@ impl ImbClass {
             | ImbClass::DividedOverlap => {
                 let is_file = matches!(self, ImbClass::SingleOverlap | ImbClass::DividedOverlap);
                 let slowest = row.across_ranks().map_or(mean, |ranks| ranks.max);
-                cells.push(microseconds(if is_file { slowest } else { mean }));
-                cells.extend(["pure_us", "compute_us", "overlap_percent"].map(|name| figure(row, name)));
+                let whole = if is_file { slowest } else { mean };
+                cells.push(microseconds(whole));
+                cells.extend(
+                    ["pure_us", "compute_us", "overlap_percent"].map(|name| figure(row, name, whole)),
+                );
             }
             ImbClass::Threads(_)
             | ImbClass::ThreadRate
@@ -219,12 +218,16 @@ fn bandwidth(bytes: u64, ns: f64) -> String {
 }
 
 fn decimals(value: f64) -> String {
-    if value.is_finite() { format!("{value:.2}") } else { "n/a".into() }
+    if value.is_finite() { format!("{value:.2}") } else { "nan".into() }
 }
 
-fn figure(row: &Measurement, name: &str) -> String {
-    match row.figures.get(name) {
-        Some(Figure::Value(value)) => decimals(*value),
-        Some(Figure::Unresolved(_)) | None => "n/a".into(),
-    }
+/// Returns a figure. An overlap that is not resolved is the one that follows from the printed times, of which `whole` is that of both together.
+fn figure(row: &Measurement, name: &str, whole_ns: f64) -> String {
+    let value = |name: &str| match row.figures.get(name) {
+        Some(Figure::Value(value)) => *value,
+        Some(Figure::Unresolved(_)) | None => f64::NAN,
+    };
+    let (is_overlap, found) = (name == "overlap_percent", value(name));
+    let computed = (100.0 - (whole_ns / 1e3 - value("compute_us")) / value("pure_us") * 100.0).max(0.0);
+    decimals(if is_overlap && found.is_nan() { computed } else { found })
 }

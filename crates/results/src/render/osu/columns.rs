@@ -1,9 +1,9 @@
 //! Columns of a row in the OSU format.
 
-use super::{MESSAGE_RATE, OsuColumns, PROCESSES};
+use super::{INIT, MESSAGE_RATE, OsuColumns, PROCESSES};
 use ombx_core::{
-    benchmark::{Aggregation, Figure, Metric, payload::Check},
-    result::{Measurement, Rate, Samples},
+    benchmark::{Aggregation, Figure, Metric, Work, payload::Check},
+    result::{Measurement, Samples},
     stats::Summary,
 };
 
@@ -18,6 +18,9 @@ const OVERLAP: [(&str, &str, bool); 8] = [
     ("pure_max_us", "Max Comm.(us)", true),
     ("overlap_percent", "Overlap(%)", false),
 ];
+
+/// A figure that does not exist, for parsers that read every word as a number.
+pub(super) const NO_FIGURE: &str = "nan";
 
 /// Column of one row.
 pub(super) struct Column {
@@ -35,14 +38,16 @@ impl Column {
     }
 }
 
-/// Returns whether a row belongs to a nonblocking collective.
-pub(super) fn overlaps(row: &Measurement) -> bool {
-    row.figures.contains_key("overlap_percent")
+/// Returns whether a row of a program overlaps a nonblocking collective with computation.
+pub(super) fn overlaps(row: &Measurement, program: &str) -> bool {
+    let is_nonblocking = program.starts_with("osu_i") && program != INIT;
+    is_nonblocking && row.axes.get("overlap").is_none_or(|computation| computation != "none")
 }
 
 /// Returns the columns of a row after its size.
 pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
-    let mut columns = if overlaps(row) {
+    let overlaps = overlaps(row, program);
+    let mut columns = if overlaps {
         let overall = row.summary.as_ref().map(|summary| mean(row, summary) / 1e3);
         let shown = OVERLAP.iter().filter(|(_, _, full)| options.full || !full);
         let figures = shown.map(|(figure, title, _)| Column::new(*title, resolved(row, figure)));
@@ -51,9 +56,11 @@ pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<
         headline(row, program, options)
     };
     let every_rank = matches!(row.aggregation, Aggregation::Slowest | Aggregation::Global);
-    if let Some(ranks) = row.across_ranks().filter(|_| options.full && every_rank && !overlaps(row)) {
-        columns.push(Column::new("Min Latency(us)", two_decimals(Some(ranks.min / 1e3))));
-        columns.push(Column::new("Max Latency(us)", two_decimals(Some(ranks.max / 1e3))));
+    // Rows that failed have the same titles.
+    if options.full && every_rank && !overlaps {
+        let ranks = row.across_ranks();
+        columns.push(Column::new("Min Latency(us)", two_decimals(ranks.map(|ranks| ranks.min / 1e3))));
+        columns.push(Column::new("Max Latency(us)", two_decimals(ranks.map(|ranks| ranks.max / 1e3))));
         let timed = |s: &Samples| s.elapsed_ns.len() as u64 * s.batch;
         let iterations = row.samples.first().map_or(0, timed).to_string();
         columns.push(Column { width: 12, figure: 12, ..Column::new("Iterations", iterations) });
@@ -75,18 +82,19 @@ pub(super) fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<
 }
 
 fn headline(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
-    let Some(summary) = &row.summary else { return vec![Column::new(title(row, program), "n/a")] };
+    let Some(summary) = &row.summary else { return vec![Column::new(title(row, program), NO_FIGURE)] };
     let figure = match row.metric {
         Metric::Latency => Some(mean(row, summary) / 1e3),
-        Metric::Bandwidth => at_mean(row, row.mb_per_s()),
+        Metric::Bandwidth => per_ns(row, summary, |work| work.bytes).map(|rate| rate * 1e3),
     };
     let mut columns = vec![Column::new(title(row, program), two_decimals(figure))];
-    if program == PROCESSES {
+    if program == PROCESSES && !options.validation {
         // The figure is narrower than the title.
         columns[0].figure = 10;
     }
     if program == MESSAGE_RATE && options.rate {
-        columns.push(Column::new("Messages/s", two_decimals(at_mean(row, row.messages_per_s()))));
+        let rate = per_ns(row, summary, |work| work.ops).map(|rate| rate * 1e9);
+        columns.push(Column::new("Messages/s", two_decimals(rate)));
     }
     columns
 }
@@ -137,20 +145,27 @@ fn validation(row: &Measurement) -> &'static str {
     }
 }
 
-fn resolved(row: &Measurement, figure: &str) -> String {
-    match row.figures.get(figure) {
-        Some(Figure::Value(value)) => format!("{value:.2}"),
-        Some(Figure::Unresolved(_)) | None => "n/a".into(),
-    }
+/// Returns a figure of a nonblocking collective. An overlap that is not resolved is the one that follows from the other figures, as OMB
+/// computes it.
+fn resolved(row: &Measurement, name: &str) -> String {
+    let value = |name: &str| match row.figures.get(name) {
+        Some(Figure::Value(value)) => Some(*value),
+        Some(Figure::Unresolved(_)) | None => None,
+    };
+    let computed = || {
+        let overall = mean(row, row.summary.as_ref()?) / 1e3;
+        let (pure, compute) = (value("pure_us")?, value("compute_us")?);
+        (name == "overlap_percent").then(|| (100.0 - (overall - compute) / pure * 100.0).max(0.0))
+    };
+    two_decimals(value(name).or_else(computed))
 }
 
-/// Returns the rate at the mean time. Of several pairs, that is the work of all pairs over the mean of the pairs' times, like
+/// Returns work per nanosecond at the mean time. Of several pairs, that is the work of all pairs over the mean of the pairs' times, like
 /// osu_mbw_mr.
-fn at_mean(row: &Measurement, rate: Option<Rate>) -> Option<f64> {
-    let summary = row.summary.as_ref()?;
-    rate.map(|rate| rate.median * summary.median / mean(row, summary))
+fn per_ns(row: &Measurement, summary: &Summary, amount: fn(Work) -> u64) -> Option<f64> {
+    row.work.map(|work| amount(work) as f64 / (mean(row, summary) * work.legs as f64))
 }
 
 fn two_decimals(figure: Option<f64>) -> String {
-    figure.filter(|x| x.is_finite() && *x > 0.0).map_or_else(|| "n/a".into(), |x| format!("{x:.2}"))
+    figure.filter(|x| x.is_finite()).map_or_else(|| NO_FIGURE.into(), |x| format!("{x:.2}"))
 }
