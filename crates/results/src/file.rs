@@ -4,10 +4,11 @@ mod lines;
 mod record;
 mod records;
 pub(crate) mod seal;
+mod source;
 mod validity;
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, Write},
     path::Path,
 };
 
@@ -15,6 +16,7 @@ use self::{lines::RowKind, seal::Seal};
 pub use self::{
     record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
     records::Records,
+    source::{is_named_as_result, source},
 };
 use crate::run_info::is_same_launch;
 use ombx_core::result::{Measurement, Run};
@@ -53,9 +55,9 @@ pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
     }
 }
 
-/// Reads a result file.
+/// Reads a result file, which may be compressed by gzip or zstd; `-` is standard input.
 pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
-    read(BufReader::new(std::fs::File::open(path)?))
+    read(source(path.as_ref())?)
 }
 
 /// Reads the contents of a result file. The plans of runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.

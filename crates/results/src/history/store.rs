@@ -2,8 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
-    io::{self, BufReader},
+    fs, io,
     num::NonZero,
     path::{Component, Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,11 +13,10 @@ use super::{
     dated::{DatedResult, read},
     index::{Content, Index, Stamp},
 };
+use crate::file::{is_named_as_result, source};
 
 /// Name of the index in the directory.
 pub const INDEX: &str = ".ombx-index";
-/// End of the names of result files.
-const ENDING: &str = "jsonl";
 /// Longest index that is read unasked, as every run does: of some thousand files of a hundred rows each.
 const LONGEST_INDEX: u64 = 32 << 20;
 
@@ -150,7 +148,7 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
                     Ok(entries) => waiting.push((path, entries)),
                     Err(why) => refused.push((name(), why.to_string())),
                 }
-            } else if path.extension().is_some_and(|ending| ending == ENDING) {
+            } else if is_named_as_result(&path) {
                 match fs::metadata(&path) {
                     Ok(file) if !file.is_file() => {}
                     Ok(file) => {
@@ -193,7 +191,7 @@ fn contents(files: &[Found]) -> Vec<(usize, Content)> {
 }
 
 fn content(path: &Path) -> Content {
-    let results = File::open(path).map_err(|e| e.to_string()).and_then(|file| read(BufReader::new(file)));
+    let results = source(path).map_err(|e| e.to_string()).and_then(read);
     results.map_or_else(Content::Refused, Content::Results)
 }
 
