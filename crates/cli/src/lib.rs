@@ -36,7 +36,7 @@ use ombx_core::benchmark::Registry;
 use crate::{
     arguments::argv,
     launch::{detection, limits},
-    output::monitoring,
+    output::{monitoring, stdout},
 };
 
 /// Runs the command line of this process and returns its exit code.
@@ -45,13 +45,17 @@ pub fn main() -> ExitCode {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let words = argv::typed();
     let service = monitoring::service(&words);
-    let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words));
+    let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words.clone()));
     if let Some(service) = service {
         return ExitCode::from(monitoring::conclude(service, ended));
     }
     ExitCode::from(ended.unwrap_or_else(|error| {
         if detection::is_first_process() {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
+            if let Some(text) = monitoring::error_as_json(&words, &error) {
+                // The error is on standard error if standard output is closed.
+                let _ = stdout::print(text);
+            }
         }
         error.kind().exit_code()
     }))

@@ -2,8 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::BufReader,
+    io::BufRead,
     path::{Path, PathBuf},
 };
 
@@ -38,12 +37,17 @@ impl KnownRuns {
     /// The file cannot be read, or it repeats a run.
     pub(crate) fn add_to(&mut self, launches: &mut SideResults, path: &Path) -> Result<()> {
         let mut records = Records::of(open(path)?);
+        let mut runs = 0;
         for record in &mut records {
             let record = record.map_err(|e| named(path, &e))?;
             if let Record::Run(run) = &record {
                 self.add(run, path)?;
+                runs += 1;
             }
             launches.record(record);
+        }
+        if runs == 0 {
+            return Err(empty(path));
         }
         if records.cut_off() {
             stderr_line!(
@@ -67,13 +71,22 @@ impl KnownRuns {
     }
 }
 
-/// Reads a file.
+/// Reads a file; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read, or it has no results.
 pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
-    file::read(open(path)?).map_err(|e| named(path, &e))
+    let file = file::read(open(path)?).map_err(|e| named(path, &e))?;
+    if file.runs.is_empty() { Err(empty(path)) } else { Ok(file) }
 }
 
-fn open(path: &Path) -> Result<BufReader<File>> {
-    File::open(path).map(BufReader::new).map_err(|e| named(path, &e))
+/// Opens a file, which may be compressed; `-` is standard input.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    file::source(path).map_err(|e| named(path, &e))
+}
+
+fn empty(path: &Path) -> Error {
+    named(path, &"the file has no results: it is empty, or was cut off in its first record")
 }
 
 fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {

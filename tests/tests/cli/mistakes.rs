@@ -27,7 +27,7 @@ const LINES: &[(&str, &str)] = &[
     ("history . --fail-on-last 0", "--fail-on-last"),
     ("model -o -", "-o rows.jsonl"),
     ("plot", "<FILES>"),
-    ("report", "--out"),
+    ("report", "--output"),
     ("sockets --frobnicate", "--frobnicate"),
     ("completions cmd", "cmd"),
     ("help rum", "'run'"),

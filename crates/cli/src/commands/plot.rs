@@ -14,7 +14,7 @@ use ombx_results::{
 
 use crate::{
     arguments::rows::RowArgs,
-    output::target,
+    output::{reason, target},
     result_file::{KnownRuns, only_sweep},
 };
 
@@ -23,9 +23,15 @@ pub(crate) struct PlotArgs {
     /// Result files; each is a series of its own
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// File to write, whose ending chooses the format: .svg, .pdf or .png; an existing file is replaced
-    #[arg(short, long, value_name = "FILE", required = true)]
+    /// New file; - for standard output
+    #[arg(short, long = "output", value_name = "FILE", required = true)]
     out: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Format of the figure [default: that of the ending of the file: .svg, .pdf or .png]
+    #[arg(long, value_enum)]
+    format: Option<FileFormat>,
     /// What the figure shows [default: heatmap for results of `ombx links`, else curve]
     #[arg(long, value_enum)]
     kind: Option<FigureKind>,
@@ -100,17 +106,23 @@ enum AxisScale {
 }
 
 /// Format of the file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum FileFormat {
+    /// Vectors for pages
     Svg,
+    /// Vectors for papers
     Pdf,
+    /// Pixels
     Png,
 }
 
 pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     let out = args.out.as_path();
-    let format = FileFormat::of(out)?;
+    let format = args.format.map_or_else(|| FileFormat::of(out), Ok)?;
     target::check(out, "-o", args.files.iter().map(|file| ("a result file that is read", file.as_path())))?;
+    if !args.force {
+        target::check_new(out)?;
+    }
     let Results { groups, sweeps } = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
     let kind = match args.kind {
@@ -133,8 +145,9 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
         stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
     }
     let written = format.bytes(&drawing).map_err(|e| Error::usage(e.to_string()))?;
-    target::replace(out, &written)
-        .map_err(|e| Error::storage(format!("cannot write the figure to {}: {e}", out.display())))?;
+    target::replace(out, &written).map_err(|e| {
+        Error::storage(format!("cannot write the figure to {}: {}", out.display(), reason(&e)))
+    })?;
     Ok(0)
 }
 
@@ -290,7 +303,9 @@ impl FileFormat {
             Some("png") => Ok(FileFormat::Png),
             _ => {
                 let name = path.display();
-                Err(Error::usage(format!("-o {name}: the name of a figure ends with .svg, .pdf or .png")))
+                Err(Error::usage(format!(
+                    "-o {name}: give a name that ends with .svg, .pdf or .png, or choose --format"
+                )))
             }
         }
     }

@@ -32,6 +32,8 @@ use crate::{
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
 const LAST_LINES: usize = 12;
+/// Number of its first lines, of which one often says what went wrong.
+const FIRST_LINES: usize = 6;
 /// Number of lines of the launcher's output that are kept, to find the rank that it names as lost.
 const KEPT_LINES: usize = 200;
 /// Number of characters that are kept of each.
@@ -202,7 +204,7 @@ impl JobState<'_> {
         }
         if let Record::Launch(row) = record {
             self.history.progress = Some(Since::now());
-            self.progress.row(self.output.cases().so_far(&row.key).as_ref());
+            self.progress.row(self.output.cases().so_far(&row.key).as_ref().unwrap_or(row));
             self.progress.follow(|widest| self.output.map(widest));
             self.history.current_case.take_if(|_| self.history.end_reason.is_none());
         }
@@ -223,7 +225,9 @@ impl JobState<'_> {
         } else if !line.is_empty() {
             let kept = &mut self.history.launcher_output;
             kept.push_back(line.chars().take(KEPT_CHARACTERS).collect());
-            kept.drain(..kept.len().saturating_sub(KEPT_LINES));
+            if kept.len() > KEPT_LINES {
+                kept.remove(FIRST_LINES);
+            }
         }
     }
 
@@ -285,19 +289,28 @@ impl JobState<'_> {
             return Ok(Ended::Stopped(code as u8));
         }
         if self.history.messages == 0 {
-            let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
-            let lines = self.history.launcher_output.range(from..);
-            self.progress.suspend(|| lines.for_each(|line| stderr_line!("  {}", plain(line))));
+            let lines = first_and_last(self.history.launcher_output.make_contiguous());
+            self.progress.suspend(|| lines.iter().for_each(|line| stderr_line!("  {}", plain(line))));
         }
         let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
         let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());
         let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
         let what = rank.unwrap_or_else(|| "the job".into());
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
-        let why = if has_started { String::new() } else { limits::suspected() };
+        let why = if has_started { limits::suspected_later() } else { limits::suspected_at_start() };
         let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
         Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}{why}{silent}", ended(child, status))))
     }
+}
+
+/// Returns the lines of a launcher that are printed: all if they are few, else the first and the last ones.
+fn first_and_last(lines: &[String]) -> Vec<&str> {
+    let all = lines.iter().map(String::as_str);
+    if lines.len() <= FIRST_LINES + LAST_LINES + 1 {
+        return all.collect();
+    }
+    let last = all.clone().skip(lines.len() - LAST_LINES);
+    all.take(FIRST_LINES).chain([".."]).chain(last).collect()
 }
 
 fn ended(child: Child, status: Option<ExitStatus>) -> String {

@@ -1,16 +1,22 @@
 //! Earlier runs that a run is compared with.
 
 use std::{
-    fs::{self, File},
-    io::BufReader,
+    fs,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_results::{file::Records, history, runs::EarlierRuns};
+use ombx_results::{
+    file::{self, Records},
+    history,
+    runs::EarlierRuns,
+};
 
-use crate::job::{Job, Work};
+use crate::{
+    job::{Job, Work},
+    result_file,
+};
 
 /// Maximum number of files that are read unasked. More than 20 runs narrow the interval of the next one by less than a tenth.
 const NEWEST: usize = 20;
@@ -73,15 +79,14 @@ pub(crate) fn of_path(path: &Path, below: Vec<PathBuf>) -> Result<EarlierRuns> {
 fn of_directory(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl") && path.is_file()).collect();
+        entries.filter(|path| file::is_named_as_result(path) && path.is_file()).collect();
     files.sort();
     files
 }
 
 fn add(earlier: &mut EarlierRuns, path: &Path) -> Result<()> {
     let named = |why: &dyn std::fmt::Display| Error::storage(format!("{}: {why}", path.display()));
-    let file = File::open(path).map_err(|e| named(&e))?;
-    let added = Records::of(BufReader::new(file)).try_for_each(|record| {
+    let added = Records::of(result_file::open(path)?).try_for_each(|record| {
         earlier.record(&record.map_err(|e| named(&e))?);
         Ok(())
     });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ombx_core::error::{Error, Result};
-use ombx_results::compare::SideResults;
+use ombx_results::{compare::SideResults, file::is_named_as_result};
 
 use crate::result_file::KnownRuns;
 
@@ -25,8 +25,9 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(name);
     let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
     if path.is_dir() {
-        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*.jsonl");
-        let found = matches(&escaped.to_string_lossy())?;
+        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*");
+        let mut found = matches(&escaped.to_string_lossy())?;
+        found.retain(|path| is_named_as_result(path));
         return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
     }
     if !path.exists() && name.contains(',') {
