@@ -8,17 +8,21 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    result::Run,
+    result::{Measurement, Run},
 };
 use ombx_results::{
     compare::SideResults,
+    copies::KnownRows,
     file::{self, Record, Records, RunWithRows},
     verdict::LinkSweep,
 };
 
 /// Runs that a command has read. Each run counts once, because a copy of a launch is no further launch.
 #[derive(Debug, Default)]
-pub(crate) struct KnownRuns(HashMap<(String, String), PathBuf>);
+pub(crate) struct KnownRuns {
+    paths: HashMap<(String, String), PathBuf>,
+    rows: KnownRows,
+}
 
 impl KnownRuns {
     /// Reads a file.
@@ -26,8 +30,22 @@ impl KnownRuns {
     /// # Errors
     /// The file cannot be read, or it repeats a run.
     pub(crate) fn read(&mut self, path: &Path) -> Result<file::ResultFile> {
-        let file = read(path)?;
-        file.runs.iter().try_for_each(|run| self.add(&run.run, path))?;
+        self.known(read(path)?, path)
+    }
+
+    /// Reads a file that the user did not name.
+    ///
+    /// # Errors
+    /// Those of [`KnownRuns::read`], and it is a link or no regular file.
+    pub(crate) fn read_found(&mut self, path: &Path) -> Result<file::ResultFile> {
+        self.known(file::read_found(path).map_err(|e| named(path, &e))?, path)
+    }
+
+    fn known(&mut self, file: file::ResultFile, path: &Path) -> Result<file::ResultFile> {
+        for RunWithRows { run, rows, .. } in &file.runs {
+            self.add(run, path)?;
+            rows.iter().try_for_each(|row| self.add_row(run, row, path))?;
+        }
         Ok(file)
     }
 
@@ -36,17 +54,21 @@ impl KnownRuns {
     /// # Errors
     /// The file cannot be read, or it repeats a run.
     pub(crate) fn add_to(&mut self, launches: &mut SideResults, path: &Path) -> Result<()> {
-        let mut records = Records::of(open(path)?);
-        let mut runs = 0;
+        let mut records = records(path)?;
+        let mut current = None;
         for record in &mut records {
             let record = record.map_err(|e| named(path, &e))?;
-            if let Record::Run(run) = &record {
-                self.add(run, path)?;
-                runs += 1;
+            match (&record, &current) {
+                (Record::Run(run), _) => {
+                    self.add(run, path)?;
+                    current = Some(run.clone());
+                }
+                (Record::Launch(row), Some(run)) => self.add_row(run, row, path)?,
+                _ => {}
             }
             launches.record(record);
         }
-        if runs == 0 {
+        if current.is_none() {
             return Err(empty(path));
         }
         if records.cut_off() {
@@ -59,13 +81,25 @@ impl KnownRuns {
     }
 
     fn add(&mut self, run: &Run, path: &Path) -> Result<()> {
-        match self.0.insert((run.id.clone(), run.fabric.clone()), path.to_owned()) {
+        match self.paths.insert((run.id.clone(), run.fabric.clone()), path.to_owned()) {
             None => Ok(()),
             Some(first) => Err(Error::usage(format!(
                 "{} repeats run {} of {}: give each run once, because a copy of a launch is no further launch",
                 path.display(),
                 run.id,
                 first.display()
+            ))),
+        }
+    }
+
+    fn add_row(&mut self, run: &Run, row: &Measurement, path: &Path) -> Result<()> {
+        match self.rows.add(&run.id, row) {
+            None => Ok(()),
+            Some(first) => Err(Error::usage(format!(
+                "{}: run {} has the samples of run {first} in {}: give each launch once, because a copy is no further launch",
+                path.display(),
+                run.id,
+                row.key
             ))),
         }
     }
@@ -80,8 +114,13 @@ pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
     if file.runs.is_empty() { Err(empty(path)) } else { Ok(file) }
 }
 
+/// Returns the records of a file that the user names.
+pub(crate) fn records(path: &Path) -> Result<Records<Box<dyn BufRead>>> {
+    open(path).map(Records::of)
+}
+
 /// Opens a file, which may be compressed; `-` is standard input.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     file::source(path).map_err(|e| named(path, &e))
 }
 
@@ -89,7 +128,8 @@ fn empty(path: &Path) -> Error {
     named(path, &"the file has no results: it is empty, or was cut off in its first record")
 }
 
-fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
+/// Returns the error of a result file.
+pub(crate) fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
     Error::storage(format!("{}: {why}", path.display()))
 }
 

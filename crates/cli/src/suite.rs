@@ -4,16 +4,14 @@ mod file;
 mod layer;
 mod options;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
     error::{Error, Result},
     measure::runner::Part,
+    system::file::read_named,
 };
 
 use self::{
@@ -91,7 +89,7 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
             names.join(", ")
         )));
     }
-    let text = fs::read_to_string(Path::new(name))
+    let text = read_named(Path::new(name))
         .map_err(|e| Error::usage(format!("cannot read the suite {name}: {e}")))?;
     file::parse(name, &text, file::Origin::User, parser, None)
 }

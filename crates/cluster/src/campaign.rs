@@ -1,10 +1,10 @@
 //! Flow of a run: prepare, check the hosts, measure round by round, and sum up.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use ombx_core::{
     error::{Error, Result},
-    system::host_name::check_host,
+    system::{file::read_named, host_name::check_host},
 };
 use serde_json::{Value, json};
 
@@ -93,8 +93,7 @@ impl Campaign {
         interrupt::listen()?;
         cluster.record.write_json("plan.json", &plan)?;
         if let Some(path) = &cluster.options.inventory {
-            let text =
-                fs::read_to_string(path).map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
+            let text = read_named(path).map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
             cluster.record.write("inventory.toml", &text)?;
         }
         let ended = match preflight::check(&cluster) {
@@ -144,7 +143,7 @@ impl Campaign {
 
 fn launcher(options: &Options) -> Result<Launcher> {
     let template = options.template.as_ref().map(|path| {
-        fs::read_to_string(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))
+        read_named(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))
     });
     Ok(match (options.launcher, template.transpose()?) {
         (LauncherChoice::Mpiexec, _) => Launcher::Mpiexec,

@@ -10,7 +10,7 @@ use crate::{
     inventory::{Inventory, LaunchSite},
     options::Options,
     plan::Job,
-    preflight::facts::Facts,
+    preflight::Facts,
     record::Record,
     remote::{Place, output_of},
 };

@@ -1,9 +1,157 @@
-//! Results of the jobs: link matrix and verdicts.
+//! Results of the jobs: link matrix, and verdicts on which hosts and links are slow.
 
-mod matrix;
-mod verdicts;
+use std::collections::BTreeMap;
 
-pub(crate) use self::{
-    matrix::matrix,
-    verdicts::{judge_pairs, judge_together},
+use ombx_core::{
+    error::{Error, Result},
+    result::{Measurement, Outcome, Run},
 };
+use ombx_results::verdict::{self, ALONE, Conclusion, Groups, Hosts, LinkSweep, RETEST, Verdict};
+
+use crate::{
+    cluster::Cluster,
+    plan::{Job, Stage},
+    record::{Ending, FinishedJob},
+};
+
+/// Header of `links.csv`, with a line for each direction of each link at each size in each job.
+const HEADER: &str = "job,stage,from_host,to_host,from,to,bytes,depth,retest,outcome,reason,check,n,median_us,min_us,mb_per_s,trust";
+/// Number of columns.
+const COLUMNS: usize = 17;
+/// Slowest links of each size that are measured again, besides outliers.
+const SLOWEST: usize = 1;
+
+/// Verdict on pairs of hosts.
+pub(crate) struct PairVerdict {
+    /// The verdict and the hosts that its sentences name.
+    pub(crate) verdict: Verdict,
+    pub(crate) hosts: Hosts,
+    /// Pairs to measure again; empty if nothing is slow.
+    pub(crate) again: Vec<[usize; 2]>,
+}
+
+/// Judges the jobs of single pairs. Each host counts as one rank for [`verdict`].
+pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a Job>) -> PairVerdict {
+    let indices: BTreeMap<&str, usize> =
+        (0..cluster.facts.len()).filter_map(|host| Some((cluster.fact(host, "hostname")?, host))).collect();
+    // The index of the host of a rank, as text.
+    let host = |run: &Run, row: &Measurement, axis: &str| {
+        let rank: usize = row.axes.get(axis)?.parse().ok()?;
+        indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
+    };
+    let mut hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
+    let mut sweep = LinkSweep::default();
+    for job in jobs.filter(|job| job.is_pair()) {
+        for run in cluster.record.runs(job) {
+            if sweep.hosts.ranks() == 0 {
+                sweep = LinkSweep::of_run(&run.run);
+                hosts = hosts.grouped(&Groups::of_plan(&run.run.plan));
+                sweep.hosts = hosts.clone();
+            }
+            for mut row in run.rows {
+                let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
+                let (Some(from), Some(to)) = ends else { continue };
+                row.axes.extend([("from".into(), from), ("to".into(), to)]);
+                if job.stage == Stage::Again {
+                    row.axes.insert(RETEST.into(), ALONE.into());
+                }
+                sweep.add(&row);
+            }
+        }
+    }
+    let verdict = sweep.verdict();
+    let mut again: Vec<[usize; 2]> = Vec::new();
+    if verdict.conclusion() == Conclusion::Slow {
+        for link in verdict::retest_candidates(&sweep.times().0, &hosts, SLOWEST) {
+            let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
+            if !again.contains(&pair) {
+                again.push(pair);
+            }
+        }
+    }
+    PairVerdict { verdict, hosts, again }
+}
+
+/// Judges the last sweep of a job of all hosts, as `ombx links` does.
+pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Option<(Verdict, Hosts)> {
+    let runs = cluster.record.runs(job);
+    let mut sweep = LinkSweep::default();
+    for run in &runs {
+        sweep.begin(&run.run);
+        run.rows.iter().for_each(|row| sweep.add(row));
+    }
+    (!runs.is_empty()).then(|| (sweep.verdict(), sweep.hosts))
+}
+
+/// Returns the text of `links.csv`. A failed pair has a line for each direction without figures.
+pub(crate) fn matrix(cluster: &Cluster, jobs: &[FinishedJob]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    write_matrix(&mut writer, cluster, jobs).map_err(|e| Error::storage(format!("links.csv: {e}")))?;
+    let bytes = writer.into_inner().map_err(|e| Error::storage(format!("links.csv: {e}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn write_matrix(
+    writer: &mut csv::Writer<Vec<u8>>,
+    cluster: &Cluster,
+    jobs: &[FinishedJob],
+) -> csv::Result<()> {
+    writer.write_record(HEADER.split(','))?;
+    for FinishedJob { job, ending } in jobs {
+        for run in cluster.record.runs(job) {
+            for row in run.rows.iter().filter(|row| row.axes.contains_key("from")) {
+                writer.write_record(line(job, &run.run, row))?;
+            }
+        }
+        if let (Ending::Failed { reason }, [a, b]) = (ending, &*job.hosts) {
+            for (from, to) in [(*a, *b), (*b, *a)] {
+                let mut line = [""; COLUMNS];
+                (line[0], line[1]) = (&job.name, job.stage.name());
+                (line[2], line[3]) = (cluster.host_name(from), cluster.host_name(to));
+                (line[9], line[10]) = ("failed", reason);
+                writer.write_record(line)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the columns of a row.
+fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
+    let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
+    let host = |name: &str| {
+        let place = axis(name).parse::<usize>().ok().and_then(|rank| run.places.get(rank));
+        place.map_or(String::new(), |place| place.host.clone())
+    };
+    let (outcome, reason) = match &row.outcome {
+        Outcome::Ok => ("ok", ""),
+        Outcome::Skipped(reason) => ("skipped", reason.as_str()),
+        Outcome::Failed(reason) => ("failed", reason.as_str()),
+    };
+    let summary = row.summary.as_ref();
+    let microseconds = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
+    let codes: Vec<&str> = row.trust.iter().map(|notice| notice.code.as_str()).collect();
+    [
+        job.name.clone(),
+        job.stage.name().into(),
+        host("from"),
+        host("to"),
+        axis("from"),
+        axis("to"),
+        text(row.bytes),
+        text(row.depth),
+        axis(RETEST),
+        outcome.into(),
+        reason.into(),
+        row.check.name().into(),
+        text(summary.map(|s| s.n)),
+        microseconds(summary.map(|s| s.median)),
+        microseconds(summary.map(|s| s.min)),
+        text(row.mb_per_s().map(|rate| rate.median)),
+        codes.join(";"),
+    ]
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}

@@ -56,11 +56,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
     let before = counters::read(cluster, job, &directory, "before");
     let missing: Vec<&str> = before.iter().filter_map(|host| Some(host.as_ref().err()?.as_str())).collect();
     let (ending, launch) = if missing.is_empty() {
-        let files = ScriptFiles {
-            script: directory.join("run.sh"),
-            stdout: directory.join("results.jsonl"),
-            stderr: directory.join("stderr.txt"),
-        };
+        let files = ScriptFiles::of_job(&directory);
         let ended = launch(cluster, job, &files)?;
         let left = sweep(cluster, job, &directory);
         let after = counters::read(cluster, job, &directory, "after");
@@ -112,7 +108,7 @@ fn judge(
         Ended::Code(code) => format!("ombx ended with exit code {code}"),
         Ended::Killed => "the launcher was killed".to_owned(),
         Ended::TimedOut => format!("not finished within {}", script::seconds(cluster.launch_limit(job))),
-        Ended::Interrupted | Ended::NotRun(_) => ended.to_string(),
+        Ended::Interrupted | Ended::Endless | Ended::NotRun(_) => ended.to_string(),
     };
     let mut reasons = vec![how, files.error()];
     reasons.extend(after.iter().filter_map(|host| host.as_ref().err().cloned()));

@@ -4,13 +4,12 @@ mod check;
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use ombx_core::{
     error::{Error, Result},
-    system::{host_name::check_host, node_set},
+    system::{file::read_named, host_name::check_host, node_set},
 };
 use serde::Deserialize;
 
@@ -112,7 +111,7 @@ impl Inventory {
     /// Reads and checks a file. Relative paths in it start at its directory.
     pub fn read(path: &Path) -> Result<Self> {
         let within = |error: Error| error.within(path.display());
-        let text = fs::read_to_string(path).map_err(|e| within(Error::usage(e.to_string())))?;
+        let text = read_named(path).map_err(|e| within(Error::usage(e.to_string())))?;
         let mut inventory = Self::parse(&text).map_err(within)?;
         let absolute = std::path::absolute(path).map_err(|e| within(Error::usage(e.to_string())))?;
         let directory = absolute.parent().unwrap_or(Path::new("/"));

@@ -1,12 +1,16 @@
 //! Directory of a run, `runs/ID`: what a run writes, and what `--resume` reads.
 
 use std::{
-    fs, io,
+    fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::file::{LONGEST_TEXT, read_found_text},
+};
 use ombx_results::file::{self, RunOutcome, RunWithRows};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -43,6 +47,7 @@ impl Record {
     pub(crate) fn create(runs: &Path) -> Result<Self> {
         let id = ombx_core::system::environment::run_id();
         let directory = runs.join(&id);
+        fs::create_dir_all(runs).and_then(|()| fs::create_dir(&directory)).map_err(at(&directory))?;
         for part in ["jobs", "preflight"] {
             fs::create_dir_all(directory.join(part)).map_err(at(&directory))?;
         }
@@ -53,12 +58,12 @@ impl Record {
         Ok(Self { id, directory })
     }
 
-    /// Finds the last run with the same plan.
+    /// Finds the last run of this user with the same plan. Another user could have put links into a directory of theirs.
     pub(crate) fn latest(runs: &Path, plan: &Value) -> Option<Self> {
         let mut found: Vec<PathBuf> = fs::read_dir(runs).ok()?.flatten().map(|entry| entry.path()).collect();
         found.retain(|path| {
-            let text = fs::read_to_string(path.join("plan.json")).unwrap_or_default();
-            !path.is_symlink() && serde_json::from_str::<Value>(&text).is_ok_and(|old| old == *plan)
+            let text = || read_found_text(&path.join("plan.json"), LONGEST_TEXT).unwrap_or_default();
+            is_own(path) && serde_json::from_str::<Value>(&text()).is_ok_and(|old| old == *plan)
         });
         // An id begins with its time, so that the largest one is the last.
         let directory = found.into_iter().max()?.canonicalize().ok()?;
@@ -84,7 +89,7 @@ impl Record {
 
     /// Reads how a job ended; none if it did not end.
     pub(crate) fn ending(&self, job: &Job) -> Option<Ending> {
-        serde_json::from_str(&fs::read_to_string(self.job(job).join("job.json")).ok()?).ok()
+        serde_json::from_str(&read_found_text(&self.job(job).join("job.json"), LONGEST_TEXT).ok()?).ok()
     }
 
     /// Returns the result files of a job: those of earlier attempts first.
@@ -97,7 +102,11 @@ impl Record {
 
     /// Reads all runs of ombx in a job, also those of incomplete attempts.
     pub(crate) fn runs(&self, job: &Job) -> Vec<RunWithRows> {
-        let files = self.results(job).into_iter().filter_map(|path| read(&path)).flat_map(|file| file.runs);
+        let files = self
+            .results(job)
+            .into_iter()
+            .filter_map(|path| file::read_found(&path).ok())
+            .flat_map(|file| file.runs);
         files.collect()
     }
 
@@ -124,13 +133,16 @@ pub(crate) fn keep_earlier_attempt(directory: &Path) -> bool {
     fs::remove_file(directory.join("run.sh")).is_ok()
 }
 
-fn read(path: &Path) -> Option<file::ResultFile> {
-    file::read(io::BufReader::new(fs::File::open(path).ok()?)).ok()
+/// Returns whether a path is a directory of this user, which only this user and its group can write.
+fn is_own(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path)
+        .is_ok_and(|file| file.is_dir() && file.uid() == user && file.mode() & 0o002 == 0)
 }
 
 /// Returns whether a result file holds only complete runs, and at least one.
 pub(crate) fn is_complete(path: &Path) -> bool {
-    let Some(file) = read(path) else { return false };
+    let Ok(file) = file::read_found(path) else { return false };
     !file.runs.is_empty() && file.runs.iter().all(|run| matches!(run.end, Some((RunOutcome::Complete, _))))
 }
 

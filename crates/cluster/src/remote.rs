@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{clock::Since, ssh},
+    system::{clock::Since, file::read_found, ssh},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -23,6 +23,10 @@ use crate::interrupt;
 const POLL: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// Longest output of a script in bytes, and longest standard error of a job.
+const LONGEST: u64 = 4 << 20;
+/// Longest result file of a job in bytes.
+const LONGEST_RESULTS: u64 = 1 << 30;
 /// Longest part of a line of standard error in a message, in characters.
 const LINE: usize = 300;
 
@@ -77,24 +81,59 @@ pub(crate) struct ScriptFiles {
     pub(crate) script: PathBuf,
     pub(crate) stdout: PathBuf,
     pub(crate) stderr: PathBuf,
+    /// Longest standard output in bytes.
+    longest: u64,
 }
 
 impl ScriptFiles {
     /// Returns `NAME.sh`, `NAME.out` and `NAME.err` in a directory.
     pub(crate) fn named(directory: &Path, name: &str) -> Self {
         let file = |extension: &str| directory.join(format!("{name}.{extension}"));
-        Self { script: file("sh"), stdout: file("out"), stderr: file("err") }
+        Self { script: file("sh"), stdout: file("out"), stderr: file("err"), longest: LONGEST }
+    }
+
+    /// Returns the files of the job in a directory, whose standard output is its result file.
+    pub(crate) fn of_job(directory: &Path) -> Self {
+        let file = |name: &str| directory.join(name);
+        let (script, stdout, stderr) = (file("run.sh"), file("results.jsonl"), file("stderr.txt"));
+        Self { script, stdout, stderr, longest: LONGEST_RESULTS }
     }
 
     /// Returns the standard output; empty if there is none.
     pub(crate) fn text(&self) -> String {
-        fs::read_to_string(&self.stdout).unwrap_or_default()
+        String::from_utf8_lossy(&read_found(&self.stdout, self.longest).unwrap_or_default()).into_owned()
+    }
+
+    /// Returns whether the output is longer than it may be.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.limits().any(|(path, longest)| fs::metadata(path).is_ok_and(|file| file.len() > longest))
+    }
+
+    /// Cuts output that is too long.
+    fn cut(&self) {
+        for (path, longest) in self.limits() {
+            let file = OpenOptions::new().write(true).open(path);
+            let _ =
+                file.and_then(
+                    |file| if file.metadata()?.len() > longest { file.set_len(longest) } else { Ok(()) },
+                );
+        }
+    }
+
+    fn limits(&self) -> impl Iterator<Item = (&Path, u64)> {
+        [(self.stdout.as_path(), self.longest), (self.stderr.as_path(), LONGEST)].into_iter()
+    }
+
+    /// Returns all of standard error in one line, shortened.
+    pub(crate) fn message(&self) -> String {
+        let text = read_found(&self.stderr, LONGEST).unwrap_or_default();
+        String::from_utf8_lossy(&text).trim().replace('\n', "; ").chars().take(LINE).collect()
     }
 
     /// Returns what standard error says about the failure, in one line: the last message of ombx or else the last line, and
     /// the line in which Open MPI or Hydra names the host of a process that died.
     pub(crate) fn error(&self) -> String {
-        let text = fs::read(&self.stderr).unwrap_or_default();
+        let text = read_found(&self.stderr, LONGEST).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let message = lines.iter().rev().find(|line| line.starts_with("ombx: ")).or(lines.last());
@@ -112,6 +151,8 @@ pub(crate) enum Ended {
     Killed,
     TimedOut,
     Interrupted,
+    /// It printed more than it may.
+    Endless,
     /// The scheduler refused or lost the job; contains the reason.
     NotRun(String),
 }
@@ -123,14 +164,15 @@ impl fmt::Display for Ended {
             Ended::Killed => f.write_str("killed by a signal"),
             Ended::TimedOut => f.write_str("time limit exceeded"),
             Ended::Interrupted => f.write_str("interrupted"),
+            Ended::Endless => f.write_str("it printed without end and was ended"),
             Ended::NotRun(reason) => f.write_str(reason),
         }
     }
 }
 
-/// Runs a command as the leader of a process group, and ends the group at the time limit or when `interrupted` returns true.
-/// Output goes to files, because an orphan could keep a pipe open.
-fn run_command(
+/// Runs a command as the leader of a process group, and ends the group at the time limit, when it prints too much, or when
+/// `interrupted` returns true. Output goes to files, because an orphan could keep a pipe open.
+pub(crate) fn run_command(
     mut command: Command,
     input: File,
     files: &ScriptFiles,
@@ -147,8 +189,10 @@ fn run_command(
     let group = Pid::from_child(&child);
     let reason = loop {
         match child.try_wait() {
+            Ok(Some(_)) if files.is_endless() => break Ended::Endless,
             Ok(Some(status)) => return Ok(status.code().map_or(Ended::Killed, Ended::Code)),
             Ok(None) if interrupted() => break Ended::Interrupted,
+            Ok(None) if files.is_endless() => break Ended::Endless,
             Ok(None) if since.elapsed() < limit => thread::sleep(POLL),
             Ok(None) | Err(_) => break Ended::TimedOut,
         }
@@ -160,6 +204,7 @@ fn run_command(
     }
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
+    files.cut();
     Ok(reason)
 }
 
@@ -186,6 +231,18 @@ mod tests {
         assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(600)), Ended::Code(3));
         assert_eq!((files.text().as_str(), files.error().as_str()), ("a\n", "b"));
         assert_eq!(run("sleep 1000 & sleep 1000", Duration::from_millis(300)), Ended::TimedOut);
+    }
+
+    #[test]
+    fn a_script_that_prints_without_end_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = ScriptFiles::named(directory.path(), "x");
+        for script in ["yes", "yes >&2", "head -c 8M /dev/zero"] {
+            let ended = Place::Here.run(script, &files, Duration::from_secs(600), interrupt::ignored);
+            assert_eq!(ended.unwrap(), Ended::Endless, "{script}");
+            let length = |path: &Path| fs::metadata(path).unwrap().len();
+            assert!(length(&files.stdout) <= LONGEST && length(&files.stderr) <= LONGEST, "{script}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::{error::Result, system::node_set};
+use ombx_core::{error::Result, exit::Exit, system::node_set};
 use ombx_results::verdict::{Conclusion, Hosts, Verdict};
 
 use crate::{
@@ -19,12 +19,10 @@ use crate::{
     record::{Ending, FinishedJob},
 };
 
-/// Exit code of ombx after a failure of a host, a launcher or a job.
-const FAILED: u8 = 6;
-const INTERRUPTED: u8 = 130;
-/// Exit codes of `ombx links` for something slow, and without a verdict.
-const SLOW: u8 = 9;
-const NO_VERDICT: u8 = 10;
+/// Exit code after a failure of a host, a launcher or a job.
+const FAILED: u8 = Exit::Fabric.code();
+/// Exit code after SIGINT.
+const INTERRUPTED: u8 = Exit::SIGNAL + 2;
 
 /// Writes all files that are derived from the jobs, prints the summary and returns the exit code.
 pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8> {
@@ -40,8 +38,8 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     cluster.record.write_checksums()?;
     output::line(format_args!("All results are in {}", cluster.record.directory.display()));
     Ok(match (exit_code(finished, interrupt::requested()), cluster.options.fail_on, conclusion) {
-        (0, FailOn::Slow, Some(Conclusion::Slow)) => SLOW,
-        (0, FailOn::Slow, Some(Conclusion::None)) => NO_VERDICT,
+        (0, FailOn::Slow, Some(Conclusion::Slow)) => Exit::Slow.code(),
+        (0, FailOn::Slow, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         (code, ..) => code,
     })
 }

@@ -338,11 +338,16 @@ impl Measurement {
         }
     }
 
+    /// Returns the samples of single iterations, from which the percentiles come.
+    pub fn of_single_iterations(&self) -> &[Samples] {
+        of_single_iterations(&self.samples, &self.tail)
+    }
+
     /// Returns percentiles of the time of one leg from the raw samples, by the same rules; each `None` if it is not resolved.
     /// `quantiles` are between 0 and 1.
     pub fn percentiles(&self, quantiles: &[f64], clock: Facts) -> Vec<Option<Percentile>> {
         let legs = self.work.map_or(1, |work| work.legs);
-        let single = of_single_iterations(&self.samples, &self.tail);
+        let single = self.of_single_iterations();
         let found = stats::percentiles(&Measurement::combine(single, legs), quantiles);
         found.into_iter().map(|p| p.and_then(|p| resolved(p, single, legs, clock))).collect()
     }
@@ -350,7 +355,7 @@ impl Measurement {
     /// Returns the times of single iterations, from which percentiles over several launches come.
     pub fn single_times(&self, clock: Facts) -> SingleTimes {
         let legs = self.work.map_or(1, |work| work.legs);
-        let single = of_single_iterations(&self.samples, &self.tail);
+        let single = self.of_single_iterations();
         let mut times: Vec<f32> =
             Measurement::combine(single, legs).into_iter().map(|ns| ns as f32).collect();
         times.sort_unstable_by(f32::total_cmp);

@@ -237,8 +237,8 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
     (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0
 }
 
-/// Returns the index of a sample quantile by the nearest-rank method.
-fn quantile_index(n: usize, q: f64) -> usize {
+/// Returns the index of a sample quantile among `n` sorted samples, at least one, by the nearest-rank method.
+pub fn quantile_index(n: usize, q: f64) -> usize {
     ((n as f64 * q).ceil() as usize).clamp(1, n) - 1
 }
 

@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod clock;
 pub mod environment;
+pub mod file;
 pub mod host;
 pub mod host_name;
 pub mod limits;

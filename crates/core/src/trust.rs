@@ -9,7 +9,7 @@ pub use self::{
     phrase::phrase,
     row::{
         RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
-        saturated, starts_apart,
+        saturated, starts_apart, wrong_clock,
     },
     standing::{crowded_threads, idle_ranks, oversubscribed, standing, thread_multiple},
 };

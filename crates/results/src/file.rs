@@ -62,8 +62,19 @@ pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
 
 /// Reads the contents of a result file. The plans of runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.
 pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
+    file_of(Records::of(input))
+}
+
+/// Reads a result file that the user did not name, as [`read`] does.
+///
+/// # Errors
+/// It is a link or no regular file, is too long, or is no result file.
+pub fn read_found(path: &Path) -> Result<ResultFile, ReadError> {
+    file_of(Records::found(path)?)
+}
+
+fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> {
     let mut file = ResultFile::default();
-    let mut records = Records::of(input);
     // The first run of the launch that is read.
     let mut first = 0;
     for record in &mut records {

@@ -28,5 +28,5 @@ pub use self::{
     facts::Difference,
     index::{Content, Index, Stamp},
     series::{Case, Change, History, Point, Selection, Series},
-    store::{INDEX, Store, indexed, newest},
+    store::{INDEX, Store, indexed, newest, write_index},
 };

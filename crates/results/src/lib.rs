@@ -7,6 +7,7 @@
 //! | [`baseline`] | figures of good days, and the limits that follow from them |
 //! | [`limit`] | says whether rows meet limits |
 //! | [`compare`] | compares two sets of runs case by case |
+//! | [`copies`] | finds launches that are copies of others |
 //! | [`history`] | reads a directory of result files as series over time, and finds changes |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
@@ -56,6 +57,7 @@ mod by_state;
 pub mod citation;
 pub mod compare;
 mod conclusion;
+pub mod copies;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]

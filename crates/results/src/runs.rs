@@ -3,9 +3,12 @@
 //! The scatter of launches within a run cannot tell how much runs differ. Earlier runs of the same case, setup and state of the machine
 //! can. Logarithms are used, so that a time and its rate have the same intervals.
 
+use std::collections::BTreeSet;
+
 use ombx_core::result::{BetweenRuns, Measurement, Run};
 
 use crate::{
+    copies::are_known,
     estimate::{Cases, have_same_setup},
     file::{Record, RunWithRows},
     run_info::{is_next_launch, is_same_launch},
@@ -24,6 +27,8 @@ pub struct EarlierRuns {
     runs: Vec<(Run, Vec<Measurement>)>,
     current: Cases,
     last: Option<Run>,
+    /// A number for each launch that copies of it share.
+    launches: BTreeSet<u64>,
 }
 
 impl EarlierRuns {
@@ -46,11 +51,13 @@ impl EarlierRuns {
 
     fn end_run(&mut self) {
         for group in std::mem::take(&mut self.current).groups() {
-            // A copy of a run in another file says nothing about the variation between runs.
-            let is_known = |(run, _): &(Run, Vec<Measurement>)| {
+            // A copy of a run says nothing about the variation between runs.
+            let has_name = |(run, _): &(Run, Vec<Measurement>)| {
                 run.id == group.run.id && have_same_setup(run, &group.run)
             };
-            if !self.runs.iter().any(is_known) {
+            let launches = group.fingerprints();
+            if !self.runs.iter().any(has_name) && !are_known(&launches, &self.launches) {
+                self.launches.extend(launches);
                 self.runs.push((group.run.clone(), group.estimates()));
             }
         }

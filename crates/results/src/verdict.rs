@@ -12,10 +12,8 @@ mod few_units;
 mod groups;
 mod hosts;
 mod launches;
-mod limits;
 mod outlying;
 mod power;
-mod record;
 mod relative;
 mod retest;
 mod sample;
@@ -56,6 +54,23 @@ pub const TIMES_AGAIN: usize = 3;
 pub const LOOKS: usize = 3;
 /// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
 pub const REFERENCE: &str = "reference";
+
+/// Probability of a false verdict on a healthy machine with normally distributed times.
+const LEVEL: f64 = 0.01;
+/// Smallest ratio with a verdict.
+const MIN_FACTOR: f64 = 1.15;
+/// Smallest ratio that confirms a slow link when it is measured again alone.
+const MIN_RETEST_FACTOR: f64 = 1.1;
+/// The same limit in standard deviations of the shortest of the rows that measure a link again.
+const MIN_RETEST_SPREADS: f64 = 4.0;
+/// Smallest standard deviation of logarithms: repeated runs differ by as much.
+const MIN_SPREAD: f64 = 0.01;
+/// Minimum number of links of a kind for tests of single links, and for the verdict that nothing is slow.
+const MIN_LINKS: usize = 10;
+/// Minimum number of hosts, ranks or groups for tests of hosts, ranks or groups. Each needs one partner fewer.
+const MIN_UNITS: usize = 4;
+/// Probability with which a slow part is not named although it has the factor that is printed.
+const MISSED: f64 = 0.05;
 
 /// Returns whether a run is a sweep over links.
 pub fn is_sweep(run: &RunWithRows) -> bool {

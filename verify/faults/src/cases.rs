@@ -1,6 +1,7 @@
 //! All cases, by kind of fault. A new case is a line in the file of its kind.
 
 mod corruption;
+mod files;
 mod launcher;
 mod limits;
 mod mpi;
@@ -22,6 +23,7 @@ pub(crate) fn all(stage: &Stage) -> Vec<Case> {
         launcher::cases,
         limits::cases,
         output::cases,
+        files::cases,
         sockets::cases,
         rendezvous::cases,
         pipeline::cases,

@@ -1,17 +1,13 @@
 //! Files that list pairs of numbers for a parameter, as OMB's files of blocks and of edges do.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-};
+use std::path::Path;
 
 use ombx_core::{
     benchmark::Parameter,
     error::{Error, Result},
+    system::file::read_named,
 };
 
-/// Longest file in bytes.
-const LONGEST: u64 = 16 << 20;
 /// End of the placeholder of parameters that may be in a file.
 const OR_FILE: &str = "@FILE";
 
@@ -34,20 +30,9 @@ pub(crate) fn content(parameter: &Parameter, value: &str) -> Result<String> {
 /// # Errors
 /// Usage error for a file that cannot be read or that has other lines.
 pub(crate) fn read(option: &str, path: &str) -> Result<String> {
-    let text = text(path).map_err(|e| Error::usage(format!("{option}: cannot read {path}: {e}")))?;
+    let text = read_named(Path::new(path))
+        .map_err(|e| Error::usage(format!("{option}: cannot read {path}: {e}")))?;
     list(option, path, &text)
-}
-
-/// Reads a regular file of bounded length: a pipe or a device may have no end.
-fn text(path: &str) -> io::Result<String> {
-    let file = File::open(path)?;
-    let length = file.metadata().map(|data| if data.is_file() { data.len() } else { u64::MAX })?;
-    if length > LONGEST {
-        return Err(io::Error::other(format!("it is no regular file of at most {} MiB", LONGEST >> 20)));
-    }
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn list(option: &str, path: &str, text: &str) -> Result<String> {

@@ -10,10 +10,11 @@ use clap::{Args, ValueEnum};
 use ombx_core::{
     error::{Error, Result},
     exit::Exit,
+    system::environment::timestamp,
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
-    history::{Case, History, INDEX, Selection, Series, Store},
+    history::{Case, History, INDEX, Selection, Series, Store, write_index},
     render::history::{self as render, Screen},
 };
 
@@ -76,7 +77,8 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     if let Some(page) = &args.html {
         check_page(page, "--html", directory, &store)?;
     }
-    let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts };
+    let now = timestamp();
+    let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts, now: Some(&now) };
     let history = History::of(store.results, selection, |case| args.contains(case));
     if history.series.is_empty() {
         return Err(Error::usage(format!(
@@ -107,7 +109,7 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
         Error::usage(format!("cannot read the directory {name}: {e}. Give a directory with result files"))
     })?;
     if let Some(text) = &store.index {
-        let _ = target::replace(&directory.join(INDEX), text);
+        let _ = write_index(directory, text);
     }
     if let Some((first, why)) = store.refused.first() {
         let (refused, files) = (store.refused.len(), store.files);

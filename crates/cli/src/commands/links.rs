@@ -1,13 +1,6 @@
 //! `ombx links`: measures every pair of ranks, as LinkTest does.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Command, Stdio},
-    str::FromStr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, process::Command, str::FromStr, sync::Arc, time::Duration};
 
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use ombx_core::{
@@ -20,6 +13,7 @@ use ombx_core::{
         plan::{Launch, Plan, Verify},
         session::check_combinations,
     },
+    system::file::read_named,
     unit::{self, Bytes},
 };
 use ombx_links::sweep::{Mode, Task};
@@ -35,7 +29,7 @@ use crate::{
         values,
     },
     job::{Extent, Job, Work, time_limit},
-    launch::{detection, hosts::slots},
+    launch::{detection, finite_run, hosts::slots},
     result_file,
 };
 #[cfg(feature = "mpi")]
@@ -58,6 +52,8 @@ const FORMATS: [(&str, &str, Format); 7] = [
 ];
 /// Value of `--groups` that asks Slurm.
 const SLURM: &str = "slurm";
+/// Time limit of its answer.
+const SCONTROL: Duration = Duration::from_secs(60);
 /// Number of slowest links per size that are measured again if the user demands something of each link.
 const JUDGED_AGAIN: u32 = 32;
 
@@ -379,7 +375,7 @@ fn groups(args: &LinksArgs) -> Result<Groups> {
     let wrong = |why: String| Error::usage(format!("--groups: {why}"));
     let text = match name.as_str() {
         SLURM => topology().map_err(wrong)?,
-        _ => fs::read_to_string(path).map_err(|e| wrong(format!("cannot read {name}: {e}")))?,
+        _ => read_named(path).map_err(|e| wrong(format!("cannot read {name}: {e}")))?,
     };
     text.parse().map_err(|why| wrong(format!("{name}: {why}")))
 }
@@ -387,14 +383,15 @@ fn groups(args: &LinksArgs) -> Result<Groups> {
 /// Returns the topology that Slurm knows.
 fn topology() -> std::result::Result<String, String> {
     let advice = "give a file of groups";
-    let output = Command::new("scontrol").args(["show", "topology"]).stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("cannot start scontrol: {e}; {advice}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => {
-            let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-            Err(format!("`scontrol show topology` failed: {words}; {advice}"))
-        }
+    let mut command = Command::new("scontrol");
+    command.args(["show", "topology"]);
+    let ([text, words], status) =
+        finite_run::run(command, SCONTROL, || false).map_err(|e| format!("{e}; {advice}"))?;
+    if status.success() {
+        Ok(text)
+    } else {
+        let words = words.trim().replace('\n', "; ");
+        Err(format!("`scontrol show topology` failed: {words}; {advice}"))
     }
 }
 

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::environment::timestamp,
+};
 use ombx_report::{Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
@@ -46,8 +49,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if !args.force {
         target::check_new(out)?;
     }
-    let Side { mut files, results: base, samples: of_base } = read(inputs)?;
-    let Side { files: against, results: new, samples: of_new } = read(&args.against)?;
+    let Side { mut files, results: base, samples: of_base } =
+        read(inputs, if dated.is_some() { KnownRuns::read_found } else { KnownRuns::read })?;
+    let Side { files: against, results: new, samples: of_new } = read(&args.against, KnownRuns::read)?;
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
@@ -110,7 +114,10 @@ impl Dated {
             );
             newest.truncate(MOST_FILES);
         }
-        let history = History::of(store.results, Selection::default(), |_| true);
+        let history =
+            History::of(store.results, Selection { now: Some(&timestamp()), ..Selection::default() }, |_| {
+                true
+            });
         Ok(Dated { name, newest, history })
     }
 }
@@ -134,13 +141,13 @@ struct Side {
 
 /// Reads files. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples, only those
 /// that figures need are kept when the next file is read.
-fn read(paths: &[PathBuf]) -> Result<Side> {
+fn read(paths: &[PathBuf], open: fn(&mut KnownRuns, &Path) -> Result<ResultFile>) -> Result<Side> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
     let mut samples = SampleStore::at_most(MAX_SAMPLES);
     for (path, name) in paths.iter().zip(names) {
-        let mut file = known.read(path)?;
+        let mut file = open(&mut known, path)?;
         file.runs.iter().for_each(|run| results.run(run));
         let known = cases.groups().len();
         let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(verdict::is_sweep);

@@ -148,6 +148,9 @@ impl Session<'_> {
                         stderr_line!("{}", CONNECTION_REJECTED);
                     }
                 }
+                Ok(Event::Session(SessionEvent::OtherBuild(why))) => {
+                    return Err(Failure { code: Kind::Fabric.exit_code(), why: Some(why) });
+                }
                 Ok(Event::Session(SessionEvent::Done(Rank(rank)))) => done[rank as usize] = true,
                 Ok(Event::Session(SessionEvent::Ended { code, .. })) => {
                     return Err(Failure { code, why: None });

@@ -1,8 +1,11 @@
 //! Host files: each line names hosts, in the format of any launcher. `#` and `//` begin a comment.
 
-use std::{fmt::Display, fs, path::Path};
+use std::{fmt::Display, path::Path};
 
-use ombx_core::error::{Error, Result};
+use ombx_core::{
+    error::{Error, Result},
+    system::file::read_named,
+};
 
 /// Lines of a host file that name hosts. There is at least one.
 pub(crate) struct Hostfile(Vec<Line>);
@@ -16,7 +19,7 @@ struct Line {
 impl Hostfile {
     pub(crate) fn read(path: &Path) -> Result<Hostfile> {
         let name = path.display().to_string();
-        match fs::read_to_string(path) {
+        match read_named(path) {
             Ok(text) => Hostfile::parse(&name, &text),
             Err(e) => Err(Error::usage(format!("cannot read the host file {name}: {e}"))),
         }

@@ -10,7 +10,7 @@ use std::{
 use ombx_core::{
     error::{Error, Result},
     exit::Exit,
-    system::{clock::Since, environment::hostname, node_set},
+    system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},
@@ -108,6 +108,8 @@ pub(super) struct History {
     pub(super) ranks: RankTable,
     /// Hosts that have started a rank.
     started: BTreeSet<String>,
+    /// Processes that the kernel had killed when the job began.
+    killed: KilledForMemory,
     /// Files of ranks when the end of the job was requested.
     pub(super) shared_memory: OfRanks,
 }
@@ -281,7 +283,8 @@ impl JobState<'_> {
         if let Some(why) = self.history.failure {
             let slow = || self.history.starts_slowly.then(|| "a longer --timeout waits longer".to_owned());
             let advice = unreachable().or_else(slow).map_or(String::new(), |advice| format!("; {advice}"));
-            return Err(Error::fabric(format!("{why}{case}; {kept}{advice}")));
+            let memory = self.history.killed.since();
+            return Err(Error::fabric(format!("{why}{case}; {kept}{memory}{advice}")));
         }
         let code = status.and_then(|status| status.code());
         if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.history.messages > 0) {
@@ -298,8 +301,12 @@ impl JobState<'_> {
         let what = rank.unwrap_or_else(|| "the job".into());
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
         let why = if has_started { limits::suspected_later() } else { limits::suspected_at_start() };
+        let memory = self.history.killed.since();
         let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
-        Err(Error::fabric(format!("{what} ended early{case}, {}; {kept}{why}{silent}", ended(child, status))))
+        Err(Error::fabric(format!(
+            "{what} ended early{case}, {}; {kept}{why}{memory}{silent}",
+            ended(child, status)
+        )))
     }
 }
 

@@ -15,7 +15,7 @@ use std::{
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
-    system::{environment::kept_variables, ssh},
+    system::{environment::kept_variables, file::read_named, ssh},
 };
 use ombx_mpi::Family;
 
@@ -163,7 +163,7 @@ fn parameter_files() -> impl Iterator<Item = PathBuf> {
 
 /// Returns whether a file of parameters says how processes are started on other hosts.
 fn names_launcher(file: &Path) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = read_named(file).unwrap_or_default();
     let names =
         |line: &str| line.starts_with("plm") || line.contains("rsh_agent") || line.contains("ssh_agent");
     text.lines().map(str::trim).any(names)

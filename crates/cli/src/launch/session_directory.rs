@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ombx_core::system::file::read_found_text;
 use rustix::process::getuid;
 
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -31,7 +32,7 @@ fn remove_below(base: &Path, shared: &Path, launcher: u32) {
     let of_user = |own: &str| own.starts_with("ompi.") && own.ends_with(&format!(".{user}"));
     for directory in entries(base).filter(|path| named(path, &of_user) && ours(path)) {
         let session = directory.join(format!("pid.{launcher}"));
-        let contact = fs::read_to_string(session.join("contact.txt")).unwrap_or_default();
+        let contact = read_found_text(&session.join("contact.txt"), 1 << 12).unwrap_or_default();
         let family = contact.split('.').next().and_then(|number| number.trim().parse::<u32>().ok());
         if let Some(family) = family {
             // Number of the first job of the family. This launcher has no other.

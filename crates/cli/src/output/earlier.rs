@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::BufRead,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -44,7 +45,7 @@ pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
     let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut files = of_directory(directory);
     files.sort_by_cached_key(|file| {
-        let changed = fs::metadata(file).and_then(|data| data.modified());
+        let changed = fs::symlink_metadata(file).and_then(|data| data.modified());
         std::cmp::Reverse(changed.unwrap_or(SystemTime::UNIX_EPOCH))
     });
     files.truncate(NEWEST);
@@ -52,7 +53,9 @@ pub(super) fn read(job: &Job) -> Result<Option<EarlierRuns>> {
     files.extend(known.collect::<Vec<_>>());
     files.truncate(NEWEST);
     // Nobody named these files, which may be of other programs, or gone.
-    files.iter().filter(|file| file.is_file()).for_each(|file| drop(add(&mut earlier, file)));
+    for file in files.iter().filter(|file| is_plain(file)) {
+        drop(add_found(&mut earlier, file));
+    }
     Ok(Some(earlier))
 }
 
@@ -66,28 +69,40 @@ pub(crate) fn of_path(path: &Path, below: Vec<PathBuf>) -> Result<EarlierRuns> {
     {
         return Err(Error::storage(format!("cannot read the directory {}: {why}", path.display())));
     }
-    let mut files = if path.is_dir() { of_directory(path) } else { vec![path.to_owned()] };
-    let known: Vec<PathBuf> =
-        below.into_iter().filter(|file| !files.contains(file) && file.is_file()).collect();
-    files.extend(known);
     let mut earlier = EarlierRuns::default();
-    files.iter().try_for_each(|file| add(&mut earlier, file))?;
+    let mut files = if path.is_dir() { of_directory(path) } else { Vec::new() };
+    if !path.is_dir() {
+        add(&mut earlier, path, result_file::records(path)?)?;
+    }
+    let known: Vec<PathBuf> =
+        below.into_iter().filter(|file| !files.contains(file) && is_plain(file)).collect();
+    files.extend(known);
+    files.iter().try_for_each(|file| add_found(&mut earlier, file))?;
     Ok(earlier)
+}
+
+/// Returns whether a path is a regular file, and no link to one.
+fn is_plain(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|file| file.is_file())
 }
 
 /// Returns the files of a directory whose names end like those of result files, sorted.
 fn of_directory(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
-        entries.filter(|path| file::is_named_as_result(path) && path.is_file()).collect();
+        entries.filter(|path| file::is_named_as_result(path) && is_plain(path)).collect();
     files.sort();
     files
 }
 
-fn add(earlier: &mut EarlierRuns, path: &Path) -> Result<()> {
-    let named = |why: &dyn std::fmt::Display| Error::storage(format!("{}: {why}", path.display()));
-    let added = Records::of(result_file::open(path)?).try_for_each(|record| {
-        earlier.record(&record.map_err(|e| named(&e))?);
+fn add_found(earlier: &mut EarlierRuns, path: &Path) -> Result<()> {
+    let records = Records::found(path).map_err(|e| result_file::named(path, &e))?;
+    add(earlier, path, records)
+}
+
+fn add(earlier: &mut EarlierRuns, path: &Path, mut records: Records<impl BufRead>) -> Result<()> {
+    let added = records.try_for_each(|record| {
+        earlier.record(&record.map_err(|e| result_file::named(path, &e))?);
         Ok(())
     });
     earlier.end();

@@ -25,6 +25,8 @@ use crate::arguments::output::Existing;
 
 /// Maximum wait for a reader of a FIFO.
 const READER: Duration = Duration::from_secs(10);
+/// Longest run record in bytes.
+const LONGEST_FIRST_LINE: u64 = 1 << 24;
 /// Interval between two attempts to open a FIFO.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -89,7 +91,7 @@ fn check_results(path: &Path) -> Result<()> {
     let read = || -> io::Result<(String, [u8; 1])> {
         let mut lines = BufReader::new(File::open(path)?);
         let (mut first, mut last) = (String::new(), [0]);
-        lines.read_line(&mut first)?;
+        (&mut lines).take(LONGEST_FIRST_LINE).read_line(&mut first)?;
         lines.seek(SeekFrom::End(-1))?;
         lines.read_exact(&mut last)?;
         Ok((first, last))

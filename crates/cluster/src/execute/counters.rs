@@ -42,6 +42,7 @@ pub(super) fn read(
         {
             Ended::Code(0) => Ok(parse(&files.text())),
             Ended::Interrupted => Ok(Counters::default()),
+            Ended::Endless => because("prints without end"),
             Ended::Code(255) | Ended::TimedOut => because("cannot be reached by ssh"),
             other => because(&format!("cannot read its counters ({other})")),
         }

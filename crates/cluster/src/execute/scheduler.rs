@@ -2,16 +2,16 @@
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs::{self, File},
     path::Path,
-    process::{Command, Output, Stdio},
+    process::Command,
     thread,
     time::Duration,
 };
 
 use ombx_core::{
     error::{Error, Result},
-    system::clock::Since,
+    system::{clock::Since, file::read_found_text},
 };
 
 use super::batch;
@@ -19,12 +19,16 @@ use crate::{
     cluster::{Cluster, Launcher},
     interrupt,
     plan::Job,
-    remote::{Ended, ScriptFiles, at},
+    remote::{self, Ended, ScriptFiles, at},
 };
 
 const POLL: Duration = Duration::from_millis(200);
 /// Time between two queries of the scheduler.
 const QUERY: Duration = Duration::from_secs(3);
+/// Time limit of a command of the scheduler.
+const ANSWER: Duration = Duration::from_secs(120);
+/// Longest file in bytes that a scheduler or a job leaves for ombx.
+const LONGEST: u64 = 1 << 16;
 /// Time after a job left the queue for its files to appear on a network file system.
 const SETTLE: Duration = Duration::from_secs(10);
 
@@ -55,17 +59,26 @@ impl Commands {
     }
 }
 
-/// Runs a command with one more argument and without input; none if the command is empty.
-fn run_command(command: &[String], argument: impl AsRef<OsStr>) -> Option<io::Result<Output>> {
+/// Runs a command with one more argument and without input; none if the command is empty. Its output goes to these files.
+fn run_command(
+    command: &[String],
+    argument: impl AsRef<OsStr>,
+    files: &ScriptFiles,
+) -> Option<Result<Ended>> {
     let (program, arguments) = command.split_first()?;
-    Some(Command::new(program).args(arguments).arg(argument).stdin(Stdio::null()).output())
+    let mut command = Command::new(program);
+    command.args(arguments).arg(argument);
+    let null = Path::new("/dev/null");
+    let input = File::open(null).map_err(at(null));
+    Some(input.and_then(|input| remote::run_command(command, input, files, ANSWER, interrupt::ignored)))
 }
 
 /// Cancels a job that was submitted but not followed to its end, because that call was killed.
 pub(super) fn withdraw(cluster: &Cluster, directory: &Path) {
-    let answer = fs::read_to_string(directory.join("submitted")).unwrap_or_default();
+    let answer = read_found_text(&directory.join("submitted"), LONGEST).unwrap_or_default();
     if !answer.is_empty() && !directory.join("exit").exists() {
-        run_command(&Commands::of(cluster).cancel, job_id(&answer));
+        let files = ScriptFiles::named(directory, "cancel");
+        run_command(&Commands::of(cluster).cancel, job_id(&answer), &files);
     }
 }
 
@@ -85,25 +98,25 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
     write(&files.script, script)?;
     write(&batch, &batch::script(cluster, job, &files.script)?)?;
     let Commands { submit, cancel, status } = Commands::of(cluster);
-    let output = run_command(&submit, &batch).ok_or_else(|| {
+    let [submitted, queried, cancelled] =
+        ["submit", "status", "cancel"].map(|name| ScriptFiles::named(&directory, name));
+    let ended = run_command(&submit, &batch, &submitted).ok_or_else(|| {
         Error::usage("--launcher script needs `submit` in the inventory, such as submit = [\"qsub\"]")
-    })?;
-    let program = &submit[0];
-    let output =
-        output.map_err(|e| Error::fabric(format!("cannot start {program}: {e}. Is it installed?")))?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-        return Ok(Ended::NotRun(format!("{program} refused the job: {message}")));
+    })??;
+    if ended != Ended::Code(0) {
+        let (program, message) = (&submit[0], submitted.message());
+        return Ok(Ended::NotRun(format!("{program} refused the job ({ended}): {message}")));
     }
-    let answer = String::from_utf8_lossy(&output.stdout);
+    let answer = submitted.text();
     write(&directory.join("submitted"), &format!("{}\n", answer.trim()))?;
     let id = job_id(&answer);
-    let is_queued = || run_command(&status, id).is_none_or(|output| output.is_ok_and(|o| o.status.success()));
+    let is_queued =
+        || run_command(&status, id, &queried).is_none_or(|ended| matches!(ended, Ok(Ended::Code(0))));
 
     let (mut started, mut left_queue) = (None::<Since>, None::<Since>);
-    let mut queried = Since::now();
+    let mut last_query = Since::now();
     let reason = loop {
-        if let Ok(code) = fs::read_to_string(directory.join("exit")) {
+        if let Ok(code) = read_found_text(&directory.join("exit"), LONGEST) {
             return Ok(code.trim().parse().map_or(Ended::Killed, Ended::Code));
         }
         if started.is_none() && directory.join("started").exists() {
@@ -112,19 +125,22 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
         if interrupt::requested() {
             break Ended::Interrupted;
         }
+        if files.is_endless() {
+            break Ended::Endless;
+        }
         if started.is_some_and(|started| started.elapsed() > cluster.launch_limit(job)) {
             break Ended::TimedOut;
         }
         if left_queue.is_some_and(|left| left.elapsed() > SETTLE) {
             break Ended::NotRun(format!("job {id} left the queue without an exit code. Check its host."));
         }
-        if left_queue.is_none() && queried.elapsed() > QUERY {
-            queried = Since::now();
+        if left_queue.is_none() && last_query.elapsed() > QUERY {
+            last_query = Since::now();
             left_queue = (!is_queued()).then(Since::now);
         }
         thread::sleep(POLL);
     };
-    run_command(&cancel, id);
+    run_command(&cancel, id, &cancelled);
     Ok(reason)
 }
 

@@ -2,10 +2,13 @@
 
 use std::{any::Any, collections::BTreeMap};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{CaseValues, Distance, Heading, Parameter, ParameterValue, Reader, Role},
+    codec,
     error::{Error, Result},
-    system::environment,
+    system::{environment::hostname, limits::FreeMemory},
     team::Team,
     unit::{Rank, parse_memory},
 };
@@ -106,17 +109,17 @@ impl<'a> Context<'a> {
             };
             self.agree(if mine > limit { Err(excess()) } else { Ok(()) })?;
         }
-        let available = || environment::available_memory().unwrap_or(u64::MAX);
+        const UNKNOWN: FreeMemory = FreeMemory { bytes: u64::MAX, is_limited: false };
+        let available = || FreeMemory::here().unwrap_or(UNKNOWN);
         let mut free = available();
         // All ranks may be on one host.
-        if mine.saturating_mul(self.team.size().into()) > free {
+        if mine.saturating_mul(self.team.size().into()) > free.bytes {
             self.team.release_memory();
             free = available();
         }
-        let note =
-            [&mine.to_le_bytes()[..], &free.to_le_bytes()[..], environment::hostname().as_bytes()].concat();
-        let notes = self.team.gather(&note)?.unwrap_or_default();
-        self.agree(check_hosts(&notes))
+        let need = Need { bytes: mine, free: free.bytes, is_limited: free.is_limited, host: hostname() };
+        let needs = self.team.gather(&codec::encode(&need))?.unwrap_or_default();
+        self.agree(check_hosts(&needs))
     }
 
     /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
@@ -127,23 +130,37 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Returns an error if the ranks of a host need more memory than it has. A note is two numbers and a host name.
-fn check_hosts(notes: &[Vec<u8>]) -> Result<()> {
-    let mut hosts: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
-    for note in notes {
-        let Some((mine, rest)) = note.split_first_chunk() else { continue };
-        let Some((free, host)) = rest.split_first_chunk() else { continue };
-        let (needed, least_free) = hosts.entry(host).or_insert((0, u64::MAX));
-        *needed = needed.saturating_add(u64::from_le_bytes(*mine));
-        *least_free = (*least_free).min(u64::from_le_bytes(*free));
+/// Memory that a rank needs, or all ranks of a host, and what its host has.
+#[derive(Debug, Serialize, Deserialize)]
+struct Need {
+    bytes: u64,
+    free: u64,
+    /// Whether a control group leaves less than the host has.
+    is_limited: bool,
+    host: String,
+}
+
+/// Returns an error if the ranks of a host need more memory than it has.
+fn check_hosts(needs: &[Vec<u8>]) -> Result<()> {
+    let mut hosts: BTreeMap<String, Need> = BTreeMap::new();
+    for need in needs.iter().filter_map(|need| codec::decode::<Need>(need)) {
+        match hosts.get_mut(&need.host) {
+            Some(all) => {
+                all.bytes = all.bytes.saturating_add(need.bytes);
+                all.free = all.free.min(need.free);
+                all.is_limited |= need.is_limited;
+            }
+            None => drop(hosts.insert(need.host.clone(), need)),
+        }
     }
-    match hosts.iter().find(|(_, (needed, free))| needed > free) {
+    match hosts.values().find(|need| need.bytes > need.free) {
         None => Ok(()),
-        Some((host, (needed, free))) => {
-            let (host, mib) = (String::from_utf8_lossy(host), 1 << 20);
+        Some(Need { bytes, free, is_limited, host }) => {
+            let mib = 1 << 20;
+            let of = if *is_limited { " in its container or batch job" } else { "" };
             Err(Error::unsupported(format!(
-                "needs {} MiB of buffers on {host}, which has {} MiB free",
-                needed / mib,
+                "needs {} MiB of buffers on {host}, which has {} MiB free{of}",
+                bytes / mib,
                 free / mib
             )))
         }

@@ -163,9 +163,10 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let warm_up = open.warm_up()?;
     phases.warm_up_ns = stopwatch.lap();
 
-    let before = Counters::now();
+    let (before, compared) = (Counters::now(), session.clock.compare());
     let sampling = open.sample(&warm_up)?;
     let counters = Counters::now().since(before);
+    let clock_error = session.clock.error_since(compared);
     let sample_and_decide_ns = stopwatch.lap();
     phases.sample_ns = (sampling.spent.as_nanos() as u64).min(sample_and_decide_ns);
     phases.decide_ns = sample_and_decide_ns - phases.sample_ns;
@@ -184,7 +185,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     phases.verify_ns = stopwatch.lap();
 
     open.kernel.close()?;
-    conclude(session, &mut row, sampling, counters, factory.floor_ns)?;
+    conclude(session, &mut row, sampling, (counters, clock_error), factory.floor_ns)?;
     phases.close_ns = stopwatch.lap();
     row.phases = Some(phases);
     Ok(row)
@@ -226,17 +227,17 @@ fn named(case: &Case, under: Option<&String>) -> BTreeMap<String, String> {
     case.named().map(|(name, value)| (name.to_owned(), value)).chain(under).collect()
 }
 
-/// Fills the row from what was measured. Collective, because the counters of every rank are added.
+/// Fills the row from what was measured. Collective, because the counters of every rank are added, and the clock with the largest error counts.
 fn conclude(
     session: &Session<'_>,
     row: &mut Measurement,
     sampling: Sampling,
-    counters: Counters,
+    disturbed: (Counters, f64),
     floor_ns: Option<f64>,
 ) -> Result<()> {
-    let all = session.team.gather(&codec::encode(&counters))?.unwrap_or_default();
-    let counters =
-        all.iter().filter_map(|bytes| codec::decode(bytes)).fold(Counters::default(), Counters::and);
+    let all = session.team.gather(&codec::encode(&disturbed))?.unwrap_or_default();
+    let all: Vec<(Counters, f64)> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
+    let counters = all.iter().fold(Counters::default(), |sum, (one, _)| sum.and(*one));
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
     }
@@ -254,6 +255,7 @@ fn conclude(
             row.trust.extend(trust::clocks_apart(us * 1e3, summary));
         }
     }
+    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, error)| *error)));
     row.trust.extend(trust::starts_apart(&sampling.samples));
     row.trust.extend(trust::saturated(&row.figures));
     if let Some(summary) = &sampling.summary {

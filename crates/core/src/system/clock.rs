@@ -17,6 +17,8 @@ use std::{
 pub struct Clock {
     inner: quanta::Clock,
     facts: Facts,
+    /// Where the length of a tick is compared with the host's clock; `None` for a manual clock.
+    start: Option<Comparison>,
 }
 
 /// Properties of a clock, which are part of every result.
@@ -35,7 +37,8 @@ impl Clock {
     pub fn measured() -> Clock {
         let inner = quanta::Clock::new();
         let facts = measure(&inner);
-        Clock { inner, facts }
+        let clock = Clock { inner, facts, start: None };
+        Clock { start: Some(clock.both()), ..clock }
     }
 
     /// Returns a clock that does not advance until [`VirtualTime::advance`] moves it, with the given cost of a reading.
@@ -48,7 +51,7 @@ impl Clock {
         let (inner, shown) = quanta::Clock::mock();
         shown.increment(skew.offset_ns);
         let facts = Facts { source: "manual", resolution_ns: skew.step_ns.max(1), overhead_ns };
-        (Clock { inner, facts }, VirtualTime { truth: Arc::default(), shown, skew })
+        (Clock { inner, facts, start: None }, VirtualTime { truth: Arc::default(), shown, skew })
     }
 
     /// Reads the clock in raw ticks, after all earlier instructions. A timed region does only this besides the work.
@@ -85,10 +88,50 @@ impl Clock {
         self.inner.delta_as_nanos(from, to.max(from))
     }
 
+    /// Begins a comparison of the clock with that of the host; `None` for a manual clock.
+    pub fn compare(&self) -> Option<Comparison> {
+        self.start.map(|_| self.both())
+    }
+
+    /// Returns by which part of a time the clock differs from the clock of the host: since the comparison began, or since the clock was opened,
+    /// whichever is more. A span of less than [`LEAST_SPAN`] tells nothing.
+    pub fn error_since(&self, begun: Option<Comparison>) -> f64 {
+        let Some(now) = self.compare() else { return 0.0 };
+        let error = |since: Comparison| {
+            let host_ns = now.host_ns.saturating_sub(since.host_ns);
+            let is_long = u128::from(host_ns) >= LEAST_SPAN.as_nanos();
+            let apart_ns = self.nanos(since.ticks, now.ticks).abs_diff(host_ns);
+            let certain_ns = apart_ns.saturating_sub(since.uncertain_ns).saturating_sub(now.uncertain_ns);
+            if is_long { certain_ns as f64 / host_ns as f64 } else { 0.0 }
+        };
+        begun.into_iter().chain(self.start).map(error).fold(0.0, f64::max)
+    }
+
+    /// Reads this clock and that of the host at the same time. Of several attempts, the shortest counts.
+    fn both(&self) -> Comparison {
+        let attempt = |_| {
+            let (before, host_ns, after) = (self.raw(), host_ns(), self.raw());
+            Comparison { ticks: before, host_ns, uncertain_ns: self.nanos(before, after) }
+        };
+        (0..5).map(attempt).min_by_key(|one| one.uncertain_ns).unwrap_or_default()
+    }
+
     /// Returns source, resolution and cost.
     pub fn facts(&self) -> Facts {
         self.facts
     }
+}
+
+/// Shortest time over which two clocks are compared. Both are read within a microsecond.
+pub const LEAST_SPAN: Duration = Duration::from_millis(20);
+
+/// The same time on a clock and on the clock of its host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Comparison {
+    ticks: u64,
+    host_ns: u64,
+    /// Time between both readings, at most.
+    uncertain_ns: u64,
 }
 
 /// A point in time on a clock.
@@ -319,6 +362,20 @@ mod tests {
         let ([first, second], [least, most]) = between_readings(host_ns);
         let ours = (second - first) as f64;
         assert!(least <= ours && ours <= most, "{ours}, not {least} to {most}");
+    }
+
+    #[test]
+    fn a_clock_with_a_wrong_factor_is_noticed() {
+        let clock = Clock::measured();
+        let begun = clock.compare().unwrap();
+        std::thread::sleep(3 * LEAST_SPAN);
+        let wrong = Comparison { ticks: begun.ticks - begun.ticks / 2, ..begun };
+        assert!(clock.error_since(Some(wrong)) > 0.01 && clock.error_since(Some(begun)) < 0.4);
+        let (manual, time) = Clock::manual(1);
+        time.advance(1 << 40);
+        assert!(manual.compare().is_none() && manual.error_since(Some(begun)) == 0.0);
+        let fresh = Clock::measured();
+        assert!(fresh.error_since(fresh.compare()) < 0.4, "a short time tells nothing");
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Limits {
         Limits {
             stack: of(Resource::Stack),
             files: of(Resource::Nofile),
-            processes: of_user.into_iter().chain(left_in_container()).min(),
+            processes: of_user.into_iter().chain(left_in_groups("pids", processes_left)).min(),
             address_space: of(Resource::As),
             file_size: of(Resource::Fsize),
             locked_memory: of(Resource::Memlock),
@@ -78,6 +78,54 @@ impl Limits {
                 Some(format!("{} {what}, but {} are needed", shown(limit), shown(need)))
             };
         all.iter().filter_map(phrase).collect()
+    }
+}
+
+/// Memory that processes on this host can still allocate without swapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeMemory {
+    /// Bytes.
+    pub bytes: u64,
+    /// Whether a control group, as of a container or of a batch job, leaves less than the host has.
+    pub is_limited: bool,
+}
+
+impl FreeMemory {
+    /// Reads the memory of the host and the limits of the control groups of this process; `None` if the kernel does not say.
+    pub fn here() -> Option<FreeMemory> {
+        let of_host = field(&read("/proc/meminfo"), "MemAvailable:")
+            .and_then(|line| line.strip_suffix("kB")?.trim().parse::<u64>().ok())
+            .map(|kib| kib * 1024);
+        let of_groups = left_in_groups("memory", memory_left);
+        let bytes = of_host.into_iter().chain(of_groups).min()?;
+        Some(FreeMemory { bytes, is_limited: of_host.is_none_or(|of_host| bytes < of_host) })
+    }
+}
+
+/// Number of processes that the kernel had killed on this host because memory was short, at one time.
+#[derive(Debug, Clone, Copy)]
+pub struct KilledForMemory(Option<u64>);
+
+impl Default for KilledForMemory {
+    fn default() -> KilledForMemory {
+        KilledForMemory::now()
+    }
+}
+
+impl KilledForMemory {
+    /// Reads the number.
+    pub fn now() -> KilledForMemory {
+        KilledForMemory(field(&read("/proc/vmstat"), "oom_kill ").and_then(|number| number.parse().ok()))
+    }
+
+    /// Returns a clause that says so if the kernel has killed more processes since; else nothing.
+    pub fn since(self) -> &'static str {
+        if KilledForMemory::now().0 > self.0 {
+            "; the kernel of this host killed a process because the memory of the host, container or batch job was used up: choose \
+             smaller --sizes or fewer ranks, or ask for more memory"
+        } else {
+            ""
+        }
     }
 }
 
@@ -126,31 +174,58 @@ fn running(user: u32) -> u64 {
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(of_process).sum()
 }
 
-/// Returns the processes and threads that the control groups of this process still allow.
-fn left_in_container() -> Option<u64> {
+/// Returns what the control groups of this process still allow of the resource of a controller.
+fn left_in_groups(controller: &str, left: fn(&Path) -> Option<u64>) -> Option<u64> {
     let groups = read("/proc/self/cgroup");
-    groups.lines().filter_map(directory_of_group).filter_map(|(top, group)| left_in(&top, &group)).min()
+    let directories = groups.lines().filter_map(|line| directory_of_group(line, controller));
+    directories.filter_map(|(top, group)| least_left(&top, &group, left)).min()
 }
 
-/// Returns the directories of the hierarchy and of the group of a line of `/proc/self/cgroup` that may limit processes.
-fn directory_of_group(line: &str) -> Option<(PathBuf, PathBuf)> {
+/// Returns the directories of the hierarchy and of the group of a line of `/proc/self/cgroup` that may have this controller.
+fn directory_of_group(line: &str, controller: &str) -> Option<(PathBuf, PathBuf)> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
     let top = match controllers {
-        "" => "/sys/fs/cgroup",
-        list if list.split(',').any(|controller| controller == "pids") => "/sys/fs/cgroup/pids",
+        // Version 2 has one hierarchy.
+        "" => PathBuf::from("/sys/fs/cgroup"),
+        list if list.split(',').any(|one| one == controller) => Path::new("/sys/fs/cgroup").join(controller),
         _ => return None,
     };
-    Some((top.into(), Path::new(top).join(path.trim_start_matches('/'))))
+    let group = top.join(path.trim_start_matches('/'));
+    Some((top, group))
 }
 
-/// Returns the smallest number of processes that a group and those above it still allow.
-fn left_in(top: &Path, group: &Path) -> Option<u64> {
-    let left = |directory: &Path| {
-        let number = |name: &str| fs::read_to_string(directory.join(name)).ok()?.trim().parse::<u64>().ok();
-        Some(number("pids.max")?.saturating_sub(number("pids.current")?))
-    };
+/// Returns the least that a group and those above it still allow. A container sees its own group at the top.
+fn least_left(top: &Path, group: &Path, left: fn(&Path) -> Option<u64>) -> Option<u64> {
     group.ancestors().take_while(|directory| directory.starts_with(top)).filter_map(left).min()
+}
+
+/// Returns the processes that a group still allows.
+fn processes_left(group: &Path) -> Option<u64> {
+    Some(number(group, "pids.max")?.saturating_sub(number(group, "pids.current")?))
+}
+
+/// Returns the bytes that a group still allows. The kernel takes cached files out of memory when it is needed.
+fn memory_left(group: &Path) -> Option<u64> {
+    let (limit, used, statistics) = match number(group, "memory.limit_in_bytes") {
+        // Version 1.
+        Some(limit) => {
+            (limit, number(group, "memory.usage_in_bytes")?, ["total_inactive_file ", "total_active_file "])
+        }
+        None => {
+            let limits = ["memory.max", "memory.high"].into_iter().filter_map(|name| number(group, name));
+            (limits.min()?, number(group, "memory.current")?, ["inactive_file ", "active_file "])
+        }
+    };
+    let text = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    let bytes = |name: &str| field(&text, name)?.parse::<u64>().ok();
+    let cached: u64 = statistics.into_iter().filter_map(bytes).sum();
+    Some(limit.saturating_sub(used.saturating_sub(cached)))
+}
+
+/// Returns the number in a file of a group; `None` for `max`, which is no limit.
+fn number(group: &Path, name: &str) -> Option<u64> {
+    fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
 }
 
 fn read(path: &str) -> String {
@@ -197,16 +272,49 @@ mod tests {
         let group = top.join("a/b");
         fs::create_dir_all(&group).unwrap();
         let write = |at: &str, name: &str, text: &str| fs::write(top.join(at).join(name), text).unwrap();
-        assert_eq!(left_in(top, &group), None);
+        assert_eq!(least_left(top, &group, processes_left), None);
         for (at, most, current) in [("", "20\n", "3\n"), ("a", "9\n", "3\n"), ("a/b", "max\n", "2\n")] {
             write(at, "pids.max", most);
             write(at, "pids.current", current);
         }
-        assert_eq!(left_in(top, &group), Some(6));
-        let line = directory_of_group("8:pids:/a").unwrap();
+        assert_eq!(least_left(top, &group, processes_left), Some(6));
+        let line = directory_of_group("8:pids:/a", "pids").unwrap();
         assert_eq!(line.1, Path::new("/sys/fs/cgroup/pids/a"));
-        assert_eq!(directory_of_group("0::/").unwrap().1, Path::new("/sys/fs/cgroup/"));
-        assert_eq!(directory_of_group("4:memory:/a"), None);
+        assert_eq!(directory_of_group("0::/", "memory").unwrap().1, Path::new("/sys/fs/cgroup/"));
+        assert_eq!(directory_of_group("4:memory:/a", "pids"), None);
+    }
+
+    #[test]
+    fn memory_is_what_the_tightest_group_leaves_beside_cached_files() {
+        let directory = crate::testkit::Directory::new("memory-limits");
+        let top = directory.path();
+        let group = top.join("a");
+        fs::create_dir_all(&group).unwrap();
+        let write = |at: &Path, name: &str, text: &str| fs::write(at.join(name), text).unwrap();
+        let left = || least_left(top, &group, memory_left);
+        write(top, "memory.max", "1000\n");
+        write(top, "memory.current", "900\n");
+        write(top, "memory.stat", "anon 700\ninactive_file 50\nactive_file 150\n");
+        assert_eq!(left(), Some(300));
+        write(&group, "memory.max", "max\n");
+        write(&group, "memory.high", "250\n");
+        write(&group, "memory.current", "100\n");
+        assert_eq!(left(), Some(150));
+        write(&group, "memory.limit_in_bytes", "200\n");
+        write(&group, "memory.usage_in_bytes", "190\n");
+        write(&group, "memory.stat", "inactive_file 9\ntotal_inactive_file 20\ntotal_active_file 30\n");
+        assert_eq!(left(), Some(60), "version 1");
+        write(&group, "memory.usage_in_bytes", "900\n");
+        assert_eq!(left(), Some(0));
+    }
+
+    #[test]
+    fn this_host_has_free_memory_and_a_kernel_that_has_killed_nothing_since() {
+        assert!(FreeMemory::here().is_some_and(|free| free.bytes > 1 << 20));
+        assert_eq!(KilledForMemory::now().since(), "");
+        if KilledForMemory::now().0.is_some() {
+            assert!(KilledForMemory(None).since().contains("killed a process"));
+        }
     }
 
     #[test]

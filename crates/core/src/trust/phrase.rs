@@ -36,6 +36,7 @@ pub fn phrase(code: &str) -> String {
         "unverified" => "data that was not checked",
         "waited" => "ranks that waited for a CPU",
         "wide_interval" => "an interval wider than 10 % on either side",
+        "wrong_clock" => "a clock that runs wrong",
         "wrong_data" => "wrong data",
         _ => return code.replace('_', " "),
     };

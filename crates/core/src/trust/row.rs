@@ -30,6 +30,9 @@ const MIN_STOLEN_NS: u64 = 30_000_000;
 /// A row is marked if synchronised clocks differ by more than this fraction of its time.
 const MAX_CLOCKS_APART: f64 = 0.05;
 
+/// A row is invalid if a clock differs from that of its host by more than this fraction.
+const MAX_CLOCK_ERROR: f64 = 1e-3;
+
 /// What is known of a row when its marks are decided.
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
@@ -102,6 +105,23 @@ pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
             format!(
                 "each sample contains one reading of the clock, {overhead_ns} ns, which is not subtracted: \
                  --batch 10 divides it by 10"
+            ),
+        )
+    })
+}
+
+/// Marks a row in which the clock of a rank ran faster or slower than the clock of its host, by these parts. The kernel moves its clock by
+/// 0.05 % at most to adjust it.
+pub fn wrong_clock(errors: impl Iterator<Item = f64>) -> Option<Mark> {
+    let (rank, error) = (0..).zip(errors).max_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1))?;
+    (error > MAX_CLOCK_ERROR).then(|| {
+        let percent = error * 100.0;
+        Mark::invalid(
+            "wrong_clock",
+            format!("clock off {percent:.1}%"),
+            format!(
+                "the clock of rank {rank} differs from that of its host by {percent:.1} %, and so do its times: the time stamp counter was \
+                 measured wrong, or changed, as when a virtual machine moves: measure again"
             ),
         )
     })

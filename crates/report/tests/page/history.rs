@@ -28,6 +28,7 @@ fn sweeps(key: &str, host: &str, kernel: &str) -> History {
         hosts: "n[01-03]".into(),
         facts: BTreeMap::from([("kernel".into(), if day < 16 { "6.1".into() } else { kernel.to_owned() })]),
         rows: [[0, 1], [0, 2], [1, 2]].map(|ends| row(day, ends)).to_vec(),
+        launches: Vec::new(),
     };
     History::of((1..=30).map(result).collect(), Selection::default(), |_| true)
 }
@@ -82,6 +83,7 @@ fn a_long_history_has_joined_runs_and_few_charts() {
         run: format!("r{minute}"),
         started: format!("2026-03-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440, minute / 60 % 24, minute % 60),
         rows: if minute.is_multiple_of(100) { rows.clone() } else { rows[..1].to_vec() },
+        launches: Vec::new(),
         ..results[0].clone()
     };
     let history = History::of((0..2000).map(result).collect(), Selection::default(), |_| true);

@@ -11,6 +11,7 @@ use ombx_core::{
 
 use super::case::estimate_in;
 use crate::{
+    copies::fingerprint,
     file::{Ended, Launched, Record, RunOutcome, RunWithRows},
     number::percent,
     percentiles::Percentiles,
@@ -58,6 +59,8 @@ pub struct Group {
 struct Started {
     distances: Distances,
     launched: Option<Launched>,
+    /// Sum of the fingerprints of its rows.
+    fingerprint: u64,
 }
 
 impl Cases {
@@ -174,6 +177,9 @@ impl Cases {
         rows[at].push(kept);
         row_launches[at].push(started.len().saturating_sub(1));
         *launches = rows[at].len().max(*launches);
+        if let (Some(launch), Some(row)) = (started.last_mut(), fingerprint(row)) {
+            launch.fingerprint = launch.fingerprint.wrapping_add(row);
+        }
     }
 
     /// Returns the estimate of the case with this key from the launches of the current setup.
@@ -200,12 +206,17 @@ impl Group {
             return;
         }
         self.runs += usize::from(self.started.is_empty() || !is_next_launch(&last, run));
-        self.started.push(Started { distances: Distances::of_run(run), launched: None });
+        self.started.push(Started { distances: Distances::of_run(run), ..Started::default() });
     }
 
     /// Returns the states of the machine in the launches.
     pub fn states(&self) -> States {
         States::new(&self.started.iter().map(|launch| launch.distances).collect::<Vec<_>>())
+    }
+
+    /// Returns a number for each launch that copies of it share; 0 if its samples are too few.
+    pub(crate) fn fingerprints(&self) -> Vec<u64> {
+        self.started.iter().map(|launch| launch.fingerprint).collect()
     }
 
     /// Returns the time of all launches of a single command, in seconds; `None` if it is unknown.

@@ -54,12 +54,18 @@ struct RowWithRates<'a> {
 }
 
 /// How the run ended, and its numbers of rows.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct End {
     outcome: RunOutcome,
     #[serde(flatten)]
     tally: Tally,
+}
+
+/// The field of [`End`] that is no number of rows. A flattened field would keep all others in memory.
+#[derive(Deserialize)]
+struct Ending {
+    outcome: RunOutcome,
 }
 
 /// First fields of every line: its kind, and its schema if it has one.
@@ -135,7 +141,7 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
             Some(_) => Record::Case(Box::new(row)),
             None => Record::Launch(Box::new(row)),
         }),
-        "end" => body(text).map(|End { outcome, tally }| Record::End(outcome, tally)),
+        "end" => body(text).and_then(|Ending { outcome }| Ok(Record::End(outcome, body(text)?))),
         "launched" => {
             body(text).and_then(|launched| validity::launched(&launched).map(|()| Record::Launched(launched)))
         }

@@ -2,12 +2,12 @@
 
 use std::{
     ffi::OsStr,
-    fs::File,
     io::{self, BufRead, BufReader, Error, Read},
     path::Path,
 };
 
 use flate2::bufread::MultiGzDecoder;
+use ombx_core::system::file::open_named;
 use ruzstd::decoding::StreamingDecoder;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -25,11 +25,14 @@ pub fn is_named_as_result(path: &Path) -> bool {
     plain.is_some_and(|plain| plain.extension().is_some_and(|ending| ending == ENDING))
 }
 
-/// Opens a result file, or standard input for `-`. The first bytes tell how it is compressed.
+/// Opens a result file that the user names, or standard input for `-`.
 pub fn source(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let file: Box<dyn Read> =
-        if path == Path::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
-    let mut file = BufReader::new(file);
+    if path == Path::new("-") { decoded(io::stdin()) } else { decoded(open_named(path)?) }
+}
+
+/// Returns the contents of a file. Its first bytes tell how it is compressed.
+pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>> {
+    let mut file = BufReader::new(Box::new(file) as Box<dyn Read>);
     let first = file.fill_buf()?;
     if first.starts_with(GZIP) {
         Ok(Box::new(BufReader::new(MultiGzDecoder::new(file))))

@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome, OverLaunches, Samples, StateFigure},
-    stats::{Percentile, Summary},
+    stats::{Percentile, Summary, order_bounds, quantile_index},
 };
 
 use super::record::Launched;
@@ -80,6 +80,61 @@ fn summary(summary: &Summary) -> Result<(), String> {
         return Err("median_ns is not between min_ns and max_ns".into());
     }
     Ok(())
+}
+
+/// Checks that the figures of a row follow from its samples, whatever its checksum says. A row without samples passes.
+pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
+    let (Some(given), Some(work)) = (&row.summary, row.work) else { return Ok(()) };
+    let mut times = Measurement::combine(&row.samples, work.legs);
+    let Some(last) = times.len().checked_sub(1) else { return Ok(()) };
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    times.sort_unstable_by(f64::total_cmp);
+    // The headline of several pairs is that of the total.
+    let is_total = row.samples.iter().any(|samples| !samples.started_ns.is_empty());
+    let middle = if is_total { [mean; 2] } else { [times[last / 2], times[last.div_ceil(2)]] };
+    let bounds = |times: &[f64], quantile| {
+        order_bounds(times.len(), quantile).map(|(low, high)| [times[low - 1], times[high - 1]])
+    };
+    let narrowest = bounds(&times, 0.5);
+    let mut single = Measurement::combine(row.of_single_iterations(), work.legs);
+    single.sort_unstable_by(f64::total_cmp);
+    let percentile = |given: &Option<Percentile>, quantile: f64| {
+        given.as_ref().is_none_or(|given| {
+            !single.is_empty()
+                && is_about(given.value, [single[quantile_index(single.len(), quantile)]; 2])
+                && contains(given.ci95, bounds(&single, quantile))
+        })
+    };
+    let figures = [
+        ("n", given.n == times.len()),
+        ("median_ns", is_about(given.median, middle)),
+        ("min_ns", is_about(given.min, [times[0]; 2])),
+        ("mean_ns", is_about(given.mean, [mean; 2])),
+        ("max_ns", is_about(given.max, [times[last]; 2])),
+        ("ci95_ns", is_total || contains(given.ci95, narrowest)),
+        ("p95", percentile(&given.p95, 0.95)),
+        ("p99", percentile(&given.p99, 0.99)),
+        ("p999", percentile(&given.p999, 0.999)),
+    ];
+    match figures.into_iter().find(|(_, follows)| !follows) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!("{name} of {} does not follow from its samples", row.key)),
+    }
+}
+
+/// Returns whether a time lies between two others, but for rounding.
+fn is_about(time: f64, [low, high]: [f64; 2]) -> bool {
+    let rounding = 1e-6 * high.abs().max(1.0);
+    (low - rounding..=high + rounding).contains(&time)
+}
+
+/// Returns whether an interval contains that of independent samples, the narrowest one. No interval contains everything.
+fn contains(interval: Option<[f64; 2]>, narrowest: Option<[f64; 2]>) -> bool {
+    interval.is_none_or(|[low, high]| {
+        narrowest.is_some_and(|[least, most]| {
+            is_about(low.min(least), [low; 2]) && is_about(high.max(most), [high; 2])
+        })
+    })
 }
 
 /// Checks what is known when a launch has ended.

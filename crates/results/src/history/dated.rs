@@ -39,6 +39,9 @@ pub struct DatedResult {
     pub facts: BTreeMap<String, String>,
     /// Rows that were measured.
     pub rows: Vec<DatedRow>,
+    /// A number for each launch that copies of it share; 0 if its samples are too few.
+    #[serde(default)]
+    pub launches: Vec<u64>,
 }
 
 /// Figure of a row, over all launches.
@@ -89,9 +92,14 @@ impl From<DatedRow> for Packed {
 /// # Errors
 /// Why the file is not a result file of ombx.
 pub fn read(input: impl BufRead) -> Result<Vec<DatedResult>, String> {
+    results_of(Records::of(input))
+}
+
+/// Returns the results of records, as [`read`] does.
+pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResult>, String> {
     let (mut results, mut cases) = (Vec::new(), Cases::default());
     let mut last: Option<(u64, Timestamp)> = None;
-    for record in Records::of(input) {
+    for record in records {
         let record = record.map_err(|e| e.to_string())?;
         if let Record::Run(run) = &record {
             let this = (launch(run), start(run)?);
@@ -134,6 +142,7 @@ fn dated(group: &Group) -> Option<DatedResult> {
         hosts: node_set::fold(hosts(run)),
         facts: facts::of(run),
         rows: rows(group),
+        launches: group.fingerprints(),
     })
 }
 

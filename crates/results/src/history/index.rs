@@ -12,7 +12,7 @@ use crate::file::seal::{self, Seal};
 
 /// First line. Another version of ombx builds the index again.
 const HEAD: &str =
-    concat!("{\"index\":\"ombx.history\",\"version\":\"2 of ombx ", env!("CARGO_PKG_VERSION"), "\"}");
+    concat!("{\"index\":\"ombx.history\",\"version\":\"3 of ombx ", env!("CARGO_PKG_VERSION"), "\"}");
 
 /// What changes if a file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub enum Content {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Index(BTreeMap<String, Entry>);
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 struct Entry {
     stamp: Stamp,
     content: Content,
@@ -56,15 +56,15 @@ struct Entry {
 #[derive(Deserialize)]
 struct ReadLine {
     path: String,
-    #[serde(flatten)]
-    entry: Entry,
+    stamp: Stamp,
+    content: Content,
 }
 
 #[derive(Serialize)]
 struct WrittenLine<'a> {
     path: &'a str,
-    #[serde(flatten)]
-    entry: &'a Entry,
+    stamp: Stamp,
+    content: &'a Content,
 }
 
 impl Index {
@@ -77,7 +77,7 @@ impl Index {
         }
         let intact = lines.filter(|line| seal::of(line) == Seal::Intact);
         let parsed = intact.filter_map(|line| serde_json::from_str::<ReadLine>(line).ok());
-        Index(parsed.map(|line| (line.path, line.entry)).collect())
+        Index(parsed.map(|ReadLine { path, stamp, content }| (path, Entry { stamp, content })).collect())
     }
 
     /// Removes and returns the content of a file, if the file has not changed since.
@@ -103,9 +103,11 @@ impl Index {
     /// Returns the text of the index.
     pub fn text(&self) -> Vec<u8> {
         let mut text = format!("{HEAD}\n").into_bytes();
-        for (path, entry) in &self.0 {
+        for (path, Entry { stamp, content }) in &self.0 {
             // A line that cannot be written is left out, and its file is read again.
-            let Ok(mut line) = serde_json::to_vec(&WrittenLine { path, entry }) else { continue };
+            let Ok(mut line) = serde_json::to_vec(&WrittenLine { path, stamp: *stamp, content }) else {
+                continue;
+            };
             seal::add(&mut line);
             text.append(&mut line);
             text.push(b'\n');
@@ -152,7 +154,7 @@ mod tests {
         assert_eq!(damaged.into_contents().map(|(path, _)| path).collect::<Vec<_>>(), ["a.jsonl"]);
         let cut = Index::parse(&text.as_bytes()[..text.len() / 2]);
         assert!(cut.is_empty(), "{cut:?}");
-        assert!(Index::parse(text.replacen("\"2 of", "\"1 of", 1).as_bytes()).is_empty());
+        assert!(Index::parse(text.replacen("\"3 of", "\"2 of", 1).as_bytes()).is_empty());
         assert!(Index::parse(b"\xff\x00 no index").is_empty());
     }
 }

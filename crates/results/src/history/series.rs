@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use jiff::{SignedDuration, Timestamp};
 use ombx_core::benchmark::Metric;
 
 use super::{
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     by_state,
     compare::{Ranks, Shifts},
+    copies::are_known,
     estimate::interval,
 };
 
@@ -31,6 +33,8 @@ pub struct Selection<'a> {
     pub since: Option<&'a str>,
     /// Whether runs on different hosts are one series.
     pub any_hosts: bool,
+    /// Only results that started at most an hour after this time, in RFC 3339. Clocks of hosts differ a little.
+    pub now: Option<&'a str>,
 }
 
 /// What the runs of a series have in common.
@@ -120,6 +124,10 @@ pub struct History {
     pub series: Vec<Series>,
     /// Number of results that are copies of others.
     pub copies: usize,
+    /// Number of results that have the name of another result and other content.
+    pub namesakes: usize,
+    /// Number of results that are left out because they start in the future.
+    pub future: usize,
     /// Number of rows that are left out because the state of the machine in which they were measured is unknown, while other rows of the
     /// case were measured in several states.
     pub unknown_states: usize,
@@ -181,9 +189,12 @@ impl History {
     ) -> History {
         results.sort_by(|a, b| (&a.started, &a.run, &a.fabric).cmp(&(&b.started, &b.run, &b.fabric)));
         results.retain(|result| selection.since.is_none_or(|since| result.started.as_str() >= since));
-        let (all, mut known) = (results.len(), BTreeSet::new());
-        results
-            .retain(|result| known.insert((result.run.clone(), result.fabric.clone(), result.hosts.clone())));
+        let all = results.len();
+        if let Some(last) = selection.now.and_then(last_start) {
+            results.retain(|result| result.started.parse::<Timestamp>().is_ok_and(|started| started <= last));
+        }
+        let future = all - results.len();
+        let [copies, namesakes] = leave_out_repetitions(&mut results);
         let mut rows: BTreeMap<Case, Vec<(usize, &DatedRow)>> = BTreeMap::new();
         for (at, result) in results.iter().enumerate() {
             for row in &result.rows {
@@ -213,7 +224,7 @@ impl History {
             );
             (Reverse(last(series)), case.bench().to_owned(), case.choices(), setup, case.bytes())
         });
-        History { copies: all - results.len(), results, series, unknown_states }
+        History { results, series, copies, namesakes, future, unknown_states }
     }
 
     /// Returns the start of a run of a series.
@@ -235,6 +246,31 @@ impl Series {
         let points: Vec<Point> = kept.iter().map(point).collect();
         Series { case, metric, left_out: all - points.len(), points, changes: Vec::new() }
     }
+}
+
+/// Returns the latest start of a result that is not in the future.
+fn last_start(now: &str) -> Option<Timestamp> {
+    now.parse::<Timestamp>().ok()?.checked_add(SignedDuration::from_hours(1)).ok()
+}
+
+/// Leaves out results whose launches are known from others, and results with the name of another one. Returns how many of each.
+fn leave_out_repetitions(results: &mut Vec<DatedResult>) -> [usize; 2] {
+    let (mut names, mut launches) = (BTreeMap::new(), BTreeSet::new());
+    let [mut copies, mut namesakes] = [0, 0];
+    results.retain(|result| {
+        let name = (result.run.clone(), result.fabric.clone(), result.hosts.clone());
+        let rows = names.get(&name);
+        let is_copy = rows == Some(&result.rows) || are_known(&result.launches, &launches);
+        copies += usize::from(is_copy);
+        namesakes += usize::from(!is_copy && rows.is_some());
+        let is_kept = !is_copy && rows.is_none();
+        if is_kept {
+            names.insert(name, result.rows.clone());
+            launches.extend(result.launches.iter().copied());
+        }
+        is_kept
+    });
+    [copies, namesakes]
 }
 
 fn case(result: &DatedResult, row: &DatedRow, selection: Selection<'_>) -> Case {
@@ -273,6 +309,7 @@ pub(crate) mod tests {
             hosts: "n[01-02]".into(),
             facts: [("kernel".to_owned(), if day < 16 { "6.1" } else { "6.2" }.to_owned())].into(),
             rows: vec![row],
+            launches: Vec::new(),
         }
     }
 
@@ -324,6 +361,20 @@ pub(crate) mod tests {
         let since = Selection { since: Some("2026-03-10"), ..Selection::default() };
         let late = History::of(results, since, |_| true);
         assert_eq!((late.series[0].points.len(), late.series[0].changes[0].at), (21, 6));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let mut results = month(Metric::Latency, 10.0);
+        results.iter_mut().zip(1..).for_each(|(result, launch)| result.launches = vec![launch]);
+        let renamed = DatedResult { run: "renamed".into(), ..results[3].clone() };
+        let mut namesake = DatedResult { launches: vec![99], ..results[4].clone() };
+        namesake.rows[0].value *= 2.0;
+        results.extend([renamed, namesake]);
+        let now = Selection { now: Some("2026-03-28T01:30:00Z"), ..Selection::default() };
+        let history = History::of(results, now, |_| true);
+        assert_eq!((history.copies, history.namesakes, history.future), (1, 1, 2));
+        assert_eq!(history.series[0].points.len(), 28);
     }
 
     #[test]

@@ -9,15 +9,17 @@ use std::{
     thread,
 };
 
+use ombx_core::system::file::{self, read_found};
+
 use super::{
-    dated::{DatedResult, read},
+    dated::{DatedResult, results_of},
     index::{Content, Index, Stamp},
 };
-use crate::file::{is_named_as_result, source};
+use crate::file::{Records, is_named_as_result};
 
 /// Name of the index in the directory.
 pub const INDEX: &str = ".ombx-index";
-/// Longest index that is read unasked, as every run does: of some thousand files of a hundred rows each.
+/// Longest index in bytes: of some thousand files of a hundred rows each.
 const LONGEST_INDEX: u64 = 32 << 20;
 
 /// Results of all files of a directory and of the directories in it.
@@ -43,9 +45,7 @@ impl Store {
     /// # Errors
     /// The directory cannot be read. A directory in it that cannot be read counts as a refused file.
     pub fn open(directory: &Path) -> io::Result<Store> {
-        let known =
-            fs::read(directory.join(INDEX)).map_or_else(|_| Index::default(), |text| Index::parse(&text));
-        Store::read(directory, known)
+        Store::read(directory, index(directory))
     }
 
     fn read(directory: &Path, mut known: Index) -> io::Result<Store> {
@@ -102,26 +102,40 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
 /// Returns the paths of the files with results of one of these benchmarks that the index of a directory has, the newest first; empty without
 /// an index. Nothing else is read.
 pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let path = directory.join(INDEX);
-    // Nobody named this file: a link may lead anywhere, and reading a pipe may never end.
-    let is_plain =
-        fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= LONGEST_INDEX);
-    let Some(text) = is_plain.then(|| fs::read(&path).ok()).flatten() else { return Vec::new() };
     let newest = |(path, content): (String, Content)| {
         let Content::Results(results) = content else { return None };
         let has = |result: &&DatedResult| {
             result.rows.iter().any(|row| is_wanted(row.key.split('/').next().unwrap_or(&row.key)))
         };
-        // The index may be of somebody else: its files are in this directory.
-        if !Path::new(&path).components().all(|part| matches!(part, Component::Normal(_))) {
+        // The index may be of somebody else: its files are in this directory, and not behind links.
+        let is_within = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_)));
+        let is_plain = |parent: &Path| {
+            parent.as_os_str().is_empty()
+                || fs::symlink_metadata(directory.join(parent)).is_ok_and(|file| file.is_dir())
+        };
+        if !is_within || !Path::new(&path).ancestors().skip(1).all(is_plain) {
             return None;
         }
         let started = results.iter().filter(has).map(|result| result.started.clone()).max()?;
         Some((started, directory.join(path)))
     };
-    let mut found: Vec<(String, PathBuf)> = Index::parse(&text).into_contents().filter_map(newest).collect();
+    let mut found: Vec<(String, PathBuf)> = index(directory).into_contents().filter_map(newest).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
     found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Reads the index of a directory; empty if there is none that can be read.
+fn index(directory: &Path) -> Index {
+    read_found(&directory.join(INDEX), LONGEST_INDEX)
+        .map_or_else(|_| Index::default(), |text| Index::parse(&text))
+}
+
+/// Replaces the index of a directory.
+///
+/// # Errors
+/// The directory cannot be written.
+pub fn write_index(directory: &Path, text: &[u8]) -> io::Result<()> {
+    file::replace_found(&directory.join(INDEX), text)
 }
 
 /// File whose name ends like that of a result file.
@@ -132,7 +146,7 @@ struct Found {
     stamp: Stamp,
 }
 
-/// Finds the files of a directory and of the directories in it. Links to directories are not followed.
+/// Finds the files of a directory and of the directories in it. Links are not followed.
 fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     let mut waiting = vec![(directory.to_owned(), fs::read_dir(directory)?)];
@@ -149,7 +163,8 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
                     Err(why) => refused.push((name(), why.to_string())),
                 }
             } else if is_named_as_result(&path) {
-                match fs::metadata(&path) {
+                match fs::symlink_metadata(&path) {
+                    Ok(file) if file.is_symlink() => refused.push((name(), "it is a link".into())),
                     Ok(file) if !file.is_file() => {}
                     Ok(file) => {
                         let name = name();
@@ -191,7 +206,7 @@ fn contents(files: &[Found]) -> Vec<(usize, Content)> {
 }
 
 fn content(path: &Path) -> Content {
-    let results = source(path).map_err(|e| e.to_string()).and_then(read);
+    let results = Records::found(path).map_err(|e| e.to_string()).and_then(results_of);
     results.map_or_else(Content::Refused, Content::Results)
 }
 
@@ -207,7 +222,7 @@ mod tests {
     fn open(directory: &Path) -> Store {
         let store = Store::open(directory).unwrap();
         if let Some(text) = &store.index {
-            fs::write(directory.join(INDEX), text).unwrap();
+            write_index(directory, text).unwrap();
         }
         store
     }
@@ -251,6 +266,13 @@ mod tests {
         let bench = key.split('/').next().unwrap();
         assert_eq!(indexed(root, |name| name == bench), [root.join("a.jsonl")]);
         assert!(indexed(root, |name| name == "p2p.none").is_empty());
+        fs::create_dir(root.join("below")).unwrap();
+        fs::rename(root.join("a.jsonl"), root.join("below/a.jsonl")).unwrap();
+        open(root);
+        assert_eq!(indexed(root, |_| true), [root.join("below/a.jsonl")]);
+        fs::rename(root.join("below"), root.join("other")).unwrap();
+        std::os::unix::fs::symlink("other", root.join("below")).unwrap();
+        assert!(indexed(root, |_| true).is_empty(), "a directory is behind a link");
         fs::rename(root.join(INDEX), root.join("elsewhere")).unwrap();
         std::os::unix::fs::symlink(root.join("elsewhere"), root.join(INDEX)).unwrap();
         assert!(indexed(root, |_| true).is_empty(), "a link is not followed");

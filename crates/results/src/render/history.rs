@@ -98,6 +98,8 @@ pub fn summary(history: &History) -> String {
         (short, "cases with too few runs to find a change"),
         (left_out, "rows left out because of an invalid mark"),
         (history.copies, "results left out because they are copies"),
+        (history.namesakes, "results left out because another result has their name"),
+        (history.future, "results left out because they start in the future"),
         (history.unknown_states, "rows left out because the state of the machine is unknown"),
     ];
     for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {

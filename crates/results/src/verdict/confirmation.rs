@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Hosts, Link, LinkTimes,
-    limits::{MIN_RETEST_FACTOR, MIN_RETEST_SPREADS},
+    Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS,
     relative::{RelativeLink, median},
 };
 

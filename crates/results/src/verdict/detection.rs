@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Component, Hosts, LinkTimes, SlowComponent,
+    Component, Hosts, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, SlowComponent,
     confirmation::Retested,
     evidence,
     few_units::FewUnits,
-    limits::{MIN_RETEST_FACTOR, MIN_RETEST_SPREADS},
     outlying::{LinkTest, slow_units},
     relative::{RelativeLink, Scope, median, recentre, relative_times},
 };

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Component, Hosts, Link, LinkTimes,
+    Component, Hosts, Link, LinkTimes, MIN_UNITS,
     confirmation::Retested,
-    limits::MIN_UNITS,
     relative::{RelativeLink, Scope, median, relative_links},
     search::{self, Explanation, PairTime, Part},
 };

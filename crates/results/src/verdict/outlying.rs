@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    limits::{LEVEL, MIN_FACTOR, MIN_LINKS, MIN_SPREAD, MIN_UNITS, MISSED},
+    LEVEL, MIN_FACTOR, MIN_LINKS, MIN_SPREAD, MIN_UNITS, MISSED,
     relative::{RelativeLink, median},
     student,
 };

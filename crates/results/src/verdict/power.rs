@@ -1,10 +1,6 @@
 //! Power of a verdict: what would have been named if it were slow.
 
-use super::{
-    Hosts,
-    limits::{MIN_UNITS, MISSED},
-    plural,
-};
+use super::{Hosts, MIN_UNITS, MISSED, plural};
 use ombx_core::unit::Bytes;
 
 /// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.

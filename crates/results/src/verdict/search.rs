@@ -6,10 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    limits::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED},
-    student,
-};
+use super::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED, student};
 
 /// Largest number of units for which all sets are tried.
 pub(super) const MAX_UNITS: usize = 8;

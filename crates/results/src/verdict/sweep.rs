@@ -6,11 +6,11 @@ use std::{
 };
 
 use super::{
-    Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MOST_ROWS, Nameable, Reference,
-    Sentence, SlowComponent, TimesBySize, count,
+    Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS,
+    MIN_UNITS, MOST_ROWS, Nameable, Reference, Sentence, SlowComponent, SlowPart, TimesBySize, VerdictRecord,
+    count,
     detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
-    limits::{MIN_FACTOR, MIN_LINKS, MIN_UNITS},
     link_name, no_verdict_reason, power,
     steps::{Step, Steps},
     times::WAITING,
@@ -397,6 +397,41 @@ impl Verdict {
             std::iter::once(format!("{start}: {text}")).chain(evidence).map(move |line| (conclusion, line))
         };
         self.sentences(hosts).into_iter().flat_map(lines).collect()
+    }
+}
+
+impl SlowComponent {
+    /// Describes the component for programs.
+    pub fn part(&self, hosts: &Hosts) -> SlowPart {
+        let group = |level: usize, group: u32| {
+            let (noun, name) = hosts.group_name(level, group);
+            (Some(format!("{noun} {name}")), hosts.of_group(level, group))
+        };
+        let on = |ranks: &[u32]| (None, ranks.iter().map(|rank| hosts.name(*rank)).collect::<Vec<_>>());
+        let (part, (name, of), ranks) = match self.component {
+            Component::GroupBetween(level, number) => ("group", group(level, number), vec![]),
+            Component::GroupWithin(level, number) => ("group_inside", group(level, number), vec![]),
+            Component::HostBetween(host) => ("host", (None, vec![hosts.name_of(host)]), vec![]),
+            Component::HostWithin(host) => ("host_inside", (None, vec![hosts.name_of(host)]), vec![]),
+            Component::Rank(rank) => ("rank", on(&[rank]), vec![rank]),
+            Component::Link(a, b) => ("link", on(&[a, b]), vec![a, b]),
+            Component::OneWay(from, to) => ("direction", on(&[from, to]), vec![from, to]),
+        };
+        let hosts = of.into_iter().map(str::to_owned).collect();
+        let SlowComponent { factor, bytes, .. } = *self;
+        SlowPart { part: part.into(), name, hosts, ranks, factor, bytes }
+    }
+}
+
+impl Verdict {
+    /// Returns the verdict as data.
+    pub fn record(&self, hosts: &Hosts) -> VerdictRecord {
+        VerdictRecord {
+            conclusion: self.conclusion(),
+            sentences: self.sentences(hosts),
+            slow: self.slow.iter().map(|slow| slow.part(hosts)).collect(),
+            nameable: self.nameable.clone(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The source and the sink of a pipeline: their data, and its comparison.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
     os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
@@ -11,6 +11,7 @@ use ombx_core::{
     benchmark::payload::{Check, Fill, Mismatch, Slots},
     checksum::checksum,
     error::{Error, Result},
+    system::file::NewFile,
     unit::Rank,
 };
 use serde::{Deserialize, Serialize};
@@ -294,11 +295,9 @@ fn open_source(shape: Shape, node: u32, source: &Storage) -> Result<Option<OpenF
 
 /// Writes a source file of one node, with a different pattern in each block. The file has its name once it is complete.
 fn make_source(shape: Shape, node: u32, path: &Path) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial);
-    let made = OpenFile::new("source", path.to_owned(), file, 0)?;
+    let failed = |e: io::Error| Error::storage(format!("source file {}: {e}", path.display()));
+    let new = NewFile::beside(path).map_err(failed)?;
+    let made = OpenFile::new("source", path.to_owned(), new.file().try_clone(), 0)?;
     let mut content = vec![0; shape.block as usize];
     for (buffer, block) in blocks(shape) {
         let run = RunId { number: 0, data: Data::Fresh };
@@ -307,7 +306,7 @@ fn make_source(shape: Shape, node: u32, path: &Path) -> Result<()> {
         let written = made.file.write_all_at(&content, made.offset(&shape, buffer, block));
         written.map_err(|e| made.failed(&e))?;
     }
-    fs::rename(&partial, path).map_err(|e| made.failed(&e))
+    new.rename_to(path).map_err(failed)
 }
 
 fn open_sink(node: u32, sink: &Storage) -> Result<Option<OpenFile>> {

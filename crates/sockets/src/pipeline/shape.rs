@@ -2,7 +2,7 @@
 
 use ombx_core::{
     error::{Error, Result},
-    system::limits::Limits,
+    system::limits::{FreeMemory, Limits},
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
@@ -138,7 +138,7 @@ impl Shape {
             )));
         }
         let need = self.memory_of_a_node().saturating_mul(u64::from(local));
-        let free = ombx_core::system::environment::available_memory().unwrap_or(u64::MAX);
+        let free = FreeMemory::here().map_or(u64::MAX, |free| free.bytes);
         if need > free {
             return Err(Error::usage(format!(
                 "the buffers of {} nodes, {} phases and blocks of {} need {} MiB on this host, which has {} MiB free; choose smaller blocks",

@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64},
 };
 
-use ombx_core::system::environment;
+use ombx_core::system::limits::FreeMemory;
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags},
     io,
@@ -32,7 +32,7 @@ impl SharedMemory {
     /// Allocates `length` bytes, whose size is sealed. The memory is freed when no process holds it.
     pub(crate) fn create(name: &str, length: usize) -> io::Result<OwnedFd> {
         // The kernel would fill all free memory before it failed.
-        if environment::available_memory().is_some_and(|free| length as u64 > free) {
+        if FreeMemory::here().is_some_and(|free| length as u64 > free.bytes) {
             return Err(io::Errno::NOMEM);
         }
         let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;

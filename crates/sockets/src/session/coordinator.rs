@@ -29,6 +29,8 @@ pub enum SessionEvent {
     Complete,
     /// Connections without the token were rejected: how many until now.
     Rejected(u64),
+    /// A rank shows the token and is another build of ombx, as the sentence says. The other ranks are ended after this event.
+    OtherBuild(String),
     /// A rank has done its work.
     Done(Rank),
     /// The connection to a rank broke before its work was done. The other ranks are ended after this event.
@@ -101,15 +103,20 @@ impl Coordinator {
 
     /// Adds a peer as a rank; closes the connection of an unknown rank or one that has joined already.
     fn join(self: &Arc<Self>, Peer { stream, hello }: Peer) {
-        let Some(mut hello) = codec::decode::<Hello>(&hello) else { return };
+        // The form of another build may differ.
+        let hello = codec::decode::<Hello>(&hello).ok_or_else(|| "a rank".to_owned()).and_then(|hello| {
+            let named = || format!("rank {} on {}", hello.rank, hello.host);
+            if hello.version == version() { Ok(hello) } else { Err(named()) }
+        });
+        let mut hello = match hello {
+            Ok(hello) => hello,
+            Err(rank) => {
+                let from = stream.peer().map_or(String::new(), |at| format!(" ({})", at.ip().to_canonical()));
+                let why = format!("{rank}{from} has another build of ombx; install the same on every host");
+                return self.end(End::new(6, &why), Some(SessionEvent::OtherBuild(why.clone())));
+            }
+        };
         let rank = hello.rank;
-        if hello.version != version() {
-            let why = format!(
-                "rank {rank} on {} has another build of ombx; install the same on every host",
-                hello.host
-            );
-            return self.end_all(6, &why);
-        }
         hello.seen = stream.peer().map(|address| address.ip().to_canonical());
         let Some(place) = self.ranks.get(rank as usize) else { return };
         let channel = set_keep_alive(&stream).and_then(|()| Channel::over(stream, MAX_BODY));
@@ -288,6 +295,24 @@ mod tests {
                 }
             }
             assert_eq!(relayed, 20, "messages of rank {from}");
+        }
+    }
+
+    #[test]
+    fn a_rank_of_another_build_ends_the_session_with_a_sentence() {
+        let older = Hello { version: "ombx 0.0 sockets 1".into(), ..Hello::of_this_process(1, 0) };
+        for (hello, rank) in
+            [(codec::encode(&older), "rank 1 on "), (b"of another form".to_vec(), "a rank (")]
+        {
+            let token = Token::random().unwrap();
+            let listener = listen(token, Reach::ThisHost).unwrap();
+            let address = Address::Tcp(([127, 0, 0, 1], listener.port()).into());
+            let (sender, events) = mpsc::channel();
+            Coordinator::start(listener, 2, Box::new(move |event| drop(sender.send(event)))).unwrap();
+            let limit = Deadline::after(Duration::from_secs(600));
+            let _joined = listener::connect(&address, &token, &hello, &Default::default(), limit).unwrap();
+            let SessionEvent::OtherBuild(why) = events.recv().unwrap() else { panic!("another event") };
+            assert!(why.starts_with(rank) && why.contains("another build"), "{why}");
         }
     }
 

@@ -5,17 +5,29 @@ use std::path::Path;
 use crate::{
     case::{Case, Place},
     cases::output::shell,
+    interpose,
     stage::Stage,
 };
 use ombx_toolchain::command::compile;
 
 const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2 --timeout 15s";
+const FEW_OF_MANY: &str = "run p2p.latency --sizes 8,512M --iterations 50 -n 2 --timeout 15s";
+const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 -n 2 --timeout 20s";
 const SOCKETS: &str = "run sockets.latency --sizes 8 --iterations 50 -n 2 --timeout 15s";
 /// Library that limits the threads of a process.
 const THREADS: &str = include_str!("threads.c");
 /// Runs the command as a user without processes of its own, which may start few.
 const FEW_PROCESSES: &str = "chmod -R a+rwX \"$DIRECTORY\" && \
     exec setpriv --reuid=65533 --regid=65533 --clear-groups prlimit --nproc=5 \"$@\"";
+
+/// Library that lets rank 1 take memory without end.
+const HOG: &str = include_str!("hog.c");
+/// Runs the command in a control group of either version with 300 MB of memory.
+const LITTLE_MEMORY: &str = "\
+    if [ -e /sys/fs/cgroup/memory/cgroup.procs ]; then top=/sys/fs/cgroup/memory limit=memory.limit_in_bytes;\n\
+    else top=/sys/fs/cgroup limit=memory.max; fi\n\
+    group=$top/ombx-$$; mkdir $group && echo 300M >$group/$limit && echo $$ >$group/cgroup.procs || exit 77\n\
+    \"$@\"; code=$?; echo $$ >$top/cgroup.procs; rmdir $group; exit $code";
 
 /// Limits that no job survives: what is limited, the command of a shell, and what ombx says.
 const LIMITS: [(&str, &str, &str); 6] = [
@@ -66,9 +78,42 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 Ok(())
             })
     });
+    let memory = [
+        Case::of("rows need more memory than the batch job has", Place::Open, "p2p.latency", FEW_OF_MANY, 4)
+            .rows(2)
+            .says(&["free in its container or batch job"])
+            .skip_if(no_groups())
+            .prepared(|c, _, directory| shell(c, directory, LITTLE_MEMORY)),
+        Case::of("the kernel kills a rank for its memory", Place::Measuring, "p2p.latency", ENDLESS, 6)
+            .says(&["killed a process because the memory"])
+            .skip_if(no_groups())
+            .prepared(|c, stage, directory| {
+                let options = ["-shared", "-fPIC", "-O1"];
+                let library =
+                    compile(Path::new("cc"), &options, directory, "hog.c", HOG).map_err(|e| e.to_string())?;
+                let library = library.display().to_string();
+                c.args(interpose::variables(stage.mpi.flavour, &[("LD_PRELOAD", library.as_str())]));
+                shell(c, directory, LITTLE_MEMORY)
+            }),
+    ];
     let in_gate = ["few files can be opened", "the stack is small", "3 threads can be started"];
-    let all = limited.into_iter().chain(processes).chain(threads);
+    let all = limited.into_iter().chain(processes).chain(threads).chain(memory);
     all.map(|case| if in_gate.contains(&case.fault.as_str()) { case } else { case.on_demand() }).collect()
+}
+
+/// Returns why no control group can be made here that limits memory; `None` if one can.
+fn no_groups() -> Option<String> {
+    let top = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(Path::new);
+    let top = top.into_iter().find(|top| top.join("cgroup.procs").exists());
+    let has_limit =
+        |group: &Path| ["memory.limit_in_bytes", "memory.max"].iter().any(|name| group.join(name).exists());
+    let is_made = top.is_some_and(|top| {
+        let group = top.join(format!("ombx-probe-{}", std::process::id()));
+        let is_made = std::fs::create_dir(&group).is_ok() && has_limit(&group);
+        let _ = std::fs::remove_dir(&group);
+        is_made
+    });
+    (!is_made).then(|| "no control group of memory can be made here".to_owned())
 }
 
 fn is_readable_by_others(path: &Path) -> bool {

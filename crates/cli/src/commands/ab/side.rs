@@ -37,6 +37,8 @@ use crate::{
 
 /// Time in which a command may end its ranks.
 const GRACE: Duration = Duration::from_secs(10);
+/// Maximum number of records of a launch.
+const MOST_RECORDS: usize = 100_000;
 /// Interval at which its end is looked for.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -149,6 +151,9 @@ impl SideCommand {
         for record in child.stdout.take().into_iter().flat_map(|out| Records::of(BufReader::new(out))) {
             let mut record = record
                 .map_err(|e| Error::fabric(format!("{self} prints something other than results: {e}")))?;
+            if records.len() == MOST_RECORDS {
+                return Err(Error::fabric(format!("{self} prints without end")));
+            }
             if let Record::Run(run) = &mut record {
                 turn.add_to(run);
             }

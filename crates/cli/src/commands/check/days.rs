@@ -26,7 +26,7 @@ pub(super) fn read(directory: &Path) -> Result<Option<Baseline>> {
     paths.sort();
     let (mut baseline, mut known) = (Baseline::default(), KnownRuns::default());
     for path in &paths {
-        baseline.add(&known.read(path)?.runs);
+        baseline.add(&known.read_found(path)?.runs);
     }
     Ok((!paths.is_empty()).then_some(baseline))
 }

@@ -1,7 +1,6 @@
 //! The file of `ombx check`: a suite whose entries have limits.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,6 +9,7 @@ use clap::Command;
 use ombx_core::{
     benchmark::{Metric, Registry},
     error::{Error, Result},
+    system::file::read_named,
     unit::{self, digits},
 };
 use ombx_results::verdict::Expectation;
@@ -73,7 +73,7 @@ impl Expectations {
     /// Reads a file and finds every mistake in it. Starts nothing.
     pub(super) fn read(path: &Path, registry: &Registry, parser: &Command) -> Result<Expectations> {
         let name = path.display().to_string();
-        let text = fs::read_to_string(path)
+        let text = read_named(path)
             .map_err(|e| Error::usage(format!("cannot read the file of expectations {name}: {e}")))?;
         let directory = path.parent().unwrap_or(Path::new(""));
         Expectations::parse(&name, &text, directory, registry, parser)

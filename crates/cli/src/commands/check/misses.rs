@@ -3,14 +3,13 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
-use ombx_core::system::environment::hostname;
+use ombx_core::system::{environment::hostname, file};
 
 use super::judgement::{Finding, State};
-use crate::output::target;
 
 /// Misses of earlier checks, in a file of the directory of good days.
 pub(super) struct Misses {
@@ -24,7 +23,7 @@ impl Misses {
     /// Reads the misses of a directory. A file that cannot be read has none.
     pub(super) fn read(directory: &Path) -> Misses {
         let path = directory.join(format!("missed-{}.json", hostname()));
-        let text = fs::read(&path).unwrap_or_default();
+        let text = file::read_found(&path, file::LONGEST_TEXT).unwrap_or_default();
         Misses { path, dates: serde_json::from_slice(&text).unwrap_or_default(), has_changed: false }
     }
 
@@ -67,7 +66,7 @@ impl Misses {
 
     /// Writes the file if something has changed.
     pub(super) fn write(&self) -> io::Result<()> {
-        if self.has_changed { target::replace(&self.path, self.text().as_bytes()) } else { Ok(()) }
+        if self.has_changed { file::replace_found(&self.path, self.text().as_bytes()) } else { Ok(()) }
     }
 
     fn text(&self) -> String {

@@ -1,6 +1,6 @@
 //! The parts of a run that IMB's options give. Options without an equivalent are rejected with a reason.
 
-use std::{collections::BTreeSet, fs, iter, path::Path};
+use std::{collections::BTreeSet, iter, path::Path};
 
 use ombx_core::{
     benchmark::{
@@ -15,6 +15,7 @@ use ombx_core::{
         runner::Part,
     },
     sizes::parse_sizes,
+    system::file::read_named,
     unit::Bytes,
 };
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
@@ -126,8 +127,7 @@ pub(super) fn sizes(args: &ImbArgs, suite: &Suite) -> Result<Vec<Bytes>> {
 
 /// Returns the lines of a file that are neither empty nor comments.
 pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
-    let text =
-        fs::read_to_string(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))?;
+    let text = read_named(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(str::to_owned).collect())
 }

@@ -7,7 +7,7 @@ use ombx_core::{
     error::{Error, Result},
     result::Run,
 };
-use ombx_results::file::{Record, Records};
+use ombx_results::file::Record;
 
 use crate::{arguments::given, result_file};
 
@@ -64,7 +64,7 @@ fn separated(words: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
 
 fn first_run(path: &Path) -> Result<Run> {
     let named = |why: &dyn std::fmt::Display| Error::storage(format!("--like {}: {why}", path.display()));
-    for record in Records::of(result_file::open(path)?) {
+    for record in result_file::records(path)? {
         if let Record::Run(run) = record.map_err(|e| named(&e))? {
             return Ok(*run);
         }

@@ -22,6 +22,15 @@ fn quiet<'a>(samples: &'a [f64], summary: &'a Summary) -> RowFacts<'a> {
     }
 }
 
+#[test]
+fn a_clock_that_runs_wrong_makes_a_row_invalid() {
+    assert_eq!(wrong_clock([0.0, 0.000_9].into_iter()), None);
+    assert_eq!(wrong_clock(std::iter::empty()), None);
+    let mark = wrong_clock([0.0, 0.02].into_iter()).unwrap();
+    assert_eq!((mark.level, mark.short.as_str()), (Level::Invalid, "clock off 2.0%"));
+    assert!(mark.advice.contains("the clock of rank 1"), "{}", mark.advice);
+}
+
 fn marks(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> Vec<(Level, String, String)> {
     let summary = Summary::of(samples).unwrap();
     let mut facts = quiet(samples, &summary);

@@ -18,6 +18,8 @@ pub fn json(history: &History) -> Value {
         "cases": history.series.iter().map(|series| case(history, series)).collect::<Vec<_>>(),
         "events": events(history).iter().map(event).collect::<Vec<_>>(),
         "copies": history.copies,
+        "namesakes": history.namesakes,
+        "future": history.future,
     })
 }
 

@@ -1,0 +1,170 @@
+//! Files that another user may have put where ombx looks, files and output without end, and copies of launches. ombx gets 600 MB of
+//! address space, so that a file or an output which it kept whole would end it.
+
+use std::path::Path;
+
+use crate::{
+    case::{Case, Place},
+    cases::output::shell,
+    stage::Stage,
+};
+use ombx_toolchain::mpi::Flavour;
+
+const GOLDEN: &str = include_str!("../../../../crates/results/tests/golden/one_launch.jsonl");
+const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\nsizes = \"8\"\nwithin = \"20%\"\n";
+const INVENTORY: &str = "[[hosts]]\nname = \"n01\"\n[[hosts]]\nname = \"n02\"\n";
+
+/// Files that another user made, as lines of a shell: a name, and what makes `$1`.
+const HOSTILE: [(&str, &str); 4] = [
+    ("a link", "ln -s \"$DIRECTORY/precious\" \"$1\""),
+    ("a link to a device", "ln -s /dev/full \"$1\""),
+    ("a FIFO", "mkfifo \"$1\""),
+    ("endless", "truncate -s 1T \"$1\""),
+];
+/// Options that name a file, and a device without end as the file.
+const GIVEN: [(&str, &str); 4] = [
+    ("imb", "imb MPI1 -np 2 -input /dev/zero"),
+    ("imb", "imb MPI1 -np 2 -msglen /dev/zero PingPong"),
+    ("osu", "osu latency -n 2 -D indx:/dev/zero"),
+    ("run", "run suite:/dev/./zero"),
+];
+/// Ends the command if somebody else's file was written.
+const UNTOUCHED: &str = "[ \"$(cat \"$DIRECTORY/precious\")\" = precious ] || code=99; exit $code";
+
+pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
+    // These cases need no MPI: one run is enough.
+    let once = (stage.mpi.flavour != Flavour::Mpich)
+        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
+    let mut cases = Vec::new();
+    for (what, make) in HOSTILE {
+        let of = |place: &str, subject: &str, words: &str, code: i32| {
+            Case::of(&format!("{place} is {what}"), Place::Start, subject, words, code).without_out()
+        };
+        let hostile = move |path: &str, rest: &str| {
+            format!(
+                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; shift; ulimit -v 600000; {rest}; code=$?; {UNTOUCHED}"
+            )
+        };
+        let in_results = "\"$@\" \"$DIRECTORY/results\"";
+        cases.push(of("the index of a directory", "history", "history", 0).prepared(
+            move |c, _, directory| {
+                results(directory)?;
+                shell(c, directory, &hostile("results/.ombx-index", in_results))
+            },
+        ));
+        cases.push(of("a result", "history", "history", 0).prepared(move |c, _, directory| {
+            results(directory)?;
+            shell(c, directory, &hostile("results/b.jsonl", in_results))
+        }));
+        let run = "run sockets.latency --sizes 8 -n 2 --timeout 15s";
+        for path in [".ombx-index", "b.jsonl"] {
+            cases.push(of(&format!("{path} beside the output"), "sockets.latency", run, 0).prepared(
+                move |c, _, directory| {
+                    results(directory)?;
+                    // Ranks map more address space than a reader.
+                    let script =
+                        hostile(&format!("results/{path}"), "\"$@\" -o \"$DIRECTORY/results/new.jsonl\"");
+                    shell(c, directory, &script.replace("600000", "unlimited"))
+                },
+            ));
+        }
+        cases.push(of("a good day", "check", "check", 7).says(&["b.jsonl"]).prepared(
+            move |c, _, directory| {
+                results(directory)?;
+                std::fs::rename(directory.join("results"), directory.join("good"))
+                    .map_err(|e| e.to_string())?;
+                std::fs::write(directory.join("check.toml"), CHECK).map_err(|e| e.to_string())?;
+                shell(c, directory, &hostile("good/b.jsonl", "\"$@\" \"$DIRECTORY/check.toml\""))
+            },
+        ));
+    }
+    for (subject, words) in GIVEN {
+        cases.push(
+            Case::of("the file of an option is endless", Place::Start, subject, words, 2)
+                .without_out()
+                .says(&["it is longer than"])
+                .prepared(|c, _, directory| shell(c, directory, "ulimit -v 600000; exec \"$@\"")),
+        );
+    }
+    cases.push(
+        Case::of("a launch is a copy with another name", Place::Start, "compare", "compare", 2)
+            .without_out()
+            .says(&["has the samples of run"])
+            .prepared(|c, _, directory| {
+                let (first, rest) = GOLDEN.split_once("\"run\":\"").ok_or("the file has no run")?;
+                let copy = format!("{first}\"run\":\"renamed-{rest}");
+                for (name, text) in
+                    [("a.jsonl", with_many_samples(GOLDEN)?), ("b.jsonl", with_many_samples(&copy)?)]
+                {
+                    let path = directory.join(name);
+                    std::fs::write(&path, text).map_err(|e| e.to_string())?;
+                    c.arg(path);
+                }
+                Ok(())
+            }),
+    );
+    for name in ["median_ns", "max_ns", "mean_ns"] {
+        cases.push(
+            Case::of(&format!("{name} is not that of the samples"), Place::Start, "show", "show", 7)
+                .without_out()
+                .says(&[name, "does not follow from its samples"])
+                .prepared(move |c, _, directory| {
+                    let path = directory.join("doctored.jsonl");
+                    std::fs::write(&path, doctored(name)?).map_err(|e| e.to_string())?;
+                    c.arg(path);
+                    Ok(())
+                }),
+        );
+    }
+    for (stream, redirection) in [("output", ""), ("messages", " >&2")] {
+        cases.push(
+            Case::of(&format!("a host prints {stream} without end"), Place::Start, "cluster", "cluster", 6)
+                .without_out()
+                .says(&["n01: it prints without end"])
+                .prepared(move |c, _, directory| {
+                    let ssh = directory.join("ssh");
+                    let script = format!("#!/bin/sh\nexec yes{redirection}\n");
+                    std::fs::write(&ssh, script).map_err(|e| e.to_string())?;
+                    std::fs::write(directory.join("cluster.toml"), INVENTORY).map_err(|e| e.to_string())?;
+                    let script = "chmod +x \"$DIRECTORY/ssh\"; export OMBX_SSH=\"$DIRECTORY/ssh\"; ulimit -v 600000; \
+                         exec \"$@\" --inventory \"$DIRECTORY/cluster.toml\" --runs \"$DIRECTORY/runs\"";
+                    shell(c, directory, script)
+                }),
+        );
+    }
+    cases
+        .into_iter()
+        .map(|case| case.skip_if(once.clone()))
+        .map(|case| if case.fault.ends_with("is a link") { case } else { case.on_demand() })
+        .collect()
+}
+
+/// Writes a directory with a result, and a file of which no link may lead to a change.
+fn results(directory: &Path) -> Result<(), String> {
+    let results = directory.join("results");
+    std::fs::create_dir(&results)
+        .and_then(|()| std::fs::write(results.join("a.jsonl"), GOLDEN))
+        .and_then(|()| std::fs::write(directory.join("precious"), "precious\n"))
+        .map_err(|e| e.to_string())
+}
+
+/// Returns the result with a figure of its first row doubled, without checksums.
+fn doctored(name: &str) -> Result<String, String> {
+    let before = format!("\"{name}\":");
+    let start = GOLDEN.find(&before).ok_or("the row has no such figure")? + before.len();
+    let end = GOLDEN[start..].find([',', '}']).map_or(GOLDEN.len(), |length| start + length);
+    let value: f64 = GOLDEN[start..end].parse().map_err(|e| format!("{e}"))?;
+    // Other figures are in order, whatever this one is.
+    let value = if name == "max_ns" { value * 2.0 } else { value * 1.01 };
+    Ok(format!("{}{value}{}", &GOLDEN[..start], &GOLDEN[end..]))
+}
+
+/// Returns a result without the summary of its first row, which has as many samples as tell launches apart.
+fn with_many_samples(text: &str) -> Result<String, String> {
+    let before = "\"elapsed_ns\":[";
+    let start = text.find(before).ok_or("the row has no samples")? + before.len();
+    let end = text[start..].find(']').map_or(text.len(), |length| start + length);
+    let samples: Vec<String> = (0..40).map(|sample| (7000 + sample * 7 % 31).to_string()).collect();
+    let text = format!("{}{}{}", &text[..start], samples.join(","), &text[end..]);
+    Ok(text.replacen("\"summary\":", "\"earlier_summary\":", 1))
+}
