@@ -19,7 +19,7 @@ pub(crate) struct OutputArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// Also write the results for Prometheus to this file, for its textfile collector; the file is replaced as a whole at the end
+    /// File for the textfile collector of Prometheus to write beside what is printed; it is replaced at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
     /// Count skipped cases as success

@@ -27,7 +27,7 @@ pub(crate) struct StartArgs {
     /// Program that starts processes on other hosts; takes the arguments of ssh [default: ssh]
     #[arg(long, value_name = "PROGRAM", value_parser = values::program, help_heading = "Ranks")]
     pub(crate) ssh: Option<String>,
-    /// Network interface for the launcher's own connections, and for Open MPI over TCP, for example: --interface eth0
+    /// Network interface for the launcher's own connections, and for Open MPI over TCP, such as eth0
     #[arg(long, value_name = "NAME", value_parser = values::interface, help_heading = "Ranks")]
     pub(crate) interface: Option<String>,
     /// Binding of ranks to cores

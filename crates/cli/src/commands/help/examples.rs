@@ -38,7 +38,6 @@ const ALL: [Examples; 19] = [
             ),
             ("As ranks of your own launcher: a single launch", "mpiexec -n 2 ombx run 'p2p.*'"),
             ("The same run again, with other sizes", "ombx run --like bw.jsonl --sizes 1M"),
-            ("A suite", "ombx run suite:smoke"),
             (
                 "With `ombx sockets serve` on n02, without ssh",
                 "ombx run sockets.latency sockets.bw --connect n02 --token-file token",

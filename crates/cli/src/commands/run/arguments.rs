@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
     pub(crate) duration: Option<Duration>,
-    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with retransmits and congestion windows, for example: --interval 1s
+    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with retransmits and congestion windows
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
     /// Earlier runs, a result file or a directory of them: they tell where the next run lies [default: the 20 newest files in the
