@@ -8,11 +8,18 @@
  *   delay           makes each MPI_Send 200 us longer
  *   count           writes to standard error how often each rank has called the functions of `COUNTED` when it ends
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
+ *   scan            makes the last rank crash in MPI_Scan
+ *   iscan           makes the last rank exit in MPI_Iscan
+ *   finalize        makes the last rank crash in MPI_Finalize
+ *   version         gives the last rank another version of the library
+ *   nonsense        says that the process is rank -7
+ *   threads         grants a level of thread support that does not exist
  *   init            ends a process that starts MPI
  *   level           writes the thread support that a process asks for to standard error
  *   none            changes nothing
  * verify/faults/src/interpose.c flips bits in all other calls. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +164,40 @@ int MPI_Win_unlock(int target, MPI_Win win) {
     return PMPI_Win_unlock(target, win);
 }
 
+int MPI_Scan(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    if (is_last() && spoils("scan")) raise(SIGSEGV);
+    return PMPI_Scan(from, to, count, type, op, comm);
+}
+
+int MPI_Iscan(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+    if (is_last() && spoils("iscan")) exit(3);
+    return PMPI_Iscan(from, to, count, type, op, comm, request);
+}
+
+int MPI_Get_library_version(char *text, int *length) {
+    int code = PMPI_Get_library_version(text, length);
+    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    if (rank != NULL && atoi(rank) > 0 && spoils("version")) {
+        snprintf(text, MPI_MAX_LIBRARY_VERSION_STRING, "Another \xff MPI");
+        *length = (int)strlen(text);
+    }
+    return code;
+}
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank) {
+    int code = PMPI_Comm_rank(comm, rank);
+    if (spoils("nonsense")) *rank = -7;
+    return code;
+}
+
+int MPI_Query_thread(int *level) {
+    int code = PMPI_Query_thread(level);
+    if (spoils("threads")) *level = 4711;
+    return code;
+}
+
 int MPI_Finalize(void) {
+    if (is_last() && spoils("finalize")) raise(SIGSEGV);
     if (spoils("count")) {
         char line[1024];
         int rank, length;

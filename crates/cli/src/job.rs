@@ -180,8 +180,9 @@ impl Work {
         self.plans().into_iter().map(time_limit::of_row).collect::<Option<Vec<Duration>>>()?.into_iter().max()
     }
 
-    /// Returns how long a rank may make no progress before its watchdog ends it.
-    pub(crate) fn silence(&self, timeout: Option<Duration>) -> Duration {
-        self.plans().into_iter().map(|plan| time_limit::of_silence(plan, timeout)).max().unwrap_or_default()
+    /// Returns how long a case may make no progress, on ranks of which `shared` share a CPU.
+    pub(crate) fn silence(&self, timeout: Option<Duration>, shared: u32) -> Duration {
+        let plans = self.plans().into_iter();
+        plans.map(|plan| time_limit::of_silence(plan, timeout, shared)).max().unwrap_or_default()
     }
 }

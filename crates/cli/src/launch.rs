@@ -24,6 +24,7 @@ pub(crate) mod preflight;
 mod rank_table;
 pub(crate) mod reachability;
 mod repetition;
+mod restarts;
 #[cfg(feature = "sockets")]
 pub(crate) mod served;
 mod session_directory;
@@ -52,6 +53,7 @@ use ombx_core::{
     error::{Error, Result},
     exit::Exit,
     system::{clock::Since, ssh},
+    team::Place,
 };
 use ombx_results::file::Launched;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -62,6 +64,7 @@ use self::{
     job_state::{Child, Ended},
     preflight::RankHost,
     repetition::Repetition,
+    restarts::{Aftermath, Restarts},
     supervision::Supervision,
     timeline::{Phase, Timeline},
 };
@@ -71,6 +74,7 @@ use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, RankKind, Work, time_limit},
     output::{Output, progress::Progress},
+    stderr::printable,
 };
 
 /// Time within which each host must have started a rank, and what each rank adds to it.
@@ -105,6 +109,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     #[cfg(feature = "mpi")]
     output.set_transport(transport::ask(job, job.start.timeout, || interrupted.load(Ordering::SeqCst) != 0));
     let mut repetition = Repetition::of(job, since.elapsed());
+    let mut restarts = Restarts::new(job);
     let progress = Progress::new(job.extent.rows, &job.output);
     'launches: loop {
         let mut arguments = repetition.begin();
@@ -125,7 +130,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
-        for (at, kind) in kinds.iter().enumerate() {
+        // New ranks follow those that a case has ended.
+        let (mut at, mut is_first) = (0, true);
+        while let Some(kind) = kinds.get(at) {
             // A signal that arrives when nobody supervises ranks.
             let signal = interrupted.load(Ordering::SeqCst);
             if signal != 0 {
@@ -133,7 +140,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 worst = Ok(Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0)));
                 break 'launches;
             }
+            if is_first {
+                restarts.begin();
+            }
             output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
+            let arguments: Vec<OsString> = arguments.iter().cloned().chain(restarts.argument()).collect();
             let mut command = command(job, *kind, &arguments)?;
             #[cfg(feature = "sockets")]
             if let Some(reserved) = &reserved {
@@ -161,6 +172,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 limit,
                 time_left,
                 row_limit: job.work.row_limit(),
+                silence: silence(job),
                 unreachable: &|| preflight::unreachable(job, kind.medium),
                 output: &mut output,
                 progress: &progress,
@@ -168,7 +180,23 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             };
             timeline.enter(Phase::Start);
             match supervision.run(command, child) {
-                Ok(Ended::Complete(code)) => worst = worst.map(|worst| code.max(worst)),
+                Ok(Ended::Complete(code)) => {
+                    worst = worst.map(|worst| code.max(worst));
+                    (at, is_first) = (at + 1, true);
+                }
+                Ok(Ended::Early(early)) => {
+                    is_first = false;
+                    let Aftermath { rows, sentence, ends } = restarts.add(early);
+                    let written = output.early_end(rows);
+                    if let Some(error) = written
+                        .err()
+                        .or_else(|| ends.then(|| Error::fabric(format!("{sentence}; {}", output.kept()))))
+                    {
+                        worst = Err(error);
+                        break 'launches;
+                    }
+                    progress.suspend(|| stderr_line!("ombx: {}", printable(&sentence)));
+                }
                 Ok(Ended::Stopped(code)) => {
                     worst = worst.map(|worst| code.max(worst));
                     break 'launches;
@@ -197,6 +225,13 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     if job.output.verbose {
         stderr_line!("ombx: {}", timeline.line());
     }
+    if restarts.ends() > 0 {
+        let times = if restarts.ends() == 1 { "once".into() } else { format!("{} times", restarts.ends()) };
+        if worst.is_ok() {
+            stderr_line!("ombx: ranks ended early {times}; {}", output.kept());
+        }
+        worst = worst.map(|worst| worst.max(Exit::Fabric.code()));
+    }
     // A row that failed says more than a precision that was missed.
     worst.map(|worst| if worst == 0 && output.misses_precision() { Exit::Imprecise.code() } else { worst })
 }
@@ -205,6 +240,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 fn start_limit(job: &Job) -> Duration {
     let usual = START.saturating_add(START_PER_RANK * job.extent.ranks);
     job.start.timeout.map_or(usual, |timeout| usual.max(timeout / 4))
+}
+
+/// Returns how long a case may make no progress. Ranks that share cores take longer.
+fn silence(job: &Job) -> Duration {
+    let ranks = if preflight::all_here(&job.start) { job.extent.ranks } else { 1 };
+    job.work.silence(job.start.timeout, ranks.div_ceil(Place::here().online))
 }
 
 /// Returns a number that a signal of the user sets to its own.

@@ -39,10 +39,23 @@ use crate::{
     output::{monitoring, stdout},
 };
 
+/// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.
+fn take_children_back() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let child = signal_hook::consts::SIGCHLD;
+    if ignored.is_some_and(|mask| mask >> (child - 1) & 1 == 1) {
+        // A program that is started has the default again.
+        let _ = signal_hook::flag::register(child, Arc::new(AtomicBool::new(false)));
+    }
+}
+
 /// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
     // A write beyond the limit of file sizes then fails, instead of killing this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    take_children_back();
     let words = argv::typed();
     let service = monitoring::service(&words);
     let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words.clone()));

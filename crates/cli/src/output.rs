@@ -16,10 +16,8 @@ pub(crate) mod terminal;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::File,
     io::{self, Write},
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use ombx_core::{
@@ -41,7 +39,7 @@ use ombx_results::{
 
 use self::{
     at_end::FileAtEnd, graphs::Graphs, junit::LinksReport, link_judge::LinkJudge, renderers::Notes,
-    stdout::is_closed,
+    stdout::is_closed, target::ResultTarget,
 };
 use crate::{
     arguments::{output::Format, start::Launcher},
@@ -53,7 +51,7 @@ use crate::{
 pub(crate) struct Output {
     /// `None` if the lines of the result file are printed.
     renderer: Option<Box<dyn Renderer>>,
-    file: Option<(PathBuf, File)>,
+    file: Option<ResultTarget>,
     /// Files for Prometheus and for CI systems.
     at_end: Vec<FileAtEnd>,
     /// Figures of samples.
@@ -72,6 +70,10 @@ pub(crate) struct Output {
     continues: bool,
     /// Rows of the table on the screen whose end is not printed yet.
     open_table: Option<Tally>,
+    /// New ranks may continue the table of a run that has ended early.
+    keeps_table: bool,
+    /// Number of rows of cases that have ended their ranks, or were left out.
+    unmeasured: u64,
     /// A run has begun and has not ended.
     in_run: bool,
     /// Comparisons of rows that are printed below tables: MPI with sockets, and algorithms of a broadcast.
@@ -113,8 +115,7 @@ impl Output {
         let path = args.file.out.as_ref();
         // Before a file is replaced.
         let earlier = earlier::read(job)?;
-        let opened = path.map(|path| target::open(path, args.file.existing(), limit)).transpose()?;
-        let file = path.cloned().zip(opened);
+        let file = path.map(|path| ResultTarget::open(path, args.file.existing(), limit)).transpose()?;
         let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
             (Work::Links(task, _), ..) => renderers::links(
                 format,
@@ -141,6 +142,8 @@ impl Output {
             earlier_rows: 0,
             continues: false,
             open_table: None,
+            keeps_table: false,
+            unmeasured: 0,
             in_run: false,
             comparisons: (format == Format::Table && !args.is_of_other_suite()).then(|| {
                 let unit = shown.units.of_times();
@@ -231,13 +234,32 @@ impl Output {
         self.continues = continues && self.one_launch && self.comparisons.is_some();
     }
 
+    /// Ends a run whose ranks have ended early, with the rows of cases that have failed or are left out. New ranks may continue its table.
+    pub(crate) fn early_end(&mut self, rows: Vec<Measurement>) -> Result<()> {
+        self.unmeasured += rows.len() as u64;
+        rows.into_iter().try_for_each(|row| self.record(&Record::Launch(Box::new(row))))?;
+        self.keeps_table = true;
+        let ended = self.record(&Record::End(RunOutcome::Broken, self.tally));
+        self.keeps_table = false;
+        ended
+    }
+
+    /// Returns a phrase about the rows until now.
+    pub(crate) fn kept(&self) -> String {
+        let rows = self.rows().saturating_sub(self.unmeasured);
+        match &self.file {
+            Some(file) => format!("{rows} measured rows are in {}", file.path().display()),
+            None => format!("{rows} rows had been measured"),
+        }
+    }
+
     /// Begins the tally of another run.
     fn next_run(&mut self) {
         self.earlier_rows += std::mem::take(&mut self.tally).cases;
     }
 
     /// Returns the number of rows of all runs.
-    pub(crate) fn rows(&self) -> u64 {
+    fn rows(&self) -> u64 {
         self.earlier_rows + self.tally.cases
     }
 
@@ -301,7 +323,7 @@ impl Output {
             }
             Record::End(outcome, tally) => {
                 let tally = self.open_table.take().map_or(*tally, |earlier| earlier.plus(*tally));
-                if self.continues && *outcome == RunOutcome::Complete {
+                if self.keeps_table || self.continues && *outcome == RunOutcome::Complete {
                     self.open_table = Some(tally);
                     return Ok(());
                 }
@@ -344,13 +366,10 @@ impl Output {
             stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", notices.join(", "));
         }
         match &self.file {
-            // A removed file still accepts all writes, but no program can open it.
-            Some((path, file)) if file.metadata().is_ok_and(|file| file.is_file() && file.nlink() == 0) => {
-                Err(Error::storage(format!(
-                    "results are lost: {} was removed while it was written",
-                    path.display()
-                )))
-            }
+            Some(file) if file.is_removed() => Err(Error::storage(format!(
+                "results are lost: {} was removed while it was written",
+                file.path().display()
+            ))),
             _ => Ok(()),
         }
     }
@@ -404,8 +423,9 @@ impl Output {
 
     /// Writes lines to the file, and to the screen if that shows the lines of the file.
     fn write(&mut self, write: impl Fn(&mut dyn Write, bool) -> io::Result<()>) -> Result<()> {
-        if let Some((path, file)) = self.file.as_mut() {
-            write(file, self.one_launch).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+        let one_launch = self.one_launch;
+        if let Some(file) = self.file.as_mut() {
+            file.write(|out| write(out, one_launch))?;
         }
         if self.renderer.is_none() && !self.stdout_closed {
             let mut screen = io::stdout().lock();

@@ -1,6 +1,9 @@
 //! What a rank does: connects to the others, measures, and ends the whole job on an error.
 
-#[cfg(any(feature = "mpi", feature = "sockets"))]
+#[cfg_attr(
+    not(any(feature = "mpi", feature = "sockets")),
+    expect(dead_code, unused_imports, reason = "no rank of such a build has others to end")
+)]
 mod failure;
 #[cfg(feature = "mpi")]
 mod handshake;
@@ -22,12 +25,19 @@ use ombx_core::{
     benchmark::{Medium, Threading},
     error::Result,
     system::watchdog,
+    team::Place,
 };
 
 use self::state::RankState;
-use crate::job::{Job, RankKind, Work, time_limit};
 #[cfg(feature = "sockets")]
 use crate::launch::invitation;
+use crate::{
+    job::{Job, RankKind, Work, time_limit},
+    launch::detection,
+};
+
+/// How many times longer a rank of the launching process may make no progress than a case.
+const WATCHDOG_FACTOR: u32 = 4;
 
 /// Measures as a rank. A rank of the launching process has one medium; a rank of the user's launcher uses one medium after the other.
 pub(crate) fn run(job: &Job) -> Result<u8> {
@@ -38,7 +48,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         false => Duration::MAX,
     };
     // Without a watchdog, the launching process has a time limit too.
-    let _ = watchdog::start(job.work.silence(job.start.timeout), limit);
+    // The launching process ends a case that makes no progress earlier.
+    let factor = if job.role.relay.is_some() { WATCHDOG_FACTOR } else { 1 };
+    let (timeout, ranks) = (job.start.timeout, detection::ranks_here().unwrap_or(1));
+    let shared = ranks.div_ceil(Place::here().online.into());
+    let silence = job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(factor);
+    let _ = watchdog::start([time_limit::of_start(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
     let works = match job.role.relay {
         None => of_media(&job.work),

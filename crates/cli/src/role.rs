@@ -35,6 +35,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         Launcher::Auto => detected,
         Launcher::Mpiexec | Launcher::Srun => false,
     };
+    if !is_rank && start.launcher == Launcher::Auto {
+        detection::refuse_emptied()?;
+    }
     let wrong = |why: &str| Err(Error::usage(why));
     if let Some(option) = option_of_start(start).filter(|_| is_rank) {
         let why = if detected {

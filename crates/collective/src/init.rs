@@ -33,7 +33,14 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
     let key = case.key(session.bench.name, None);
     session.team.name_task(&key);
-    session.sink.starting(session.bench.name, case);
+    let empty = Measurement {
+        bytes: Some(0),
+        axes: case.named().map(|(name, value)| (name.to_owned(), value)).collect(),
+        work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
+        aggregation: Aggregation::Slowest,
+        ..Measurement::new(session.bench.name, key, Metric::Latency, session.team.size())
+    };
+    session.sink.starting(&empty);
     let mine = Mpi::initialization_time().ok_or_else(|| Error::fabric("MPI was not started by ombx"))?;
     let all = session.team.gather(&(mine.as_nanos() as u64).to_le_bytes())?.unwrap_or_default();
     let of_rank = |(rank, bytes): (usize, Vec<u8>)| {
@@ -43,15 +50,5 @@ fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
     };
     let samples = all.into_iter().enumerate().map(of_rank).collect::<Result<Vec<Samples>>>()?;
     let summary = Measurement::summarise(&samples, 1, session.clock.facts());
-    Ok(Measurement {
-        bytes: Some(0),
-        axes: case.named().map(|(name, value)| (name.to_owned(), value)).collect(),
-        work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
-        aggregation: Aggregation::Slowest,
-        check: Check::Unsupported,
-        trust: session.standing.to_vec(),
-        samples,
-        summary,
-        ..Measurement::new(session.bench.name, key, Metric::Latency, session.team.size())
-    })
+    Ok(Measurement { check: Check::Unsupported, trust: session.standing.to_vec(), samples, summary, ..empty })
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::schedule::Schedule;
 use ombx_core::{
-    benchmark::{Case, Choice, Layout, payload::Check},
+    benchmark::{Choice, Layout, payload::Check},
     error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Launch, Plan},
@@ -314,8 +314,8 @@ impl Sink for PairSink<'_> {
         Ok(())
     }
 
-    fn starting(&mut self, _: &str, case: &Case) {
-        self.outer.starting(verdict::BENCH, case);
+    fn starting(&mut self, row: &Measurement) {
+        self.outer.starting(&Measurement { bench: verdict::BENCH.into(), ..row.clone() });
     }
 
     fn alive(&self) {

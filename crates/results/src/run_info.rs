@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{result::Run, system::placement::Placement};
+use ombx_core::{measure::runner::CONTINUES, result::Run, system::placement::Placement};
 
 /// Returns name and version of the library without its build details.
 pub fn library(run: &Run) -> String {
@@ -16,11 +16,20 @@ pub fn hosts(run: &Run) -> Vec<&str> {
     run.places.iter().map(|place| place.host.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns whether a run is that of ranks of another kind in the same launch.
+/// Returns whether a run is that of ranks of another kind in the same launch, or of ranks that went on after others had ended early.
 pub(crate) fn is_same_launch(one: &Run, other: &Run) -> bool {
+    if continues(one, other) {
+        return true;
+    }
     let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
     let differ = one.fabric != other.fabric || one.plan.get("benchmarks") != other.plan.get("benchmarks");
     differ && number(one).is_some() && number(one) == number(other)
+}
+
+/// Returns whether two runs are of ranks that went on with the same plan, one after the other.
+pub(crate) fn continues(one: &Run, other: &Run) -> bool {
+    let first = |run: &Run| run.plan.get(CONTINUES).unwrap_or(&run.id).clone();
+    one.id != other.id && first(one) == first(other)
 }
 
 /// Returns whether a run is of the next launch of the same command.

@@ -19,7 +19,7 @@ fn in_the_middle(kept: &Kept) -> (Running, usize) {
         "about = 'many rows'\n\n[[entry]]\nrun = 'p2p.latency'\nsizes = {sizes:?}\niterations = 10\nwarmup = 1\n"
     );
     let suite = kept.files.write("many.toml", suite);
-    let mut job = kept.job("--format csv").arg(suite).start();
+    let mut job = kept.job("--format csv --fail-fast").arg(suite).start();
     let (out, mut rows) = (kept.out(), 0);
     job.until("two rows are in the file", |_| {
         rows = results::rows_so_far(&out);

@@ -4,6 +4,7 @@ mod accelerators;
 mod benchmarks;
 mod congestion;
 mod corruption;
+mod early_ends;
 mod failures;
 mod figures;
 mod files;

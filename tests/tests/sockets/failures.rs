@@ -14,7 +14,7 @@ use rustix::process::Signal;
 /// Makes a job fail while it measures. Checks its exit code and its result file.
 fn failed(code: i32, act: impl FnOnce(&Running)) -> Done {
     let kept = Kept::new();
-    let job = in_the_middle(&kept, "");
+    let job = in_the_middle(&kept, "--fail-fast");
     act(&job);
     let done = job.wait().expect(code);
     done.leaves_nothing();

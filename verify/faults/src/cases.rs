@@ -5,6 +5,7 @@ mod files;
 mod launcher;
 mod limits;
 mod mpi;
+mod one_row;
 mod output;
 mod pipeline;
 mod process;
@@ -20,6 +21,7 @@ pub(crate) fn all(stage: &Stage) -> Vec<Case> {
         corruption::cases,
         mpi::cases,
         process::cases,
+        one_row::cases,
         launcher::cases,
         limits::cases,
         output::cases,

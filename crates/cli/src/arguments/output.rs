@@ -36,8 +36,8 @@ pub(crate) struct OutputArgs {
     pub(crate) plot: bool,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// Use of colours
-    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    /// Use of colours: auto (on a terminal), always or never
+    #[arg(long, value_enum, default_value_t = Color::Auto, hide_possible_values = true, help_heading = "Output")]
     pub(crate) color: Color,
     /// JUnit report to write; only `ombx links` sets it
     #[arg(skip)]

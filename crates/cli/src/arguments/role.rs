@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 
 use clap::{Args, ValueEnum};
+use ombx_core::measure::plan::Rest;
 
 use super::values;
 
@@ -14,6 +15,7 @@ pub(crate) const THREADED: &str = "--threaded";
 pub(crate) const CORE_TO_CORE: &str = "--core-to-core-ps=";
 pub(crate) const GROUPING: &str = "--grouping=";
 pub(crate) const RANKS: &str = "--job-ranks=";
+pub(crate) const REST: &str = "--rest=";
 
 /// Role of this process in a job that another process of ombx started.
 #[derive(Debug, Default, Args)]
@@ -36,6 +38,9 @@ pub(crate) struct RoleArgs {
     /// Number of ranks of the job, which the launching process has read from the host file
     #[arg(long, hide = true, requires = "relay", value_parser = values::number::<u32>(1..=1 << 20))]
     pub(crate) job_ranks: Option<u32>,
+    /// What is left to measure after cases that have ended their ranks
+    #[arg(long, hide = true)]
+    pub(crate) rest: Option<Rest>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,7 +52,7 @@ pub(crate) enum Relay {
 /// Returns whether the launching process added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
     let argument = argument.to_string_lossy();
-    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE, GROUPING, RANKS];
+    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE, GROUPING, RANKS, REST];
     [RELAY, COORDINATOR, ALONE, THREADED].contains(&&*argument)
         || of_launches.iter().any(|option| argument.starts_with(option))
 }

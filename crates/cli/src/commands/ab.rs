@@ -8,18 +8,20 @@ use std::{ffi::OsString, time::Duration};
 
 use clap::{ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
-    benchmark::{Chosen, Registry},
+    benchmark::{Chosen, Registry, payload::Check},
     error::{Error, Result},
     exit::Exit,
     measure::{
-        plan::{Effort, KnownBatches, Launch},
+        plan::{Effort, KnownBatches, Launch, Rest, RowName},
         runner::Part,
     },
+    result::Outcome,
     system::clock::Since,
 };
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
     estimate::{self, Cases, Group},
+    file::{self, Record},
     render::compare::summary,
 };
 
@@ -28,13 +30,14 @@ use super::{
     run::{arguments::RunArgs, plan},
 };
 use crate::{
-    arguments::{given, launches, output::OutputArgs, start::Launcher},
+    arguments::{given, launches, output::OutputArgs, role, start::Launcher},
     job::selection,
     launch::{detection, preflight},
+    output::target::ResultTarget,
 };
 use interruption::Interruption;
 use schedule::{MOST_LAUNCHES, Schedule};
-use side::{Ended, ResultFile, SideCommand, Variable};
+use side::{Ended, SideCommand, Variable};
 
 #[derive(Debug, Args)]
 pub(crate) struct AbArgs {
@@ -147,6 +150,8 @@ pub(crate) fn ab(
     let (since, mut worst, mut stopped) = (Since::now(), 0, None);
     let mut cases = [Cases::default(), Cases::default()];
     let mut batches = KnownBatches::default();
+    // Cases that have ended the ranks of each side.
+    let mut rests = [Rest::default(), Rest::default()];
     for number in 1.. {
         let launch = Launch {
             number,
@@ -160,12 +165,13 @@ pub(crate) fn ab(
             if run.output.verbose {
                 stderr_line!("ombx: launch {number} of {}", commands[side]);
             }
-            let words = words_of_launch(launch, row_time, &batches, &words);
+            let words = words_of_launch(launch, row_time, &batches, &rests[side], &words);
             let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };
             match commands[side].launch(&words, &place, files[side].as_mut(), &interruption)? {
                 Ended::Complete(code, records) => {
                     worst = worst.max(code);
                     records.iter().for_each(|record| cases[side].record(record));
+                    rests[side].left_out.extend(records.iter().filter_map(ended_early));
                     if batches == KnownBatches::default() {
                         batches = cases[side].batches();
                     }
@@ -227,11 +233,11 @@ fn words_of_launches(parser: &clap::Command, matches: &ArgMatches, run: &RunArgs
 }
 
 /// Writes the estimates of each side over its launches.
-fn write_cases(files: &mut [Option<ResultFile>; 2], cases: &[Cases; 2]) -> Result<()> {
+fn write_cases(files: &mut [Option<ResultTarget>; 2], cases: &[Cases; 2]) -> Result<()> {
     for (file, cases) in files.iter_mut().zip(cases) {
         let Some(file) = file else { continue };
         for row in cases.groups().iter().flat_map(Group::estimates) {
-            file.case(&row)?;
+            file.write(|out| file::write_case(out, &row))?;
         }
     }
     Ok(())
@@ -247,15 +253,24 @@ fn row_time(effort: Effort, cases: &[Cases; 2], spent: Duration) -> Option<Durat
     cases.iter().map(|side| estimate::row_time(side, fixed, most)).max()
 }
 
+/// Returns the row of a case that has ended its ranks, which later launches leave out.
+fn ended_early(record: &Record) -> Option<RowName> {
+    let (Record::Launch(row) | Record::Case(row)) = record else { return None };
+    let is_early = matches!(row.outcome, Outcome::Failed(_)) && !matches!(row.check, Check::Failed(_));
+    is_early.then(|| RowName::new(&row.key))
+}
+
 /// Returns the words of one launch. All launches of both sides take the batches of the first.
 fn words_of_launch(
     launch: Launch,
     row_time: Option<Duration>,
     batches: &KnownBatches,
+    rest: &Rest,
     words: &[OsString],
 ) -> Vec<OsString> {
     let mut own = vec!["run".to_owned(), "--format=jsonl".to_owned(), format!("--launch={launch}")];
     own.extend(row_time.map(|time| format!("--row-time={}us", time.as_micros())));
     own.extend(launches::batches(batches));
+    own.extend((*rest != Rest::default()).then(|| format!("{}{rest}", role::REST)));
     own.into_iter().map(OsString::from).chain(words.iter().cloned()).collect()
 }

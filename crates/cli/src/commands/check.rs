@@ -7,7 +7,7 @@ mod measurement;
 mod misses;
 mod report;
 
-use std::{io::Write, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Command};
 use ombx_core::{
@@ -32,7 +32,11 @@ use crate::{
         values,
     },
     launch::detection,
-    output::{at_end, monitoring, stdout, target, unwritable},
+    output::{
+        at_end, monitoring, stdout,
+        target::{self, ResultTarget},
+        unwritable,
+    },
 };
 
 /// Number of characters of the date in a time of RFC 3339.
@@ -94,7 +98,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     let mut out = match &args.out.out {
         Some(path) => {
             target::check(path, "-o", [("the file of expectations", args.file.as_path())])?;
-            Some((path, target::open(path, args.out.existing(), Duration::ZERO)?))
+            Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
         }
         None => None,
     };
@@ -116,8 +120,8 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         }
     };
     let Check { load, contents, budget, .. } = check;
-    if let Some((path, file)) = &mut out {
-        file.write_all(contents.as_bytes()).map_err(|e| unwritable(path, &e))?;
+    if let Some(file) = out.as_mut().filter(|_| !contents.is_empty()) {
+        file.write(|out| out.write_all(contents.as_bytes()))?;
     }
     if let Some(code) = budget.exit_code() {
         stderr_line!("ombx: interrupted");

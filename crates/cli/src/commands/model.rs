@@ -23,7 +23,12 @@ use self::measurement::Measured;
 use crate::{
     arguments::output::{Color, FileArgs},
     launch::detection,
-    output::{renderers, stdout::is_closed, target, terminal, unwritable},
+    output::{
+        renderers,
+        stdout::is_closed,
+        target::{self, ResultTarget},
+        terminal,
+    },
     result_file::KnownRuns,
 };
 
@@ -116,7 +121,7 @@ fn measured(args: &ModelArgs) -> Result<Measured> {
     let out = match &args.out.out {
         Some(path) => {
             target::check(path, "-o", [])?;
-            Some((path, target::open(path, args.out.existing(), Duration::ZERO)?))
+            Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
         }
         None => None,
     };
@@ -125,7 +130,7 @@ fn measured(args: &ModelArgs) -> Result<Measured> {
         Fabric::Sockets => ["sockets.latency", "sockets.bw"],
     };
     measurement::measure(benchmarks, &args.run, |contents| match out {
-        Some((path, mut file)) => file.write_all(contents.as_bytes()).map_err(|e| unwritable(path, &e)),
+        Some(mut file) => file.write(|out| out.write_all(contents.as_bytes())),
         None => Ok(()),
     })
 }

@@ -1,8 +1,11 @@
 //! Detection of the launcher that started this process.
 
-use std::env;
+use std::{env, fs};
 
-#[cfg(feature = "mpi")]
+use rustix::process::Pid;
+
+use super::orphans;
+
 use ombx_core::error::{Error, Result};
 
 /// A launcher, and this process as one of its ranks, from the environment.
@@ -26,6 +29,37 @@ const VARIABLES: [(&str, &str, &str); 4] = [
     ("a PMIx launcher", "PMIX_RANK", "PMIX_SIZE"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
+
+/// Starts of the names of launchers, and of their processes that start ranks on a host. The kernel keeps 15 characters of a name.
+const STARTERS: [&str; 7] = ["hydra_pmi_proxy", "prted", "orted", "mpiexec", "mpirun", "orterun", "prterun"];
+/// The process of Slurm that starts a step, and words in its command line for those steps that are no ranks.
+const SLURM_STEP: &str = "slurmstepd";
+const NO_RANKS: [&str; 3] = ["batch", "extern", "interactive"];
+
+/// Returns the name of a process above this one that starts ranks.
+pub(crate) fn starter() -> Option<String> {
+    orphans::ancestors().into_iter().find_map(|pid| {
+        let of_process =
+            |file: &str| fs::read_to_string(format!("/proc/{}/{file}", Pid::as_raw_nonzero(pid))).ok();
+        let name = of_process("comm")?.trim().to_owned();
+        let of_step =
+            || of_process("cmdline").is_some_and(|line| !NO_RANKS.iter().any(|word| line.contains(word)));
+        let starts = STARTERS.iter().any(|start| name.starts_with(start)) || name == SLURM_STEP && of_step();
+        starts.then_some(name)
+    })
+}
+
+/// Fails if a launcher has started this process and its variables were taken away, so that each of its processes would be a job of its own.
+pub(crate) fn refuse_emptied() -> Result<()> {
+    let is_in_batch = env::var_os("SLURM_JOB_ID").is_some();
+    match starter().filter(|name| !(is_in_batch && name == SLURM_STEP)) {
+        Some(name) if launcher().is_none() => Err(Error::fabric(format!(
+            "{name} has started this process, but its variables are missing in the environment, so that it would measure alone: pass the \
+             environment of the launcher on to ombx, or start ombx without a launcher"
+        ))),
+        _ => Ok(()),
+    }
+}
 
 /// Returns the launcher that started this process as one of its ranks, if any.
 pub(crate) fn launcher() -> Option<StartedBy> {
@@ -68,17 +102,35 @@ pub(crate) fn is_first_process() -> bool {
 /// Fails if the launcher belongs to another MPI: it then started N processes that are each rank 0 of 1.
 #[cfg(feature = "mpi")]
 pub(crate) fn refuse_singletons(size: u32) -> Result<()> {
-    match launcher() {
-        Some(StartedBy { launcher, ranks: Some(n), .. }) if size == 1 && n > 1 => {
-            Err(Error::fabric(format!(
-                "{launcher} started {n} processes, but each is rank 0 of 1, because ombx was built with {} ({}): start it with \
-                 the mpiexec of that MPI, or let ombx run start its ranks",
-                ombx_mpi::family().name(),
-                ombx_mpi::library_version(),
-            )))
-        }
-        _ => Ok(()),
+    if size > 1 {
+        return Ok(());
     }
+    let started = others_in(&|name| env::var(name).ok()).or_else(|| {
+        let name = if launcher().is_none() { starter() } else { None };
+        name.map(|name| format!("{name} started this process"))
+    });
+    started.map_or(Ok(()), |started| {
+        Err(Error::fabric(format!(
+            "{started}, but each process is rank 0 of 1, because ombx was built with {} ({}) or the environment of the launcher is missing: \
+             start it with the mpiexec of that MPI, or let ombx run start its ranks",
+            ombx_mpi::family().name(),
+            ombx_mpi::library_version(),
+        )))
+    })
+}
+
+/// Returns a clause that says which launcher has started more than one process, or a process other than the first.
+#[cfg(feature = "mpi")]
+fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let number = |name: &str| variable(name).and_then(|v| v.parse::<u64>().ok());
+    let started = launcher_in(variable);
+    let of_slurm = number("SLURM_STEP_NUM_TASKS").filter(|_| variable("SLURM_STEP_ID").is_some());
+    let name = started.as_ref().map_or("srun", |started| started.launcher);
+    if let Some(count) = started.as_ref().and_then(|started| started.ranks).or(of_slurm) {
+        return (count > 1).then(|| format!("{name} started {count} processes"));
+    }
+    // Without a size, any rank is reason enough: a launcher of ranks that MPI does not know has started it.
+    started.map(|started| format!("{name} started this process as rank {}", started.rank))
 }
 
 #[cfg(test)]
@@ -96,6 +148,33 @@ mod tests {
         let open_mpi =
             with(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "4")]);
         assert_eq!(open_mpi.unwrap().ranks, Some(4));
+    }
+
+    #[test]
+    #[cfg(feature = "mpi")]
+    fn processes_that_are_alone_for_mpi_alone_are_refused() {
+        let with = |pairs: &[(&str, &str)]| {
+            others_in(&|name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
+        };
+        for alone in [
+            &[][..],
+            &[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7"), ("SLURM_STEP_NUM_TASKS", "4")],
+            &[("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+            &[("PMIX_RANK", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")],
+        ] {
+            assert_eq!(with(alone), None, "{alone:?}");
+        }
+        for (pairs, words) in [
+            (&[("PMI_RANK", "0"), ("PMI_SIZE", "4")][..], "started 4 processes"),
+            (&[("PMIX_RANK", "0")], "as rank 0"),
+            (
+                &[("PMIX_RANK", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")],
+                "started 2 processes",
+            ),
+            (&[("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")], "srun started 2 processes"),
+        ] {
+            assert!(with(pairs).is_some_and(|clause| clause.ends_with(words)), "{pairs:?}");
+        }
     }
 
     #[test]

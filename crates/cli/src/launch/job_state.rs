@@ -10,6 +10,8 @@ use std::{
 use ombx_core::{
     error::{Error, Result},
     exit::Exit,
+    measure::plan::RowName,
+    result::Measurement,
     system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
 };
 use ombx_results::{
@@ -21,7 +23,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::{
     limits,
     preflight::RankHost,
-    rank_table::RankTable,
+    rank_table::{self, RankTable},
+    restarts::{Early, named},
     shared_memory::OfRanks,
     timeline::{Phase, Timeline},
 };
@@ -51,13 +54,14 @@ pub(super) enum Child {
     Ombx,
 }
 
-/// How a launch ended, with the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How ranks ended, with the exit code.
 pub(super) enum Ended {
-    /// All its rows have arrived.
+    /// All their rows have arrived.
     Complete(u8),
-    /// A signal or a failure, which is already reported, ended it early.
+    /// A signal or a failure, which is already reported, ended them early.
     Stopped(u8),
+    /// A benchmark ended them early. Others may run.
+    Early(Early),
 }
 
 /// Why the launching process ends a job.
@@ -65,6 +69,8 @@ pub(super) enum Ended {
 pub(super) enum EndReason {
     Signal(i32),
     TimeLimit,
+    /// A case makes no progress.
+    Hanging,
     /// A rank has ended and its launcher has not noticed.
     LostRank,
     /// Everything is measured, but processes are left.
@@ -91,6 +97,9 @@ pub(super) struct History {
     launcher_output: VecDeque<String>,
     /// Number of messages that ranks have printed.
     messages: u32,
+    /// The first message of a rank about its failure, and the last message.
+    said: Option<String>,
+    last_said: Option<String>,
     /// All rows of the run have arrived.
     pub(super) complete: bool,
     pub(super) end_reason: Option<EndReason>,
@@ -99,12 +108,19 @@ pub(super) struct History {
     failure: Option<String>,
     /// Whether hosts may only need more time to start their ranks.
     starts_slowly: bool,
-    /// Time since a case began or ended.
+    /// Time since a case began, made progress or ended.
     progress: Option<Since>,
     /// Time without a sign of progress when the end of the job was requested.
     quiet: Duration,
     /// Case that runs, or that ran when the end of the job was requested. A stopped rank may continue then and report another case.
-    current_case: Option<String>,
+    case: Option<Box<Measurement>>,
+    /// Benchmark that runs, with its number in the order of the launch.
+    benchmark: Option<(usize, String)>,
+    /// Its last case that has started, and the last one whose rows have arrived.
+    last: Option<RowName>,
+    done: Option<RowName>,
+    /// Run of these ranks.
+    run: String,
     pub(super) ranks: RankTable,
     /// Hosts that have started a rank.
     started: BTreeSet<String>,
@@ -112,6 +128,15 @@ pub(super) struct History {
     killed: KilledForMemory,
     /// Files of ranks when the end of the job was requested.
     pub(super) shared_memory: OfRanks,
+}
+
+impl History {
+    /// Returns whether a case has made no progress for this long.
+    pub(super) fn hangs(&self, silence: Duration) -> bool {
+        !self.complete
+            && self.benchmark.is_some()
+            && self.progress.as_ref().is_some_and(|since| since.elapsed() > silence)
+    }
 }
 
 impl JobState<'_> {
@@ -160,13 +185,21 @@ impl JobState<'_> {
         match file::parse(text.trim_end(), 1) {
             Ok(Some(record)) => self.read_record(&record),
             Ok(None) => match Message::parse(&text) {
-                Some(Message::Progress { bench, bytes }) => {
-                    self.progress.starting(&bench, bytes);
+                Some(Message::Benchmark { number, bench }) if self.history.end_reason.is_none() => {
+                    self.history.benchmark = Some((number, bench));
+                    (self.history.last, self.history.done) = (None, None);
+                    self.history.progress = Some(Since::now());
+                }
+                Some(Message::Starting { row }) => {
+                    self.progress.starting(&row.bench, row.bytes.unwrap_or(0));
                     self.history.progress = Some(Since::now());
                     if self.history.end_reason.is_none() {
-                        self.history.current_case = Some(format!("{bench}, {bytes} bytes"));
+                        self.history.last = Some(RowName::new(&row.key));
+                        self.history.case = Some(row);
                     }
                 }
+                Some(Message::Alive) => self.history.progress = Some(Since::now()),
+                Some(Message::Benchmark { .. }) => {}
                 Some(Message::Status { line }) => self.progress.status(&line),
                 Some(Message::Interval(interval)) => {
                     let line = intervals::line(&interval, self.args.shown.units());
@@ -188,7 +221,10 @@ impl JobState<'_> {
 
     fn read_record(&mut self, record: &Record) {
         match record {
-            Record::Run(_) => self.timeline.enter(Phase::Rows),
+            Record::Run(run) => {
+                self.timeline.enter(Phase::Rows);
+                self.history.run.clone_from(&run.id);
+            }
             Record::End(..) => self.timeline.enter(Phase::End),
             Record::Launch(_) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
@@ -208,7 +244,10 @@ impl JobState<'_> {
             self.history.progress = Some(Since::now());
             self.progress.row(self.output.cases().so_far(&row.key).as_ref().unwrap_or(row));
             self.progress.follow(|widest| self.output.map(widest));
-            self.history.current_case.take_if(|_| self.history.end_reason.is_none());
+            if self.history.end_reason.is_none() {
+                self.history.case = None;
+                self.history.done = self.history.last;
+            }
         }
     }
 
@@ -221,6 +260,11 @@ impl JobState<'_> {
         }
         let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);
         self.history.messages += u32::from(message.is_some());
+        let said = message.map(|at| &line[at + OMBX.len()..]);
+        if let Some(said) = said.filter(|said| said.starts_with("rank ") || said.starts_with("process ")) {
+            self.history.said.get_or_insert_with(|| plain(said));
+        }
+        self.history.last_said = said.map(plain).or_else(|| self.history.last_said.take());
         if message.is_some() || self.args.verbose {
             // Libraries and remote shells print colours, and could move the cursor.
             self.progress.suspend(|| stderr_line!("{}", plain(&line[message.unwrap_or(0)..])));
@@ -243,21 +287,21 @@ impl JobState<'_> {
         unreachable: &dyn Fn() -> Option<String>,
     ) -> Result<Ended> {
         if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
-            return Ok(Ended::Complete(self.output.exit_code(self.args.allow_skips)));
+            let code = self.output.exit_code(self.args.allow_skips);
+            return Ok(Ended::Complete(code.max(self.late_end(child, status))));
         }
         if let Some(error) = self.history.error.take() {
             return Err(error);
+        }
+        if let Some(early) = self.early(child, status) {
+            return Ok(Ended::Early(early));
         }
         let tally = self.output.tally();
         let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
         let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
-        let rows = self.output.rows();
-        let kept = match &self.args.file.out {
-            Some(path) => format!("{rows} measured rows are in {}", path.display()),
-            None => format!("{rows} rows had been measured"),
-        };
-        let case = self.history.current_case.take().map(|case| format!(" in {case}")).unwrap_or_default();
+        let kept = self.output.kept();
+        let case = self.history.case.take().map(|row| format!(" in {}", named(&row))).unwrap_or_default();
         match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
                 self.progress.suspend(|| stderr_line!("{OMBX}interrupted; {kept}"));
@@ -291,14 +335,8 @@ impl JobState<'_> {
             // The process has printed what went wrong.
             return Ok(Ended::Stopped(code as u8));
         }
-        if self.history.messages == 0 {
-            let lines = first_and_last(self.history.launcher_output.make_contiguous());
-            self.progress.suspend(|| lines.iter().for_each(|line| stderr_line!("  {}", plain(line))));
-        }
-        let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
-        let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());
-        let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
-        let what = rank.unwrap_or_else(|| "the job".into());
+        self.print_launcher_output();
+        let what = self.what_ended();
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
         let why = if has_started { limits::suspected_later() } else { limits::suspected_at_start() };
         let memory = self.history.killed.since();
@@ -307,6 +345,82 @@ impl JobState<'_> {
             "{what} ended early{case}, {}; {kept}{why}{memory}{silent}",
             ended(child, status)
         )))
+    }
+
+    /// Prints the first and the last lines of the launcher if no rank has said anything.
+    fn print_launcher_output(&mut self) {
+        if self.history.messages == 0 {
+            let lines = first_and_last(self.history.launcher_output.make_contiguous());
+            self.progress.suspend(|| lines.iter().for_each(|line| stderr_line!("  {}", plain(line))));
+        }
+    }
+
+    /// Says how ranks have failed after their last row, and returns the exit code for it.
+    fn late_end(&mut self, child: Child, status: Option<ExitStatus>) -> u8 {
+        let is_killed = self.history.end_reason.is_some();
+        let sentence = if is_killed {
+            "ranks did not end after their last row and were killed".into()
+        } else if self.history.said.is_some() {
+            "a rank failed at its end".into()
+        } else if status.is_some_and(|status| !status.success()) {
+            format!("{} failed at its end, {}", self.what_ended(), ended(child, status))
+        } else {
+            return 0;
+        };
+        self.progress.suspend(|| stderr_line!("{OMBX}{sentence}; all rows had arrived"));
+        if is_killed { 0 } else { Exit::Fabric.code() }
+    }
+
+    /// Returns the rank that has ended, or the job.
+    fn what_ended(&mut self) -> String {
+        let unnoticed = self.history.end_reason == Some(EndReason::LostRank);
+        let rank = self.history.ranks.lost(self.history.launcher_output.make_contiguous());
+        let rank = rank.or_else(|| self.history.ranks.ended_here().filter(|_| unnoticed));
+        rank.unwrap_or_else(|| "the job".into())
+    }
+
+    /// Returns how a benchmark has ended its ranks, if it has: no signal of the user and no time limit did, nobody killed the launcher,
+    /// and the ranks have begun a benchmark.
+    fn early(&mut self, child: Child, status: Option<ExitStatus>) -> Option<Early> {
+        let (number, bench) = self.history.benchmark.clone()?;
+        let is_killed =
+            self.history.end_reason.is_none() && status.is_some_and(|status| status.signal().is_some());
+        // The process has found another error than that of a connection or a rank.
+        let is_other = child == Child::Ombx
+            && status.and_then(|status| status.code()).is_some_and(|code| matches!(code, 2..=5 | 7));
+        let is_ended = matches!(self.history.end_reason, Some(EndReason::Signal(_) | EndReason::TimeLimit));
+        if is_killed || is_other || is_ended {
+            return None;
+        }
+        let last = self.history.last_said.take().filter(|_| child == Child::Ombx);
+        let said = self.history.said.take().or(last);
+        let is_said = said.is_some();
+        let quiet = self.history.quiet.as_secs();
+        let hangs = self.history.end_reason == Some(EndReason::Hanging);
+        let hanging = hangs.then(|| format!("no progress for {quiet} s"));
+        let why = hanging.or_else(|| self.history.failure.take()).or(said);
+        let why = why.unwrap_or_else(|| {
+            let output = self.history.launcher_output.make_contiguous();
+            match self.history.ranks.lost(output).zip(rank_table::signal_in(output)) {
+                Some((rank, signal)) => format!("{rank} died of {signal}"),
+                None => {
+                    self.print_launcher_output();
+                    format!("{} ended early, {}", self.what_ended(), ended(child, status))
+                }
+            }
+        });
+        let tally = self.output.tally();
+        let memory = self.history.killed.since();
+        Some(Early {
+            is_said: is_said && memory.is_empty(),
+            why: format!("{why}{memory}"),
+            case: self.history.case.take(),
+            number,
+            done: self.history.done,
+            bench,
+            run: std::mem::take(&mut self.history.run),
+            measured: tally.cases - tally.skipped - tally.failed - tally.corrupt,
+        })
     }
 }
 

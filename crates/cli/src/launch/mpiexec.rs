@@ -18,6 +18,7 @@ use ombx_core::{
     system::{environment::kept_variables, file::read_named, ssh},
 };
 use ombx_mpi::Family;
+use ombx_results::render::plain;
 
 use super::{
     cores::cores,
@@ -383,13 +384,16 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
             .collect(),
     };
     let limit = timeout.unwrap_or(version::LIMIT).min(version::LIMIT);
-    let (mut found, mut late) = (None, None);
+    let (mut found, mut late, mut strange) = (None, None, None);
     for path in &candidates {
         match Version::of(path, limit)? {
             Version::Late => late = late.or(Some(path)),
             version if version.has(words) => {
                 found = Some(path);
                 break;
+            }
+            version if !version.has(HYDRA) && !version.has(OPEN_MPI) => {
+                strange = strange.or(version.first_line().map(|line| (path, plain(line))));
             }
             _ => {}
         }
@@ -399,6 +403,12 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
             "{} --version did not answer within {} s. Check this launcher, or set OMBX_MPIEXEC to another",
             path.display(),
             limit.as_secs_f64()
+        )));
+    }
+    if let (None, Some((path, line))) = (found, strange) {
+        return Err(Error::fabric(format!(
+            "{} is no mpiexec that works: its --version prints \"{line}\". Repair it, or set OMBX_MPIEXEC to another",
+            path.display()
         )));
     }
     found.map(|path| FOUND.get_or_init(|| path.clone()).clone()).ok_or_else(|| {

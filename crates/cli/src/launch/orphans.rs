@@ -8,6 +8,8 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_
 
 /// Maximum wait for killed processes. A process that waits for a device may take longer.
 const LIMIT: Duration = Duration::from_secs(2);
+/// Maximum number of processes above one that are looked at.
+const MOST_ANCESTORS: usize = 100;
 /// Interval between two looks at the list of processes.
 const INTERVAL: Duration = Duration::from_millis(5);
 
@@ -52,6 +54,12 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
         at += 1;
     }
     family.split_off(1)
+}
+
+/// Returns the processes above this one, its parent first.
+pub(super) fn ancestors() -> Vec<Pid> {
+    let above = |pid: &Pid| Pid::from_raw(parent(pid.as_raw_nonzero().get())?);
+    std::iter::successors(Some(getpid()), above).skip(1).take(MOST_ANCESTORS).collect()
 }
 
 fn children_of(one: Pid) -> Vec<Pid> {

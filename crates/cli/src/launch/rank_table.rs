@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use ombx_core::system::environment;
+use signal_hook::low_level::signal_name;
 
 use crate::output::relay::RankProcess;
 
@@ -47,9 +48,33 @@ fn open_mpi(line: &str) -> Option<usize> {
     }
 }
 
+/// Returns the name of the signal by which the launcher's output says that a rank died: `EXIT STRING: Killed (signal 9)` or `exited on
+/// signal 9 (Killed)`.
+pub(super) fn signal_in(output: &[String]) -> Option<String> {
+    let number = |line: &String| {
+        let (before, after) = line.split_once("signal ")?;
+        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+        let says = before.ends_with('(') || before.ends_with("on ");
+        digits.parse::<i32>().ok().filter(|_| says)
+    };
+    let number = output.iter().find_map(number)?;
+    Some(signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launchers_name_the_signal() {
+        for line in [
+            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+            "mpiexec noticed that process rank 1 with PID 0 on node n02 exited on signal 9 (Killed).",
+        ] {
+            assert_eq!(signal_in(&["x".to_owned(), line.to_owned()]).as_deref(), Some("SIGKILL"), "{line}");
+        }
+        assert_eq!(signal_in(&["typical reasons are listed under signal 7".to_owned()]), None);
+    }
 
     #[test]
     fn launchers_name_the_lost_rank() {

@@ -77,6 +77,8 @@ pub(super) struct Supervision<'a> {
     pub(super) time_left: Duration,
     /// Time within which each row should end, if rows have such a time.
     pub(super) row_limit: Option<Duration>,
+    /// Time for which a case may make no progress.
+    pub(super) silence: Duration,
     /// Asks the hosts again and returns a sentence about those that do not answer.
     pub(super) unreachable: &'a dyn Fn() -> Option<String>,
     pub(super) output: &'a mut Output,
@@ -128,6 +130,7 @@ impl Supervision<'_> {
             limit,
             time_left,
             row_limit,
+            silence,
             unreachable,
             output,
             progress,
@@ -161,6 +164,8 @@ impl Supervision<'_> {
                 if !was_ending {
                     job.end_without_ranks(hosts, start_limit);
                 }
+            } else if !was_ending && job.history.hangs(silence) {
+                job.end(EndReason::Hanging);
             } else {
                 // The first process of other ranks watches them itself.
                 let is_starting = which == Child::Launcher && job.history.ranks.0.is_empty();

@@ -26,7 +26,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// Answer of a program to `--version`.
 pub(super) enum Version {
-    /// What it prints, in lower case.
+    /// What it prints.
     Printed(String),
     /// It cannot be started.
     None,
@@ -57,14 +57,25 @@ impl Version {
         orphans::end_family(Pid::from_child(&child));
         let _ = child.wait();
         reading.map(|()| match answers.len() {
-            2 => Version::Printed(answers.concat().to_lowercase()),
+            2 => Version::Printed(answers.concat()),
             _ => Version::Late,
         })
     }
 
-    /// Returns whether the version has one of these words.
+    /// Returns whether the version has one of these words, which are in lower case.
     pub(super) fn has(&self, words: &[&str]) -> bool {
-        matches!(self, Version::Printed(text) if words.iter().any(|word| text.contains(word)))
+        matches!(self, Version::Printed(text) if {
+            let text = text.to_lowercase();
+            words.iter().any(|word| text.contains(word))
+        })
+    }
+
+    /// Returns the first line that it prints.
+    pub(super) fn first_line(&self) -> Option<&str> {
+        match self {
+            Version::Printed(text) => text.lines().map(str::trim).find(|line| !line.is_empty()),
+            Version::None | Version::Late => None,
+        }
     }
 }
 

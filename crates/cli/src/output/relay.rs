@@ -10,6 +10,7 @@ use std::{
 use ombx_core::{
     error::{Error, Result},
     measure::intervals::Interval,
+    result::Measurement,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +18,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Message {
-    /// A case starts.
-    Progress { bench: String, bytes: u64 },
+    /// A benchmark starts, with its number in the order of the launch.
+    Benchmark { number: usize, bench: String },
+    /// A case starts: its row without samples.
+    Starting { row: Box<Measurement> },
+    /// The case that has started makes progress.
+    Alive,
     /// The process of each rank, by rank.
     Ranks { ranks: Vec<RankProcess> },
     /// What a process of a benchmark says about its progress.
@@ -76,7 +81,9 @@ mod tests {
     #[test]
     fn messages_are_read_as_they_were_written() {
         for message in [
-            Message::Progress { bench: "p2p.latency".into(), bytes: 8 },
+            Message::Benchmark { number: 3, bench: "a.b".into() },
+            Message::Starting { row: Box::new(Measurement::new("a.b", "a.b/bytes=8", Metric::Latency, 2)) },
+            Message::Alive,
             Message::Ranks { ranks: vec![RankProcess { pid: 4710, host: "n01".into() }] },
             Message::Status { line: "node 2: run 3".into() },
             Message::Interval(Interval {

@@ -5,7 +5,7 @@ use std::{
     fs::{self, File, OpenOptions, Permissions},
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
-    path::{self, Path},
+    path::{self, Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -19,6 +19,8 @@ use rustix::{
     fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock},
     io::Errno,
 };
+
+use tempfile::NamedTempFile;
 
 use super::unwritable;
 use crate::arguments::output::Existing;
@@ -107,27 +109,76 @@ fn check_results(path: &Path) -> Result<()> {
     Err(Error::usage(format!("cannot append to {}: {why}. Give another name after -o", path.display())))
 }
 
-/// Opens a result file. No other process of ombx may write it. A FIFO must get a reader within the time limit.
-pub(crate) fn open(path: &Path, existing: Existing, limit: Duration) -> Result<File> {
-    let failed = |why: io::Error| unwritable(path, &why);
-    let mut file = create(path, limit).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Ok(file);
+/// A result file that is written. A file that it replaces stays until the first record is there.
+pub(crate) struct ResultTarget {
+    path: PathBuf,
+    file: File,
+    /// Whether the file is the old one, which is locked and not written.
+    is_old: bool,
+}
+
+impl ResultTarget {
+    /// Opens a result file. No other process of ombx may write it. A FIFO must get a reader within the time limit.
+    pub(crate) fn open(path: &Path, existing: Existing, limit: Duration) -> Result<ResultTarget> {
+        let failed = |why: io::Error| unwritable(path, &why);
+        let mut file = create(path, limit).map_err(failed)?;
+        let mut is_old = false;
+        let data = file.metadata().map_err(failed)?;
+        if data.is_file() {
+            // Some shared file systems have no locks.
+            if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+                return Err(Error::usage(format!(
+                    "another process of ombx writes {}: give another name after -o",
+                    path.display()
+                )));
+            }
+            check_existing(path, existing)?;
+            match existing {
+                Existing::Append => drop(file.seek(SeekFrom::End(0)).map_err(failed)?),
+                Existing::Refuse | Existing::Replace => is_old = data.len() > 0,
+            }
+        }
+        Ok(ResultTarget { path: path.to_owned(), file, is_old })
     }
-    // Some shared file systems have no locks.
-    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        return Err(Error::usage(format!(
-            "another process of ombx writes {}: give another name after -o",
-            path.display()
-        )));
+
+    /// Writes records.
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        let written = match std::mem::take(&mut self.is_old) {
+            true => self.replace(write),
+            false => write(&mut self.file).and_then(|()| self.file.flush()),
+        };
+        written.map_err(|e| unwritable(&self.path, &e))
     }
-    check_existing(path, existing)?;
-    match existing {
-        Existing::Append => file.seek(SeekFrom::End(0)).map(drop),
-        Existing::Refuse | Existing::Replace => file.set_len(0),
+
+    /// Writes the first records to a new file, which takes the place of the old one.
+    fn replace(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let place = fs::canonicalize(&self.path)?;
+        let Ok(mut new) = beside(&place, self.file.metadata()?.mode()) else {
+            // The directory cannot be written, but the file can.
+            self.file.set_len(0)?;
+            return write(&mut self.file);
+        };
+        write(&mut new)?;
+        let _ = flock(&new, FlockOperation::NonBlockingLockExclusive);
+        self.file = new.persist(&place)?;
+        Ok(())
     }
-    .map_err(failed)?;
-    Ok(file)
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether the file was removed. It then still accepts all writes, but no program can open it.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.is_file() && file.nlink() == 0)
+    }
+}
+
+/// Creates a file in the directory of another one.
+fn beside(place: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let directory = place.parent().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".ombx-").permissions(Permissions::from_mode(mode & 0o7777)).tempfile_in(directory)
 }
 
 /// Writes a whole file, such as a page; `-` is standard output. Readers see the old file or the new one, and a failure keeps the old one.
@@ -141,11 +192,7 @@ pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     }
     // A symbolic link stays, and the file that it leads to is replaced.
     let place = fs::canonicalize(path).or_else(|_| path::absolute(path))?;
-    let directory = place.parent().ok_or(io::ErrorKind::IsADirectory)?;
-    let mode = old.map_or(0o666, |old| old.mode() & 0o7777);
-    let mut builder = tempfile::Builder::new();
-    let mut new =
-        builder.prefix(".ombx-").permissions(Permissions::from_mode(mode)).tempfile_in(directory)?;
+    let mut new = beside(&place, old.map_or(0o666, |old| old.mode()))?;
     new.write_all(contents)?;
     new.persist(&place)?;
     Ok(())
@@ -212,7 +259,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("r.jsonl");
         let write = |existing, text: &str| {
-            open(&path, existing, Duration::ZERO).map(|mut file| file.write_all(text.as_bytes()).unwrap())
+            let opened = ResultTarget::open(&path, existing, Duration::ZERO);
+            opened.map(|mut file| file.write(|out| out.write_all(text.as_bytes())).unwrap())
         };
         let contents = || fs::read_to_string(&path).unwrap();
         write(Existing::Append, RUN).unwrap();
@@ -236,16 +284,53 @@ mod tests {
     fn a_result_file_has_one_writer() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("r.jsonl");
-        let first = open(&path, Existing::Refuse, Duration::ZERO).unwrap();
-        for existing in [Existing::Refuse, Existing::Replace, Existing::Append] {
-            let refused = open(&path, existing, Duration::ZERO).unwrap_err();
-            assert!(refused.to_string().contains("another process of ombx writes"), "{refused}");
-            assert_eq!(refused.kind(), Kind::Usage);
-        }
+        let open = |path: &Path, existing| ResultTarget::open(path, existing, Duration::ZERO);
+        let has_writer = || {
+            for existing in [Existing::Refuse, Existing::Replace, Existing::Append] {
+                let refused = open(&path, existing).err().unwrap();
+                assert!(refused.to_string().contains("another process of ombx writes"), "{refused}");
+                assert_eq!(refused.kind(), Kind::Usage);
+            }
+        };
+        let mut first = open(&path, Existing::Refuse).unwrap();
+        has_writer();
+        first.write(|out| out.write_all(b"old")).unwrap();
         drop(first);
-        open(&path, Existing::Refuse, Duration::ZERO).unwrap();
+        let mut second = open(&path, Existing::Replace).unwrap();
+        has_writer();
+        second.write(|out| out.write_all(b"new")).unwrap();
+        has_writer();
+        drop(second);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         let null = Path::new("/dev/null");
-        let _both = [(); 2].map(|()| open(null, Existing::Refuse, Duration::ZERO).unwrap());
+        let _both = [(); 2].map(|()| open(null, Existing::Refuse).unwrap());
+    }
+
+    #[test]
+    fn an_old_file_stays_until_the_first_record() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("r.jsonl");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("r.jsonl", directory.path().join("link")).unwrap();
+        let contents = || fs::read_to_string(&path).unwrap();
+        let open =
+            || ResultTarget::open(&directory.path().join("link"), Existing::Replace, Duration::ZERO).unwrap();
+        drop(open());
+        assert_eq!(contents(), "old", "nothing was written");
+        let mut file = open();
+        assert!(file.write(|_| Err(io::Error::other("no space"))).is_err());
+        drop(file);
+        assert_eq!(contents(), "old", "a record cannot be written");
+        let mut file = open();
+        for text in ["a", "b"] {
+            file.write(|out| out.write_all(text.as_bytes())).unwrap();
+        }
+        assert_eq!(contents(), "ab");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file is left");
+        fs::remove_file(&path).unwrap();
+        assert!(file.is_removed());
     }
 
     #[test]

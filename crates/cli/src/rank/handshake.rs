@@ -27,11 +27,16 @@ const HEAD: u64 = 4096;
 /// ranks must call it.
 pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let (build, words) = (hash_of(&build()), hash_of(&argv::typed()[1..]));
-    let threads = hash_of(&argv::threads());
-    let same = [(build, "build of ombx"), (words, "command line"), (threads, argv::THREADS)]
-        .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
-    let [build, words, threads] = same;
-    let other = build?.or(words?).or(threads?);
+    let (threads, library) = (hash_of(&argv::threads()), hash_of(&ombx_mpi::library_version()));
+    let same = [
+        (build, "build of ombx"),
+        (words, "command line"),
+        (threads, argv::THREADS),
+        (library, "version of the MPI library"),
+    ]
+    .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
+    let [build, words, threads, library] = same;
+    let other = build?.or(words?).or(threads?).or(library?);
     team.agree(other.map_or(Ok(()), |what| {
         Err(Error::fabric(format!(
             "{} runs another {what} than rank 0: start the same ombx with the same arguments and variables on every rank",

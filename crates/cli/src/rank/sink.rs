@@ -1,19 +1,20 @@
 //! Where the rows of a rank go. Every call also tells the watchdog that the rank makes progress.
 
-use std::fs::File;
+use std::{cell::Cell, fs::File, time::Duration};
 
 use ombx_core::{
-    benchmark::Case,
     error::Result,
     measure::{intervals::Interval, sink::Sink},
     result::{Measurement, Run, Tally},
-    system::watchdog,
+    system::{clock::Since, watchdog},
+    unit::Bytes,
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},
     units::Units,
 };
 
+use super::failure;
 use crate::{
     build,
     output::{
@@ -22,11 +23,14 @@ use crate::{
     },
 };
 
+/// Interval of signs of progress within a case: each wakes the launching process.
+const SIGN: Duration = Duration::from_secs(4);
+
 pub(super) enum RankSink {
     /// Rank 0 of the user's launcher prints rows and writes the result file.
     Output(Box<Output>),
-    /// Rank 0 of the launching process sends records to it.
-    Relay(File),
+    /// Rank 0 of the launching process sends records to it, and signs of progress: the time since the last one.
+    Relay(File, Cell<Since>),
     /// All other ranks.
     None,
 }
@@ -35,7 +39,7 @@ impl RankSink {
     fn record(&mut self, record: impl FnOnce() -> Record) -> Result<()> {
         match self {
             RankSink::Output(output) => output.record(&record()),
-            RankSink::Relay(pipe) => file::write(pipe, &record()).map_err(|e| relay::broken(&e)),
+            RankSink::Relay(pipe, _) => file::write(pipe, &record()).map_err(|e| relay::broken(&e)),
             RankSink::None => Ok(()),
         }
     }
@@ -50,22 +54,36 @@ impl Sink for RankSink {
         })
     }
 
-    fn starting(&mut self, bench: &str, case: &Case) {
-        watchdog::enter(&format!("{bench}, {} bytes", case.bytes));
-        if let RankSink::Relay(pipe) = self {
-            let _ = Message::Progress { bench: bench.into(), bytes: case.bytes.0 }.write(pipe);
+    fn entering(&mut self, number: usize, bench: &str) {
+        failure::enter(number);
+        if let RankSink::Relay(pipe, _) = self {
+            let _ = Message::Benchmark { number, bench: bench.into() }.write(pipe);
+        }
+    }
+
+    fn starting(&mut self, row: &Measurement) {
+        watchdog::enter(&format!("{}, {} bytes", row.bench, Bytes(row.bytes.unwrap_or(0))));
+        if let RankSink::Relay(pipe, sent) = self {
+            let _ = Message::Starting { row: Box::new(row.clone()) }.write(pipe);
+            sent.set(Since::now());
         }
     }
 
     fn alive(&self) {
         watchdog::progress();
+        if let RankSink::Relay(pipe, sent) = self
+            && sent.get().elapsed() > SIGN
+        {
+            let _ = Message::Alive.write(&mut &*pipe);
+            sent.set(Since::now());
+        }
     }
 
     fn status(&mut self, _: u32, line: &str) {
         watchdog::progress();
         match self {
             RankSink::Output(_) => stderr_line!("ombx: {line}"),
-            RankSink::Relay(pipe) => _ = Message::Status { line: line.into() }.write(pipe),
+            RankSink::Relay(pipe, _) => _ = Message::Status { line: line.into() }.write(pipe),
             RankSink::None => {}
         }
     }
@@ -73,7 +91,7 @@ impl Sink for RankSink {
     fn interval(&self, interval: &Interval) {
         match self {
             RankSink::Output(_) => stderr_line!("ombx: {}", intervals::line(interval, Units::default())),
-            RankSink::Relay(pipe) => _ = Message::Interval(interval.clone()).write(&mut &*pipe),
+            RankSink::Relay(pipe, _) => _ = Message::Interval(interval.clone()).write(&mut &*pipe),
             RankSink::None => {}
         }
     }
@@ -81,7 +99,7 @@ impl Sink for RankSink {
     fn case(&mut self, row: &Measurement) -> Result<()> {
         match self {
             // A row with raw samples is large: it is written without a copy.
-            RankSink::Relay(pipe) => file::write_launch(pipe, row).map_err(|e| relay::broken(&e)),
+            RankSink::Relay(pipe, _) => file::write_launch(pipe, row).map_err(|e| relay::broken(&e)),
             _ => self.record(|| Record::Launch(Box::new(row.clone()))),
         }
     }

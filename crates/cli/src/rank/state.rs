@@ -1,11 +1,17 @@
 //! State of a rank over all media of its job: where its rows go, and its exit code.
 
-use std::{ffi::OsString, fs::File};
+use std::{cell::Cell, ffi::OsString, fs::File};
 
-use ombx_core::{error::Result, measure::runner, system::clock::Clock, team::Team, unit::Rank};
+use ombx_core::{
+    error::Result,
+    measure::runner,
+    system::clock::{Clock, Since},
+    team::Team,
+    unit::Rank,
+};
 use ombx_links::sweep;
 
-use super::sink::RankSink;
+use super::{failure, sink::RankSink};
 use crate::{
     arguments::argv,
     job::{Job, Work},
@@ -32,14 +38,20 @@ impl RankState<'_> {
         let sink = match &mut self.sink {
             Some(sink) => sink,
             empty => empty.insert(match (team.rank(), self.pipe.take()) {
-                (Rank(0), Some(pipe)) => RankSink::Relay(pipe),
+                (Rank(0), Some(pipe)) => RankSink::Relay(pipe, Cell::new(Since::now())),
                 (Rank(0), None) => RankSink::Output(Box::new(Output::open(self.job)?)),
                 _ => RankSink::None,
             }),
         };
         let argv = argv::as_typed(command_line());
         match work {
-            Work::Benchmarks(parts) => runner::run_all(team, parts, &clock, sink, argv)?,
+            Work::Benchmarks(parts) => {
+                let mut parts = parts.clone();
+                let rest = self.job.role.rest.clone().unwrap_or_default();
+                parts.iter_mut().for_each(|part| part.plan.rest = rest.clone());
+                failure::plan(self.job, &parts);
+                runner::run_all(team, &parts, &clock, sink, argv)?
+            }
             Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,
         };
         if let RankSink::Output(output) = sink {

@@ -226,8 +226,10 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
     let ackers = session.team.size() - 1;
     let root = session.get::<benchmark::Root>().first();
     let (clock, mut slowest) = (session.clock.facts(), Vec::<Slowest>::new());
+    let (cases, mut is_whole) = (session.cases()?.len(), true);
     for acker in (0..=ackers).map(Rank).filter(|acker| *acker != root) {
         let rows = acknowledged::<B, M>(session, acker, ackers, Some(acker.to_string()))?;
+        is_whole &= rows.len() == cases;
         for (at, row) in rows.into_iter().enumerate() {
             match slowest.get_mut(at) {
                 Some(known) => known.compare(row, B::MIN_BYTES, clock),
@@ -235,8 +237,8 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
             }
         }
     }
-    // Other ranks have no rows.
-    for slowest in slowest {
+    // Other ranks have no rows, and ranks that have not measured all ackers do not know the slowest.
+    for slowest in slowest.into_iter().filter(|_| is_whole) {
         let mut row = slowest.second_half;
         row.key = row.key.replacen(&format!("acker={},", row.axes["acker"]), "acker=slowest,", 1);
         row.axes.insert("acker".into(), "slowest".into());
@@ -276,6 +278,9 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     let mut rows = Vec::new();
     for mut case in session.cases()? {
         case.values.push_first(&ACKER, shown.as_deref().map(Into::into));
+        if !session.is_left(&case.key(session.bench.name, None)) {
+            continue;
+        }
         let row = one_case(session, &factory, &case)?;
         if session.team.rank() == Rank(0) {
             let mut complete = row.clone();

@@ -45,7 +45,7 @@ pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut d
     let victims = part.as_deref().map(|team| Ranks { team, places: &places, ..*all });
     let mut rows = Vec::new();
     for (load, name) in plan.under.iter().zip(load_names(&plan.under)) {
-        let mut held = Held { sink: &mut *sink, rows: Vec::new() };
+        let mut held = Held { sink: &mut *sink, is_measured: true, rows: Vec::new() };
         let measured = |sink: &mut dyn Sink| match &victims {
             Some(victims) => victims.measure(choice, plan, Some(&name), sink),
             None => Ok(()),
@@ -136,7 +136,7 @@ impl Load {
         let part = team.subset(&self.ranks)?;
         let job = Job { team, end: RefCell::default(), why: RefCell::default(), ended: RefCell::default() };
         if let Some(part) = &part {
-            let mut rows = Held { sink, rows: Vec::new() };
+            let mut rows = Held { sink, is_measured: false, rows: Vec::new() };
             let context = (&self.plan, all.clock, &[][..]);
             let mut session = Session::new(&**part, self.assignment, context, self.choice, &mut rows);
             session.background = Some(&job);
@@ -231,6 +231,8 @@ impl Background for Job<'_> {
 /// A sink that keeps rows and passes on everything else.
 struct Held<'a> {
     sink: &'a mut dyn Sink,
+    /// Whether the rows are those of the ranks that are measured, and not of the load.
+    is_measured: bool,
     rows: Vec<Measurement>,
 }
 
@@ -239,8 +241,13 @@ impl Sink for Held<'_> {
         self.sink.run(run)
     }
 
-    fn starting(&mut self, bench: &str, case: &Case) {
-        self.sink.starting(bench, case);
+    fn starting(&mut self, row: &Measurement) {
+        // A load that fails has no row of its own.
+        if self.is_measured {
+            self.sink.starting(row);
+        } else {
+            self.sink.alive();
+        }
     }
 
     fn alive(&self) {

@@ -2,6 +2,7 @@
 
 mod known_batches;
 mod launch;
+mod rest;
 mod under;
 
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 pub use self::{
     known_batches::KnownBatches,
     launch::Launch,
+    rest::{Rest, RowName},
     under::{Congestor, Under, check_loads, load_names},
 };
 use crate::{
@@ -47,6 +49,8 @@ pub struct Plan {
     pub interval: Option<Duration>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
+    /// What is left of the plan for these ranks.
+    pub rest: Rest,
     /// Half the round trip of a cache line between the first two cores of the host, in nanoseconds, as found before the ranks started.
     pub core_to_core_ns: Option<f64>,
 }
@@ -162,6 +166,7 @@ impl Default for Plan {
             verify: Verify::default(),
             interval: None,
             launch: None,
+            rest: Rest::default(),
             core_to_core_ns: None,
         }
     }

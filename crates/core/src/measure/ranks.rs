@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use crate::{
     benchmark::{Benchmark, Choice, Layout, Threading},
     error::{Error, Kind, Result},
-    measure::{plan::Plan, session::Session, sink::Sink},
+    measure::{
+        plan::{Plan, RowName},
+        session::Session,
+        sink::Sink,
+    },
     result::{Mark, Measurement, Outcome},
     system::clock::Clock,
     team::{Place, Team},
@@ -23,6 +27,8 @@ pub(super) struct Ranks<'a> {
     pub(super) standing: &'a [Mark],
     /// Thread support with which the library of this run was started.
     pub(super) threading: Threading,
+    /// Last case of the benchmark that earlier ranks have measured.
+    pub(super) after: Option<RowName>,
 }
 
 impl Ranks<'_> {
@@ -78,7 +84,16 @@ impl Ranks<'_> {
         };
         let mut session = Session::new(team, assignment, (plan, self.clock, &standing), choice, sink);
         session.under = under.map(str::to_owned);
-        (bench.run)(&mut session)
+        session.after = self.after;
+        (bench.run)(&mut session)?;
+        // The rows of all loads arrive together, so that those of the first may be done without the last.
+        if session.after.is_some() && under.is_none() {
+            return Err(Error::fabric(format!(
+                "{} has no case after which these ranks could go on",
+                bench.name
+            )));
+        }
+        Ok(())
     }
 
     /// Returns the lowest rank on the host of each rank. Collective.

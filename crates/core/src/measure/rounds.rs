@@ -96,6 +96,7 @@ impl OpenCase<'_, '_> {
                 let (elapsed, wall) = self.iterate(warmup)?;
                 iteration_ns = (elapsed + facts.resolution_ns) as f64 / warmup as f64;
                 wall_ns = wall as f64 / warmup as f64;
+                self.session.sink.alive();
             }
             iterations = warmup;
         } else {
@@ -112,6 +113,7 @@ impl OpenCase<'_, '_> {
                 iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / next as f64);
                 usual_ns = wall as f64 / next as f64;
                 wall_ns = wall_ns.min(usual_ns);
+                self.session.sink.alive();
                 next = team.broadcast_value(stop::more_warm_up(goal, iterations, spent, wall_ns))?;
             }
         }
@@ -164,6 +166,7 @@ impl OpenCase<'_, '_> {
         }
         // On rank 0: what is left of the samples that the stop rule has chosen.
         let mut chosen = first;
+        let planned_ns = self.planned_ns(first, warm_up.sample_ns);
         let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.sample_ns))?;
         let mut total = 0;
         let leading = self.leading(batch);
@@ -193,6 +196,8 @@ impl OpenCase<'_, '_> {
                         Ok(next) => chosen = next,
                         Err(ending) => sampling.ending = ending,
                     }
+                } else if stop::is_slowed(sampling.spent, planned_ns) {
+                    (chosen, sampling.ending) = (0, Some(Ending::Slowed));
                 }
                 let sample_ns = sampling.spent.as_nanos() as f64 / total as f64;
                 more = self.part_of(chosen, &sampling, sample_ns);
@@ -230,11 +235,21 @@ impl OpenCase<'_, '_> {
         }
     }
 
-    /// Returns how many of the chosen samples the next round has: all, or those that fit into an interval whose figure the user wants.
+    /// Returns how many of the chosen samples the next round has: those that fit into its maximum time, and into an interval whose figure
+    /// the user wants. A schedule is one round.
     fn part_of(&self, chosen: u64, sampling: &Sampling, sample_ns: f64) -> u64 {
-        match &self.intervals {
+        let part = match &self.intervals {
             Some(intervals) if chosen > 0 => intervals.part(chosen, sampling.spent, sample_ns),
             _ => chosen,
+        };
+        if self.kernel.interval_ns().is_some() { part } else { stop::part_of_round(part, sample_ns) }
+    }
+
+    /// Returns the time for which a row is planned: that of its first round if the number of iterations is fixed.
+    fn planned_ns(&self, first: u64, sample_ns: f64) -> f64 {
+        match self.effort {
+            Effort::Fixed { .. } => first as f64 * sample_ns,
+            _ => self.max_time(sample_ns).max(self.session.plan.least_time).as_nanos() as f64,
         }
     }
 

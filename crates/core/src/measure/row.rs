@@ -78,6 +78,10 @@ pub fn each_case<'a>(
     mut row: impl FnMut(&mut Session<'a>, &Case) -> Result<Measurement>,
 ) -> Result<()> {
     for case in session.cases()? {
+        let key = key(session, &case);
+        if !session.is_left(&key) {
+            continue;
+        }
         let row = row(session, &case)?;
         if session.team.rank() == Rank(0) {
             session.sink.case(&row)?;
@@ -88,10 +92,10 @@ pub fn each_case<'a>(
 
 /// Announces one case to the team and the sink, and measures it. Errors name the case.
 pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
-    let key = key(session, case);
-    session.team.name_task(&key);
-    session.sink.starting(session.bench.name, case);
-    measure(session, factory, case).map_err(|e| e.within(&key))
+    let row = empty_row(session, factory, case, session.assignment.aggregation());
+    session.team.name_task(&row.key);
+    session.sink.starting(&row);
+    measure(session, factory, case).map_err(|e| e.within(&row.key))
 }
 
 /// Measures one case. Collective. Every rank returns a row; only rank 0's holds the samples of all ranks.

@@ -10,7 +10,7 @@ use crate::{
         intervals::Interval,
         load,
         opened::OpenKernel,
-        plan::{Effort, Launch, Plan},
+        plan::{Effort, Launch, Plan, RowName},
         ranks::Ranks,
         session::selected,
         sink::Sink,
@@ -21,6 +21,9 @@ use crate::{
     trust,
     unit::Rank,
 };
+
+/// Option of a run that measures the rest of another one, whose ranks have ended early: the name of the first run of the launch.
+pub const CONTINUES: &str = "continues";
 
 /// Benchmarks that run under one plan.
 #[derive(Debug, Clone)]
@@ -50,8 +53,13 @@ pub fn run_all(
     if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
         benchmarks = launch.arrange(benchmarks);
     }
-    for (choice, plan) in benchmarks {
-        run.benchmark(team, clock, choice, plan, threading)?;
+    let rest = parts.first().map(|part| part.plan.rest.clone()).unwrap_or_default();
+    for (number, (choice, plan)) in benchmarks.into_iter().enumerate().skip(rest.first) {
+        if !plan.rest.leaves_out(&format!("{}/", choice.bench.name)) {
+            run.sink.entering(number, choice.bench.name);
+            let after = rest.after.filter(|_| number == rest.first);
+            run.benchmark((team, clock, threading), choice, plan, after)?;
+        }
     }
     if team.rank() == Rank(0) {
         run.sink.finish()?;
@@ -72,17 +80,16 @@ pub struct OpenRun<'a> {
 impl OpenRun<'_> {
     /// Runs one benchmark on the ranks that it needs, while other ranks sleep or run its load. Collective.
     ///
-    /// `threading` is the level of thread support for which the library of this run was initialised.
+    /// The level of thread support is that for which the library of this run was initialised. Cases up to `after` are done.
     fn benchmark(
         &mut self,
-        team: &dyn Team,
-        clock: &Clock,
+        (team, clock, threading): (&dyn Team, &Clock, Threading),
         choice: Choice,
         plan: &Plan,
-        threading: Threading,
+        after: Option<RowName>,
     ) -> Result<()> {
         let (places, standing) = (&*self.places, &*self.standing);
-        let ranks = Ranks { team, clock, places, standing, threading };
+        let ranks = Ranks { team, clock, places, standing, threading, after };
         match plan.under.is_empty() {
             true => ranks.measure(choice, plan, None, &mut self.sink)?,
             false => load::measure(&ranks, choice, plan, &mut self.sink)?,
@@ -150,8 +157,12 @@ impl Sink for CountingSink<'_> {
         self.sink.run(run)
     }
 
-    fn starting(&mut self, bench: &str, case: &Case) {
-        self.sink.starting(bench, case);
+    fn entering(&mut self, number: usize, bench: &str) {
+        self.sink.entering(number, bench);
+    }
+
+    fn starting(&mut self, row: &Measurement) {
+        self.sink.starting(row);
     }
 
     fn alive(&self) {
@@ -239,6 +250,9 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
         let launch =
             [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
         options.extend(launch.map(|(name, value)| (name.to_owned(), value)));
+    }
+    if let Some(run) = parts.first().and_then(|part| part.plan.rest.run.clone()) {
+        options.insert(CONTINUES.into(), run);
     }
     if let Some(latency) = parts.first().and_then(|part| part.plan.core_to_core_ns) {
         options.insert("core_to_core_ns".into(), latency.to_string());

@@ -6,7 +6,11 @@ use crate::{
         Preset, Streams, Text, memory,
     },
     error::{Error, Result},
-    measure::{background::Background, plan::Plan, sink::Sink},
+    measure::{
+        background::Background,
+        plan::{Plan, RowName},
+        sink::Sink,
+    },
     result::Mark,
     system::clock::Clock,
     team::Team,
@@ -31,6 +35,8 @@ pub struct Session<'a> {
     pub sink: &'a mut dyn Sink,
     /// Load on other ranks, as rows name it; `None` without.
     pub under: Option<String>,
+    /// Last case that earlier ranks have measured; `None` once it was passed.
+    pub(crate) after: Option<RowName>,
     /// What ends this session if it is the load of others; its cases are then repeated and not measured.
     pub(crate) background: Option<&'a dyn Background>,
     preset: Preset,
@@ -57,6 +63,7 @@ impl<'a> Session<'a> {
             bench,
             sink,
             under: None,
+            after: None,
             background: None,
             preset,
             given: CaseValues::default(),
@@ -98,6 +105,16 @@ impl<'a> Session<'a> {
         let done = then(self);
         self.excluded.truncate(before);
         done
+    }
+
+    /// Returns whether these ranks measure the case of the row with this key. Earlier ranks may have measured it, or ended in it. It is
+    /// asked of every case, in order.
+    pub fn is_left(&mut self, key: &str) -> bool {
+        if let Some(after) = self.after {
+            self.after.take_if(|_| RowName::new(key) == after);
+            return false;
+        }
+        !self.plan.rest.leaves_out(key)
     }
 
     /// Returns the first selected value of a parameter; the default of its type if the benchmark does not have it.

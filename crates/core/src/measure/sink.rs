@@ -9,12 +9,14 @@ use crate::{
 
 /// Receives a run while it is measured.
 ///
-/// Every rank calls [`Sink::starting`], [`Sink::alive`] and [`Sink::takes`]; only rank 0 calls the other functions.
+/// Every rank calls [`Sink::entering`], [`Sink::starting`], [`Sink::alive`] and [`Sink::takes`]; only rank 0 calls the other functions.
 pub trait Sink {
     /// Receives the description of a run, first.
     fn run(&mut self, run: &Run) -> Result<()>;
-    /// Announces a case before its iterations start.
-    fn starting(&mut self, _bench: &str, _case: &Case) {}
+    /// Announces a benchmark, with its number in the order of the run.
+    fn entering(&mut self, _number: usize, _bench: &str) {}
+    /// Announces a case before its iterations start, by its row without samples.
+    fn starting(&mut self, _row: &Measurement) {}
     /// Reports progress after each round of samples, for watchdogs.
     fn alive(&self) {}
     /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.

@@ -34,6 +34,12 @@ const LONGEST_FOR_P99: Duration = Duration::from_millis(500);
 /// Maximum samples of the pass of single iterations. A p99.9 needs 3688.
 const MOST_OF_TAIL: u64 = 5000;
 
+/// Maximum planned time of a round. Longer ones are divided, so that ranks show progress and a row that became slow ends.
+pub const LONGEST_ROUND: Duration = Duration::from_secs(5);
+/// A row has become slow if it takes longer than this, and this many times longer than planned.
+const LONGEST_SLOW: Duration = Duration::from_secs(30);
+const SLOWED: f64 = 10.0;
+
 /// What the warm-up of a row is for, if the user gives no number of iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmUpGoal {
@@ -68,6 +74,8 @@ pub enum Ending {
     Converged,
     /// The time or the maximum number of samples was used up first.
     OutOfBudget,
+    /// The row took many times longer than planned.
+    Slowed,
 }
 
 /// Returns the iterations per sample for which a clock reading costs at most 1 % of the sample, and a step of the clock is at most
@@ -114,6 +122,19 @@ pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
     let budget = max_time.as_nanos() as f64 / sample_ns.max(1.0);
     let wanted = (budget / f64::from(LEAST_TIME_DIVISOR)).max(LEAST_SAMPLES as f64);
     (wanted.min(budget) as u64).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
+}
+
+/// Returns how many of these samples are in one round. `sample_ns` is infinite if it is unknown.
+pub fn part_of_round(samples: u64, sample_ns: f64) -> u64 {
+    match sample_ns.is_finite() {
+        true => samples.min(samples_within(LONGEST_ROUND, sample_ns).max(1)),
+        false => samples,
+    }
+}
+
+/// Returns whether a row that was planned to take `planned_ns` has become slow.
+pub fn is_slowed(spent: Duration, planned_ns: f64) -> bool {
+    spent > LONGEST_SLOW && spent.as_nanos() as f64 > SLOWED * planned_ns
 }
 
 /// Returns the number of samples of a schedule, which has one round: those of `time`, and as many as a p99 needs if they take at most
@@ -275,6 +296,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn long_rounds_are_divided_and_slow_rows_end() {
+        assert_eq!(
+            (part_of_round(1000, 1e6), part_of_round(1000, 1e9), part_of_round(9, 1e10)),
+            (1000, 5, 1)
+        );
+        assert_eq!(part_of_round(1000, f64::INFINITY), 1000);
+        let s = Duration::from_secs;
+        assert!(is_slowed(s(31), 1e9) && !is_slowed(s(29), 1e6) && !is_slowed(s(31), 4e9));
+        assert!(!is_slowed(s(4000), f64::INFINITY));
     }
 
     #[test]

@@ -48,7 +48,9 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// What the handler needs, prepared before the timer starts: a handler may not allocate memory.
 struct Settings {
+    /// Time without progress in work, and before the first work.
     silence: Duration,
+    start: Duration,
     since: Since,
     /// Time after which the process must have ended.
     limit: Duration,
@@ -74,11 +76,11 @@ pub fn enter(work: &str) {
 }
 
 /// Starts the watchdog. It ends this process by SIGKILL after `silence` without progress, or after `limit`, with one sentence on
-/// standard error. Its timer expires once per `silence`.
+/// standard error. Before the first work `start` is the silence. Its timer expires once per `silence`.
 ///
 /// # Errors
 /// The timer cannot be created, or the watchdog runs already.
-pub fn start(silence: Duration, limit: Duration) -> Result<()> {
+pub fn start([start, silence]: [Duration; 2], limit: Duration) -> Result<()> {
     if getppid().is_some_and(|parent| is_called(parent, &[HYDRA_PROXY])) {
         // Without its proxy a rank of Hydra cannot communicate and would wait forever.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -86,6 +88,7 @@ pub fn start(silence: Duration, limit: Duration) -> Result<()> {
     let process = format!("ombx: process {} on {}: ", getpid().as_raw_nonzero(), environment::hostname());
     let settings = Settings {
         silence,
+        start,
         since: Since::now(),
         limit,
         silent: format!("{process}no progress for {} s in ", silence.as_secs()).into_bytes(),
@@ -139,7 +142,8 @@ extern "C" fn on_expiry(_: c_int) {
     let Some(settings) = SETTINGS.get() else { return };
     let is_late = settings.since.elapsed() >= settings.limit;
     let progress = PROGRESS.load(Ordering::Relaxed);
-    if !is_late && SEEN.swap(progress, Ordering::Relaxed) != progress {
+    let is_starting = WORK_LENGTH.load(Ordering::Acquire) == 0 && settings.since.elapsed() < settings.start;
+    if !is_late && (is_starting || SEEN.swap(progress, Ordering::Relaxed) != progress) {
         return arm();
     }
     let mut sentence = Text::default();

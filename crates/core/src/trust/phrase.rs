@@ -28,6 +28,7 @@ pub fn phrase(code: &str) -> String {
         "preempted" => "preempted ranks",
         "saturated" => "a rate that was not achieved",
         "shared_cpu" => "ranks on the same CPU",
+        "slowed" => "rows that became slow",
         "starts_apart" => "pairs that started apart",
         "stolen" => "CPU time taken by the hypervisor",
         "strangers" => "foreign connections",

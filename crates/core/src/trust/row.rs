@@ -65,6 +65,9 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
     if ending == Some(Ending::OutOfBudget) {
         marks.extend(not_converged(summary, precision));
     }
+    if ending == Some(Ending::Slowed) {
+        marks.push(slowed());
+    }
     marks.extend(of_samples(summary));
     marks.extend(unverified(row.check, row.checked));
     marks
@@ -293,6 +296,15 @@ fn no_interval(summary: &Summary) -> Option<Mark> {
         true => "fewer than 6 samples have no interval",
     };
     Some(Mark::invalid("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
+}
+
+/// Marks a row that took many times longer than planned.
+fn slowed() -> Mark {
+    Mark::invalid(
+        "slowed",
+        "became slow",
+        "the row took ten times as long as planned and was ended with fewer samples: give each rank a CPU of its own",
+    )
 }
 
 fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {

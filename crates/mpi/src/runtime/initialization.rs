@@ -12,7 +12,7 @@ use ombx_core::{
 use super::library;
 use crate::{
     Comm, MpiTeam,
-    sys::{constants, session},
+    sys::{constants, error, session},
 };
 
 /// Duration of the calls that initialise MPI on this process.
@@ -51,6 +51,7 @@ impl Mpi {
         if initialization == Initialization::Session {
             sessions_exist().map_err(Error::unsupported)?;
             let comm = Comm::of_session(threading)?;
+            error::watch_crashes();
             INITIALIZATION_TIME.get_or_init(|| since.elapsed());
             return Ok(Mpi { team: Some(MpiTeam::of(comm)) });
         }
@@ -76,7 +77,9 @@ impl Mpi {
             return Err(Error::fabric(format!("{call}: error {code}")));
         }
         INITIALIZATION_TIME.get_or_init(|| since.elapsed());
-        Ok(Mpi { team: Some(MpiTeam::world()?) })
+        let team = MpiTeam::world()?;
+        error::watch_crashes();
+        Ok(Mpi { team: Some(team) })
     }
 
     /// Returns the team of all ranks.
@@ -87,6 +90,11 @@ impl Mpi {
     /// Returns how long the initialisation took on this process; `None` before [`Mpi::start`].
     pub fn initialization_time() -> Option<Duration> {
         INITIALIZATION_TIME.get().copied()
+    }
+
+    /// Sets the line that this process prints if it fails from now on: what is then not measured.
+    pub fn name_rest(line: &str) {
+        error::name_rest(line);
     }
 
     /// Ends every rank of the job, whether MPI is initialised on this process or not.

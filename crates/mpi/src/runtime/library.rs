@@ -1,5 +1,8 @@
 //! The MPI library of this build: its family, version, known defects, and the end of a job.
 
+use std::ffi::{CStr, c_int};
+
+use mpi::ffi;
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
@@ -40,10 +43,23 @@ pub const fn family() -> Family {
     }
 }
 
+/// Returns the whole text of `MPI_Get_library_version`; empty if the call fails.
+pub(crate) fn version_text() -> String {
+    let mut text = vec![0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
+    let mut length = 0;
+    // SAFETY: MPI writes at most MPI_MAX_LIBRARY_VERSION_STRING bytes; the buffer has one more, which stays zero. The call is legal at
+    // any time (MPI 4.1, 9.1.1).
+    let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) };
+    match CStr::from_bytes_until_nul(&text) {
+        Ok(text) if code == ffi::MPI_SUCCESS as c_int => text.to_string_lossy().into_owned(),
+        _ => String::new(),
+    }
+}
+
 /// Returns the first line of `MPI_Get_library_version`, which may be called before MPI is initialised.
 pub fn library_version() -> String {
-    let text = mpi::environment::library_version().unwrap_or_default();
-    let line = text.trim_matches('\0').lines().next().unwrap_or_default();
+    let text = version_text();
+    let line = text.lines().next().unwrap_or_default();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -66,7 +82,7 @@ pub fn compare_and_swap_works() -> std::result::Result<(), String> {
     match version.starts_with("Open MPI v4.") && !without_rdma {
         true => Err(format!(
             "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma,ucx",
-            &version[.."Open MPI v4.1.4".len().min(version.len())]
+            version.chars().take("Open MPI v4.1.4".len()).collect::<String>()
         )),
         false => Ok(()),
     }
@@ -113,17 +129,25 @@ pub(crate) fn neighbour_call_works(call: &str, sources: usize, destinations: usi
     }
 }
 
-/// Returns the level of thread support that the initialised library or the session grants; `None` if it does not say so.
+/// Returns the level of thread support that the initialised library or the session grants; `None` if it does not name one.
 pub(crate) fn threading() -> Option<Threading> {
     if session::is_open() {
         return session::threading();
     }
-    Some(match mpi::environment::threading_support() {
-        mpi::Threading::Single => Threading::Single,
-        mpi::Threading::Funneled => Threading::Funneled,
-        mpi::Threading::Serialized => Threading::Serialized,
-        mpi::Threading::Multiple => Threading::Multiple,
-    })
+    let mut granted = -1;
+    // SAFETY: MPI is initialised, and `granted` outlives the call. The levels are statics of mpi-sys that are never written.
+    let (code, levels) = unsafe {
+        let code = ffi::MPI_Query_thread(&raw mut granted);
+        let levels = [
+            (ffi::RSMPI_THREAD_SINGLE, Threading::Single),
+            (ffi::RSMPI_THREAD_FUNNELED, Threading::Funneled),
+            (ffi::RSMPI_THREAD_SERIALIZED, Threading::Serialized),
+            (ffi::RSMPI_THREAD_MULTIPLE, Threading::Multiple),
+        ];
+        (code, levels)
+    };
+    let of_code = |(level, threading): &(c_int, Threading)| (*level == granted).then_some(*threading);
+    levels.iter().find_map(of_code).filter(|_| code == ffi::MPI_SUCCESS as c_int)
 }
 
 /// Refuses a library that grants less than a level of thread support.
@@ -133,11 +157,18 @@ pub(crate) fn threading() -> Option<Threading> {
 pub fn grants(level: Threading) -> Result<()> {
     match threading() {
         Some(granted) if granted >= level => Ok(()),
-        granted => Err(Error::unsupported(format!(
+        Some(granted) => Err(Error::unsupported(format!(
             "needs MPI_THREAD_{}, the library grants {}",
             level.name().to_uppercase(),
-            granted.map_or("an unknown level", Threading::name)
+            granted.name()
         ))),
+        None if session::is_open() => Err(Error::unsupported(format!(
+            "needs MPI_THREAD_{}, the session does not say what it grants",
+            level.name().to_uppercase()
+        ))),
+        None => Err(Error::fabric(
+            "the MPI library grants a level of thread support that does not exist: install it again",
+        )),
     }
 }
 

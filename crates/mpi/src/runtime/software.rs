@@ -32,7 +32,7 @@ const LIBRARIES: [&str; 14] = [
 
 /// Returns the facts.
 pub(crate) fn facts() -> Facts {
-    let text = mpi::environment::library_version().unwrap_or_default();
+    let text = library::version_text();
     let mut facts = of_text(text.trim_matches('\0'));
     let files = loaded(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
     let files = Some(files.join(", ")).filter(|files| !files.is_empty());

@@ -12,6 +12,8 @@ unsafe extern "C" {
     fn ombx_name_task(task: *const c_char);
     fn ombx_abort(code: c_int);
     fn ombx_die(call: *const c_char, code: c_int);
+    fn ombx_watch_crashes();
+    fn ombx_name_rest(line: *const c_char);
     fn ombx_guard_comm(comm: ffi::MPI_Comm) -> c_int;
     fn ombx_guard_win(win: ffi::MPI_Win) -> c_int;
 }
@@ -76,6 +78,13 @@ pub(crate) fn text(code: c_int) -> String {
     words.replace('\n', " ")
 }
 
+/// Sets the line that is printed if this process fails from now on: what is then not measured.
+pub(crate) fn name_rest(line: &str) {
+    let plain: Vec<u8> = line.bytes().filter(|b| *b != 0).chain([0]).collect();
+    // SAFETY: `plain` ends with its only zero, and the shim copies the text before it returns.
+    unsafe { ombx_name_rest(plain.as_ptr().cast()) };
+}
+
 /// Names the current task for the messages of the error handlers.
 pub(crate) fn name_task(task: &str) {
     let plain: Vec<u8> = task.bytes().filter(|b| *b != 0).chain([0]).collect();
@@ -87,6 +96,12 @@ pub(crate) fn name_task(task: &str) {
 pub(crate) fn abort(code: u8) {
     // SAFETY: MPI_Abort is legal between MPI_Init and MPI_Finalize, which the caller has checked; it does not return.
     unsafe { ombx_abort(c_int::from(code)) };
+}
+
+/// Lets a crash of this rank print one sentence before it ends the process.
+pub(crate) fn watch_crashes() {
+    // SAFETY: the caller has initialised MPI and set the communicator of all ranks, which the shim reads.
+    unsafe { ombx_watch_crashes() };
 }
 
 /// Installs the error handler that ends the job with a sentence on a communicator.

@@ -66,7 +66,12 @@ impl Comm {
             check("MPI_Comm_rank", ffi::MPI_Comm_rank(raw, &raw mut rank))?;
             check("MPI_Comm_size", ffi::MPI_Comm_size(raw, &raw mut size))?;
         }
-        Ok(Comm { raw, rank: Rank(rank as u32), size: size as u32 })
+        match (u32::try_from(rank), u32::try_from(size)) {
+            (Ok(rank), Ok(size)) if rank < size => Ok(Comm { raw, rank: Rank(rank), size }),
+            _ => Err(Error::fabric(format!(
+                "the MPI library calls this process rank {rank} of {size}, which makes no sense: check that ranks and launcher are of one MPI"
+            ))),
+        }
     }
 
     /// Creates a communicator of the ranks that pass a number, in the order of these, and returns `None` on the others. Collective.

@@ -15,7 +15,7 @@ use crate::{
     file::{Ended, Launched, Record, RunOutcome, RunWithRows},
     number::percent,
     percentiles::Percentiles,
-    run_info::{is_next_launch, is_same_launch, library},
+    run_info::{continues, is_next_launch, is_same_launch, library},
     state::{self, Distances, States},
 };
 
@@ -36,9 +36,10 @@ pub struct Group {
     pub run: Run,
     /// Number of launches of the case that most launches have measured. A launch may be several runs, each of other cases.
     pub launches: usize,
-    /// The worst end of a launch; `Broken` until the last one has ended.
-    pub outcome: RunOutcome,
-    open: bool,
+    /// The worst end of a run before the last one that no other run continues.
+    outcome: RunOutcome,
+    /// The end of the last run; `None` before it.
+    end: Option<RunOutcome>,
     /// Number of commands that the launches are from.
     pub runs: usize,
     /// What is known of each launch.
@@ -142,7 +143,7 @@ impl Cases {
                 run: run.clone(),
                 launches: 1,
                 outcome: RunOutcome::Complete,
-                open: false,
+                end: Some(RunOutcome::Complete),
                 runs: 0,
                 started: Vec::new(),
                 last: run.clone(),
@@ -154,10 +155,13 @@ impl Cases {
             self.groups.len() - 1
         });
         let group = &mut self.groups[self.current];
-        if std::mem::replace(&mut group.open, true) {
-            group.outcome = RunOutcome::Broken;
+        // What ranks have not measured is in the run that continues theirs.
+        let is_rest = continues(&group.last, run);
+        if !is_rest {
+            group.outcome = group.outcome();
+            group.repeats.clear();
         }
-        group.repeats.clear();
+        group.end = None;
         group.begin(run);
         add_options(&mut group.run.plan, &run.plan);
     }
@@ -190,10 +194,7 @@ impl Cases {
 
     fn end(&mut self, outcome: Option<RunOutcome>) {
         if let Some(group) = self.groups.get_mut(self.current) {
-            group.open = outcome.is_none();
-            if let Some(worse) = outcome.filter(|outcome| *outcome != RunOutcome::Complete) {
-                group.outcome = worse;
-            }
+            group.end = outcome;
         }
     }
 }
@@ -287,7 +288,11 @@ impl Group {
 
     /// Returns how the launches ended. A launch without an end was killed.
     pub fn outcome(&self) -> RunOutcome {
-        if self.open { RunOutcome::Broken } else { self.outcome }
+        match self.end {
+            None => RunOutcome::Broken,
+            Some(RunOutcome::Complete) => self.outcome,
+            Some(worse) => worse,
+        }
     }
 }
 
@@ -295,7 +300,7 @@ impl Group {
 impl From<&Group> for RunWithRows {
     fn from(group: &Group) -> RunWithRows {
         let rows = group.estimates();
-        let end = (!group.open).then(|| (group.outcome, tally(&rows)));
+        let end = group.end.map(|_| (group.outcome(), tally(&rows)));
         RunWithRows { run: group.described(), rows, end }
     }
 }
@@ -417,7 +422,7 @@ pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::BusTraffic;
+    use ombx_core::{benchmark::BusTraffic, measure::runner::CONTINUES};
 
     use super::*;
     use crate::golden;
@@ -450,6 +455,34 @@ mod tests {
         let names: Vec<String> = group.estimates().into_iter().map(|row| row.bench).collect();
         assert_eq!(names, ["p2p.latency", "p2p.bw", "p2p.latency_mt"]);
         assert!(group.estimates().iter().all(|row| row.launch_count() == 3));
+    }
+
+    #[test]
+    fn new_ranks_continue_the_launch_of_ranks_that_have_ended_early() {
+        let end = |outcome| Some((outcome, Tally::default()));
+        let mut cases = Cases::default();
+        let first = start(1, &["p2p.latency"], "core");
+        let mut second = start(1, &["p2p.latency"], "core");
+        for launch in ["a", "b"] {
+            let mut one = first.clone();
+            (one.run.id, one.end) = (format!("{launch}1"), end(RunOutcome::Broken));
+            cases.launch(&one);
+            second.rows[0].key = "p2p.latency/other".into();
+            for number in 2..=3 {
+                second.run.id = format!("{launch}{number}");
+                second.run.plan.insert(CONTINUES.into(), format!("{launch}1"));
+                second.end = end(if number == 2 { RunOutcome::Broken } else { RunOutcome::Complete });
+                second.rows.truncate(usize::from(number == 2));
+                cases.launch(&second);
+                second.rows = first.rows.clone();
+                second.rows[0].key = "p2p.latency/other".into();
+            }
+        }
+        let [group] = cases.groups() else { panic!("{} setups", cases.groups().len()) };
+        assert_eq!((group.launches, group.started.len(), group.outcome()), (2, 2, RunOutcome::Complete));
+        second.end = end(RunOutcome::Broken);
+        cases.launch(&second);
+        assert_eq!(cases.groups()[0].outcome(), RunOutcome::Broken, "nothing continues it");
     }
 
     #[test]

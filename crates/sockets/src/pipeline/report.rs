@@ -43,7 +43,7 @@ pub(super) fn measure(
 ) -> Result<()> {
     let mut row = empty_row(session, case, plan, None);
     session.team.name_task(&row.key);
-    session.sink.starting(session.bench.name, case);
+    session.sink.starting(&row);
     let within = |e: Error| e.within(session.bench.name);
     let before = Counters::now();
     let pipeline = match start(plan, hosts) {
@@ -133,7 +133,7 @@ fn node_row(empty: Measurement, all: &Measurement, plan: &Plan, runs: &[Run], no
 }
 
 /// Returns the row of the pipeline or of one of its nodes, without what is measured.
-fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan, node: Option<u32>) -> Measurement {
+pub(super) fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan, node: Option<u32>) -> Measurement {
     let (bench, shape) = (session.bench, plan.shape);
     let mut axes: BTreeMap<String, String> =
         [("nodes", shape.nodes), ("phases", shape.phases), ("buffers", shape.buffers)]

@@ -1,9 +1,8 @@
 //! One side: the command that starts its launches, and its result file.
 
 use std::{
-    fmt,
-    fs::{self, File},
-    io::{BufReader, Write},
+    fmt, fs,
+    io::BufReader,
     os::unix::{
         fs::PermissionsExt,
         process::{CommandExt, ExitStatusExt},
@@ -18,7 +17,6 @@ use std::ffi::OsString;
 use ombx_core::{
     error::{Error, Result},
     exit::Exit,
-    result::Measurement,
     system::clock::Since,
 };
 use ombx_results::{
@@ -31,7 +29,7 @@ use super::Interruption;
 use crate::{
     arguments::{argv, output::FileArgs},
     launch::thread,
-    output::{target, unwritable},
+    output::target::{self, ResultTarget},
     search_path,
 };
 
@@ -65,19 +63,6 @@ pub(super) enum Ended {
     Complete(u8, Vec<Record>),
     /// By a signal of the user.
     Interrupted(u8),
-}
-
-/// Result file of one side.
-pub(super) struct ResultFile {
-    path: PathBuf,
-    file: File,
-}
-
-impl ResultFile {
-    /// Adds the estimate of a row over all launches.
-    pub(super) fn case(&mut self, row: &Measurement) -> Result<()> {
-        file::write_case(&mut self.file, row).map_err(|e| unwritable(&self.path, &e))
-    }
 }
 
 impl SideCommand {
@@ -114,7 +99,7 @@ impl SideCommand {
         &self,
         words: &[OsString],
         turn: &Turn,
-        file: Option<&mut ResultFile>,
+        file: Option<&mut ResultTarget>,
         interruption: &Interruption,
     ) -> Result<Ended> {
         let mut command = Command::new(&self.program);
@@ -135,18 +120,27 @@ impl SideCommand {
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
         let code = exit_code(status);
         let complete = |records: &[Record]| {
-            records.iter().any(|record| matches!(record, Record::End(RunOutcome::Complete, _)))
+            let ends = records.iter().rev().filter_map(|record| match record {
+                Record::End(outcome, _) => Some(*outcome),
+                _ => None,
+            });
+            ends.take(1).eq([RunOutcome::Complete])
         };
         match code {
             Exit::SIGNAL.. => Ok(Ended::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
-            0 | 4 | 5 if complete(&records) => Ok(Ended::Complete(code, records)),
+            0 | 4..=6 if complete(&records) => Ok(Ended::Complete(code, records)),
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }
 
     /// Reads the records that a launch prints, without raw samples, and adds its turn to them. A file gets them with all samples.
-    fn read(&self, child: &mut Child, turn: &Turn, mut file: Option<&mut ResultFile>) -> Result<Vec<Record>> {
+    fn read(
+        &self,
+        child: &mut Child,
+        turn: &Turn,
+        mut file: Option<&mut ResultTarget>,
+    ) -> Result<Vec<Record>> {
         let mut records = Vec::new();
         for record in child.stdout.take().into_iter().flat_map(|out| Records::of(BufReader::new(out))) {
             let mut record = record
@@ -157,8 +151,8 @@ impl SideCommand {
             if let Record::Run(run) = &mut record {
                 turn.add_to(run);
             }
-            if let Some(ResultFile { path, file }) = &mut file {
-                file::write(file, &record).and_then(|()| file.flush()).map_err(|e| unwritable(path, &e))?;
+            if let Some(file) = &mut file {
+                file.write(|out| file::write(out, &record))?;
             }
             if let Record::Launch(row) = &mut record {
                 row.samples.iter_mut().for_each(|samples| samples.elapsed_ns = Vec::new());
@@ -192,15 +186,13 @@ impl Variable {
 
 /// Opens the result files of both sides, if the user wants them: `ab-a.jsonl` and `ab-b.jsonl` for `-o ab.jsonl`. Neither is touched
 /// if one of them exists.
-pub(super) fn result_files(args: &FileArgs) -> Result<[Option<ResultFile>; 2]> {
+pub(super) fn result_files(args: &FileArgs) -> Result<[Option<ResultTarget>; 2]> {
     let Some(out) = &args.out else { return Ok([None, None]) };
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
     let paths = ['a', 'b'].map(|side| out.with_file_name(format!("{stem}-{side}{ending}")));
     paths.iter().try_for_each(|path| target::check_existing(path, args.existing()))?;
-    let open = |path: PathBuf| {
-        target::open(&path, args.existing(), Duration::MAX).map(|file| Some(ResultFile { path, file }))
-    };
+    let open = |path: PathBuf| ResultTarget::open(&path, args.existing(), Duration::MAX).map(Some);
     let [a, b] = paths.map(open);
     Ok([a?, b?])
 }

@@ -28,8 +28,6 @@ pub(super) enum State {
     /// Nothing was measured, or there is nothing to compare with.
     NoVerdict,
     Missed,
-    /// A row failed.
-    Failed,
     /// The launcher, MPI or a connection failed, or a rank died.
     Broken,
     /// Data arrived wrong.
@@ -37,13 +35,12 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) const ALL: [State; 8] = [
+    pub(super) const ALL: [State; 7] = [
         State::Met,
         State::Undecided,
         State::Busy,
         State::NoVerdict,
         State::Missed,
-        State::Failed,
         State::Broken,
         State::Wrong,
     ];
@@ -52,7 +49,6 @@ impl State {
     pub(super) const fn exit_code(self) -> u8 {
         match self {
             State::Met => Exit::Success,
-            State::Failed => Exit::Incomplete,
             State::Wrong => Exit::WrongData,
             State::Broken => Exit::Fabric,
             State::Undecided => Exit::Undecided,
@@ -68,7 +64,7 @@ impl State {
             State::Met => Status::Ok,
             State::Undecided => Status::Warning,
             State::Busy | State::NoVerdict => Status::Unknown,
-            State::Missed | State::Failed | State::Broken | State::Wrong => Status::Critical,
+            State::Missed | State::Broken | State::Wrong => Status::Critical,
         }
     }
 
@@ -79,7 +75,6 @@ impl State {
             State::Busy => "busy",
             State::NoVerdict => "no verdict",
             State::Missed => "missed",
-            State::Failed => "failed",
             State::Broken => "broken",
             State::Wrong => "wrong data",
         }
@@ -152,14 +147,7 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         two_states: None,
         why,
     };
-    let without_figure = match (&row.outcome, &row.check) {
-        (Outcome::Failed(why), _) => Some((State::Failed, why.clone())),
-        (Outcome::Skipped(why), _) => Some((State::NoVerdict, format!("skipped: {why}"))),
-        (_, Check::Failed(why)) => Some((State::Wrong, format!("data arrived wrong: {why}"))),
-        _ if row.headline().is_none() => Some((State::NoVerdict, "the row has no figure".to_owned())),
-        _ => None,
-    };
-    if let Some((state, why)) = without_figure {
+    if let Some((state, why)) = without_figure(row) {
         return vec![of(None, state, Some(why))];
     }
     let mut findings = Vec::new();
@@ -183,6 +171,17 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         });
     }
     findings
+}
+
+/// Returns the state of a row that has no figure, and why.
+fn without_figure(row: &Measurement) -> Option<(State, String)> {
+    match (&row.outcome, &row.check) {
+        (_, Check::Failed(why)) => Some((State::Wrong, format!("data arrived wrong: {why}"))),
+        (Outcome::Failed(why), _) => Some((State::Broken, why.clone())),
+        (Outcome::Skipped(why), _) => Some((State::NoVerdict, format!("skipped: {why}"))),
+        _ if row.headline().is_none() => Some((State::NoVerdict, "the row has no figure".to_owned())),
+        _ => None,
+    }
 }
 
 /// Returns why a row has no limit.
@@ -325,6 +324,8 @@ fn name(run: &Run, row: &Measurement) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::{benchmark::payload::Mismatch, unit::Rank};
+
     use super::*;
 
     fn finding(state: State) -> Finding {
@@ -369,10 +370,25 @@ mod tests {
     }
 
     #[test]
+    fn wrong_data_and_ended_ranks_are_told_apart() {
+        let row = |outcome, check| Measurement {
+            outcome,
+            check,
+            ..Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2)
+        };
+        let mismatch = Mismatch { rank: Rank(1), slot: 0, byte: 42, expected: 0, actual: 1 };
+        let failed = || Outcome::Failed("x".into());
+        let state = |row: &Measurement| without_figure(row).map(|(state, _)| state);
+        assert_eq!(state(&row(failed(), Check::Failed(mismatch))), Some(State::Wrong));
+        assert_eq!(state(&row(failed(), Check::Off)), Some(State::Broken));
+        assert_eq!(state(&row(Outcome::Skipped("x".into()), Check::Off)), Some(State::NoVerdict));
+    }
+
+    #[test]
     fn exit_codes_and_status_follow_the_importance() {
         assert!(State::ALL.is_sorted());
-        assert_eq!(State::ALL.map(State::exit_code), [0, 8, 11, 10, 9, 4, 6, 5]);
-        assert_eq!(State::ALL.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2, 2]);
+        assert_eq!(State::ALL.map(State::exit_code), [0, 8, 11, 10, 9, 6, 5]);
+        assert_eq!(State::ALL.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{Cases, Group},
-    file::{self, ResultFile},
+    file::{self, ResultFile, RunOutcome},
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -113,8 +113,11 @@ impl Budget {
         let since = Since::now();
         let ended = finite_run::run(command, left + AFTER, || self.exit_code().is_some());
         let took = since.elapsed();
+        let fabric = Some(i32::from(Kind::Fabric.exit_code()));
         let failure = match &ended {
             Ok((_, status)) if matches!(status.code(), Some(0 | 4 | 5)) => None,
+            // A case has ended its ranks, and new ranks have measured the rest.
+            Ok(([contents, _], status)) if status.code() == fabric && is_complete(contents) => None,
             _ if took >= left => Some(Failure {
                 is_broken: true,
                 why: format!(
@@ -138,6 +141,13 @@ impl Budget {
             file.map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))?;
         Ok(Measured { rows: rows(&file), contents, failure, took })
     }
+}
+
+/// Returns whether the last run of these lines is complete.
+fn is_complete(contents: &str) -> bool {
+    let file = file::read(contents.as_bytes()).ok();
+    let end = file.and_then(|file| file.runs.last()?.end);
+    matches!(end, Some((RunOutcome::Complete, _)))
 }
 
 /// Returns each row over all launches of a result file.

@@ -158,7 +158,7 @@ impl Report {
                 outcome: match finding.state {
                     State::Met => Outcome::Passed,
                     State::Missed | State::Wrong => Outcome::Failed(why.clone()),
-                    State::Failed | State::Broken => Outcome::Broken(why.clone()),
+                    State::Broken => Outcome::Broken(why.clone()),
                     State::Undecided | State::Busy | State::NoVerdict => Outcome::Skipped(why.clone()),
                 },
                 text: why,
