@@ -7,7 +7,6 @@ use crate::StartRecorder;
 
 /// Command lines, each with words that its error must contain.
 const LINES: &[(&str, &str)] = &[
-    ("", "give a command: list"),
     ("frobnicate", "frobnicate"),
     ("list suite:smok", "suite:smoke?"),
     ("run", "ombx list"),
