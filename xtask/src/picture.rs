@@ -59,7 +59,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         Err(why) => println!("without links: {why}"),
     }
     let page = directory.join("report.html");
-    output(Command::new(&ombx).arg("report").args(&results).arg("-o").arg(&page))?;
+    output(Command::new(&ombx).args(["report", "--force"]).args(&results).arg("-o").arg(&page))?;
     draw(&browser, &page, &workspace.root.join(PICTURE))?;
     println!("Written: {PICTURE}");
     Ok(ExitCode::SUCCESS)

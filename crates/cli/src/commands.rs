@@ -25,15 +25,16 @@ mod sockets;
 
 use std::ffi::OsString;
 
-use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use ombx_core::{benchmark::Registry, error::Result};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use ombx_core::{benchmark::Registry, error::Result, exit::Exit};
 
 #[cfg(feature = "sockets")]
 use crate::launch::served;
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
 use crate::{
-    arguments::{argv, mistake, parameters},
+    arguments::{argv, mistake, output::some_of, parameters},
+    launch::detection,
     output::{stdout, terminal},
     role,
 };
@@ -55,44 +56,74 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List the benchmarks of this build
     List(list::ListArgs),
-    /// Run benchmarks; start the ranks unless a launcher has
+    /// Run benchmarks
+    ///
+    /// It starts the ranks, unless a launcher has started them.
     Run(Box<run::arguments::RunArgs>),
-    /// Measure benchmarks alone and under traffic on other ranks of the job, with impact factors; without names, suite:congestion
+    /// Measure benchmarks alone and under traffic of other ranks
+    ///
+    /// Rows have impact factors. Without names of benchmarks it runs suite:congestion. All options are those of ombx run.
     Congestion(Box<run::arguments::RunArgs>),
-    /// Measure every pair of ranks and report slow links; start the ranks unless a launcher has
+    /// Measure every pair of ranks and report slow links
+    ///
+    /// It starts the ranks, unless a launcher has started them.
     Links(Box<links::LinksArgs>),
-    /// Measure every link of a cluster: pairs of hosts, then all hosts together
+    /// Measure every link of a cluster
+    ///
+    /// First pairs of hosts, then all hosts together, by ssh or by jobs of a scheduler.
     Cluster(ombx_cluster::Options),
-    /// Check this system for causes of wrong measurements and say how to remove them
+    /// Find what would spoil measurements on this system
+    ///
+    /// Each finding says how to remove it.
     Doctor(doctor::DoctorArgs),
-    /// Check a node or cluster against limits and good days, with one result; for cron, NHC, Slurm and Nagios
+    /// Check a node or cluster against limits and good days
+    ///
+    /// It has one result, for cron, NHC, Slurm and Nagios.
     Check(check::CheckArgs),
-    /// Replace an OSU benchmark: same name, options and output; without a name, list all programs
+    /// Replace an OSU benchmark: same name, options, output
+    ///
+    /// Without a name it lists all programs.
     #[command(disable_help_flag = true)]
     Osu(Box<osu::arguments::OsuArgs>),
-    /// Replace a program of the Intel MPI Benchmarks: same name, options and output; without a name, list all programs
+    /// Replace a program of IMB: same name, options, output
+    ///
+    /// IMB are the Intel MPI Benchmarks. Without a name it lists all programs.
     #[command(disable_help_flag = true)]
     Imb(Box<imb::arguments::ImbArgs>),
     /// Print result files in any format
     Show(show::ShowArgs),
-    /// Compare two sets of result files case by case; usable as a gate in CI
+    /// Compare two sets of result files; a gate for CI
+    ///
+    /// Each case has a verdict of its own.
     Compare(compare::CompareArgs),
     /// Compare two builds of ombx that measure alternately
     Ab(Box<ab::AbArgs>),
-    /// Find what changed in a directory of result files: which case, since when, by how much
+    /// Find what changed in a directory of results, and since when
+    ///
+    /// It tells the case, the day, the factor, and what else changed at that time.
     History(history::HistoryArgs),
-    /// Fit LogGP parameters to latency and bandwidth, and find the sizes at which the protocol switches
+    /// Fit LogGP parameters, and find where the protocol switches
+    ///
+    /// It needs rows of latency and bandwidth over sizes.
     Model(model::ModelArgs),
-    /// Draw result files as a figure for a paper: SVG, PDF or PNG
+    /// Draw result files as a figure: SVG, PDF or PNG
     Plot(plot::PlotArgs),
-    /// Write result files as one self-contained HTML page
+    /// Write result files as one HTML page
+    ///
+    /// The page needs no other file.
     Report(report::ReportArgs),
-    /// Serve ranks on this host to `ombx run --connect` on another one, where there is no ssh
+    /// Serve ranks to `ombx run --connect`, without ssh
+    ///
+    /// Ranks run on this host for a job of another host.
     #[cfg(feature = "sockets")]
     Sockets(sockets::SocketsArgs),
-    /// Print the script that lets a shell complete commands, benchmarks, suites and axes
+    /// Print the script that completes words in a shell
+    ///
+    /// It completes commands, options, benchmarks, suites and values.
     Completions(completions::CompletionsArgs),
-    /// Print the help of a command, or what exit codes and marks mean
+    /// Explain a command or a word
+    ///
+    /// A word is an option, a value of an option, a benchmark, a column, a mark or an exit code.
     Help(help::HelpArgs),
     /// Run one process of the benchmark sockets.pipeline; its standard input is the control connection
     #[cfg(feature = "sockets")]
@@ -130,18 +161,21 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
         .mut_subcommand("ab", |ab| {
             let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
                          --budget is spent]";
-            let ab = ab.mut_arg("budget", |budget| budget.help("Time for all launches together [default: 60s]"));
+            let time = "Time for all launches together [default: 60s]";
+            let ab = ab.mut_arg("budget", |budget| budget.help(time).long_help(time));
             let ab = ab.mut_arg("launches", |launches| launches.help(turns));
-            // The end of a comparison depends on its verdicts, and it has formats of its own.
+            let ab = ab.mut_arg("format", |format| format.value_parser(some_of(&compare::FORMATS)));
+            // The end of a comparison depends on its verdicts.
             let ab = ab.mut_args(|arg| {
-                let unused = ["precision", "format", "unit", "percentiles"].contains(&arg.get_id().as_str());
+                let unused = ["precision", "unit", "percentiles"].contains(&arg.get_id().as_str());
                 if unused { arg.hide(true) } else { arg }
             });
             parameters::add_options(ab, registry)
         })
         .mut_subcommand("links", links::adapt_options)
         .mut_subcommand("check", |check| {
-            check.mut_arg("out", |out| out.help("New result file in JSON Lines with all raw data of the check"))
+            let file = "New result file with all raw data of the check";
+            check.mut_arg("out", |out| out.help(file).long_help(file))
         });
     help::adapt(parser)
 }
@@ -152,7 +186,11 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     let parser = parser(registry).color(colors);
     match completions::asking_shell() {
         Some(shell) => completions::answer(registry, &parser, shell),
-        None => execute(registry, &parser, words),
+        None => {
+            let words = run::like::expanded(&parser, words)?;
+            argv::settle(words.clone());
+            execute(registry, &parser, words)
+        }
     }
 }
 
@@ -171,9 +209,9 @@ pub(crate) fn parse(
 /// Runs the command that the words name, read by this parser, and returns the exit code.
 fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) -> Result<u8> {
     argv::check_lengths(&words)?;
-    let (command, matches) = match parse(parser, words) {
+    let (command, matches) = match parse(parser, words.clone()) {
         Ok(parsed) => parsed,
-        Err(error) => return mistake::report(&error, parser),
+        Err(error) => return unparsed(registry, parser, &words, &error),
     };
     // Other commands have options of their own with names of parameters.
     let chosen = || parameters::chosen(registry, &matches);
@@ -197,9 +235,9 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::Model(args) => model::model(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
-        Command::Help(args) => match args.page() {
-            Some(text) => stdout::print(text),
-            None => execute(registry, parser, args.words()),
+        Command::Help(args) => match help::answer(registry, parser, &args)? {
+            help::Answer::Text(text) => stdout::print(text),
+            help::Answer::Words(words) => execute(registry, parser, words),
         },
         Command::Completions(args) => completions::completions(&args),
         #[cfg(feature = "sockets")]
@@ -213,6 +251,30 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         #[cfg(feature = "mpi")]
         Command::TransportProbe => transport::exchange(),
         Command::Codegen(args) => codegen::codegen(parser.clone(), args.file),
+    }
+}
+
+/// Prints the help or the version that a command line asks for, or that answers one without a command. Any other error is a mistake.
+fn unparsed(
+    registry: &Registry,
+    parser: &clap::Command,
+    words: &[OsString],
+    error: &clap::Error,
+) -> Result<u8> {
+    let help = || help::asked(registry, parser, words);
+    match error.kind() {
+        ErrorKind::DisplayHelp => stdout::print(help()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // One of the ranks that a launcher has started is enough.
+            if detection::is_first_process() {
+                stdout::print(help())?;
+            }
+            Ok(Exit::Usage.code())
+        }
+        _ => {
+            let command = words.get(1).and_then(|word| parser.find_subcommand(word));
+            mistake::report(error, command.map(clap::Command::get_name))
+        }
     }
 }
 
@@ -237,7 +299,8 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let parsed = parse(&parser, argv::normalized(words));
+        let words = run::like::expanded(&parser, argv::normalized(words))?;
+        let parsed = parse(&parser, words);
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {
             Command::Run(args) => {

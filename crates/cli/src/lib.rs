@@ -36,7 +36,7 @@ use ombx_core::benchmark::Registry;
 use crate::{
     arguments::argv,
     launch::{detection, limits},
-    output::monitoring,
+    output::{monitoring, stdout},
 };
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.
@@ -60,13 +60,17 @@ pub fn main() -> ExitCode {
     let service = monitoring::service(&words);
     #[cfg(feature = "mpi")]
     let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));
-    let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words));
+    let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words.clone()));
     if let Some(service) = service {
         return ExitCode::from(monitoring::conclude(service, ended));
     }
     ExitCode::from(ended.unwrap_or_else(|error| {
         if detection::is_first_process() {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
+            if let Some(text) = monitoring::error_as_json(&words, &error) {
+                // The error is on standard error if standard output is closed.
+                let _ = stdout::print(text);
+            }
         }
         #[cfg(feature = "mpi")]
         if measures {

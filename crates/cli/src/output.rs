@@ -1,9 +1,10 @@
 //! The output of a job: the screen and the result file.
 
+pub(crate) mod at_end;
 pub(crate) mod earlier;
-pub(crate) mod gauges;
 mod graphs;
 pub(crate) mod intervals;
+pub(crate) mod junit;
 mod link_judge;
 pub(crate) mod monitoring;
 pub(crate) mod progress;
@@ -29,14 +30,17 @@ use ombx_results::{
     estimate::{self, Cases},
     file::{self, Launched, Record, RunOutcome},
     reached::Reached,
-    render::{Broadcasts, ImbTable, OpenMetrics, Overhead, Renderer, links_status, map_so_far},
+    render::{
+        Broadcasts, ImbTable, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status,
+        map_so_far,
+    },
     runs::EarlierRuns,
     verdict::LinkSweep,
 };
 
 use self::{
-    gauges::Gauges, graphs::Graphs, link_judge::LinkJudge, renderers::Notes, stdout::is_closed,
-    target::ResultTarget,
+    at_end::FileAtEnd, graphs::Graphs, junit::LinksReport, link_judge::LinkJudge, renderers::Notes,
+    stdout::is_closed, target::ResultTarget,
 };
 use crate::{
     arguments::{output::Format, start::Launcher},
@@ -49,8 +53,8 @@ pub(crate) struct Output {
     /// `None` if the lines of the result file are printed.
     renderer: Option<Box<dyn Renderer>>,
     file: Option<ResultTarget>,
-    /// File for Prometheus.
-    gauges: Option<Gauges>,
+    /// Files for Prometheus and for CI systems.
+    at_end: Vec<FileAtEnd>,
     /// Figures of samples.
     graphs: Option<Graphs>,
     /// The reader of standard output has closed it; nothing more is printed.
@@ -133,9 +137,15 @@ impl Output {
             Work::Links(task, _) => task.criteria.reference.clone(),
             Work::Benchmarks(_) => None,
         };
-        let gauges = args.openmetrics.clone();
-        let gauges =
-            gauges.map(|path| Gauges::open(path, OpenMetrics::default().against(reference))).transpose()?;
+        let mut at_end = Vec::new();
+        if let Some(path) = args.junit.clone() {
+            let summary = LinksSummary::new(LinksForm::Json, reference.clone());
+            at_end.push(FileAtEnd::open("--junit", path, Box::new(LinksReport::new(summary)))?);
+        }
+        if let Some(path) = args.openmetrics.clone() {
+            let gauges = OpenMetrics::default().against(reference);
+            at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(gauges))?);
+        }
         let path = args.file.out.as_ref();
         // Before a file is replaced.
         let earlier = earlier::read(job)?;
@@ -157,7 +167,7 @@ impl Output {
         Ok(Output {
             renderer,
             file,
-            gauges,
+            at_end,
             graphs: args.graphs.clone().map(Graphs::open).transpose()?,
             stdout_closed: false,
             one_launch: job.launches.is_one() || launched_by_user(job),
@@ -178,7 +188,7 @@ impl Output {
                 Work::Links(task, _) => Some(LinkJudge {
                     sweep: LinkSweep::default().against(task.criteria.reference.clone()),
                     fail_on: task.criteria.fail_on,
-                    is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios),
+                    is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios | Format::Junit),
                     is_monitored: format == Format::Nagios,
                     is_interim: !args.quiet && format != Format::Nagios,
                     named: BTreeSet::new(),
@@ -325,8 +335,8 @@ impl Output {
             Record::End(..) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
         if self.one_launch || self.links.is_some() {
-            if let Some(gauges) = &mut self.gauges {
-                gauges.record(record).map_err(|e| unwritable(&gauges.path, &e))?;
+            for file in &mut self.at_end {
+                file.record(record).map_err(|e| unwritable(&file.path, &e))?;
             }
             if let Record::Launch(row) = record {
                 self.note(row);
@@ -379,11 +389,11 @@ impl Output {
         if self.links.as_ref().is_some_and(|links| links.is_monitored && links.verdict.is_some()) {
             monitoring::printed();
         }
-        if let Some(gauges) = &mut self.gauges {
-            let text = gauges.finish();
+        for file in &mut self.at_end {
+            let text = file.finish();
             let written =
-                text.and_then(|text| text.map_or(Ok(()), |text| target::replace(&gauges.path, &text)));
-            written.map_err(|e| unwritable(&gauges.path, &e))?;
+                text.and_then(|text| text.map_or(Ok(()), |text| target::replace(&file.path, &text)));
+            written.map_err(|e| unwritable(&file.path, &e))?;
         }
         if let Some(notices) = self.notices.take() {
             notices.print();
@@ -418,8 +428,8 @@ impl Output {
             let mut reached = Reached::new(&group.described());
             rows.iter().for_each(|row| reached.add(row));
             self.misses_precision |= reached.is_missed();
-            if let Some(gauges) = &mut self.gauges {
-                gauges.estimates(group).map_err(|e| unwritable(&gauges.path, &e))?;
+            for file in &mut self.at_end {
+                file.estimates(group).map_err(|e| unwritable(&file.path, &e))?;
             }
             self.print(|renderer, screen| renderer.run(screen, &group.described()))?;
             for row in &rows {
@@ -479,5 +489,14 @@ fn launched_by_user(job: &Job) -> bool {
 
 /// Returns the error that a result file cannot be written.
 pub(crate) fn unwritable(path: &Path, why: &io::Error) -> Error {
-    Error::storage(format!("cannot write results to {}: {why}", path.display()))
+    Error::storage(format!("cannot write results to {}: {}", path.display(), reason(why)))
+}
+
+/// Returns why a file cannot be written; a full disk is called so.
+pub(crate) fn reason(why: &io::Error) -> String {
+    match why.kind() {
+        io::ErrorKind::StorageFull => "the disk is full".into(),
+        io::ErrorKind::QuotaExceeded => "your quota of the disk is used up".into(),
+        _ => why.to_string(),
+    }
 }

@@ -2,15 +2,13 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::BufReader,
+    io::BufRead,
     path::{Path, PathBuf},
 };
 
 use ombx_core::{
     error::{Error, Result},
     result::{Measurement, Run},
-    system::file::open_named,
 };
 use ombx_results::{
     compare::SideResults,
@@ -70,6 +68,9 @@ impl KnownRuns {
             }
             launches.record(record);
         }
+        if current.is_none() {
+            return Err(empty(path));
+        }
         if records.cut_off() {
             stderr_line!(
                 "ombx: {} was cut off in the middle of a record; all records before it are compared",
@@ -104,18 +105,27 @@ impl KnownRuns {
     }
 }
 
-/// Reads a file.
+/// Reads a file; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be read, or it has no results.
 pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
-    file::read(open(path)?).map_err(|e| named(path, &e))
+    let file = file::read(open(path)?).map_err(|e| named(path, &e))?;
+    if file.runs.is_empty() { Err(empty(path)) } else { Ok(file) }
 }
 
-/// Opens a file that the user names.
-pub(crate) fn records(path: &Path) -> Result<Records<BufReader<File>>> {
+/// Returns the records of a file that the user names.
+pub(crate) fn records(path: &Path) -> Result<Records<Box<dyn BufRead>>> {
     open(path).map(Records::of)
 }
 
-fn open(path: &Path) -> Result<BufReader<File>> {
-    open_named(path).map(BufReader::new).map_err(|e| named(path, &e))
+/// Opens a file, which may be compressed; `-` is standard input.
+fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    file::source(path).map_err(|e| named(path, &e))
+}
+
+fn empty(path: &Path) -> Error {
+    named(path, &"the file has no results: it is empty, or was cut off in its first record")
 }
 
 /// Returns the error of a result file.

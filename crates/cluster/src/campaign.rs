@@ -96,15 +96,21 @@ impl Campaign {
             let text = read_named(path).map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
             cluster.record.write("inventory.toml", &text)?;
         }
-        match preflight::check(&cluster) {
-            Ok(facts) => cluster.facts = facts,
+        let ended = match preflight::check(&cluster) {
+            Ok(facts) => {
+                cluster.facts = facts;
+                measure(&cluster, rounds)
+            }
             Err(error) => {
                 let directory = cluster.record.directory.display();
                 output::line(format_args!("Nothing was measured. Facts about the hosts are in {directory}"));
-                return Err(error);
+                Err(error)
             }
+        };
+        if cluster.options.remove_copies {
+            preflight::remove_copies(&cluster);
         }
-        measure(&cluster, rounds)
+        ended
     }
 
     /// Returns the contents of `plan.json`.

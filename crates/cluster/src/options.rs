@@ -47,6 +47,9 @@ pub struct Options {
     /// {{ranks_per_host}}, {{minutes}}, {{directory}}
     #[arg(long, value_name = "FILE")]
     pub template: Option<PathBuf>,
+    /// Remove the copy of ombx from each host at the end. It is kept for later runs otherwise, below /tmp or `work_dir` of the inventory
+    #[arg(long)]
+    pub remove_copies: bool,
     /// Directory that holds the runs [default: runs]
     #[arg(long, value_name = "DIRECTORY")]
     pub runs: Option<PathBuf>,

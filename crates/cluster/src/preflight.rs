@@ -80,7 +80,30 @@ fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Re
         ));
     }
     copy(cluster, host, [&cluster.binary, remote], checksum)?;
+    let kept = if cluster.options.remove_copies { "" } else { "; it stays there (--remove-copies)" };
+    output::line(format_args!("{}: ombx was copied to {}{kept}", cluster.host_name(host), remote.display()));
     gather(cluster, host)
+}
+
+/// Removes ombx and what was copied beside it from every host that has a copy.
+pub(crate) fn remove_copies(cluster: &Cluster) {
+    if cluster.is_local() || cluster.inventory.shared {
+        return;
+    }
+    let script = script::remove(&cluster.remote_binary);
+    let failed = parallel::map(0..cluster.inventory.hosts.len(), |host| {
+        let name = cluster.host_name(host);
+        let files =
+            ScriptFiles::named(&cluster.record.directory.join("preflight"), &format!("{name}.remove"));
+        match cluster.place(host).run(&script, &files, LIMIT, || false) {
+            Ok(Ended::Code(0)) => None,
+            Ok(other) => Some(format!("{name} ({other}): {}", files.error())),
+            Err(error) => Some(format!("{name}: {error}")),
+        }
+    });
+    for why in failed.into_iter().flatten() {
+        output::line(format_args!("note: the copy of ombx stays on {why}"));
+    }
 }
 
 fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> {

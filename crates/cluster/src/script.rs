@@ -98,6 +98,18 @@ pub(crate) fn receive(file: &Path, checksum: &str) -> String {
     format!("sh -c {}", quoted(&script))
 }
 
+/// Returns the script that removes a copied file, its directory, and the directory above if nothing else is in it.
+pub(crate) fn remove(file: &Path) -> String {
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    format!(
+        "rm -f {} {}\n[ ! -e {directory} ] || rmdir {directory} || exit 1\nrmdir {} 2>/dev/null\nexit 0\n",
+        quoted_path(file),
+        quoted_path(&directory.join("ssh")),
+        quoted_path(directory.parent().unwrap_or(Path::new("/"))),
+        directory = quoted_path(directory),
+    )
+}
+
 /// Returns the script that Hydra and Open MPI start instead of ssh, or of another `program` of the user's choice. It passes the mark of the
 /// job on to the host.
 pub(crate) fn ssh_wrapper(program: &OsStr, ssh_config: Option<&Path>) -> String {
@@ -160,6 +172,8 @@ mod tests {
         assert!(!file.exists());
         run(&format!("echo x | {}", receive(&file, good)));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
+        run(&remove(&file));
+        assert!(!directory.path().join("a b").exists());
     }
 
     #[test]

@@ -128,7 +128,11 @@ fn report(cluster: &Cluster, finished: &[FinishedJob]) -> std::result::Result<()
     let has_run = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
     let files = finished.iter().flat_map(|finished| cluster.record.results(&finished.job)).filter(has_run);
     let mut command = Command::new(&cluster.binary);
-    command.arg("report").args(files).arg("-o").arg(cluster.record.directory.join("report.html"));
+    command
+        .args(["report", "--force"])
+        .args(files)
+        .arg("-o")
+        .arg(cluster.record.directory.join("report.html"));
     let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
     match output.status.success() {
         true => Ok(()),

@@ -4,10 +4,11 @@ mod lines;
 mod record;
 mod records;
 pub(crate) mod seal;
+mod source;
 mod validity;
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, Write},
     path::Path,
 };
 
@@ -15,12 +16,10 @@ use self::{lines::RowKind, seal::Seal};
 pub use self::{
     record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
     records::Records,
+    source::{is_named_as_result, source},
 };
 use crate::run_info::is_same_launch;
-use ombx_core::{
-    result::{Measurement, Run},
-    system::file::open_named,
-};
+use ombx_core::result::{Measurement, Run};
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
@@ -56,9 +55,9 @@ pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
     }
 }
 
-/// Reads a result file.
+/// Reads a result file, which may be compressed by gzip or zstd; `-` is standard input.
 pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
-    read(BufReader::new(open_named(path.as_ref())?))
+    read(source(path.as_ref())?)
 }
 
 /// Reads the contents of a result file. The plans of runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.

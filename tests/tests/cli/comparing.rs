@@ -133,7 +133,8 @@ fn a_regression_is_printed_and_fails_the_gate() {
     compare(&[&base, &slow], "").expect(0);
     let better = compare(&[&slow, &base], "--fail-on 1%").expect(0);
     assert!(better.stdout.contains(" times faster than base in all 3 cases"), "{better}");
-    let json: Value = serde_json::from_str(&compare(&[&base, &slow], "--json").expect(0).stdout).unwrap();
+    let json: Value =
+        serde_json::from_str(&compare(&[&base, &slow], "--format json").expect(0).stdout).unwrap();
     let case = &json["cases"][0];
     assert!((case["time_change"]["estimate"].as_f64().unwrap() - 0.1).abs() < 0.02, "{case}");
     assert!(case["detectable"].as_f64().unwrap() < 0.07 && case["units_to_decide"] == 4, "{case}");
@@ -149,13 +150,13 @@ fn the_comparison_is_exported_as_markdown() {
     let base = files.write("base.jsonl", launches(CALM));
     let slow = files.write("slow.jsonl", launches(Content { level: 1.1, ..CALM }));
     let out = files.path("comparison.md");
-    let done = compare(&[&base, &slow], &format!("--names old,fresh --export-markdown {}", out.display()));
+    let done = compare(&[&base, &slow], &format!("--names old,fresh --markdown {}", out.display()));
     let answer = done.expect(0).stdout.lines().last().unwrap().to_owned();
     let text = std::fs::read_to_string(&out).unwrap();
     assert_eq!(text.lines().next(), Some(format!("**{answer}.**").as_str()));
     assert_eq!(text.matches("\n| p2p.latency | ").count(), 3, "{text}");
     assert!(text.contains("| case | bytes | old | fresh | unit |") && text.contains(" | worse |"), "{text}");
-    compare(&[&base, &slow], &format!("--export-markdown {}", base.display())).expect(2);
+    compare(&[&base, &slow], &format!("--markdown {}", base.display())).expect(2);
 }
 
 #[test]
@@ -223,7 +224,8 @@ fn few_launches_per_side_give_ratios_and_ranges() {
         let done = compare(&[&base, &slow], "--fail-on 5%").expect(8);
         assert!(done.stdout.contains(part) && done.stdout.contains("base us"), "{done}");
         assert!(done.stdout.contains("\nundecided in all 3 cases: "), "{done}");
-        let json: Value = serde_json::from_str(&compare(&[&base, &slow], "--json").expect(0).stdout).unwrap();
+        let json: Value =
+            serde_json::from_str(&compare(&[&base, &slow], "--format json").expect(0).stdout).unwrap();
         let case = &json["cases"][0];
         assert_eq!(case["reason"], "fewer than 4 runs on a side", "{json}");
         assert!((1.9..2.1).contains(&case["time_change"]["estimate"].as_f64().unwrap()), "{case}");
@@ -241,7 +243,7 @@ fn sides_are_files_lists_globs_and_directories() {
     let old = files.path("old").display().to_string();
     let list = paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(",");
     let compared = |base: String| {
-        let done = Job::ombx("compare --json").arg(base).arg(&new).run().expect(0);
+        let done = Job::ombx("compare --format json").arg(base).arg(&new).run().expect(0);
         let mut json: Value = serde_json::from_str(&done.stdout).unwrap();
         json["base"]["name"] = Value::Null;
         json
@@ -251,7 +253,7 @@ fn sides_are_files_lists_globs_and_directories() {
     assert_eq!(by_directory["cases"][0]["verdict"], "worse");
     assert_eq!(compared(list), by_directory);
     assert_eq!(compared(format!("{old}/*.jsonl")), by_directory);
-    let words = Job::ombx("compare --json --base").args(&paths).arg("--new").arg(&new).run().expect(0);
+    let words = Job::ombx("compare --format json --base").args(&paths).arg("--new").arg(&new).run().expect(0);
     assert!(words.stdout.contains("\"worse\":3"), "{words}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::PathBuf, process::Command};
 
-use ombx_tests::{Done, Files, Job, results};
+use ombx_tests::{Done, Files, Job, missing, results};
 use rustix::process::Signal;
 
 use crate::StartRecorder;
@@ -72,10 +72,47 @@ fn a_truncated_file_shows_its_complete_rows() {
 }
 
 #[test]
-fn an_empty_file_has_no_rows() {
+fn an_empty_file_is_an_error() {
     let files = Files::default();
-    let done = show(&files.write("nothing.jsonl", ""), "").expect(0);
-    assert!(done.sentence().contains("was cut off") && done.stdout.trim().is_empty(), "{done}");
+    let nothing = files.write("nothing.jsonl", "");
+    let compare = || Job::ombx("compare").args([&nothing, &nothing]).run();
+    for done in [show(&nothing, ""), compare()] {
+        let done = done.expect(7);
+        assert!(done.sentence().contains("has no results") && done.stdout.is_empty(), "{done}");
+    }
+}
+
+#[test]
+fn compressed_files_and_standard_input_are_read() {
+    let files = Files::default();
+    let path = files.write("golden.jsonl", GOLDEN);
+    let expected = show(&path, "--format csv").expect(0).stdout;
+    let ombx = ombx_tests::mpi::ombx().display();
+    let path = path.display();
+    let mut scripts = vec![
+        format!("gzip -k '{path}' && '{ombx}' show '{path}.gz' --format csv"),
+        format!("'{ombx}' show - --format csv <'{path}'"),
+    ];
+    if missing(&["zstd"]).is_empty() {
+        scripts.push(format!("zstd -qk '{path}' && '{ombx}' show - --format csv <'{path}.zst'"));
+    }
+    for script in scripts {
+        let done = Job::of("sh").args(["-c", &script]).run().expect(0);
+        assert_eq!(done.stdout, expected, "{script}");
+    }
+}
+
+#[test]
+fn errors_of_json_are_json() {
+    for (line, code) in
+        [("compare absent.jsonl other.jsonl --format json", 7), ("list nothing.such --format=json", 2)]
+    {
+        let done = Job::ombx(line).run().expect(code);
+        let error: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!(error["error"]["exit_code"], code, "{done}");
+        assert!(done.sentence().contains(message), "{done}");
+    }
 }
 
 #[test]

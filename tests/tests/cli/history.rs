@@ -207,8 +207,9 @@ fn pages_show_changes_and_the_newest_results() {
     }
     assert!(!html.contains("id=\"rows\""), "the history alone");
     assert_eq!(history(&root, "--html -").expect(0).stdout, html);
-    let report =
-        |words: &[&Path], code: i32| Job::ombx("report").args(words).arg("-o").arg(&page).run().expect(code);
+    let report = |words: &[&Path], code: i32| {
+        Job::ombx("report --force").args(words).arg("-o").arg(&page).run().expect(code)
+    };
     report(&[&root], 0);
     let both = fs::read_to_string(&page).unwrap();
     let started = "2026-04-02T02:00:00Z";

@@ -6,7 +6,7 @@ use ombx_tests::{Files, Job, interpose, mpi};
 use serde_json::Value;
 
 fn listed(arguments: &str) -> Vec<Value> {
-    let done = Job::ombx("list --json").args(arguments.split_whitespace()).run().expect(0);
+    let done = Job::ombx("list --format json").args(arguments.split_whitespace()).run().expect(0);
     serde_json::from_str(&done.stdout).unwrap()
 }
 
@@ -109,7 +109,7 @@ fn list_starts_no_mpi_and_needs_no_launcher() {
         ("LD_PRELOAD", library.as_os_str()),
         ("OMBX_INTERPOSE", "init".as_ref()),
     ];
-    for arguments in ["list", "list --json", "list --long rma.put_bw", "--version", "run --help"] {
+    for arguments in ["list", "list --format json", "list --long rma.put_bw", "--version", "run --help"] {
         let job = Job::of(mpi::ombx()).only_env(&environment).args(arguments.split_whitespace());
         let done = job.run().expect(0);
         assert!(!done.stdout.is_empty(), "{done}");

@@ -7,7 +7,6 @@ use crate::StartRecorder;
 
 /// Command lines, each with words that its error must contain.
 const LINES: &[(&str, &str)] = &[
-    ("", "give a command: list"),
     ("frobnicate", "frobnicate"),
     ("list suite:smok", "suite:smoke?"),
     ("run", "ombx list"),
@@ -27,7 +26,7 @@ const LINES: &[(&str, &str)] = &[
     ("history . --fail-on-last 0", "--fail-on-last"),
     ("model -o -", "-o rows.jsonl"),
     ("plot", "<FILES>"),
-    ("report", "--out"),
+    ("report", "--output"),
     ("sockets --frobnicate", "--frobnicate"),
     ("completions cmd", "cmd"),
     ("help rum", "'run'"),

@@ -10,7 +10,7 @@ fn every_built_in_suite_can_be_listed() {
         let done = Job::ombx("list").arg(format!("suite:{suite}")).run().expect(0);
         assert!(done.stdout.contains("p2p.latency") && done.stdout.contains("; ranks: "), "{done}");
     }
-    let names = Job::ombx("list --json suite:links").run().expect(0).stdout;
+    let names = Job::ombx("list --format json suite:links").run().expect(0).stdout;
     assert!(names.contains("\"p2p.link\"") && !names.contains("\"p2p.bw\""), "{names}");
 }
 
@@ -27,7 +27,7 @@ const MISTAKES: &[(&str, u32, &str)] = &[
     ("[[entry]]\nrun = []", 2, "quotes"),
     ("[[entry]]\nrun = 'p2p.latncy'", 2, "p2p.latency?"),
     ("[[entry]]\nrun = 'suite:smoke'", 2, "another"),
-    ("[[entry]]\nrun = '--out=x'", 2, "key of its own"),
+    ("[[entry]]\nrun = '--output=x'", 2, "key of its own"),
     ("[[entry]]\nrun = 'p2p.latency'\nsize = '8'", 3, "sizes?"),
     ("[[entry]]\nrun = 'p2p.latency'\n\nsizes = '8..1'", 4, "1..8"),
     ("[[entry]]\nrun = 'p2p.latency'\nsizes = { a = 1 }", 3, "list"),

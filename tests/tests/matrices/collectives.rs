@@ -290,7 +290,7 @@ fn a_root_that_does_not_exist_is_an_error() {
 
 #[test]
 fn every_operation_is_registered_in_every_mode() {
-    let listed = Job::ombx("list --json collective.*").run().expect(0).stdout;
+    let listed = Job::ombx("list --format json collective.*").run().expect(0).stdout;
     let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
     let registered = listed.iter().map(|entry| entry["name"].as_str().unwrap());
     // `threads.rs` tests the others.

@@ -75,7 +75,7 @@ impl Entry {
 /// Returns every registered one-sided benchmark of two ranks. Those of more ranks have no choice of synchronisation and window, and
 /// those of a single flush or fence have no choice of synchronisation.
 fn registered() -> Vec<Entry> {
-    let listed = Job::ombx("list --json rma.*").run().expect(0).stdout;
+    let listed = Job::ombx("list --format json rma.*").run().expect(0).stdout;
     let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
     let of_two = |bench: &&serde_json::Value| {
         let name = bench["name"].as_str().unwrap();
@@ -301,7 +301,7 @@ fn a_value_that_is_named_twice_is_measured_once() {
 /// Checks that the lists above are those of the program.
 #[test]
 fn the_axes_are_all_covered() {
-    let listed = Job::ombx("list --json rma.put_bw").run().expect(0).stdout;
+    let listed = Job::ombx("list --format json rma.put_bw").run().expect(0).stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let axes = listed[0]["axes"].as_array().unwrap();
     let values = |name: &str| axes.iter().find(|axis| axis["name"] == name).unwrap()["values"].clone();

@@ -8,7 +8,7 @@ use ombx_tests::{
 use serde_json::Value;
 
 fn names() -> Vec<String> {
-    let json = Job::ombx("list --json").run().expect(0).stdout;
+    let json = Job::ombx("list --format json").run().expect(0).stdout;
     let all: Value = serde_json::from_str(&json).unwrap();
     let names = |bench: &Value| -> Vec<String> {
         if bench["available"] != Value::Bool(true) && !bench["available"].to_string().contains("OMPI_MCA_osc")

@@ -39,7 +39,7 @@ fn a_benchmark_of_another_crate() {
         Job::of(&acme).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
     };
 
-    let list = ombx("list --json").run().expect(0);
+    let list = ombx("list --format json").run().expect(0);
     let list: serde_json::Value = serde_json::from_str(&list.stdout).unwrap();
     let names: Vec<&str> = list.as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
     assert_eq!(names[0], "acme.copy");

@@ -68,7 +68,7 @@ struct Sweep {
 fn sweep() -> &'static Sweep {
     static SWEEP: OnceLock<Sweep> = OnceLock::new();
     SWEEP.get_or_init(|| {
-        let listed = Job::ombx("list --json").run().expect(0).stdout;
+        let listed = Job::ombx("list --format json").run().expect(0).stdout;
         let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
         // The test binary `sockets` measures the others.
         let entries = listed.iter().map(Entry::new).filter(|entry| !entry.name.starts_with("sockets."));

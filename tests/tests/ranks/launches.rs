@@ -106,7 +106,8 @@ fn each_side_has_a_file_of_its_own() {
     let files = Files::default();
     let out = files.path("ab.jsonl");
     let build = mpi::ombx();
-    let job = Job::ombx("ab --launches 2 --json --quiet --fail-on 5% --a").arg(build).arg("--b").arg(build);
+    let job =
+        Job::ombx("ab --launches 2 --format json --quiet --fail-on 5% --a").arg(build).arg("--b").arg(build);
     let done = job.args("p2p.latency --sizes 8,64 --max-time 20ms -o".split_whitespace()).arg(&out).run();
     assert!(matches!(done.code, Some(0 | 8)), "{done}");
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
@@ -157,7 +158,8 @@ fn any_command_line_can_be_a_side() {
 fn a_variable_is_set_for_its_side() {
     let files = Files::default();
     let library = interpose::library(env!("CARGO_TARGET_TMPDIR")).display();
-    let job = Job::ombx("ab --launches 1 --json --quiet --names plain,slow --env-b OMBX_INTERPOSE=delay");
+    let job =
+        Job::ombx("ab --launches 1 --format json --quiet --names plain,slow --env-b OMBX_INTERPOSE=delay");
     let job = job.arg(format!("--env-a=LD_PRELOAD={library}")).arg(format!("--env-b=LD_PRELOAD={library}"));
     let words = "p2p.latency --sizes 8 --iterations 20 -o".split_whitespace();
     let done = job.args(words).arg(files.path("ab.jsonl")).run().expect(0);

@@ -75,6 +75,12 @@ fn the_page_does_not_replace_a_result_file() {
         assert!(done.sentence().contains("give another name"), "{done}");
     }
     assert_eq!(fs::read_to_string(&golden).unwrap(), GOLDEN);
+    let page = files.write("page.html", "old");
+    let job = |options: &str| Job::ombx(&format!("report {options}")).arg(&golden).arg("-o").arg(&page).run();
+    assert!(job("").expect(2).sentence().contains("--force"));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "old");
+    job("--force").expect(0);
+    assert!(fs::read_to_string(&page).unwrap().contains("<html"));
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn other_files_are_rejected() {
     assert!(done.sentence().contains("garbage: line 1"), "{done}");
     assert!(!out.exists());
     let done = Job::ombx("report").arg(&garbage).run().expect(2);
-    assert!(done.sentence().contains("--out <FILE>"), "{done}");
+    assert!(done.sentence().contains("--output <FILE>"), "{done}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn other_formats_and_links_have_no_charts() {
 /// Draws a figure of a sweep and returns the file.
 fn figure(files: &Files, options: &str, name: &str) -> Vec<u8> {
     let (path, out) = (sweep(files), files.path(name));
-    Job::ombx(&format!("plot {options} -o")).arg(&out).arg(&path).run().expect(0);
+    Job::ombx(&format!("plot --force {options} -o")).arg(&out).arg(&path).run().expect(0);
     std::fs::read(&out).unwrap()
 }
 
@@ -81,7 +81,8 @@ fn a_figure_shows_the_chosen_rows_of_several_files() {
     let (one, out) = (sweep(&files), files.path("both.svg"));
     let other = std::fs::read_to_string(&one).unwrap().replace("-n01-4242", "-n01-4243");
     let other = files.write("other.jsonl", other);
-    let plot = |options: &str| Job::ombx(&format!("plot {options} -o")).arg(&out).args([&one, &other]);
+    let plot =
+        |options: &str| Job::ombx(&format!("plot --force {options} -o")).arg(&out).args([&one, &other]);
     plot("--label MPICH --label Other").run().expect(0);
     let two = std::fs::read_to_string(&out).unwrap();
     assert!(two.contains("#0072b2") && two.contains("#d55e00"), "two series");
@@ -112,6 +113,21 @@ fn mistakes_in_figures_name_what_to_do() {
     assert!(done.sentence().contains("--rows p2p.latency"), "{done}");
     let done = Job::ombx("plot").arg(&path).arg("-o").arg(&path).run().expect(2);
     assert!(done.sentence().contains("-o"), "{done}");
+}
+
+#[test]
+fn a_figure_is_not_replaced_unasked_and_may_be_printed() {
+    let files = Files::default();
+    let (path, out) = (sweep(&files), files.write("figure.svg", "old"));
+    let plot = |options: &str| {
+        Job::ombx(&format!("plot --rows p2p.latency {options}")).arg(&path).directory(files.root()).run()
+    };
+    assert!(plot("-o figure.svg").expect(2).sentence().contains("--force"));
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "old");
+    plot("-o figure.svg --force").expect(0);
+    let printed = plot("--output - --format svg").expect(0).stdout;
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), printed);
+    assert!(plot("-o -").expect(2).sentence().contains("--format"));
 }
 
 #[test]

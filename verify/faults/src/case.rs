@@ -57,7 +57,7 @@ pub(crate) type Look = Box<dyn Fn(&Done) -> Result<String, String>>;
 pub(crate) struct Job {
     /// Arguments of ombx, separated by blanks.
     pub(crate) arguments: String,
-    /// Whether `--out FILE` is added; the file is read afterwards.
+    /// Whether `--output FILE` is added; the file is read afterwards.
     pub(crate) out: bool,
     /// Rules of the interposed library in the ranks.
     pub(crate) rules: Vec<Rule>,
@@ -140,7 +140,7 @@ impl Case {
         self.with(|job| job.deadline = Duration::from_secs(seconds))
     }
 
-    /// Runs without `--out`.
+    /// Runs without `--output`.
     pub(crate) fn without_out(self) -> Self {
         self.with(|job| job.out = false)
     }

@@ -114,7 +114,7 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
         command.arg("--quick");
     }
     if job.out {
-        command.arg("--out").arg(&out);
+        command.arg("--output").arg(&out);
     }
     stage.mpi.launch_with(&mut command);
     command.env(mark.variable, &mark.value).env("TMPDIR", &temporary).env("OMPI_MCA_plm_rsh_agent", "sh");

@@ -1,4 +1,4 @@
-//! Registered benchmarks of a built ombx, as `ombx list --json` describes them.
+//! Registered benchmarks of a built ombx, as `ombx list --format json` describes them.
 
 use std::{path::Path, process::Command};
 
@@ -52,12 +52,12 @@ impl Bench {
 /// # Errors
 /// The binary does not run, or prints no list.
 pub fn read(ombx: &Path) -> Result<Vec<Bench>> {
-    parse(&output(Command::new(ombx).args(["list", "--json"]))?)
+    parse(&output(Command::new(ombx).args(["list", "--format", "json"]))?)
 }
 
 fn parse(list: &str) -> Result<Vec<Bench>> {
     let list: Vec<Value> = serde_json::from_str(list)
-        .map_err(|source| Failure::Output { program: "ombx list --json", source })?;
+        .map_err(|source| Failure::Output { program: "ombx list --format json", source })?;
     Ok(list.iter().map(bench).collect())
 }
 

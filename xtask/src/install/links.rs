@@ -24,9 +24,9 @@ const STARTUP: [&str; 2] = ["osu_init", "osu_hello"];
 
 /// Creates a link for each OSU and IMB name that this build of ombx has. Replaces files of the same names.
 pub(crate) fn create(prefix: &Path, build: &Path) -> Result<()> {
-    let listed = output(Command::new(build).args(["list", "--json"]))?;
+    let listed = output(Command::new(build).args(["list", "--format", "json"]))?;
     let listed: Vec<Value> = serde_json::from_str(&listed)
-        .map_err(|source| Failure::Output { program: "ombx list --json", source })?;
+        .map_err(|source| Failure::Output { program: "ombx list --format json", source })?;
     let mut paths = of_osu(&listed);
     // These links of ombx itself are absolute and start the build.
     let imb = prefix.join(IMB);
@@ -51,7 +51,7 @@ fn create_one(prefix: &Path, path: &Path) -> Result<()> {
     symlink(program, &link).map_err(Failure::file(&link))
 }
 
-/// Returns the paths of the OSU names of the benchmarks that `ombx list --json` describes.
+/// Returns the paths of the OSU names of the benchmarks that `ombx list --format json` describes.
 fn of_osu(benchmarks: &[Value]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for benchmark in benchmarks {
@@ -86,7 +86,7 @@ mod tests {
     /// Program in place of a build. It answers as ombx does.
     const BUILD: &str = r#"#!/bin/sh
 case "$*" in
-"list --json")
+"list --format json")
     echo '[{"name": "p2p.latency", "osu": ["osu_latency"]},'
     echo ' {"name": "rma.put_bw", "osu": ["osu_put_bw", "osu_passive_put_bw"]},'
     echo ' {"name": "collective.ibarrier", "osu": ["osu_ibarrier"]},'

@@ -5,6 +5,7 @@ use std::{
     env,
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use ombx_core::error::{Error, Result};
@@ -33,9 +34,17 @@ pub(crate) fn executable() -> Result<PathBuf> {
     env::current_exe().map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))
 }
 
+/// Words that this process executes in place of those that were typed.
+static SETTLED: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the words of this process, which ranks get too.
+pub(crate) fn settle(words: Vec<OsString>) {
+    let _ = SETTLED.set(words);
+}
+
 /// Returns the words of this process, the program's name first.
 pub(crate) fn typed() -> Vec<OsString> {
-    normalized(env::args_os().collect())
+    SETTLED.get().cloned().unwrap_or_else(|| normalized(env::args_os().collect()))
 }
 
 /// Returns the command line as the user typed it, for result files: without the words that the launching process added.

@@ -16,7 +16,7 @@ pub(crate) const PORT: u16 = 5444;
 /// The server, and where its token is.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ConnectArgs {
-    /// Host on which `ombx sockets serve` runs rank 1 of benchmarks over sockets, for example: --connect n02 or --connect n02:5444
+    /// Host on which `ombx sockets serve` runs rank 1 of benchmarks over sockets, such as n02 or n02:5444
     #[arg(long, value_name = "HOST[:PORT]", value_parser = Server::parse, help_heading = "Ranks",
           conflicts_with_all = ["hosts", "hostfile", "rendezvous", "launcher_arg", "ssh", "interface"])]
     pub(crate) connect: Option<Server>,

@@ -14,7 +14,9 @@ use super::{launches::PRECISION, values};
 /// How much is measured for each row.
 #[derive(Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Stop when the 95 % interval of every row is within ± this percentage of the median [default: 2%]
+    /// Stop when intervals are this narrow [default: 2%]
+    ///
+    /// The 95 % interval of every row is then within ± this percentage of its median.
     #[arg(long, allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
     pub(crate) precision: Option<f64>,
     /// Maximum time for measuring one row in a launch

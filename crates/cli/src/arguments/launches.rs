@@ -26,10 +26,14 @@ pub(crate) struct LaunchesArgs {
     /// Start the ranks this many times [default: at least 9 times, until --precision is reached or --budget is spent]
     #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
     pub(crate) launches: Option<u32>,
-    /// Start the ranks once: a first look that says nothing about the next launch
+    /// Start the ranks once: a first look
+    ///
+    /// It says nothing about the next launch.
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
     pub(crate) quick: bool,
-    /// Time for all launches together. More than 30s, without --precision, spreads 30 launches over it: --budget 10m [default: 30s, but without --precision 3s a case once there are 9 launches]
+    /// Time for all launches together [default: 30s or less]
+    ///
+    /// Without --precision it is 3s a case, once there are 9 launches; more than 30s spreads 30 launches over it: --budget 10m.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use ombx_core::error::{Error, Result};
 use ombx_results::render::{ImbProgram, OsuColumns};
 
@@ -16,7 +19,7 @@ pub(crate) struct OutputArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// Also write the results for Prometheus to this file, for its textfile collector; the file is replaced as a whole at the end
+    /// File for the textfile collector of Prometheus to write beside what is printed; it is replaced at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
     /// Count skipped cases as success
@@ -33,9 +36,12 @@ pub(crate) struct OutputArgs {
     pub(crate) plot: bool,
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
-    /// Use of colours
-    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    /// Use of colours: auto (on a terminal), always or never
+    #[arg(long, value_enum, default_value_t = Color::Auto, hide_possible_values = true, help_heading = "Output")]
     pub(crate) color: Color,
+    /// JUnit report to write; only `ombx links` sets it
+    #[arg(skip)]
+    pub(crate) junit: Option<PathBuf>,
     /// Whether the map of links is shown while it fills; only `ombx links` sets it
     #[arg(skip)]
     pub(crate) follow: bool,
@@ -53,8 +59,10 @@ pub(crate) struct OutputArgs {
 /// The result file.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FileArgs {
-    /// New result file in JSON Lines with all raw data; each row is written once it is measured; - for standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    /// New result file with all raw data; - for standard output
+    ///
+    /// It has JSON Lines; each row is written once it is measured.
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Replace the result file if it exists
     #[arg(long, requires = "out", conflicts_with = "append", help_heading = "Output")]
@@ -131,12 +139,27 @@ pub(crate) enum Format {
     /// Text for Prometheus, for example through its textfile collector
     #[value(name = "openmetrics")]
     OpenMetrics,
-    /// One JSON object; only of `ombx links`
+    /// One JSON object
     #[value(skip)]
     Json,
-    /// One line for monitoring; only of `ombx links`
+    /// One line for monitoring
     #[value(skip)]
     Nagios,
+    /// Report for CI systems
+    #[value(skip)]
+    Junit,
+}
+
+/// Formats of a command: their names, what they are, and their values.
+pub(crate) type Formats = [(&'static str, &'static str, Format)];
+
+/// Returns a parser that accepts these formats only.
+pub(crate) fn some_of(formats: &'static Formats) -> impl TypedValueParser<Value = Format> {
+    let names = formats.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).map(|typed| {
+        let found = formats.iter().find(|(name, ..)| *name == typed);
+        found.map_or(Format::Table, |(.., format)| *format)
+    })
 }
 
 /// Form of figures of samples.

@@ -13,9 +13,9 @@ use super::{listed_file, start::HostList};
 
 /// An option of every job that is also a parameter of some benchmarks.
 pub(crate) const HOSTS: &str = "hosts";
-/// Heading of options that say what is measured.
+/// Heading of options that say what is measured, and of parameters that most benchmarks have.
 const GENERAL: &str = "What is measured";
-const OWN: &str = "Options of single benchmarks";
+pub(crate) const OWN: &str = "Options of single benchmarks";
 
 /// Adds `--PARAMETER VALUE[,VALUE]` for every parameter. Those with free values come first.
 pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {
@@ -26,9 +26,10 @@ pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {
         registry.parameters().into_iter().filter(is_missing).collect();
     parameters.sort_by_key(|parameter| !parameter.names().is_empty());
     parameters.into_iter().fold(run, |run, parameter| {
+        let having = registry.all().iter().filter(|bench| bench.parameter(parameter.name).is_some());
         let heading = match parameter.heading {
-            Heading::General => GENERAL,
-            Heading::Own => OWN,
+            Heading::General if 2 * having.count() > registry.all().len() => GENERAL,
+            Heading::General | Heading::Own => OWN,
             Heading::None => return run,
         };
         let run = match parameter.names() {
@@ -65,6 +66,7 @@ fn option(parameter: &'static Parameter) -> Arg {
             let every =
                 (parameter.heading == Heading::Own).then(|| PossibleValue::new(ALL).help("Every value"));
             let option = option
+                .value_name("VALUE")
                 .help(text)
                 .value_delimiter(',')
                 .action(ArgAction::Append)

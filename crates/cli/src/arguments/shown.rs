@@ -13,10 +13,10 @@ use super::output::Format;
 /// Units and percentiles of tables and CSV.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ShownArgs {
-    /// Units of times and of bandwidths, for example: --unit ns,Gbit/s [default: us,MB/s; in CSV ns,MB/s]
+    /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s; in CSV ns,MB/s]
     #[arg(long, value_enum, value_name = "UNIT", value_delimiter = ',', help_heading = "Output")]
     pub(crate) unit: Vec<Unit>,
-    /// Percentiles of single iterations, for example: --percentiles 50,99,99.9 [default: 99; in CSV 95,99,99.9]
+    /// Percentiles of single iterations, such as 50,99,99.9 [default: 99; in CSV 95,99,99.9]
     #[arg(long, value_name = "P,P", help_heading = "Output")]
     pub(crate) percentiles: Option<Percentiles>,
 }

@@ -10,10 +10,12 @@ use super::{connect::ConnectArgs, values};
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StartArgs {
-    /// Number of ranks to start, for example: -n 4 [default: as many as the benchmarks need]
+    /// Number of ranks [default: as many as the benchmarks need]
     #[arg(short = 'n', long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
-    /// Hosts of the ranks, for example: --hosts n01,n02 or --hosts 'n[01-16,20]' [default: this host, or the allocation of the batch system]
+    /// Hosts of the ranks, such as n01,n02 or 'n[01-16,20]'
+    ///
+    /// [default: this host, or the allocation of the batch system]
     #[arg(long, value_parser = values::hosts, conflicts_with = "hostfile", help_heading = "Ranks")]
     hosts: Option<HostList>,
     /// File with one host or range of hosts per line, in the launcher's format
@@ -32,7 +34,7 @@ pub(crate) struct StartArgs {
     /// Program that starts processes on other hosts; takes the arguments of ssh [default: ssh]
     #[arg(long, value_name = "PROGRAM", value_parser = values::program, help_heading = "Ranks")]
     pub(crate) ssh: Option<String>,
-    /// Network interface for the launcher's own connections, and for Open MPI over TCP, for example: --interface eth0
+    /// Network interface for the launcher's own connections, and for Open MPI over TCP, such as eth0
     #[arg(long, value_name = "NAME", value_parser = values::interface, help_heading = "Ranks")]
     pub(crate) interface: Option<String>,
     /// Binding of ranks to cores

@@ -1,7 +1,7 @@
 //! Parsers of numbers, days, hosts, programs and network interfaces. What goes on to launchers is refused if a launcher could take it for
 //! an option, or a shell for a command.
 
-use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
+use std::{fmt::Display, fs::File, io::Read, ops::RangeInclusive, str::FromStr};
 
 use ombx_core::{
     system::{host_name::check_host, node_set},
@@ -9,6 +9,9 @@ use ombx_core::{
 };
 
 use super::start::HostList;
+
+/// Bytes of a file that are read to see whether it lists hosts.
+const BEGINNING: u64 = 4096;
 
 /// Accepts a number within a range, written as digits only.
 pub(crate) fn number<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
@@ -35,10 +38,25 @@ pub(super) fn hosts(text: &str) -> Result<HostList, String> {
     let names = node_set::expand(text).map_err(|e| e.to_string())?;
     // Slurm writes n01*4 for four ranks on n01.
     let host = |name: &str| name.split('*').next().unwrap_or_default().to_owned();
+    if let Some(file) = names.iter().find(|name| is_host_file(name)) {
+        return Err(format!("{file} is a file: give it by --hostfile {file}"));
+    }
     match names.iter().find(|name| check_host(&host(name)).is_err()) {
         None => Ok(HostList(names)),
         Some(name) => Err(format!("{name:?} is not a host name")),
     }
+}
+
+/// Returns whether a name is that of a file that lists hosts: its first word is a host.
+fn is_host_file(name: &str) -> bool {
+    let mut start = String::new();
+    let read = File::open(name).and_then(|file| {
+        let is_file = file.metadata()?.is_file();
+        if is_file { file.take(BEGINNING).read_to_string(&mut start) } else { Ok(0) }
+    });
+    let mut lines = start.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines.next().and_then(|line| line.split([' ', '\t', ':', ',', '=']).next());
+    read.is_ok() && first.is_some_and(|word| check_host(word).is_ok())
 }
 
 /// Accepts the name or path of a program. Launchers split it at blanks.

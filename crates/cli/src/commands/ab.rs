@@ -30,12 +30,7 @@ use super::{
     run::{arguments::RunArgs, plan},
 };
 use crate::{
-    arguments::{
-        given, launches,
-        output::{Color, Format},
-        role,
-        start::Launcher,
-    },
+    arguments::{given, launches, output::OutputArgs, role, start::Launcher},
     job::selection,
     launch::{detection, preflight},
     output::target::ResultTarget,
@@ -67,18 +62,17 @@ pub(crate) struct AbArgs {
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 21] = [
+const OF_AB: [&str; 20] = [
     "a",
     "b",
     "env_a",
     "env_b",
     "budget",
-    "json",
     "margin",
     "fail_on",
     "undecided",
     "junit",
-    "export_markdown",
+    "markdown",
     "names",
     "out",
     "force",
@@ -99,11 +93,6 @@ pub(crate) fn ab(
     chosen: Chosen,
 ) -> Result<u8> {
     let AbArgs { a, b, env_a, env_b, run, gate } = args;
-    if run.output.format != Format::Table {
-        return Err(Error::usage(
-            "ombx ab has no option --format: it prints a comparison, as a table or with --json",
-        ));
-    }
     if matches.value_source("precision") == Some(ValueSource::CommandLine) {
         return Err(Error::usage(
             "ombx ab has no option --precision: it ends when each case is decided within --margin, or at --budget",
@@ -202,7 +191,7 @@ pub(crate) fn ab(
         }
         if let Some(code) = stopped {
             write_cases(&mut files, &cases)?;
-            return stopped_early(&results, &gate, run.output.color, code);
+            return stopped_early(&results, &gate, &run.output, code);
         }
         let compared = || Comparison::of(&results[0], &results[1], settings);
         let ends = schedule.ends(number, since.elapsed(), || {
@@ -217,7 +206,7 @@ pub(crate) fn ab(
         }
     }
     write_cases(&mut files, &cases)?;
-    let verdict = conclude(&results[0], &results[1], &gate, run.output.color)?;
+    let verdict = conclude(&results[0], &results[1], &gate, run.output.format, run.output.color)?;
     Ok(match (verdict, worst) {
         (code, 1..) if code == Exit::Undecided.code() => worst,
         (1.., _) => verdict,
@@ -226,10 +215,10 @@ pub(crate) fn ab(
 }
 
 /// Compares what was measured before a signal, and returns the exit code of the signal.
-fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, color: Color, code: u8) -> Result<u8> {
+fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, output: &OutputArgs, code: u8) -> Result<u8> {
     let [a, b] = results;
     if a.count() > 0 {
-        conclude(a, b, gate, color)?;
+        conclude(a, b, gate, output.format, output.color)?;
     }
     Ok(code)
 }

@@ -9,7 +9,7 @@ mod report;
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Args, Command};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
@@ -27,10 +27,13 @@ use self::{
     report::Report,
 };
 use crate::{
-    arguments::{output::FileArgs, values},
+    arguments::{
+        output::{FileArgs, Format, some_of},
+        values,
+    },
     launch::detection,
     output::{
-        gauges, monitoring, stdout,
+        at_end, monitoring, stdout,
         target::{self, ResultTarget},
         unwritable,
     },
@@ -54,28 +57,31 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = values::number::<i32>(0..=MOST_NICE), help_heading = "Check")]
     nice: Option<i32>,
     /// Format of the result
-    #[arg(long, value_enum, default_value_t = CheckFormat::Table, help_heading = "Output")]
-    format: CheckFormat,
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
+    format: Format,
     /// Directory that keeps the measured rows of each check in a new result file, named after time and host
     #[arg(long, value_name = "DIRECTORY", help_heading = "Output")]
     store: Option<PathBuf>,
     /// Also write the result for Prometheus to this file, for its textfile collector; the file is replaced as a whole at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     openmetrics: Option<PathBuf>,
+    /// JUnit report to write beside what is printed; a missed limit is a failure
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    junit: Option<PathBuf>,
+    /// Print nothing if all limits are met
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
     #[command(flatten)]
     out: FileArgs,
 }
 
-/// Format of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CheckFormat {
-    /// Table for people
-    Table,
-    /// One JSON object
-    Json,
-    /// One line for monitoring, with exit code 0, 1, 2 or 3
-    Nagios,
-}
+/// Formats of the result.
+const FORMATS: [(&str, &str, Format); 4] = [
+    ("table", "Table for people", Format::Table),
+    ("json", "One JSON object", Format::Json),
+    ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    ("junit", "Report for CI systems", Format::Junit),
+];
 
 pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> Result<u8> {
     if let Some(started) = detection::launcher() {
@@ -96,9 +102,10 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         }
         None => None,
     };
-    if let Some(path) = &args.openmetrics {
-        target::check(path, "--openmetrics", [("the file of expectations", args.file.as_path())])?;
-        gauges::check_path(path)?;
+    for (option, path) in [("--openmetrics", &args.openmetrics), ("--junit", &args.junit)] {
+        let Some(path) = path else { continue };
+        target::check(path, option, [("the file of expectations", args.file.as_path())])?;
+        at_end::check_path(option, path)?;
     }
     args.store.iter().try_for_each(|directory| days::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
@@ -141,12 +148,17 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         let written = report.gauges().and_then(|text| target::replace(path, &text));
         written.map_err(|e| unwritable(path, &e))?;
     }
+    if let Some(path) = &args.junit {
+        target::replace(path, report.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;
+    }
     match args.format {
-        CheckFormat::Table => stdout::print(report.table())?,
-        CheckFormat::Json => stdout::print(format!("{:#}\n", report.json()))?,
-        CheckFormat::Nagios => {
+        Format::Nagios => {
             return monitoring::print("check", state.status(), &report.sentence(), &report.figures());
         }
+        _ if args.quiet && state == State::Met => 0,
+        Format::Json => stdout::print(format!("{:#}\n", report.json()))?,
+        Format::Junit => stdout::print(format!("{}\n", report.junit()))?,
+        _ => stdout::print(report.table())?,
     };
     Ok(state.exit_code())
 }

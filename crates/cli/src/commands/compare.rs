@@ -20,8 +20,8 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::Color,
-    output::{renderers, stdout::is_closed, target, terminal},
+    arguments::output::{Color, Format, some_of},
+    output::{reason, renderers, stdout::is_closed, target, terminal},
 };
 
 #[derive(Debug, Args)]
@@ -35,6 +35,9 @@ pub(crate) struct CompareArgs {
     /// Files of the new side
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "base", conflicts_with = "sides")]
     pub(crate) new: Vec<String>,
+    /// Format of the comparison
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS))]
+    pub(crate) format: Format,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
@@ -42,12 +45,17 @@ pub(crate) struct CompareArgs {
     pub(crate) gate: GateArgs,
 }
 
+/// Formats of a comparison.
+pub(crate) const FORMATS: [(&str, &str, Format); 4] = [
+    ("table", "Table for people", Format::Table),
+    ("markdown", "The answer and a table of all cases in Markdown", Format::Markdown),
+    ("json", "One JSON object", Format::Json),
+    ("junit", "Report for CI systems", Format::Junit),
+];
+
 /// What is done with a comparison.
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {
-    /// Print one JSON object
-    #[arg(long, help_heading = "Comparison")]
-    pub(crate) json: bool,
     /// Differences up to this do not matter [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = margin, conflicts_with = "fail_on", help_heading = "Comparison")]
     margin: Option<f64>,
@@ -57,12 +65,12 @@ pub(crate) struct GateArgs {
     /// What --fail-on does about undecided cases
     #[arg(long, value_enum, default_value_t = Undecided::Fail, requires = "fail_on", help_heading = "Comparison")]
     undecided: Undecided,
-    /// JUnit report to write; a case that is worse is a failure, an undecided one is skipped
+    /// JUnit report to write beside what is printed; a case that is worse is a failure, an undecided one is skipped
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
     junit: Option<PathBuf>,
-    /// Markdown file to write: the answer and a table of all cases
+    /// Markdown file to write beside what is printed: the answer and a table of all cases
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
-    export_markdown: Option<PathBuf>,
+    markdown: Option<PathBuf>,
     /// Names of the two sides in titles, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, help_heading = "Comparison")]
     names: Option<Names>,
@@ -107,7 +115,7 @@ impl GateArgs {
 
     /// Returns the files to write, each with its option.
     fn written(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let all = [("--junit", &self.junit), ("--export-markdown", &self.export_markdown)];
+        let all = [("--junit", &self.junit), ("--markdown", &self.markdown)];
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
     }
 
@@ -141,23 +149,30 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     }
     let base = files::side(base, &base_files)?.labelled(base_label);
     let new = files::side(new, &new_files)?.labelled(new_label);
-    conclude(&base, &new, &args.gate, args.color)
+    conclude(&base, &new, &args.gate, args.format, args.color)
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
-pub(crate) fn conclude(base: &SideResults, new: &SideResults, args: &GateArgs, color: Color) -> Result<u8> {
+pub(crate) fn conclude(
+    base: &SideResults,
+    new: &SideResults,
+    args: &GateArgs,
+    format: Format,
+    color: Color,
+) -> Result<u8> {
     let comparison = Comparison::of(base, new, args.settings());
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }
     let write = |path: &Option<PathBuf>, text: fn(&Comparison) -> String| match path {
         None => Ok(()),
-        Some(path) => target::replace(path, text(&comparison).as_bytes())
-            .map_err(|e| Error::storage(format!("cannot write the comparison to {}: {e}", path.display()))),
+        Some(path) => target::replace(path, text(&comparison).as_bytes()).map_err(|e| {
+            Error::storage(format!("cannot write the comparison to {}: {}", path.display(), reason(&e)))
+        }),
     };
     write(&args.junit, junit::report)?;
-    write(&args.export_markdown, render::markdown)?;
-    is_closed(print(&comparison, args.json, color))?;
+    write(&args.markdown, render::markdown)?;
+    is_closed(print(&comparison, format, color))?;
     if args.fail_on.is_none() {
         return Ok(0);
     }
@@ -182,12 +197,13 @@ fn no_common_case(comparison: &Comparison) -> Error {
     ))
 }
 
-fn print(comparison: &Comparison, json: bool, color: Color) -> io::Result<()> {
+fn print(comparison: &Comparison, format: Format, color: Color) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    if json {
-        writeln!(out, "{}", render::json(comparison))?;
-    } else {
-        render::table(&mut out, comparison, renderers::paint(color), terminal::columns())?;
+    match format {
+        Format::Json => writeln!(out, "{}", render::json(comparison))?,
+        Format::Junit => writeln!(out, "{}", junit::report(comparison))?,
+        Format::Markdown => write!(out, "{}", render::markdown(comparison))?,
+        _ => render::table(&mut out, comparison, renderers::paint(color), terminal::columns())?,
     }
     out.flush()
 }

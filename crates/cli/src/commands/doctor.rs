@@ -6,7 +6,9 @@ mod finding;
 mod probe;
 mod report;
 
-use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+use clap::Args;
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
@@ -24,10 +26,11 @@ use self::{
 use crate::{
     arguments::{
         argv,
+        output::{Format, some_of},
         start::{Launcher, StartArgs},
     },
     launch::{detection, hosts::slots, limits, mpiexec, preflight, reachability},
-    output::{monitoring, stdout, terminal},
+    output::{at_end, monitoring, stdout, target, terminal, unwritable},
 };
 
 /// Default number of ranks to check.
@@ -38,23 +41,26 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     start: StartArgs,
     /// Format of the findings
-    #[arg(long, value_enum, default_value_t = DoctorFormat::Text, help_heading = "Output")]
-    format: DoctorFormat,
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
+    format: Format,
+    /// JUnit report to write beside what is printed; a finding that disturbs figures is a failure
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    junit: Option<PathBuf>,
+    /// Print nothing if there is no finding
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
     /// Print where this process runs, for the doctor that started it
     #[arg(long, hide = true)]
     probe: bool,
 }
 
-/// Format of the findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DoctorFormat {
-    /// Sentences for people
-    Text,
-    /// One JSON object
-    Json,
-    /// One line for monitoring, with exit code 0, 1, 2 or 3
-    Nagios,
-}
+/// Formats of the findings.
+const FORMATS: [(&str, &str, Format); 4] = [
+    ("table", "Sentences for people", Format::Table),
+    ("json", "One JSON object", Format::Json),
+    ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    ("junit", "Report for CI systems", Format::Junit),
+];
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {
@@ -63,6 +69,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let started = detection::launcher().filter(|_| args.start.launcher == Launcher::Auto);
     if started.as_ref().is_some_and(|s| s.rank > 0) {
         return Ok(0);
+    }
+    if let Some(path) = &args.junit {
+        at_end::check_path("--junit", path)?;
     }
     let shared_memory = rustix::fs::statvfs("/dev/shm").ok();
     let free_shared_memory = shared_memory.map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
@@ -92,15 +101,18 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     }
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
     let facts = Facts { clock: clock.facts(), host };
+    if let Some(path) = &args.junit {
+        target::replace(path, examination.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;
+    }
     match args.format {
-        DoctorFormat::Text => {
-            stdout::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?
-        }
-        DoctorFormat::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
-        DoctorFormat::Nagios => {
+        Format::Nagios => {
             let (status, text, figures) = examination.monitoring(&facts);
             return monitoring::print("doctor", status, &text, &figures);
         }
+        _ if args.quiet && examination.findings.is_empty() => 0,
+        Format::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
+        Format::Junit => stdout::print(format!("{}\n", examination.junit()))?,
+        _ => stdout::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?,
     };
     Ok(if examination.findings.is_empty() { Exit::Success } else { Exit::Incomplete }.code())
 }

@@ -1,84 +1,99 @@
-//! `ombx help`: the help of a command, and pages of the reference that a terminal shows.
+//! `ombx help`: the help of a command, pages of the reference that a terminal shows, and what a word means.
 
 pub(super) mod examples;
 #[cfg(feature = "codegen")]
 pub(super) mod manual;
+mod page;
 mod reference;
+mod word;
 
 use std::ffi::OsString;
 
-use clap::{
-    Args, Command,
-    builder::{PossibleValue, PossibleValuesParser},
-};
+use clap::{Args, Command};
+use ombx_core::{benchmark::Registry, error::Result};
 use ombx_results::render::wrapped;
 
-use crate::output::terminal;
-
-/// Width of pages without a terminal.
-const COLUMNS: usize = 100;
+use self::page::{Detail, Page};
 
 const EXIT_CODES: &str = "exit-codes";
 const MARKS: &str = "marks";
 /// Pages that are not the help of a command.
-const PAGES: [(&str, &str); 2] = [
+pub(super) const PAGES: [(&str, &str); 2] = [
     (EXIT_CODES, "Exit codes of all commands"),
     (MARKS, "What the marks of the column trust mean, and what to do"),
 ];
+/// Commands with a help of their own, which is that of the programs they replace.
+const REPLACING: [&str; 2] = ["osu", "imb"];
 
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// Command or page [default: all commands]
-    #[arg(value_name = "COMMAND|PAGE")]
-    topic: Option<String>,
+    /// Command, page (marks, exit-codes), option, value of an option, benchmark, column, mark or exit code [default: all commands]
+    #[arg(value_name = "WORD", allow_hyphen_values = true)]
+    words: Vec<String>,
 }
 
-/// Adds examples to the help of each command, and the commands and pages to `ombx help`.
+/// Adds examples to the help of the commands that have a help of their own.
 pub(super) fn adapt(parser: Command) -> Command {
-    let commands: Vec<PossibleValue> = visible(&parser)
-        .into_iter()
-        .map(|command| {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            PossibleValue::new(command.get_name().to_owned()).help(about)
-        })
-        .collect();
-    let pages = PAGES.map(|(name, about)| PossibleValue::new(name).help(about));
-    let topics = PossibleValuesParser::new(commands.into_iter().chain(pages));
-    parser
-        .mut_subcommands(|command| match examples::of(command.get_name()) {
-            Some(examples) => {
-                let text = examples.text();
-                command.after_help(text)
-            }
-            None => command,
-        })
-        .mut_subcommand("help", |help| help.mut_arg("topic", |topic| topic.value_parser(topics)))
-        .after_help("A first look: ombx run p2p.latency\nHelp of a command, with examples: ombx help run")
+    parser.mut_subcommands(|command| match examples::of(command.get_name()) {
+        Some(examples) if REPLACING.contains(&command.get_name()) => command.after_help(examples.text()),
+        _ => command,
+    })
 }
 
 /// Returns the commands of users, in the order of the help.
-fn visible(parser: &Command) -> Vec<&Command> {
+pub(super) fn visible(parser: &Command) -> Vec<&Command> {
     let mut commands: Vec<&Command> =
         parser.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     commands.sort_by_key(|command| command.get_display_order());
     commands
 }
 
-impl HelpArgs {
-    /// Returns the text of a page; `None` for the help of a command.
-    pub(super) fn page(&self) -> Option<String> {
-        let columns = terminal::columns().unwrap_or(COLUMNS);
-        match self.topic.as_deref() {
-            Some(MARKS) => Some(marks(columns)),
-            Some(EXIT_CODES) => Some(exit_codes(columns)),
-            _ => None,
-        }
-    }
+/// Returns the help that a command line asks for by `-h` or `--help`.
+pub(super) fn asked(registry: &Registry, parser: &Command, words: &[OsString]) -> String {
+    asked_on(Page::of_stdout(), registry, parser, words)
+}
 
-    /// Returns the command line that prints the help of the command.
-    pub(super) fn words(&self) -> Vec<OsString> {
-        ["ombx"].into_iter().chain(self.topic.as_deref()).chain(["--help"]).map(OsString::from).collect()
+fn asked_on(page: Page, registry: &Registry, parser: &Command, words: &[OsString]) -> String {
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str()).peekable();
+    let (mut command, mut path) = (parser, "ombx".to_owned());
+    while let Some(sub) = words.peek().and_then(|word| command.find_subcommand(word)) {
+        path += &format!(" {}", sub.get_name());
+        (command, _) = (sub, words.next());
     }
+    let words: Vec<&str> = words.collect();
+    if path == "ombx" {
+        return page.front(parser);
+    }
+    let detail = if words.contains(&"--help") { Detail::Full } else { Detail::Brief };
+    let choices = page::named(registry, command, &words);
+    page.command(parser, (&path, command), &choices, detail)
+}
+
+/// What `ombx help` prints.
+pub(super) enum Answer {
+    Text(String),
+    /// Command line that prints the help.
+    Words(Vec<OsString>),
+}
+
+/// Returns the answer of `ombx help`.
+///
+/// # Errors
+/// The word means nothing.
+pub(super) fn answer(registry: &Registry, parser: &Command, args: &HelpArgs) -> Result<Answer> {
+    let page = Page::of_stdout();
+    let word = args.words.join(" ");
+    let command = visible(parser).into_iter().find(|command| command.get_name() == word);
+    Ok(Answer::Text(match (word.as_str(), command) {
+        ("" | "-h" | "--help", _) => page.front(parser),
+        (MARKS, _) => marks(page.columns),
+        (EXIT_CODES, _) => exit_codes(page.columns),
+        (name, Some(_)) if REPLACING.contains(&name) => {
+            return Ok(Answer::Words(["ombx", name, "--help"].map(OsString::from).to_vec()));
+        }
+        (name, Some(command)) => page.command(parser, (&format!("ombx {name}"), command), &[], Detail::Full),
+        (word, None) => word::explained(registry, parser, word, page)?,
+    }))
 }
 
 fn exit_codes(columns: usize) -> String {
@@ -89,14 +104,17 @@ fn exit_codes(columns: usize) -> String {
 }
 
 fn marks(columns: usize) -> String {
-    let mut text = paragraph("", 0, reference::LEVELS, columns);
-    for mark in reference::marks() {
-        text += &format!("\n{}\n", mark.shown);
-        for (name, value) in
-            [("code", &mark.code), ("level", &mark.level), ("if", &mark.condition), ("do", &mark.advice)]
-        {
-            text += &paragraph(&format!("  {name}"), 9, value, columns);
-        }
+    let marks = reference::marks().map(|row| mark(&row, columns));
+    paragraph("", 0, reference::LEVELS, columns) + &marks.collect::<String>()
+}
+
+/// Returns what a mark means and what to do.
+fn mark(mark: &reference::MarkRow, columns: usize) -> String {
+    let mut text = format!("\n{}\n", mark.shown);
+    for (name, value) in
+        [("code", &mark.code), ("level", &mark.level), ("if", &mark.condition), ("do", &mark.advice)]
+    {
+        text += &paragraph(&format!("  {name}"), 9, value, columns);
     }
     text
 }
@@ -130,6 +148,10 @@ mod tests {
         for command in visible(&parser) {
             let name = command.get_name();
             let examples = examples::of(name).unwrap_or_else(|| panic!("{name} has no examples"));
+            for option in examples.common {
+                let has = command.get_arguments().any(|arg| arg.get_long() == Some(option));
+                assert!(has, "{name} has no option --{option}");
+            }
             for (_, line) in examples.all() {
                 let own: Vec<&str> = line.split(" && ").filter_map(ombx_of).collect();
                 assert!(own.iter().any(|line| line.starts_with(&format!("ombx {name}"))), "{line}");
@@ -149,6 +171,81 @@ mod tests {
         let line = &line[line.find("ombx ")?..];
         let ends = [" | ", " > ", ")"].into_iter().filter_map(|end| line.find(end));
         Some(&line[..ends.min().unwrap_or(line.len())])
+    }
+
+    #[test]
+    fn the_front_has_every_command() {
+        let parser = parser(&Registry::load().unwrap());
+        let page = Page { columns: 80, is_coloured: false };
+        let front = page.front(&parser);
+        for command in visible(&parser) {
+            let name = command.get_name();
+            assert!(front.lines().any(|line| line.starts_with(&format!("  {name} "))), "{name}\n{front}");
+        }
+        assert!(front.lines().count() <= 40, "{front}");
+    }
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn a_page_fits_and_is_no_longer_than_its_reader_needs() {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        for (line, most) in [
+            ("ombx", 40),
+            ("ombx run -h", 40),
+            ("ombx run --help", 200),
+            ("ombx ab -h", 45),
+            ("ombx ab --help", 100),
+            ("ombx congestion --help", 60),
+            ("ombx links -h", 45),
+            ("ombx run p2p.latency -h", 70),
+            ("ombx sockets serve -h", 40),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let text = asked_on(Page { columns: 80, is_coloured: false }, &registry, &parser, &words);
+            let lines = text.lines().count();
+            assert!(lines <= most, "{line}: {lines} lines\n{text}");
+        }
+        let page = Page { columns: 60, is_coloured: false };
+        for command in visible(&parser) {
+            let text = page.command(&parser, ("ombx x", command), &[], Detail::Full);
+            let prose = text.lines().filter(|line| !line.starts_with("  # ") && !line.starts_with("  ombx"));
+            for line in prose.filter(|line| !line.contains("mpiexec") && !line.contains("ombx ")) {
+                assert!(line.chars().count() <= 60, "{}: {line}", command.get_name());
+            }
+        }
+    }
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn every_word_is_explained() {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        let page = Page { columns: 80, is_coloured: false };
+        for word in word::words(&registry, &parser) {
+            let is_page = PAGES.iter().any(|(name, _)| *name == word);
+            let is_command = visible(&parser).iter().any(|command| command.get_name() == word);
+            let text = word::explained(&registry, &parser, &word, page);
+            assert!(is_page || is_command || text.is_ok(), "{word}: {text:?}");
+        }
+        let of = |word: &str| word::explained(&registry, &parser, word, page).unwrap();
+        assert!(of("--sync").contains("ombx run, congestion, ab:\n      --sync <VALUE>"), "{}", of("--sync"));
+        assert!(of("-o").contains("--output"), "{}", of("-o"));
+        assert!(
+            of("flush").contains("--sync flush") && of("flush").contains("MPI_Win_flush"),
+            "{}",
+            of("flush")
+        );
+        assert!(
+            of("9").contains("exit code 9 of check") && of("9").contains("links, cluster"),
+            "{}",
+            of("9")
+        );
+        assert!(of("oversubscribed").contains("use fewer ranks"), "{}", of("oversubscribed"));
+        assert!(of("x ordinary").starts_with("column x ordinary"), "{}", of("x ordinary"));
+        assert!(of("p2p.latency").contains("calls"), "{}", of("p2p.latency"));
+        let wrong = word::explained(&registry, &parser, "oversubscribd", page).unwrap_err();
+        assert!(wrong.to_string().contains("'oversubscribed'"), "{wrong}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::{
         values::{self, number},
     },
     output::{
-        renderers,
+        reason, renderers,
         stdout::{self, is_closed},
         target, terminal,
     },
@@ -140,7 +140,8 @@ pub(super) fn write_page(file: &Path, text: &str) -> Result<()> {
         return stdout::print(text).map(drop);
     }
     let written = target::replace(file, text.as_bytes());
-    written.map_err(|e| Error::storage(format!("cannot write the page to {}: {e}", file.display())))
+    written
+        .map_err(|e| Error::storage(format!("cannot write the page to {}: {}", file.display(), reason(&e))))
 }
 
 impl HistoryArgs {

@@ -152,6 +152,7 @@ pub(crate) fn prepare(
 fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {
     OutputArgs {
         openmetrics: None,
+        junit: None,
         format: Format::Imb,
         file,
         allow_skips: false,

@@ -2,10 +2,7 @@
 
 use std::{path::PathBuf, process::Command, str::FromStr, sync::Arc, time::Duration};
 
-use clap::{
-    Args, ValueEnum,
-    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
-};
+use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{
         Choice, Chosen, Depth, ParameterValue, Registry,
@@ -26,7 +23,7 @@ use crate::{
     arguments::{
         effort::{EffortArgs, Sizes},
         launches::{self, Goal, LaunchCount, Launches},
-        output::{Format, OutputArgs},
+        output::{Format, OutputArgs, some_of},
         role::RoleArgs,
         start::StartArgs,
         values,
@@ -44,10 +41,11 @@ const OVER_SOCKETS: &str = "sockets.link";
 /// Benchmark of all ranks that establishes every connection.
 const ALL_TO_ALL: &str = "collective.alltoall";
 /// Names of the formats of links, and their help.
-const FORMATS: [(&str, &str, Format); 6] = [
+const FORMATS: [(&str, &str, Format); 7] = [
     ("table", "Verdict, maps and tables for people", Format::Table),
     ("json", "Verdict with its evidence and figures of each size, as one JSON object", Format::Json),
     ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    ("junit", "Report for CI systems: each conclusion, and each slow part", Format::Junit),
     ("csv", "CSV, one line per link", Format::Csv),
     ("jsonl", "Lines of the result file", Format::Jsonl),
     ("openmetrics", "Text for Prometheus, for example through its textfile collector", Format::OpenMetrics),
@@ -120,6 +118,9 @@ pub(crate) struct LinksArgs {
     /// Groups of hosts that the launching process has read
     #[arg(long, hide = true, requires = "relay", value_parser = Groups::of_line)]
     pub(crate) grouping: Option<Groups>,
+    /// JUnit report to write beside what is printed; a slow part is a failure
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    junit: Option<PathBuf>,
     /// What ends this command with a code other than 0
     #[arg(long, value_enum, default_value_t = FailOnArg::Slow, help_heading = "Verdict")]
     pub(crate) fail_on: FailOnArg,
@@ -207,13 +208,7 @@ pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
     let links = ["plot", "unit", "percentiles", "fail_fast"]
         .into_iter()
         .fold(links, |links, unused| links.mut_arg(unused, |arg| arg.hide(true)))
-        .mut_arg("format", |format| {
-            let names = FORMATS.map(|(name, help, _)| PossibleValue::new(name).help(help));
-            format.value_parser(PossibleValuesParser::new(names).map(|typed| {
-                let found = FORMATS.iter().find(|(name, ..)| *name == typed);
-                found.map_or(Format::Table, |(.., format)| *format)
-            }))
-        });
+        .mut_arg("format", |format| format.value_parser(some_of(&FORMATS)));
     links.mut_arg("max_time", |time| time.default_value("20ms")).mut_arg("ranks", |ranks| {
         ranks.help(
             "Number of ranks to start, for example: -n 4 [default: one for each host or slot, at least 2]",
@@ -326,8 +321,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps) };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
-    let LinksArgs { start, output, role, .. } = args;
-    let output = OutputArgs { follow: args.follow, ..output.settled()? };
+    let LinksArgs { start, output, role, junit, .. } = args;
+    let output = OutputArgs { follow: args.follow, junit, ..output.settled()? };
     Ok(Job {
         start,
         output,

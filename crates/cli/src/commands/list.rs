@@ -1,6 +1,6 @@
 //! `ombx list`: prints the benchmarks of this build.
 
-use clap::{Args, Command};
+use clap::{Args, Command, ValueEnum};
 use ombx_core::{
     benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry},
     error::Result,
@@ -24,12 +24,22 @@ const INDENT: usize = 6;
 pub(crate) struct ListArgs {
     /// Families, names, globs or OSU names, for example: p2p 'rma.put*'; or one suite: suite:smoke
     patterns: Vec<String>,
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
+    /// Format of the list
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
     /// Print all details: what is timed, calls, formula, axes, sizes, source
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "format")]
     long: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ListFormat {
+    /// Families with their numbers and names on a terminal; each benchmark with a sentence elsewhere, and if families or names are given
+    Table,
+    /// Names, one a line
+    Names,
+    /// One JSON array
+    Json,
 }
 
 pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Result<u8> {
@@ -45,18 +55,22 @@ pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Re
         }
     };
     let columns = terminal::columns();
-    stdout::print(if args.json {
+    stdout::print(if args.format == ListFormat::Json {
         let all: Vec<Value> = benches.iter().map(|b| describe(b)).collect();
         format!("{:#}\n", Value::from(all))
+    } else if args.format == ListFormat::Names {
+        benches.iter().map(|b| format!("{}\n", b.name)).collect()
     } else if args.long {
-        let all: String = benches.iter().map(|b| long(b, columns)).collect();
+        let all: String = benches.iter().map(|b| long(b, columns) + "\n").collect();
         let letters = columns.map_or(vec![LETTERS.to_owned()], |columns| wrapped(LETTERS, columns));
         format!("{all}{}\n", letters.join("\n"))
     } else if let Some(suite) = &suite {
         entries(suite, columns)
+    } else if args.patterns.is_empty() {
+        let overview = if terminal::stdout_is_interactive() { overview } else { short };
+        overview(&benches, columns) + &hints(columns)
     } else {
-        let more = if args.patterns.is_empty() { hints(columns) } else { String::new() };
-        counterparts(registry, &args.patterns) + &short(&benches, columns) + &more
+        counterparts(registry, &args.patterns) + &short(&benches, columns)
     })
 }
 
@@ -89,12 +103,12 @@ fn entries(suite: &Resolved, columns: Option<usize>) -> String {
 fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
     let mut text = String::new();
     for family in benches.chunk_by(|a, b| families::of(a) == families::of(b)) {
-        let name = families::of(family[0]);
-        let about = families::about(name).map_or_else(String::new, |about| format!(": {about}"));
+        let about =
+            families::about(families::of(family[0])).map_or_else(String::new, |about| format!(": {about}"));
         if !text.is_empty() {
             text.push('\n');
         }
-        let heading = format!("{name}{about}");
+        let heading = format!("{} ({}){about}", families::of(family[0]), family.len());
         text += &match columns {
             Some(columns) => wrapped(&heading, columns).join("\n"),
             None => heading,
@@ -106,6 +120,24 @@ fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
             let about = format!("{}{}", b.about, unavailable.unwrap_or_default());
             text += &beside(b.name, width, &about, columns);
         }
+    }
+    text
+}
+
+/// Returns the families with their numbers of benchmarks, then all names.
+fn overview(benches: &[&Benchmark], columns: Option<usize>) -> String {
+    let families: Vec<&[&Benchmark]> = benches.chunk_by(|a, b| families::of(a) == families::of(b)).collect();
+    let width = families.iter().map(|family| families::of(family[0]).len()).max().unwrap_or_default();
+    let mut text = format!("{} benchmarks in {} families\n", benches.len(), families.len());
+    for family in &families {
+        let name = families::of(family[0]);
+        let counted = format!("{name:width$} {:4}", family.len());
+        text += &beside(&counted, width + 5, families::about(name).unwrap_or_default(), columns);
+    }
+    for family in families {
+        let names = family.iter().map(|b| b.name).collect::<Vec<_>>().join(" ");
+        let names = columns.map_or(vec![names.clone()], |columns| wrapped(&names, columns.saturating_sub(2)));
+        text += &format!("\n  {}\n", names.join("\n  "));
     }
     text
 }
@@ -127,7 +159,7 @@ fn beside(name: &str, width: usize, about: &str, columns: Option<usize>) -> Stri
 fn hints(columns: Option<usize>) -> String {
     let suites: Vec<String> = suite::built_in().map(|name| format!("suite:{name}")).collect();
     let hints = [
-        ("ombx list p2p", "one family; or a glob such as 'rma.put*'"),
+        ("ombx list p2p", "one family with a sentence each; or a glob such as 'rma.put*'"),
         ("ombx list p2p.bw --long", "what is timed, calls, formula, axes and sizes"),
         ("ombx list suite:smoke", &format!("a suite; there are {}", suites.join(", "))),
     ];
@@ -137,7 +169,7 @@ fn hints(columns: Option<usize>) -> String {
 }
 
 /// Returns all details of a benchmark.
-fn long(b: &Benchmark, columns: Option<usize>) -> String {
+pub(super) fn long(b: &Benchmark, columns: Option<usize>) -> String {
     let mut details = vec![
         ("about".to_owned(), b.about.to_owned()),
         ("metric".into(), format!("{} in {}", b.described.metric.name(), b.described.metric.unit())),
@@ -173,7 +205,7 @@ fn long(b: &Benchmark, columns: Option<usize>) -> String {
         let lines = lines.join(&format!("\n{:before$}", ""));
         text += &format!("  {name:<width$}{lines}\n", width = before - 2);
     }
-    text + "\n"
+    text
 }
 
 /// Returns the parameters that distinguish a benchmark from most others.

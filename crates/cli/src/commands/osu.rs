@@ -92,6 +92,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let graphs = graphs(&args, program)?;
     let output = OutputArgs {
         openmetrics: None,
+        junit: None,
         format: Format::Osu,
         file: args.file,
         allow_skips: false,

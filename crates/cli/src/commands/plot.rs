@@ -14,7 +14,7 @@ use ombx_results::{
 
 use crate::{
     arguments::rows::RowArgs,
-    output::target,
+    output::{reason, target},
     result_file::{KnownRuns, only_sweep},
 };
 
@@ -23,9 +23,15 @@ pub(crate) struct PlotArgs {
     /// Result files; each is a series of its own
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// File to write, whose ending chooses the format: .svg, .pdf or .png; an existing file is replaced
-    #[arg(short, long, value_name = "FILE", required = true)]
+    /// New file; - for standard output
+    #[arg(short, long = "output", value_name = "FILE", required = true)]
     out: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Format of the figure [default: that of the ending of the file: .svg, .pdf or .png]
+    #[arg(long, value_name = "svg|pdf|png", value_parser = format_named)]
+    format: Option<FileFormat>,
     /// What the figure shows [default: heatmap for results of `ombx links`, else curve]
     #[arg(long, value_enum)]
     kind: Option<FigureKind>,
@@ -99,11 +105,24 @@ enum AxisScale {
     Linear,
 }
 
+/// Formats of the file, by their names.
+const FORMATS: [(&str, FileFormat); 3] =
+    [("svg", FileFormat::Svg), ("pdf", FileFormat::Pdf), ("png", FileFormat::Png)];
+
+/// Reads the name of a format.
+fn format_named(name: &str) -> std::result::Result<FileFormat, String> {
+    let found = FORMATS.into_iter().find(|(known, _)| *known == name);
+    found.map(|(_, format)| format).ok_or_else(|| "not one of svg, pdf, png".to_owned())
+}
+
 pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     let out = args.out.as_path();
     FileFormat::check().map_err(|why| Error::usage(why.to_string()))?;
-    let format = format(out)?;
+    let format = args.format.map_or_else(|| format(out), Ok)?;
     target::check(out, "-o", args.files.iter().map(|file| ("a result file that is read", file.as_path())))?;
+    if !args.force {
+        target::check_new(out)?;
+    }
     let Results { groups, sweeps } = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
     let kind = match args.kind {
@@ -126,8 +145,9 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
         stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
     }
     let written = drawing.file(format).map_err(|e| Error::usage(e.to_string()))?;
-    target::replace(out, &written)
-        .map_err(|e| Error::storage(format!("cannot write the figure to {}: {e}", out.display())))?;
+    target::replace(out, &written).map_err(|e| {
+        Error::storage(format!("cannot write the figure to {}: {}", out.display(), reason(&e)))
+    })?;
     Ok(0)
 }
 
@@ -277,13 +297,8 @@ impl AxisScale {
 /// Returns the format that the ending of a file chooses.
 fn format(path: &Path) -> Result<FileFormat> {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-    match ending.as_deref() {
-        Some("svg") => Ok(FileFormat::Svg),
-        Some("pdf") => Ok(FileFormat::Pdf),
-        Some("png") => Ok(FileFormat::Png),
-        _ => {
-            let name = path.display();
-            Err(Error::usage(format!("-o {name}: the name of a figure ends with .svg, .pdf or .png")))
-        }
-    }
+    ending.and_then(|ending| format_named(&ending).ok()).ok_or_else(|| {
+        let name = path.display();
+        Error::usage(format!("-o {name}: give a name that ends with .svg, .pdf or .png, or choose --format"))
+    })
 }

@@ -31,9 +31,12 @@ pub(crate) struct ReportArgs {
     /// Names of FILES and of --against in titles and legends, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
-    /// HTML file to write, - for standard output; an existing file is replaced
-    #[arg(short, long, value_name = "FILE", required = true)]
+    /// New HTML file; - for standard output
+    #[arg(short, long = "output", value_name = "FILE", required = true)]
     out: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
@@ -43,6 +46,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let inputs = dated.as_ref().map_or(&args.files, |dated| &dated.newest);
     let others = inputs.iter().chain(&args.against);
     target::check(out, "-o", others.map(|file| ("a result file that is read", file.as_path())))?;
+    if !args.force {
+        target::check_new(out)?;
+    }
     let Side { mut files, results: base, samples: of_base } =
         read(inputs, if dated.is_some() { KnownRuns::read_found } else { KnownRuns::read })?;
     let Side { files: against, results: new, samples: of_new } = read(&args.against, KnownRuns::read)?;

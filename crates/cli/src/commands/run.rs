@@ -1,6 +1,7 @@
 //! `ombx run`: measures benchmarks.
 
 pub(crate) mod arguments;
+pub(crate) mod like;
 pub(crate) mod plan;
 
 use std::path::PathBuf;

@@ -35,6 +35,8 @@ use crate::{
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
 const LAST_LINES: usize = 12;
+/// Number of its first lines, of which one often says what went wrong.
+const FIRST_LINES: usize = 6;
 /// Number of lines of the launcher's output that are kept, to find the rank that it names as lost.
 const KEPT_LINES: usize = 200;
 /// Number of characters that are kept of each.
@@ -240,7 +242,7 @@ impl JobState<'_> {
         }
         if let Record::Launch(row) = record {
             self.history.progress = Some(Since::now());
-            self.progress.row(self.output.cases().so_far(&row.key).as_ref());
+            self.progress.row(self.output.cases().so_far(&row.key).as_ref().unwrap_or(row));
             self.progress.follow(|widest| self.output.map(widest));
             if self.history.end_reason.is_none() {
                 self.history.case = None;
@@ -269,7 +271,9 @@ impl JobState<'_> {
         } else if !line.is_empty() {
             let kept = &mut self.history.launcher_output;
             kept.push_back(line.chars().take(KEPT_CHARACTERS).collect());
-            kept.drain(..kept.len().saturating_sub(KEPT_LINES));
+            if kept.len() > KEPT_LINES {
+                kept.remove(FIRST_LINES);
+            }
         }
     }
 
@@ -331,10 +335,10 @@ impl JobState<'_> {
             // The process has printed what went wrong.
             return Ok(Ended::Stopped(code as u8));
         }
-        self.print_last_lines();
+        self.print_launcher_output();
         let what = self.what_ended();
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
-        let why = if has_started { String::new() } else { limits::suspected() };
+        let why = if has_started { limits::suspected_later() } else { limits::suspected_at_start() };
         let memory = self.history.killed.since();
         let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
         Err(Error::fabric(format!(
@@ -343,12 +347,11 @@ impl JobState<'_> {
         )))
     }
 
-    /// Prints the last lines of the launcher if no rank has said anything.
-    fn print_last_lines(&self) {
+    /// Prints the first and the last lines of the launcher if no rank has said anything.
+    fn print_launcher_output(&mut self) {
         if self.history.messages == 0 {
-            let from = self.history.launcher_output.len().saturating_sub(LAST_LINES);
-            let lines = self.history.launcher_output.range(from..);
-            self.progress.suspend(|| lines.for_each(|line| stderr_line!("  {}", plain(line))));
+            let lines = first_and_last(self.history.launcher_output.make_contiguous());
+            self.progress.suspend(|| lines.iter().for_each(|line| stderr_line!("  {}", plain(line))));
         }
     }
 
@@ -401,7 +404,7 @@ impl JobState<'_> {
             match self.history.ranks.lost(output).zip(rank_table::signal_in(output)) {
                 Some((rank, signal)) => format!("{rank} died of {signal}"),
                 None => {
-                    self.print_last_lines();
+                    self.print_launcher_output();
                     format!("{} ended early, {}", self.what_ended(), ended(child, status))
                 }
             }
@@ -419,6 +422,16 @@ impl JobState<'_> {
             measured: tally.cases - tally.skipped - tally.failed - tally.corrupt,
         })
     }
+}
+
+/// Returns the lines of a launcher that are printed: all if they are few, else the first and the last ones.
+fn first_and_last(lines: &[String]) -> Vec<&str> {
+    let all = lines.iter().map(String::as_str);
+    if lines.len() <= FIRST_LINES + LAST_LINES + 1 {
+        return all.collect();
+    }
+    let last = all.clone().skip(lines.len() - LAST_LINES);
+    all.take(FIRST_LINES).chain([".."]).chain(last).collect()
 }
 
 fn ended(child: Child, status: Option<ExitStatus>) -> String {

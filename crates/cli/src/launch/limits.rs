@@ -4,10 +4,13 @@ use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
     system::{host, limits::Limits},
+    unit::Bytes,
 };
 #[cfg(feature = "mpi")]
 use ombx_mpi::Family;
 
+#[cfg(feature = "mpi")]
+use super::mpiexec;
 use super::preflight;
 use crate::arguments::start::StartArgs;
 
@@ -29,6 +32,8 @@ const ENOUGH: Limits = Limits {
 };
 /// Locked memory below which RDMA may not work.
 const LOCKED: u64 = 64 << 20;
+/// File system through which ranks of one host communicate.
+const SHARED: &str = "/dev/shm";
 
 /// Fails if this process cannot use enough stack for its own work.
 pub(crate) fn check_stack() -> Result<()> {
@@ -58,12 +63,36 @@ pub(crate) fn check_rank() -> Result<()> {
     refuse(&Limits::here().below(&Limits { processes: None, ..of_mpi(1) }))
 }
 
-/// Returns what may be why MPI ranks did not start on this host: limits that are low. Starts with a full stop, or is empty.
-pub(super) fn suspected() -> String {
-    match Limits::here().below(&ENOUGH) {
-        low if low.is_empty() => String::new(),
-        low => format!(". A limit may be the reason: {}", low.join("; ")),
-    }
+/// Returns what may be why ranks did not start on this host: limits that are low, little shared memory, a launcher of another MPI.
+/// `ombx doctor` finds the same. Starts with a full stop, or is empty.
+pub(super) fn suspected_at_start() -> String {
+    let mut causes = Limits::here().below(&ENOUGH);
+    causes.extend(little_shared_memory());
+    #[cfg(feature = "mpi")]
+    causes.extend(
+        mpiexec::of_another_mpi_in_path()
+            .map(|path| format!("{path}, the first in the search path, belongs to another MPI")),
+    );
+    reasons(&causes)
+}
+
+/// Returns what may be why a rank died. Starts with a full stop, or is empty.
+pub(super) fn suspected_later() -> String {
+    reasons(&Vec::from_iter(little_shared_memory()))
+}
+
+fn little_shared_memory() -> Option<String> {
+    let free = rustix::fs::statvfs(SHARED).ok().map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize))?;
+    (free < host::MIN_SHARED).then(|| {
+        let free = Bytes(free >> 20 << 20);
+        format!(
+            "{free} bytes free in {SHARED}, through which ranks of one host communicate: enlarge it (docker run --shm-size=1g)"
+        )
+    })
+}
+
+fn reasons(causes: &[String]) -> String {
+    if causes.is_empty() { String::new() } else { format!(". The reason may be: {}", causes.join("; ")) }
 }
 
 fn refuse(low: &[String]) -> Result<()> {

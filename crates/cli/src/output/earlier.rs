@@ -8,7 +8,11 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_results::{file::Records, history, runs::EarlierRuns};
+use ombx_results::{
+    file::{self, Records},
+    history,
+    runs::EarlierRuns,
+};
 
 use crate::{
     job::{Job, Work},
@@ -86,7 +90,7 @@ fn is_plain(path: &Path) -> bool {
 fn of_directory(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl") && is_plain(path)).collect();
+        entries.filter(|path| file::is_named_as_result(path) && is_plain(path)).collect();
     files.sort();
     files
 }

@@ -1,4 +1,4 @@
-//! The line for monitoring systems: exactly one, also if the command fails.
+//! What programs read of a command that fails: the line for monitoring systems, exactly one, and errors as JSON.
 
 use std::{
     ffi::OsString,
@@ -7,12 +7,14 @@ use std::{
 
 use ombx_core::error::{Error, Kind, Result};
 use ombx_results::render::monitoring::{Figure, Status, line};
+use serde_json::json;
 
 use super::stdout;
 use crate::{arguments::role, launch::detection};
 
-/// Value of `--format`.
+/// Values of `--format`.
 const FORMAT: &str = "nagios";
+const JSON: &str = "json";
 /// Commands that have this format.
 const SERVICES: [&str; 3] = ["check", "doctor", "links"];
 
@@ -22,10 +24,21 @@ static PRINTED: AtomicBool = AtomicBool::new(false);
 /// Returns the command of a command line that asks for the line; `None` in processes that a job has started.
 pub(crate) fn service(words: &[OsString]) -> Option<&'static str> {
     let service = SERVICES.into_iter().find(|service| words.get(1).is_some_and(|word| word == service))?;
-    let wanted = words.windows(2).any(|pair| pair[0] == "--format" && pair[1] == FORMAT)
-        || words.iter().any(|word| word.to_str() == Some(&format!("--format={FORMAT}")));
-    let is_child = words.iter().any(|word| word == role::RELAY);
-    (wanted && !is_child).then_some(service)
+    is_asked(words, FORMAT).then_some(service)
+}
+
+/// Returns whether a command line asks for a format, and is not that of a process that a job has started.
+fn is_asked(words: &[OsString], format: &str) -> bool {
+    let own = || words.iter().take_while(|word| *word != "--");
+    let given = own().zip(own().skip(1)).any(|(option, value)| option == "--format" && value == format)
+        || own().any(|word| word.to_str() == Some(&format!("--format={format}")));
+    given && !own().any(|word| word == role::RELAY)
+}
+
+/// Returns an error as one JSON object for a command line that asks for JSON; `None` for others.
+pub(crate) fn error_as_json(words: &[OsString], error: &Error) -> Option<String> {
+    let described = json!({"error": {"message": error.to_string(), "exit_code": error.kind().exit_code()}});
+    is_asked(words, JSON).then(|| format!("{described}\n"))
 }
 
 /// Notes that the line was printed.
@@ -83,5 +96,11 @@ mod tests {
         ] {
             assert_eq!(of(other), None, "{other}");
         }
+        let error = Error::usage("no");
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let json = |line: &str| error_as_json(&words(line), &error);
+        let expected = "{\"error\":{\"exit_code\":2,\"message\":\"no\"}}\n";
+        assert_eq!(json("ombx compare a b --format=json").as_deref(), Some(expected));
+        assert_eq!(json("ombx compare a b -- --format json"), None);
     }
 }

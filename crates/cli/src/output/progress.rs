@@ -1,28 +1,43 @@
-//! Progress bar on standard error, if that is a terminal. It has no timer, which would take a core from the ranks.
+//! Progress on standard error, if that is a terminal: one line with the launch, a bar, the time left, and the figure of the last row.
+//! It has no timer, which would take a core from the ranks.
 
 mod map;
 
-use std::{cell::RefCell, fmt::Write, sync::PoisonError};
+use std::{
+    cell::{Cell, RefCell},
+    fmt::Write,
+    sync::PoisonError,
+    time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use ombx_core::{result::Measurement, unit::Bytes};
+use ombx_core::{result::Measurement, system::clock::Since, unit::Bytes};
 use ombx_results::number::figure;
 
 use self::map::FilledMap;
 use super::terminal;
 use crate::arguments::output::OutputArgs;
 
-/// Template of the line of the bar.
-const LINE: &str = "{prefix}{bar:12} {eta} left · {wide_msg}";
+/// Template of the line, without and with a bar.
+const LINES: [&str; 2] = ["{wide_msg}", "{prefix}{bar:12} {wide_msg}"];
+/// Columns of the bar with the blank behind it.
+const BAR: usize = 13;
+/// Narrowest terminal that has a bar.
+const WITH_BAR: usize = 76;
+/// Columns of a terminal that does not tell them.
+const COLUMNS: usize = 80;
 
-/// Progress bar over the rows of all launches, if wanted.
+/// Progress over the rows of all launches, if wanted.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     /// Rows of one launch.
     rows: u64,
-    /// The estimate of the last row.
-    estimate: RefCell<String>,
+    since: Since,
+    /// Number of this launch, and how many are expected; `None` of a single launch.
+    launch: Cell<Option<[u32; 2]>>,
+    /// What is said of the last row, the longest form first.
+    last: RefCell<Vec<String>>,
     /// Map of links that fills while they are measured, below the bar.
     map: Option<FilledMap>,
 }
@@ -33,7 +48,8 @@ impl Progress {
         let bar = (!output.quiet && terminal::stderr_is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
             let below = if map.is_some() { "\n{map}" } else { "" };
-            let style = ProgressStyle::with_template(&format!("{LINE}{below}"));
+            let line = LINES[usize::from(columns() >= WITH_BAR)];
+            let style = ProgressStyle::with_template(&format!("{line}{below}"));
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
             let shown = map.as_ref().map(FilledMap::text).unwrap_or_default();
             let write = move |_: &ProgressState, out: &mut dyn Write| {
@@ -42,48 +58,69 @@ impl Progress {
             bar.set_style(style.with_key("map", write));
             bar
         });
-        Progress { bar, quiet: output.quiet, rows, estimate: RefCell::default(), map }
+        Progress {
+            bar,
+            quiet: output.quiet,
+            rows,
+            since: Since::now(),
+            launch: Cell::default(),
+            last: RefCell::default(),
+            map,
+        }
     }
 
     /// Begins a launch: its number, and how many launches are expected.
     pub(crate) fn launch(&self, (number, expected): (u32, u32)) {
+        self.launch.set(Some([number, expected]));
         if let Some(bar) = &self.bar {
-            bar.set_prefix(format!("launch {number} of {expected} "));
             bar.set_length(self.rows.saturating_mul(u64::from(expected)));
             bar.set_position(self.rows.saturating_mul(u64::from(number - 1)));
         }
     }
 
+    /// Takes note of a row that begins. It is named until one is measured.
     pub(crate) fn starting(&self, bench: &str, bytes: u64) {
-        self.draw(|| format!("{bench} {}{}", Bytes(bytes), self.estimate.borrow()));
+        self.draw(|| {
+            let last = self.last.borrow();
+            if last.is_empty() { vec![format!("{bench} {}", Bytes(bytes))] } else { last.clone() }
+        });
     }
 
     /// Shows what a process says about its progress. Without a bar, the line is printed.
     pub(crate) fn status(&self, line: &str) {
         if self.bar.is_some() {
-            self.draw(|| line.to_owned());
+            self.draw(|| vec![line.to_owned()]);
         } else if !self.quiet {
             stderr_line!("ombx: {line}");
         }
     }
 
-    /// Shows a message beside the bar. Both have one line together, in a terminal of any width.
-    fn draw(&self, message: impl FnOnce() -> String) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(message());
-            bar.tick();
+    /// Shows a message in the longest form that fits.
+    fn draw(&self, forms: impl FnOnce() -> Vec<String>) {
+        let Some(bar) = &self.bar else { return };
+        let columns = columns();
+        let launch = self.launch.get().map(|[number, expected]| format!("launch {number} of {expected} "));
+        let launch = launch.unwrap_or_default();
+        let left = time_left(self.since.elapsed(), bar.position(), bar.length().unwrap_or(0));
+        if columns >= WITH_BAR {
+            bar.set_prefix(launch.clone());
+            bar.set_message(fitting(&["", &left], &forms(), columns.saturating_sub(BAR + launch.len())));
+        } else {
+            bar.set_message(fitting(&[launch.trim_end(), &left], &forms(), columns));
         }
+        bar.tick();
     }
 
-    /// Takes note of a row and of its estimate from the launches so far.
-    pub(crate) fn row(&self, estimate: Option<&Measurement>) {
+    /// Takes note of a row, with its estimate from the launches so far.
+    pub(crate) fn row(&self, row: &Measurement) {
         if let Some(bar) = &self.bar {
             bar.inc(1);
             // Slow links are measured again, which gives more rows than expected.
             if bar.length().is_some_and(|rows| rows < bar.position()) {
                 bar.set_length(bar.position());
             }
-            self.estimate.replace(estimate.map_or(String::new(), so_far));
+            self.last.replace(forms(row));
+            self.draw(|| self.last.borrow().clone());
         }
     }
 
@@ -119,15 +156,73 @@ impl Progress {
     }
 }
 
-/// Returns the headline of a row with its size: ` · 8 B: 0.412 us (0.39 .. 0.45)`.
-fn so_far(row: &Measurement) -> String {
-    let Some(headline) = row.headline() else { return String::new() };
+/// Returns the columns of standard error.
+fn columns() -> usize {
+    terminal::stderr_size().map_or(COLUMNS, |[columns, _]| columns)
+}
+
+/// Returns the time left in words, from the time of the rows that are measured; nothing before the first.
+fn time_left(spent: Duration, done: u64, all: u64) -> String {
+    if done == 0 {
+        return String::new();
+    }
+    let left = spent.mul_f64(all.saturating_sub(done) as f64 / done as f64).as_secs();
+    match (left / 3600, left / 60, left) {
+        (hours @ 1.., minutes, _) => format!("{hours} h {} min left", minutes % 60),
+        (_, minutes @ 1.., _) => format!("{minutes} min {} s left", left % 60),
+        (_, _, seconds) => format!("{} s left", seconds.max(1)),
+    }
+}
+
+/// Returns a line of facts and of the longest form that fits, or of the shortest.
+fn fitting(facts: &[&str], forms: &[String], columns: usize) -> String {
+    let joined = |form: &String| {
+        let parts: Vec<&str> =
+            facts.iter().copied().chain([form.as_str()]).filter(|part| !part.is_empty()).collect();
+        parts.join(" · ")
+    };
+    let mut lines = forms.iter().map(joined);
+    let shortest = forms.last().map(joined).unwrap_or_default();
+    lines.find(|line| line.chars().count() <= columns).unwrap_or(shortest)
+}
+
+/// Returns a row with its figure in several forms, the longest first: `p2p.latency 8: 0.412 us (0.39 .. 0.45)`.
+fn forms(row: &Measurement) -> Vec<String> {
+    let size = row.bytes.map_or(String::new(), |bytes| format!(" {}", Bytes(bytes)));
+    let name = format!("{}{size}", row.bench);
+    let Some(headline) = row.headline() else { return vec![name] };
+    let value = format!("{} {}", figure(headline.value), row.metric.unit());
     let interval = headline.ci95.map(|[low, high]| format!(" ({} .. {})", figure(low), figure(high)));
-    let size = row.bytes.map_or(String::new(), |bytes| format!("{} B: ", Bytes(bytes)));
-    format!(
-        " · {size}{} {}{} so far",
-        figure(headline.value),
-        row.metric.unit(),
-        interval.unwrap_or_default()
-    )
+    let mut forms =
+        vec![format!("{name}: {value}{}", interval.unwrap_or_default()), format!("{name}: {value}")];
+    forms.extend([value]);
+    forms.dedup();
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_rows_that_are_measured() {
+        let left = |done, all| time_left(Duration::from_secs(10), done, all);
+        assert_eq!(left(0, 9), "");
+        assert_eq!(left(1, 9), "1 min 20 s left");
+        assert_eq!(left(8, 9), "1 s left");
+        assert_eq!(left(9, 9), "1 s left");
+        assert_eq!(left(1, 1000), "2 h 46 min left");
+    }
+
+    #[test]
+    fn the_longest_form_that_fits_is_shown() {
+        let forms = ["p2p.latency 8: 0.412 us (0.39 .. 0.45)", "p2p.latency 8: 0.412 us", "0.412 us"];
+        let forms = forms.map(str::to_owned);
+        let line = |columns| fitting(&["", "12 s left"], &forms, columns);
+        assert_eq!(line(80), "12 s left · p2p.latency 8: 0.412 us (0.39 .. 0.45)");
+        assert_eq!(line(40), "12 s left · p2p.latency 8: 0.412 us");
+        assert_eq!(line(20), "12 s left · 0.412 us");
+        assert_eq!(line(5), "12 s left · 0.412 us");
+        assert_eq!(fitting(&["launch 2 of 9", ""], &[], 80), "");
+    }
 }

@@ -15,7 +15,7 @@ use ombx_results::{
     verdict::Reference,
 };
 
-use super::terminal;
+use super::{junit::LinksReport, terminal};
 use crate::arguments::output::{Color, Format};
 
 /// Width of charts if neither `COLUMNS` nor a terminal gives one.
@@ -79,8 +79,8 @@ pub(crate) fn rows(
         Format::Latex => Box::new(Document::new(Markup::Latex).showing(shown.clone())),
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default().showing(shown.clone())),
-        // Only links have the last two.
-        Format::Imb | Format::Jsonl | Format::Json | Format::Nagios => return None,
+        // Only links and comparisons have the last three.
+        Format::Imb | Format::Jsonl | Format::Json | Format::Nagios | Format::Junit => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
 }
@@ -109,6 +109,7 @@ pub(crate) fn links(
         Format::OpenMetrics => Some(Box::new(OpenMetrics::default().against(reference))),
         Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
         Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
+        Format::Junit => Some(Box::new(LinksReport::new(LinksSummary::new(LinksForm::Json, reference)))),
         Format::Osu | Format::Imb | Format::Markdown | Format::Latex | Format::Jsonl => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }

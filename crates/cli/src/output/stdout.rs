@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use ombx_core::error::{Error, Result};
 
+use super::reason;
+
 /// Prints a text and returns the exit code 0.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<u8> {
     is_closed(io::stdout().lock().write_all(text.as_ref())).map(|_| 0)
@@ -13,7 +15,7 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<u8> {
 pub(crate) fn is_closed(printed: io::Result<()>) -> Result<bool> {
     match printed {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(true),
-        Err(e) => Err(Error::storage(format!("standard output: {e}"))),
+        Err(e) => Err(Error::storage(format!("standard output: {}", reason(&e)))),
         Ok(()) => Ok(false),
     }
 }

@@ -60,7 +60,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// Refuses a result file that exists and has contents, unless the user chose what happens to it.
 pub(crate) fn check_existing(path: &Path, existing: Existing) -> Result<()> {
-    if !fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0) {
+    if !is_filled(path) {
         return Ok(());
     }
     match existing {
@@ -71,6 +71,21 @@ pub(crate) fn check_existing(path: &Path, existing: Existing) -> Result<()> {
             path.display()
         ))),
     }
+}
+
+/// Refuses to replace a derived file that exists and has contents.
+pub(crate) fn check_new(path: &Path) -> Result<()> {
+    if is_filled(path) {
+        let path = path.display();
+        return Err(Error::usage(format!(
+            "{path} exists: give another name after -o, or choose --force to replace it"
+        )));
+    }
+    Ok(())
+}
+
+fn is_filled(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0)
 }
 
 /// Refuses to append to a file that does not begin with a run, or that was cut off in the middle of a record.
@@ -166,8 +181,11 @@ fn beside(place: &Path, mode: u32) -> io::Result<NamedTempFile> {
     builder.prefix(".ombx-").permissions(Permissions::from_mode(mode & 0o7777)).tempfile_in(directory)
 }
 
-/// Writes a whole file, such as a page. Readers see the old file or the new one, and a failure keeps the old one.
+/// Writes a whole file, such as a page; `-` is standard output. Readers see the old file or the new one, and a failure keeps the old one.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    if path == Path::new("-") {
+        return io::stdout().lock().write_all(contents);
+    }
     let old = fs::metadata(path);
     if old.as_ref().is_ok_and(|old| !old.is_file()) {
         return File::options().write(true).open(path)?.write_all(contents);

@@ -55,6 +55,11 @@ pub(crate) fn stdout_is_coloured() -> bool {
     screen(io::stdout().is_terminal()).is_coloured()
 }
 
+/// Returns whether a person looks at standard output on a terminal.
+pub(crate) fn stdout_is_interactive() -> bool {
+    screen(io::stdout().is_terminal()).is_interactive()
+}
+
 /// Returns whether standard error can show a progress bar.
 pub(crate) fn stderr_is_interactive() -> bool {
     screen(io::stderr().is_terminal()).is_interactive()

@@ -39,13 +39,16 @@ pub(crate) struct Intervals {
     row: Measurement,
     samples: Vec<Samples>,
     from: Duration,
+    /// End of the interval: a multiple of the length.
+    to: Duration,
     /// Retransmits before the interval.
     retransmits: u64,
 }
 
 impl Intervals {
     pub(crate) fn new(length: Duration, row: &Measurement) -> Intervals {
-        Intervals { length, row: row.clone(), samples: Vec::new(), from: Duration::ZERO, retransmits: 0 }
+        let (row, from, to) = (row.clone(), Duration::ZERO, length);
+        Intervals { length, row, samples: Vec::new(), from, to, retransmits: 0 }
     }
 
     /// Returns the retransmits since the last call and the congestion window now, if rank 0 sends. The first call is before the first interval.
@@ -64,7 +67,7 @@ impl Intervals {
     /// Returns how many of the samples of a round fit into the rest of the interval, at least one. `spent` is the time of sampling so
     /// far, and `sample_ns` that of a sample.
     pub(crate) fn part(&self, round: u64, spent: Duration, sample_ns: f64) -> u64 {
-        let left = self.length.saturating_sub(spent.saturating_sub(self.from));
+        let left = self.to.saturating_sub(spent);
         let fitting = (left.as_nanos() as f64 / sample_ns.max(1.0)).ceil() as u64;
         round.min(fitting.max(1))
     }
@@ -77,18 +80,31 @@ impl Intervals {
         spent: Duration,
     ) -> Option<Interval> {
         extend(&mut self.samples, batch, round);
-        if spent.saturating_sub(self.from) < self.length {
+        if spent < self.to {
             return None;
         }
+        let passed = spent.as_nanos() / self.length.as_nanos().max(1);
+        self.to = self.length * u32::try_from(passed + 1).unwrap_or(u32::MAX);
+        Some(self.interval(legs, clock, spent))
+    }
+
+    /// Returns the figure of the interval that the end of the row cuts short, if it is the greater part of one.
+    pub(crate) fn last(&mut self, legs: u64, clock: Facts, spent: Duration) -> Option<Interval> {
+        let is_long = spent.saturating_sub(self.from) > self.length / 2;
+        is_long.then(|| self.interval(legs, clock, spent))
+    }
+
+    /// Returns the figure of the samples since the last interval.
+    fn interval(&mut self, legs: u64, clock: Facts, spent: Duration) -> Interval {
         self.row.summary = Measurement::summarise(&std::mem::take(&mut self.samples), legs, clock);
         let time = [std::mem::replace(&mut self.from, spent), spent];
-        Some(Interval {
+        Interval {
             bench: self.row.bench.clone(),
             bytes: self.row.bytes,
             time,
             metric: self.row.metric,
             median: self.row.headline().map(|headline| headline.value),
             connections: None,
-        })
+        }
     }
 }

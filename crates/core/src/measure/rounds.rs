@@ -205,6 +205,12 @@ impl OpenCase<'_, '_> {
             self.session.sink.alive();
             more = team.broadcast_value(more)?;
         }
+        if let Some(intervals) = &mut self.intervals
+            && let Some(mut last) = intervals.last(self.legs, self.session.clock.facts(), sampling.spent)
+        {
+            last.connections = intervals.count(&mut *self.kernel, self.role)?;
+            self.session.sink.interval(&last);
+        }
         (sampling.untimed, sampling.iterations) = (leading * batch, total * batch);
         // A fixed number of iterations stays what it is. A kernel that fixes its batch has its own order of samples.
         if batch > 1 && self.effort.time().is_some() && self.kernel.batch().is_none() {

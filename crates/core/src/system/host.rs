@@ -16,7 +16,7 @@ const MIN_STACK: u64 = 2 << 20;
 /// Open files that a rank may need in addition to those for other ranks.
 const MIN_FILES: u64 = 256;
 /// Minimum free shared memory per rank in bytes, for windows of large messages.
-const MIN_SHARED: u64 = 64 << 20;
+pub const MIN_SHARED: u64 = 64 << 20;
 
 /// Facts of this host. A fact that the kernel does not provide is `None` and causes no notice.
 #[derive(Debug, Clone, PartialEq, Default)]

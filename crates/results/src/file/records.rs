@@ -1,14 +1,14 @@
 //! Iterator over the records of a file, for files that do not fit into memory.
 
 use std::{
-    fs::File,
-    io::{self, BufRead, BufReader, Read, Take},
+    io::{self, BufRead, Read},
     path::Path,
 };
 
 use super::{
     parse,
     record::{ReadError, Record},
+    source::decoded,
     validity,
 };
 
@@ -36,14 +36,15 @@ pub struct Records<R> {
     done: bool,
 }
 
-impl Records<BufReader<Take<File>>> {
+impl Records<Box<dyn BufRead>> {
     /// Opens a file that the user did not name.
     ///
     /// # Errors
     /// It is a link, is not a regular file, is too long, or cannot be opened.
     pub fn found(path: &Path) -> io::Result<Self> {
         let [longest_file, longest] = FOUND;
-        let input = BufReader::new(open_found(path, longest_file)?);
+        // A small compressed file may have contents without end.
+        let input: Box<dyn BufRead> = Box::new(decoded(open_found(path, longest_file)?)?.take(longest_file));
         Ok(Records { longest, ..Records::of(input) })
     }
 }

@@ -15,12 +15,10 @@ use super::{
     dated::{DatedResult, results_of},
     index::{Content, Index, Stamp},
 };
-use crate::file::Records;
+use crate::file::{Records, is_named_as_result};
 
 /// Name of the index in the directory.
 pub const INDEX: &str = ".ombx-index";
-/// End of the names of result files.
-const ENDING: &str = "jsonl";
 /// Longest index in bytes: of some thousand files of a hundred rows each.
 const LONGEST_INDEX: u64 = 32 << 20;
 
@@ -164,7 +162,7 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
                     Ok(entries) => waiting.push((path, entries)),
                     Err(why) => refused.push((name(), why.to_string())),
                 }
-            } else if path.extension().is_some_and(|ending| ending == ENDING) {
+            } else if is_named_as_result(&path) {
                 match fs::symlink_metadata(&path) {
                     Ok(file) if file.is_symlink() => refused.push((name(), "it is a link".into())),
                     Ok(file) if !file.is_file() => {}

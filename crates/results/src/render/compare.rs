@@ -57,7 +57,7 @@ pub fn table(
             writeln!(
                 out,
                 "{}",
-                fit(&format!("{columns} columns are too few for: {left_out} (--json has all)"))
+                fit(&format!("{columns} columns are too few for: {left_out} (--format json has all)"))
             )?;
         }
     }

@@ -164,7 +164,7 @@ impl OsuTable {
         lines += &match &osu {
             Some(osu) => {
                 let title = OsuTable::title(osu, self.columns.names_ombx.then_some(&self.version));
-                with_accelerator(&title, name, self.accelerator(row))
+                with_accelerator(&title, name, self.accelerator(row, name))
             }
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
         };
@@ -191,16 +191,19 @@ impl OsuTable {
             format!("# Datatype: {}.\n", datatype(row))
         };
         let size = if name.contains(NO_SIZE) { None } else { Some("# Size") };
-        [lines, of_type + &self.memory(row) + &line(size, columns, |column| (&column.title, column.width))]
+        [
+            lines,
+            of_type + &self.memory(row, name) + &line(size, columns, |column| (&column.title, column.width)),
+        ]
     }
 
     /// Returns what follows `MPI` in the title of a row. Blocking collectives of OMB do not name managed memory.
-    fn accelerator(&self, row: &Measurement) -> &'static str {
+    fn accelerator(&self, row: &Measurement, program: &str) -> &'static str {
         let memory = row.axes.get("memory").map_or("", String::as_str);
         match self.columns.accelerator {
             Some(OsuAccelerator::Cuda) => "-CUDA",
             Some(OsuAccelerator::Rocm) => "-ROCM",
-            Some(OsuAccelerator::Managed) if columns::overlaps(row) => "-MANAGED",
+            Some(OsuAccelerator::Managed) if columns::overlaps(row, program) => "-MANAGED",
             Some(OsuAccelerator::Managed) => "",
             None if memory.contains("cuda") => "-CUDA",
             None if memory.contains("rocm") => "-ROCM",
@@ -209,8 +212,8 @@ impl OsuTable {
     }
 
     /// Returns the line about the memory of both ranks of a row with an accelerator, which collectives do not have.
-    fn memory(&self, row: &Measurement) -> String {
-        if is_collective(row) || self.accelerator(row).is_empty() {
+    fn memory(&self, row: &Measurement, program: &str) -> String {
+        if is_collective(row) || self.accelerator(row, program).is_empty() {
             return String::new();
         }
         let memory = row.axes.get("memory").map_or("host", String::as_str);

@@ -18,9 +18,9 @@ const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2";
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
 /// Starts a long job, and the command when that has written something. Ends with the exit code of the command.
 const TWO_WRITERS: &str = "\
-    \"$1\" run sockets.latency --sizes 8 --iterations 1000000000 --quick --out \"$DIRECTORY/r.jsonl\" & first=$!\n\
+    \"$1\" run sockets.latency --sizes 8 --iterations 1000000000 --quick --output \"$DIRECTORY/r.jsonl\" & first=$!\n\
     until [ -s \"$DIRECTORY/r.jsonl\" ]; do sleep 0.05; done\n\
-    \"$@\" --force --out \"$DIRECTORY/r.jsonl\"; code=$?\n\
+    \"$@\" --force --output \"$DIRECTORY/r.jsonl\"; code=$?\n\
     kill -TERM $first; wait $first; exit $code";
 /// Library that moves the clocks of a process back from time to time.
 const CLOCKS: &str = include_str!("clocks.c");
@@ -32,7 +32,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let no_root = (!rustix::process::geteuid().is_root()).then(|| "only root may mount".to_owned());
     let mut cases = vec![
         of("the disk is full", FEW, 7).without_out().prepared(|command, _, _| {
-            command.args(["--out", "/dev/full"]);
+            command.args(["--output", "/dev/full"]);
             Ok(())
         }),
         of("the disk becomes full", MANY, 7)
@@ -53,7 +53,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .without_out()
             .says(&["no program reads"])
             .prepared(|c, _, directory| {
-                shell(c, directory, "mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --out \"$DIRECTORY/fifo\"")
+                shell(c, directory, "mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --output \"$DIRECTORY/fifo\"")
             }),
         of("two jobs write one file", FEW, 2)
             .without_out()
@@ -63,10 +63,10 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .without_out()
             .says(&["exists", "--append", "--force"])
             .prepared(|c, _, directory| {
-                shell(c, directory, "echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --out \"$DIRECTORY/r.jsonl\"")
+                shell(c, directory, "echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --output \"$DIRECTORY/r.jsonl\"")
             }),
         of("the output directory is none", FEW, 7).without_out().prepared(|command, _, directory| {
-            command.arg("--out").arg(directory.join("absent/out.jsonl"));
+            command.arg("--output").arg(directory.join("absent/out.jsonl"));
             Ok(())
         }),
         of("the output directory vanishes", MANY, 7)
@@ -164,7 +164,7 @@ fn of(fault: &str, words: &str, code: i32) -> Case {
 fn tiny(options: &str, more: &str) -> String {
     format!(
         "mkdir \"$DIRECTORY/disk\" && mount -t tmpfs -o {options} tmpfs \"$DIRECTORY/disk\" || exit 77\n\
-         \"$@\" --out \"$DIRECTORY/disk/out.jsonl\"; code=$?; {more}\n\
+         \"$@\" --output \"$DIRECTORY/disk/out.jsonl\"; code=$?; {more}\n\
          umount \"$DIRECTORY/disk\"; exit $code"
     )
 }

@@ -255,7 +255,7 @@ mod tests {
             (entry.to_owned() + "within = '20%'", 3, "needs a baseline"),
             ("baseline = 'x'\n".to_owned() + entry + "within = 0.2", 4, "did you mean 20 %"),
             (entry.to_owned() + "latency = '<5us'\nsizes = '8..1'", 4, "1..8"),
-            (entry.to_owned() + "latency = '<5us'\nout = 'x'", 4, "decided by ombx check"),
+            (entry.to_owned() + "latency = '<5us'\noutput = 'x'", 4, "decided by ombx check"),
             (entry.to_owned() + "latency = '<5us'\ntimeout = '1s'", 4, "decided by ombx check"),
             (
                 "[defaults]\nquiet = true\n".to_owned() + entry + "latency = '<5us'",

@@ -14,6 +14,7 @@ use super::{
     judgement::{Finding, State},
     measurement::seconds,
 };
+use crate::output::junit::{self, Case, Outcome};
 
 /// Result of a check.
 #[derive(Debug)]
@@ -145,6 +146,27 @@ impl Report {
         Ok(text)
     }
 
+    /// Returns the report for CI systems: a case for each limit.
+    pub(super) fn junit(&self) -> String {
+        let cases = self.findings.iter().map(|finding| {
+            let why = sentence(finding);
+            let size = finding.row.as_ref().and_then(|row| row.bytes);
+            let size = size.map(|bytes| format!(" {}", Bytes(bytes))).unwrap_or_default();
+            Case {
+                class: self.file.clone(),
+                name: format!("{}{size}", finding.name),
+                outcome: match finding.state {
+                    State::Met => Outcome::Passed,
+                    State::Missed | State::Wrong => Outcome::Failed(why.clone()),
+                    State::Broken => Outcome::Broken(why.clone()),
+                    State::Undecided | State::Busy | State::NoVerdict => Outcome::Skipped(why.clone()),
+                },
+                text: why,
+            }
+        });
+        junit::report("ombx check", &self.file, cases)
+    }
+
     pub(super) fn json(&self) -> Value {
         let findings: Vec<Value> = self.findings.iter().map(of_finding).collect();
         json!({
@@ -264,6 +286,10 @@ mod tests {
         assert_eq!(report(&[]).state(), State::Met);
         assert_eq!(report(&[State::Missed, State::Met, State::NoVerdict]).state(), State::Missed);
         assert_eq!(report(&[State::Missed]).json()["exit_code"], 9);
+        let junit = report(&[State::Missed, State::Met, State::Broken, State::Undecided]).junit();
+        for part in ["failures=\"1\"", "errors=\"1\"", "<skipped message=\"b: limit &lt;5us: undecided"] {
+            assert!(junit.contains(part), "{part}\n{junit}");
+        }
         let figures = report(&[State::Missed, State::Met]).figures();
         assert!(figures.contains(&Figure::new("missed", 1.0, "")), "{figures:?}");
         assert!(figures.contains(&Figure::new("foreign_load", 25.0, "%")), "{figures:?}");

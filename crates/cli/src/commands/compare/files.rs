@@ -6,7 +6,7 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_results::compare::SideResults;
+use ombx_results::{compare::SideResults, file::is_named_as_result};
 
 use crate::result_file::KnownRuns;
 
@@ -28,10 +28,11 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(name);
     let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
     if path.is_dir() {
-        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*.jsonl");
+        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*");
         // Another user may have put links and pipes there.
         let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
-        let found: Vec<PathBuf> = matches(&escaped.to_string_lossy())?.into_iter().filter(is_plain).collect();
+        let mut found = matches(&escaped.to_string_lossy())?;
+        found.retain(|path| is_named_as_result(path) && is_plain(path));
         return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
     }
     if !path.exists() && name.contains(',') {

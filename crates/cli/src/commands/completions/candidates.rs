@@ -8,7 +8,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use ombx_core::benchmark::{Choice, Registry};
 
 use super::words::Typed;
-use crate::{families, job::lookup, suite};
+use crate::{commands::help, families, job::lookup, suite};
 
 /// A name and a sentence about it.
 type Candidate = (String, String);
@@ -31,11 +31,18 @@ pub(super) fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> C
     let listed =
         names(beginnings(registry), [families, benchmarks, osu.clone(), suites()].concat(), Suites::InFiles);
     let osu = names(Vec::new(), osu, Suites::None);
+    let commands = help::visible(parser).into_iter().map(|command| {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        (command.get_name().to_owned(), about)
+    });
+    let pages = help::PAGES.map(|(name, about)| (name.to_owned(), about.to_owned()));
+    let topics = names(Vec::new(), commands.chain(pages).collect(), Suites::None);
     let of_command = |command: Command| {
         let completer = |id: &str| match (command.get_name(), id) {
             ("run" | "ab" | "congestion", "patterns") => Some(runs.clone()),
             ("list", "patterns") => Some(listed.clone()),
             ("osu", "name") => Some(osu.clone()),
+            ("help", "words") => Some(topics.clone()),
             _ => None,
         };
         let has_words = command.get_positionals().next().is_some() || command.has_subcommands();

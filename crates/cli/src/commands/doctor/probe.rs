@@ -38,12 +38,13 @@ pub(super) fn run(command: Command, ranks: u32, limit: Option<Duration>) -> Resu
     if seen.len() == ranks as usize {
         return Ok(seen);
     }
-    let last = texts.iter().flat_map(|text| text.lines()).rfind(|line| !line.trim().is_empty());
-    Err(Error::fabric(format!(
-        "{program} started {} of {ranks} ranks; its last line is: {}",
-        seen.len(),
-        last.unwrap_or("(none)").trim()
-    )))
+    let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let said = match (lines.next(), lines.next_back()) {
+        (Some(first), Some(last)) => format!("it says: {first} .. {last}"),
+        (Some(only), None) => format!("it says: {only}"),
+        (None, _) => "it says nothing".to_owned(),
+    };
+    Err(Error::fabric(format!("{program} started {} of {ranks} ranks; {said}", seen.len())))
 }
 
 fn read(line: &str) -> Option<Rank> {
@@ -71,7 +72,7 @@ mod tests {
         };
         let error = |command, limit| run(command, 2, Some(limit)).err().unwrap().to_string();
         assert!(error(shell("sleep 90"), Duration::from_millis(100)).contains("did not end"));
-        let why = error(shell("echo no such host >&2; exit 1"), LIMIT);
-        assert!(why.contains("started 0 of 2 ranks; its last line is: no such host"), "{why}");
+        let why = error(shell("echo no such host >&2; echo; echo bye >&2; exit 1"), LIMIT);
+        assert!(why.contains("started 0 of 2 ranks; it says: no such host .. bye"), "{why}");
     }
 }

@@ -14,7 +14,10 @@ use ombx_results::render::{
 use serde_json::{Value, json};
 
 use super::finding::Finding;
-use crate::launch::mpiexec;
+use crate::{
+    launch::mpiexec,
+    output::junit::{self, Case, Outcome},
+};
 
 /// Maximum number of hosts that the text names.
 const NAMED_HOSTS: usize = 8;
@@ -58,6 +61,30 @@ impl Examination {
             "clock": {"source": clock.source, "resolution_ns": clock.resolution_ns, "overhead_ns": clock.overhead_ns},
             "findings": findings,
         })
+    }
+
+    /// Returns the report for CI systems: a case for the answer, and one for each finding.
+    pub(super) fn junit(&self) -> String {
+        let case =
+            |name: &str, outcome, text| Case { class: "doctor".into(), name: name.to_owned(), outcome, text };
+        let is_ready = self.of(Level::Invalid).next().is_none();
+        let answer = if is_ready { Outcome::Passed } else { Outcome::Failed(self.answer()) };
+        let findings = self.findings.iter().map(|finding| {
+            let text = match &finding.remedy {
+                Some(remedy) => format!("{}: {remedy}", finding.fact),
+                None => finding.fact.clone(),
+            };
+            let outcome = match finding.mark.level {
+                Level::Note => Outcome::Passed,
+                Level::Caution | Level::Invalid => Outcome::Failed(text.clone()),
+            };
+            case(&finding.mark.code, outcome, text)
+        });
+        junit::report(
+            "ombx doctor",
+            "doctor",
+            [case("ready", answer, self.answer())].into_iter().chain(findings),
+        )
     }
 
     /// Returns the answer, then the findings by level, then what was examined, in lines of at most this width.
@@ -246,5 +273,8 @@ mod tests {
             (Status::Warning, "25% of the CPUs are busy: other processes run here")
         );
         assert_eq!(status(vec![debug(), load()]).0, Status::Critical);
+        let junit = with(vec![debug(), load()]).junit();
+        assert!(junit.contains("failures=\"3\"") && junit.contains("name=\"foreign_load\""), "{junit}");
+        assert!(with(Vec::new()).junit().contains("failures=\"0\""));
     }
 }

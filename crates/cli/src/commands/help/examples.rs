@@ -4,13 +4,16 @@
 pub(super) struct Examples {
     command: &'static str,
     examples: &'static [(&'static str, &'static str)],
+    /// Options that `-h` shows; all if there are none.
+    pub(super) common: &'static [&'static str],
     /// Pages of `ombx help` that explain the output of the command.
-    pages: &'static [&'static str],
+    pub(super) pages: &'static [&'static str],
 }
 
 const ALL: [Examples; 19] = [
     Examples {
         command: "list",
+        common: &[],
         examples: &[
             ("Every benchmark, by family", "ombx list"),
             ("One family", "ombx list p2p"),
@@ -21,6 +24,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "run",
+        common: &["ranks", "hosts", "sizes", "quick", "budget", "precision", "format", "output", "quiet"],
         examples: &[
             ("Latency between two ranks of this host", "ombx run p2p.latency"),
             ("A first look at a family: one launch", "ombx run 'rma.*' --quick"),
@@ -33,7 +37,7 @@ const ALL: [Examples; 19] = [
                 "ombx run rma.put_bw --sync lock --win create --sizes 1..1M",
             ),
             ("As ranks of your own launcher: a single launch", "mpiexec -n 2 ombx run 'p2p.*'"),
-            ("A suite", "ombx run suite:smoke"),
+            ("The same run again, with other sizes", "ombx run --like bw.jsonl --sizes 1M"),
             (
                 "With `ombx sockets serve` on n02, without ssh",
                 "ombx run sockets.latency sockets.bw --connect n02 --token-file token",
@@ -43,6 +47,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "congestion",
+        common: &["ranks", "hosts", "sizes", "under", "quick", "format", "output"],
         examples: &[
             ("The victims and congestors of the suite on eight ranks of this host", "ombx congestion -n 8"),
             (
@@ -58,6 +63,19 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "links",
+        common: &[
+            "ranks",
+            "hosts",
+            "fabric",
+            "sizes",
+            "expect",
+            "reference",
+            "groups",
+            "launches",
+            "follow",
+            "format",
+            "output",
+        ],
         examples: &[
             ("Every pair of four ranks of this host", "ombx links -n 4"),
             (
@@ -87,6 +105,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "cluster",
+        common: &["inventory", "hosts", "launcher", "dry-run", "resume", "remove-copies"],
         examples: &[
             (
                 "What would be measured: the plan and every script",
@@ -102,6 +121,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "doctor",
+        common: &["ranks", "hosts", "format", "junit"],
         examples: &[
             ("Is this host ready to measure?", "ombx doctor"),
             ("Two hosts, for a program", "ombx doctor -n 8 --hosts n01,n02 --format json"),
@@ -112,6 +132,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "check",
+        common: &["learn", "store", "format", "output", "junit"],
         examples: &[
             ("Is this node as good as it was?", "ombx check node-check.toml"),
             ("Learn a good day", "ombx check node-check.toml --learn"),
@@ -128,6 +149,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "osu",
+        common: &[],
         examples: &[
             ("The programs that this build replaces", "ombx osu"),
             ("One program with OMB's options", "ombx osu osu_latency -m 8:8 -i 1000 -x 10"),
@@ -140,6 +162,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "imb",
+        common: &[],
         examples: &[
             ("The programs of IMB, and how much of each ombx has", "ombx imb"),
             (
@@ -155,6 +178,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "show",
+        common: &["format", "samples", "provenance", "matrix", "against", "rows"],
         examples: &[
             ("The table again, with a chart", "ombx show before.jsonl --plot"),
             ("Launches of two files as one result, in CSV", "ombx show a.jsonl b.jsonl --format csv"),
@@ -164,6 +188,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "compare",
+        common: &["margin", "fail-on", "format", "junit", "markdown", "names"],
         examples: &[
             ("Two results", "ombx compare before.jsonl after.jsonl"),
             (
@@ -176,6 +201,9 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "ab",
+        common: &[
+            "a", "b", "env-a", "env-b", "ranks", "hosts", "sizes", "budget", "fail-on", "format", "output",
+        ],
         examples: &[
             (
                 "Two builds; their launches go to ab-a.jsonl and ab-b.jsonl",
@@ -191,6 +219,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "history",
+        common: &[],
         examples: &[
             ("What changed in a directory of dated results", "ombx history nightly/"),
             (
@@ -206,6 +235,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "model",
+        common: &[],
         examples: &[
             ("Two ranks of this host, measured now", "ombx model"),
             ("Two hosts, measured now and kept", "ombx model -o model.jsonl -- --hosts n01,n02"),
@@ -220,6 +250,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "plot",
+        common: &["output", "kind", "rows", "sizes", "label", "format", "force"],
         examples: &[
             ("Latency over sizes, for a paper", "ombx plot p2p.jsonl --rows p2p.latency -o latency.pdf"),
             (
@@ -236,6 +267,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "report",
+        common: &[],
         examples: &[
             ("Several results on one page", "ombx report p2p.jsonl links.jsonl -o report.html"),
             ("With a comparison", "ombx report before.jsonl --against after.jsonl -o report.html"),
@@ -244,6 +276,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "sockets",
+        common: &[],
         examples: &[
             (
                 "On the host n02, where there is no ssh: prints the command of the other side",
@@ -258,6 +291,7 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "completions",
+        common: &[],
         examples: &[
             ("In ~/.bashrc", "source <(ombx completions bash)"),
             ("In ~/.zshrc, after compinit", "source <(ombx completions zsh)"),
@@ -267,10 +301,13 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "help",
+        common: &[],
         examples: &[
             ("Every option of a command", "ombx help run"),
-            ("What a mark in the column trust means", "ombx help marks"),
-            ("What an exit code means", "ombx help exit-codes"),
+            ("What an option or one of its values means", "ombx help --sync"),
+            ("The options of a benchmark", "ombx help rma.put_bw"),
+            ("What a mark in the column trust means", "ombx help oversubscribed"),
+            ("What an exit code means", "ombx help 9"),
         ],
         pages: &[],
     },
@@ -287,11 +324,15 @@ impl Examples {
         self.examples.iter().copied()
     }
 
-    /// Returns the end of the help of the command.
+    /// Returns the lines of the first examples.
+    pub(super) fn lines(&self, most: usize) -> String {
+        self.all().take(most).map(|(about, line)| format!("  # {about}\n  {line}\n")).collect()
+    }
+
+    /// Returns the end of the help of the programs of other suites.
     pub(super) fn text(&self) -> String {
-        let lines = self.all().map(|(about, line)| format!("  # {about}\n  {line}\n"));
         let pages: Vec<String> = self.pages.iter().map(|page| format!("ombx help {page}")).collect();
         let more = if pages.is_empty() { String::new() } else { format!("\nSee also: {}", pages.join(", ")) };
-        format!("Examples:\n{}{more}", lines.collect::<String>()).trim_end().to_owned()
+        format!("Examples:\n{}{more}", self.lines(usize::MAX)).trim_end().to_owned()
     }
 }

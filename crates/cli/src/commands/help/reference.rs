@@ -2,6 +2,7 @@
 
 const EXIT_CODES: &str = include_str!("../../../reference/exit-codes.md");
 const MARKS: &str = include_str!("../../../reference/marks.md");
+const COLUMNS: &str = include_str!("../../../reference/columns.md");
 
 /// What the levels of marks mean.
 pub(super) const LEVELS: &str = "A mark names what could have disturbed a row. A note explains the row, and its figure holds (shown with \
@@ -48,11 +49,23 @@ pub(super) fn marks() -> impl Iterator<Item = MarkRow> {
     })
 }
 
+/// One row of the tables of columns.
+pub(super) struct Column {
+    pub(super) names: Vec<String>,
+    pub(super) meaning: String,
+}
+
+pub(super) fn columns() -> impl Iterator<Item = Column> {
+    rows::<2>(COLUMNS)
+        .map(|[names, meaning]| Column { names: names.split(", ").map(str::to_owned).collect(), meaning })
+}
+
 /// Returns the rows of all tables of a page that have this many columns, without their titles.
 fn rows<const N: usize>(page: &str) -> impl Iterator<Item = [String; N]> {
     let lines = page.lines().filter(|line| line.starts_with('|'));
     let cells = lines.map(|line| line.trim_matches('|').split('|').map(plain).collect::<Vec<_>>());
-    let rows = cells.filter(|cells| cells[0] != "code" && !cells[0].starts_with("---"));
+    let rows = cells
+        .filter(|cells| !["code", "column"].contains(&cells[0].as_str()) && !cells[0].starts_with("---"));
     rows.filter_map(|cells| cells.try_into().ok())
 }
 
@@ -99,6 +112,7 @@ mod tests {
         assert!(marks().count() > 20 && marks().any(|mark| mark.code == "bimodal"));
         assert!(exit_codes().any(|row| row.code == "9" && row.is_of("links") && !row.is_of("run")));
         assert!(exit_codes().any(|row| row.code == "2" && row.is_of("run")));
+        assert!(columns().count() > 20 && columns().any(|column| column.names == ["x ordinary"]));
     }
 
     #[test]

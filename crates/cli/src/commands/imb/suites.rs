@@ -321,7 +321,7 @@ impl Suite {
 
     /// Returns its benchmarks. IMB has no operations on one element in the memory of accelerators.
     pub(super) fn entries(&self) -> impl Iterator<Item = &'static Entry> {
-        let is_atomic = |entry: &Entry| entry.tables.iter().any(|table| table.class == ImbClass::Atomic);
+        let is_atomic = |entry: &Entry| ["Fetch_and_op", "Compare_and_swap"].contains(&entry.name);
         let has_accelerators = self.has_accelerators;
         self.benchmarks.iter().filter(move |entry| !(has_accelerators && is_atomic(entry)))
     }

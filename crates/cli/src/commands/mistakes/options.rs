@@ -36,12 +36,13 @@ const NONSENSE: &[&str] = &[
 ];
 /// Options that take any text, path or host name. Other tests cover their mistakes.
 const FREE: &[&str] = &[
-    "out",
+    "output",
     "launcher-arg",
     "junit",
-    "export-markdown",
+    "markdown",
     "openmetrics",
     "against",
+    "like",
     "install-links",
     "msglen",
     "input",
@@ -109,7 +110,7 @@ fn right(judge: &Judge, command: &str) -> Vec<String> {
         "show" => &["golden.jsonl"],
         "compare" => &["golden.jsonl", "golden.jsonl"],
         "history" => &["."],
-        "report" => &["golden.jsonl", "--out=page.html"],
+        "report" => &["golden.jsonl", "--output=page.html"],
         "ab" => &["--a", &program, "--b", &program, "p2p.latency"],
         "osu" => &["osu_latency"],
         "imb" => &["IMB-MPI1"],
@@ -192,7 +193,7 @@ fn a_wrong_value_among_valid_options_is_found() {
             option.takes && !free && option.command != "osu"
         };
         let options: Vec<&Known> = table.iter().filter(is_fixed).collect();
-        let around = ["--sizes=8", "--no-verify", "--ranks=2", "--quiet", "--json"];
+        let around = ["--sizes=8", "--no-verify", "--ranks=2", "--quiet", "--verbose"];
         let mistake = (0..options.len(), "~\\PC{0,30}", subsequence(around.to_vec(), 0..4), any::<bool>());
         let seed = env::var(SEED).map_or(1, |seed| seed.parse().expect("a whole number"));
         let config = ProptestConfig {

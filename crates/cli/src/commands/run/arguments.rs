@@ -19,22 +19,29 @@ use crate::arguments::{
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Benchmarks: names, globs such as 'rma.*', or OSU names such as osu_put_bw; or one suite: suite:smoke, my.toml
+    /// Names, globs such as 'rma.*', OSU names such as osu_put_bw, or one suite: suite:smoke, my.toml
+    #[arg(value_name = "BENCHMARK")]
     pub(crate) patterns: Vec<String>,
+    /// Repeat the run of this result file: its benchmarks and options, except those that are given here
+    #[arg(long, value_name = "FILE", help_heading = "What is measured")]
+    pub(crate) like: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) start: StartArgs,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 
-    /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4) [default: the benchmark's]
+    /// Message sizes: 8,1K,64K (list) or 1..4M (doubling)
+    ///
+    /// 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
-    /// Measure while other ranks of the job repeat this benchmark, with 4K bytes or those after a colon: p2p.bw:64K. A list is measured
-    /// one after the other; nothing is no load. With nothing in the list, rows have impact factors
+    /// Load on other ranks of the job: a benchmark they repeat
+    ///
+    /// Its messages have 4K bytes, or as p2p.bw:64K. Of a list, each is measured; with nothing in it, rows have impact factors.
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
-    /// Iterations that are verified, each with a fresh pattern and outside the timed region: some, or as many as are timed
+    /// Iterations that are verified, outside the timed region: some, or as many as are timed
     #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
     pub(crate) verify: Verify,
     /// Do not verify payloads
@@ -46,7 +53,7 @@ pub(crate) struct RunArgs {
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
     pub(crate) duration: Option<Duration>,
-    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with the retransmits and the congestion windows of all connections on which rank 0 sends, for example: --interval 1s
+    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with retransmits and congestion windows
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
     /// Earlier runs, a result file or a directory of them: they tell where the next run lies [default: the 20 newest files in the

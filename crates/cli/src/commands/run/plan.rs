@@ -24,6 +24,10 @@ use crate::{
 
 /// Returns the plan after checking the arguments against the benchmarks.
 pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
+    // `ombx run` replaces the option by those of the file.
+    if args.like.is_some() {
+        return Err(Error::usage("--like is for ombx run alone: repeat the run by ombx run --like FILE"));
+    }
     parameters::check(&chosen, choices)?;
     if args.sizes.is_some() && !choices.iter().any(|c| c.bench.messages.sized) {
         return Err(unsupported("sizes", choices));

@@ -188,7 +188,7 @@ mod tests {
             ("run --relay=records ./suite.toml", "runs no"),
             ("run --relay=records suite:smoke", "runs no"),
             ("run --relay=records", ""),
-            ("run --relay=records sockets.bw -o /tmp/x", "no option --out"),
+            ("run --relay=records sockets.bw -o /tmp/x", "no option --output"),
             ("run --relay=records sockets.bw --ssh /tmp/x", "no option --ssh"),
             ("run --relay=records sockets.bw --launcher-arg=-oProxyCommand=x", "no option --launcher-arg"),
             ("run --relay=records sockets.bw --hostfile /etc/passwd", "no option --hostfile"),

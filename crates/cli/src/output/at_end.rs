@@ -1,4 +1,4 @@
-//! The file of `--openmetrics`, which replaces the one of an earlier run as a whole.
+//! Files of `--openmetrics` and `--junit`, which replace those of an earlier run as a whole.
 
 use std::{
     io,
@@ -9,34 +9,37 @@ use ombx_core::error::{Error, Result};
 use ombx_results::{
     estimate::{self, Group},
     file::Record,
-    render::{OpenMetrics, Renderer},
+    render::Renderer,
 };
 
-/// Returns an error if a file for Prometheus could not be written at the end.
-pub(crate) fn check_path(path: &Path) -> Result<()> {
+/// Returns an error if the file of an option could not be written at the end. `-` is standard output.
+pub(crate) fn check_path(option: &str, path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
     let directory = std::path::absolute(path).ok().and_then(|path| path.parent().map(PathBuf::from));
     match path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
         true => Err(Error::usage(format!(
-            "--openmetrics: {} is not a file in a directory that exists",
+            "{option}: {} is not a file in a directory that exists",
             path.display()
         ))),
         false => Ok(()),
     }
 }
 
-/// Gauges of a job, and the file that gets them.
-pub(crate) struct Gauges {
+/// Renderer of a job, and the file that gets its text.
+pub(crate) struct FileAtEnd {
     pub(super) path: PathBuf,
-    gauges: OpenMetrics,
+    renderer: Box<dyn Renderer>,
     /// Whether a run began. Otherwise the file of the earlier run stays.
     has_run: bool,
 }
 
-impl Gauges {
+impl FileAtEnd {
     /// Fails if the file could not be written at the end.
-    pub(crate) fn open(path: PathBuf, gauges: OpenMetrics) -> Result<Gauges> {
-        check_path(&path)?;
-        Ok(Gauges { path, gauges, has_run: false })
+    pub(crate) fn open(option: &str, path: PathBuf, renderer: Box<dyn Renderer>) -> Result<FileAtEnd> {
+        check_path(option, &path)?;
+        Ok(FileAtEnd { path, renderer, has_run: false })
     }
 
     /// Takes a record of a launch.
@@ -45,10 +48,10 @@ impl Gauges {
         match record {
             Record::Run(run) => {
                 self.has_run = true;
-                self.gauges.run(out, run)
+                self.renderer.run(out, run)
             }
-            Record::Launch(row) | Record::Case(row) => self.gauges.case(out, row),
-            Record::End(outcome, tally) => self.gauges.end(out, *outcome, tally),
+            Record::Launch(row) | Record::Case(row) => self.renderer.case(out, row),
+            Record::End(outcome, tally) => self.renderer.end(out, *outcome, tally),
             Record::Verdict(_) | Record::Launched(_) => Ok(()),
         }
     }
@@ -65,6 +68,6 @@ impl Gauges {
     /// Returns the text of the file; `None` if it stays as it is.
     pub(crate) fn finish(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut text = Vec::new();
-        self.gauges.finish(&mut text).map(|()| self.has_run.then_some(text))
+        self.renderer.finish(&mut text).map(|()| self.has_run.then_some(text))
     }
 }

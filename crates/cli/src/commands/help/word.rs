@@ -1,0 +1,157 @@
+//! What a word means: an option, a value of an option, a benchmark, a column, a mark or an exit code.
+
+use clap::{Arg, Command, builder::PossibleValue};
+use ombx_core::{
+    benchmark::Registry,
+    error::{Error, Result},
+};
+
+use super::{PAGES, page::Page, reference, visible};
+use crate::{commands::list, job::lookup};
+
+/// Longest word for which a similar one is searched.
+const LONGEST: usize = 64;
+
+/// Returns everything that a word stands for.
+///
+/// # Errors
+/// The word means nothing; the message has the most similar one.
+pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page: Page) -> Result<String> {
+    let parts = [
+        benchmarks(registry, word, page),
+        options(parser, word, page),
+        values(parser, word, page),
+        columns(word, page),
+        marks(word, page),
+        exit_codes(word, page),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    if text.is_empty() { Err(unknown(registry, parser, word)) } else { Ok(text) }
+}
+
+fn unknown(registry: &Registry, parser: &Command, word: &str) -> Error {
+    let near = if word.chars().count() <= LONGEST { nearest(registry, parser, word) } else { None };
+    let near = near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
+    Error::usage(format!(
+        "{word:?} is no command, option, value, benchmark, column, mark or exit code{near} (see ombx help)"
+    ))
+}
+
+/// Returns the word with the fewest typing errors.
+fn nearest(registry: &Registry, parser: &Command, wrong: &str) -> Option<String> {
+    let wrong = wrong.to_lowercase();
+    let allowed = (wrong.chars().count() / 3).max(1);
+    let scored = words(registry, parser)
+        .into_iter()
+        .map(|word| (strsim::damerau_levenshtein(&word.to_lowercase(), &wrong), word));
+    scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, word)| word)
+}
+
+/// Returns every word that is explained.
+pub(super) fn words(registry: &Registry, parser: &Command) -> Vec<String> {
+    let mut words: Vec<String> = PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    for command in visible(parser) {
+        words.push(command.get_name().to_owned());
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            words.extend(arg.get_long().map(|long| format!("--{long}")));
+            words.extend(explained_values(arg).into_iter().map(|value| value.get_name().to_owned()));
+        }
+    }
+    words.extend(registry.all().iter().map(|bench| bench.name.to_owned()));
+    words.extend(reference::columns().flat_map(|column| column.names));
+    words.extend(reference::marks().flat_map(|mark| [mark.code, mark.shown]));
+    words.extend(reference::exit_codes().map(|row| row.code));
+    words.sort();
+    words.dedup();
+    words
+}
+
+/// Returns all details of the benchmarks of a name or a glob.
+fn benchmarks(registry: &Registry, word: &str, page: Page) -> Option<String> {
+    let is_name = word.contains('.') || word.starts_with("osu_");
+    let choices = lookup::find(registry, word).ok().filter(|_| is_name)?;
+    let mut text = String::new();
+    for choice in &choices {
+        text += &list::long(choice.bench, Some(page.columns));
+    }
+    let name = choices.first()?.bench.name;
+    Some(text + &format!("ombx run {name} --help explains its options\n"))
+}
+
+/// Returns the options of this name, each with the commands that have it.
+fn options(parser: &Command, word: &str, page: Page) -> Option<String> {
+    let is_named = |arg: &Arg| {
+        let short = arg.get_short().map(|short| format!("-{short}"));
+        arg.get_long().is_some_and(|long| word.trim_start_matches('-') == long)
+            || short.as_deref() == Some(word)
+    };
+    grouped(parser, |command| {
+        let args = command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
+        args.filter(|arg| is_named(arg)).map(|arg| page.option(arg)).collect()
+    })
+}
+
+/// Returns what a value means, of each option that has it.
+fn values(parser: &Command, word: &str, page: Page) -> Option<String> {
+    grouped(parser, |command| {
+        let of = |arg: &Arg| {
+            let value = explained_values(arg).into_iter().find(|value| value.get_name() == word)?;
+            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+            let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));
+            Some(page.paragraph(&format!("  {option} {word}"), &help))
+        };
+        let args = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        args.filter_map(of).collect()
+    })
+}
+
+/// Returns the values of an option that have a text.
+fn explained_values(arg: &Arg) -> Vec<PossibleValue> {
+    let values = arg.get_possible_values().into_iter();
+    values.filter(|value| !value.is_hide_set() && value.get_help().is_some()).collect()
+}
+
+/// Returns the texts of all commands, each once under the names of the commands that have it.
+fn grouped(parser: &Command, of: impl Fn(&Command) -> Vec<String>) -> Option<String> {
+    let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+    for command in visible(parser) {
+        for text in of(command) {
+            match texts.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, commands)) => commands.push(command.get_name()),
+                None => texts.push((text, vec![command.get_name()])),
+            }
+        }
+    }
+    let of_commands =
+        |(text, commands): &(String, Vec<&str>)| format!("ombx {}:\n{text}", commands.join(", "));
+    (!texts.is_empty()).then(|| texts.iter().map(of_commands).collect::<Vec<_>>().join("\n"))
+}
+
+fn columns(word: &str, page: Page) -> Option<String> {
+    let found = reference::columns().filter(|column| column.names.iter().any(|name| name == word));
+    let lines: String = found
+        .map(|column| page.paragraph(&format!("column {}", column.names.join(", ")), &column.meaning))
+        .collect();
+    (!lines.is_empty()).then_some(lines)
+}
+
+fn marks(word: &str, page: Page) -> Option<String> {
+    let wanted = word.to_lowercase().replace('_', " ");
+    let is_named = |mark: &reference::MarkRow| {
+        let shown = mark.shown.to_lowercase();
+        mark.code.replace('_', " ") == wanted
+            || shown == wanted
+            || shown.split(", ").any(|name| name == wanted)
+    };
+    let found: String =
+        reference::marks().filter(is_named).map(|mark| super::mark(&mark, page.columns)).collect();
+    (!found.is_empty()).then(|| format!("mark {}", found.trim_start()))
+}
+
+fn exit_codes(word: &str, page: Page) -> Option<String> {
+    let lines: String = reference::exit_codes()
+        .filter(|row| row.code == word)
+        .map(|row| page.paragraph(&format!("exit code {word} of {}", row.commands), &row.meaning))
+        .collect();
+    (!lines.is_empty()).then_some(lines)
+}

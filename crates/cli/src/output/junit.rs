@@ -1,0 +1,158 @@
+//! JUnit reports, which CI systems show.
+
+use std::io::{Result, Write};
+
+use ombx_core::result::{Measurement, Run, Tally};
+use ombx_results::{
+    file::RunOutcome,
+    render::{LinksSummary, Renderer},
+};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use serde_json::Value;
+
+/// One case of a report.
+pub(crate) struct Case {
+    pub(crate) class: String,
+    pub(crate) name: String,
+    pub(crate) outcome: Outcome,
+    /// What is known of the case.
+    pub(crate) text: String,
+}
+
+/// How a case ended, with a reason.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed(String),
+    /// Something prevented a result.
+    Broken(String),
+    Skipped(String),
+}
+
+/// Returns the report of a command about something.
+pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item = Case>) -> String {
+    let mut suite = TestSuite::new(about);
+    suite.add_test_cases(cases.into_iter().map(|Case { class, name, outcome, text }| {
+        let (mut status, why) = match outcome {
+            Outcome::Passed => (TestCaseStatus::success(), None),
+            Outcome::Failed(why) => (TestCaseStatus::non_success(NonSuccessKind::Failure), Some(why)),
+            Outcome::Broken(why) => (TestCaseStatus::non_success(NonSuccessKind::Error), Some(why)),
+            Outcome::Skipped(why) => (TestCaseStatus::skipped(), Some(why)),
+        };
+        if let Some(why) = why {
+            status.set_message(why);
+        }
+        let mut case = TestCase::new(name, status);
+        case.set_classname(class);
+        if !text.is_empty() {
+            case.set_system_out(text);
+        }
+        case
+    }));
+    let mut report = Report::new(command);
+    report.add_test_suite(suite);
+    report.to_string().unwrap_or_default()
+}
+
+/// Collects links and writes the report of their verdict at the end.
+pub(crate) struct LinksReport {
+    /// Renderer of the JSON object.
+    summary: LinksSummary,
+}
+
+impl LinksReport {
+    pub(crate) fn new(summary: LinksSummary) -> LinksReport {
+        LinksReport { summary }
+    }
+}
+
+impl Renderer for LinksReport {
+    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
+        self.summary.run(out, run)
+    }
+
+    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
+        self.summary.case(out, row)
+    }
+
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
+        self.summary.end(out, outcome, tally)
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        let mut text = Vec::new();
+        self.summary.finish(&mut text)?;
+        let links: Value = serde_json::from_slice(&text)?;
+        out.write_all(report("ombx links", "links", of_links(&links)).as_bytes())?;
+        out.flush()
+    }
+}
+
+/// Returns the conclusion, each slow part, and what kept rows from being measured, as cases.
+fn of_links(links: &Value) -> Vec<Case> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let case = |name: String, outcome, text| Case { class: "links".into(), name, outcome, text };
+    let sentences = links["sentences"].as_array().into_iter().flatten();
+    let sentences: Vec<String> = sentences.map(|sentence| text(&sentence["text"])).collect();
+    let sentences = sentences.join("\n");
+    let outcome = match links["conclusion"].as_str() {
+        Some("clear") => Outcome::Passed,
+        Some("slow") => Outcome::Failed(sentences.clone()),
+        _ => Outcome::Skipped(sentences.clone()),
+    };
+    let mut cases = vec![case("verdict".into(), outcome, sentences)];
+    for slow in links["slow"].as_array().into_iter().flatten() {
+        let names = |field: &str| {
+            let values = slow[field].as_array().into_iter().flatten();
+            values.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect::<Vec<_>>()
+        };
+        let hosts = names("hosts").join(" ");
+        let name = format!("{} {hosts} ranks {}", text(&slow["kind"]), names("ranks").join(" "));
+        let factor = slow["factor"].as_f64().unwrap_or(f64::NAN);
+        let why = format!("{factor:.2} times as slow as ordinary, at {} bytes", slow["bytes"]);
+        cases.push(case(name, Outcome::Failed(why), String::new()));
+    }
+    let count = |field: &str| links["rows"][field].as_u64().unwrap_or(0);
+    for (field, outcome) in [
+        ("failed", Outcome::Broken as fn(String) -> Outcome),
+        ("corrupt", Outcome::Failed),
+        ("skipped", Outcome::Skipped),
+    ] {
+        if count(field) > 0 {
+            let why = format!("{} of {} rows", count(field), count("all"));
+            cases.push(case(format!("{field} rows"), outcome(why), String::new()));
+        }
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn links_have_a_case_for_the_verdict_and_for_each_slow_part() {
+        let slow = json!({"kind": "host", "hosts": ["n02"], "ranks": [1], "factor": 1.5, "bytes": 8});
+        let links = json!({
+            "conclusion": "slow",
+            "sentences": [{"text": "n02 is slow"}],
+            "slow": [slow],
+            "rows": {"all": 12, "skipped": 1, "failed": 0, "corrupt": 0},
+        });
+        let cases = of_links(&links);
+        let named: Vec<(&str, &Outcome)> =
+            cases.iter().map(|case| (case.name.as_str(), &case.outcome)).collect();
+        assert_eq!(
+            named,
+            [
+                ("verdict", &Outcome::Failed("n02 is slow".into())),
+                ("host n02 ranks 1", &Outcome::Failed("1.50 times as slow as ordinary, at 8 bytes".into())),
+                ("skipped rows", &Outcome::Skipped("1 of 12 rows".into())),
+            ]
+        );
+        let text = report("ombx links", "links", cases);
+        assert!(text.contains("failures=\"2\"") && text.contains("<skipped message=\"1 of 12"), "{text}");
+    }
+}
