@@ -489,14 +489,5 @@ fn launched_by_user(job: &Job) -> bool {
 
 /// Returns the error that a result file cannot be written.
 pub(crate) fn unwritable(path: &Path, why: &io::Error) -> Error {
-    Error::storage(format!("cannot write results to {}: {}", path.display(), reason(why)))
-}
-
-/// Returns why a file cannot be written; a full disk is called so.
-pub(crate) fn reason(why: &io::Error) -> String {
-    match why.kind() {
-        io::ErrorKind::StorageFull => "the disk is full".into(),
-        io::ErrorKind::QuotaExceeded => "your quota of the disk is used up".into(),
-        _ => why.to_string(),
-    }
+    Error::storage(format!("cannot write results to {}: {}", path.display(), stdout::reason(why)))
 }

@@ -6,7 +6,7 @@ use ombx_results::{
     render::plain,
 };
 
-use crate::figure::Scale;
+use crate::options::Scale;
 
 /// Part of a logarithmic axis for messages of 0 bytes, which have no position on it.
 const ZERO: f64 = 0.135;

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::{
-    figure::PlotError,
-    style::{POINT, TEXT},
-};
+use crate::options::PlotError;
+
+/// Units per point.
+pub(crate) const POINT: f64 = 10.0;
+/// Size of all text: 8 points, the smallest that publishers accept without question.
+pub(crate) const TEXT: f64 = 8.0 * POINT;
 
 /// Resolution of a figure as PNG. Publishers ask for 600 dots per inch of line art.
 const DOTS_PER_INCH: f64 = 600.0;

@@ -18,9 +18,8 @@ use tiny_skia::{
 };
 
 use crate::{
-    drawing::{Anchor, BASE_LINE, Color, Drawing, Point, Shape},
-    figure::PlotError,
-    style::{POINT, TEXT},
+    drawing::{Anchor, BASE_LINE, Color, Drawing, POINT, Point, Shape, TEXT},
+    options::PlotError,
 };
 
 /// DejaVu Sans, so that figures look the same on every machine.

@@ -4,9 +4,9 @@ use ombx_results::render::plain;
 
 use crate::{
     axis::Axis,
-    drawing::{Anchor, Color, Drawing, Point, Shape},
-    figure::{Options, Width},
-    style::{self, Fill, GRID, INK, PAPER, TEXT},
+    drawing::{Anchor, Color, Drawing, Point, Shape, TEXT},
+    options::{Options, Width},
+    style::{self, Fill, GRID, INK, PAPER},
 };
 
 /// Free space around the figure.

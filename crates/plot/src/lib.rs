@@ -27,14 +27,15 @@ mod figure;
 mod file;
 mod frame;
 mod kind;
+mod options;
 mod quantity;
 mod series;
 mod style;
 
 pub use self::{
     drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
-    figure::{Kind, Options, PlotError, Scale, Width, draw, heat_map},
+    figure::{Kind, draw, heat_map},
+    options::{MAX_SERIES, Options, PlotError, Scale, Width},
     quantity::Quantity,
     series::Input,
-    style::MAX_SERIES,
 };

@@ -8,9 +8,8 @@ use ombx_core::{
 use ombx_results::samples::{CaseSamples, OtherState};
 
 use crate::{
-    figure::{Options, PlotError},
+    options::{MAX_SERIES, Options, PlotError},
     quantity::Quantity,
-    style::MAX_SERIES,
 };
 
 /// Results under one name: those of a file, or of several files.

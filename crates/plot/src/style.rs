@@ -1,14 +1,10 @@
 //! Colours, symbols, dashes and text of figures. Lengths are in tenths of a point.
 
-use crate::drawing::{Anchor, Color, Point, Shape};
+use crate::{
+    drawing::{Anchor, Color, Point, Shape, TEXT},
+    options::MAX_SERIES,
+};
 
-/// Maximum number of series in one figure. There is one colour, symbol and dash for each.
-pub const MAX_SERIES: usize = 7;
-
-/// Units per point.
-pub(crate) const POINT: f64 = 10.0;
-/// Size of all text: 8 points, the smallest that publishers accept without question.
-pub(crate) const TEXT: f64 = 8.0 * POINT;
 /// Width of curves, and of outlines.
 const LINE: f64 = 11.0;
 const OUTLINE: f64 = 7.0;

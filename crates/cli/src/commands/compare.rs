@@ -21,7 +21,11 @@ use ombx_results::{
 
 use crate::{
     arguments::output::{Color, Format, some_of},
-    output::{reason, renderers, stdout::is_closed, target, terminal},
+    output::{
+        renderers,
+        stdout::{is_closed, reason},
+        target, terminal,
+    },
 };
 
 #[derive(Debug, Args)]

@@ -25,8 +25,8 @@ use crate::{
         values::{self, number},
     },
     output::{
-        reason, renderers,
-        stdout::{self, is_closed},
+        renderers,
+        stdout::{self, is_closed, reason},
         target, terminal,
     },
     stderr,

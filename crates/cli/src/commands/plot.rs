@@ -14,7 +14,7 @@ use ombx_results::{
 
 use crate::{
     arguments::rows::RowArgs,
-    output::{reason, target},
+    output::{stdout::reason, target},
     result_file::{KnownRuns, only_sweep},
 };
 

@@ -35,6 +35,9 @@ pub(crate) const RESIDUAL_RANGE: &str = "sync_residual_range_us";
 /// Clock synchronisation, shared by all rows of a session.
 pub(crate) type SharedClockSync<'k, M> = Rc<RefCell<ClockSync<'k, M>>>;
 
+/// Takes the samples of one agreed start.
+pub(crate) type EachStart<'e, M> = dyn FnMut(&mut Pacer<M>, &mut [u64]) -> Result<()> + 'e;
+
 /// Windows of one row.
 pub(crate) struct WindowPacing<'k, M> {
     team: &'k dyn Team,
@@ -58,7 +61,7 @@ impl<'k, M: Mesh> WindowPacing<'k, M> {
         &mut self,
         pacer: &mut Pacer<M>,
         stamps: &mut [u64],
-        each: &mut dyn FnMut(&mut Pacer<M>, &mut [u64]) -> Result<()>,
+        each: &mut EachStart<'_, M>,
     ) -> Result<()> {
         self.agreed_ns.clear();
         for stamps in stamps.chunks_mut(2 * SAMPLES_PER_START) {

@@ -9,8 +9,8 @@ use ombx_results::{
 use crate::{
     axis::{Axis, Unit},
     drawing::Drawing,
-    figure::{Options, PlotError, Scale},
     frame::{self, Frame, Plane, Sample},
+    options::{Options, PlotError, Scale},
     series::{Abscissa, Case, Collected, Series},
     style::{Fill, INK},
 };

@@ -9,8 +9,8 @@ use ombx_results::{
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    figure::{Options, PlotError},
     frame::{Frame, Key, Sample},
+    options::{Options, PlotError},
     style::SHADES,
 };
 

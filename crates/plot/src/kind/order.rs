@@ -5,8 +5,8 @@ use ombx_results::plot::extent;
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    figure::{Options, PlotError},
     frame::{self, Frame, Sample},
+    options::{Options, PlotError},
     series::{Curve, Curves, no_samples, range, sorted},
     style::{self, Fill, GRID},
 };

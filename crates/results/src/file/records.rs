@@ -193,9 +193,9 @@ mod tests {
         assert!(Records::found(&at("plain")).unwrap().all(|record| record.is_ok()));
         std::os::unix::fs::symlink("plain", at("link")).unwrap();
         assert!(Records::found(&at("link")).is_err());
-        File::create(at("endless")).unwrap().set_len(1 << 40).unwrap();
+        std::fs::File::create(at("endless")).unwrap().set_len(1 << 40).unwrap();
         assert!(Records::found(&at("endless")).is_err());
-        File::create(at("line")).unwrap().set_len(1 << 25).unwrap();
+        std::fs::File::create(at("line")).unwrap().set_len(1 << 25).unwrap();
         let error = Records::found(&at("line")).unwrap().next().unwrap().unwrap_err();
         assert!(error.to_string().ends_with("it is longer than 16777216 bytes"), "{error}");
     }
