@@ -133,7 +133,7 @@ for word; do
     set -- "$@" "$word"
 done
 if [ -n "$given" ] && ! has "$wanted"; then
-    echo "ombx: --mpi takes one of:$names" >&2
+    echo "ombx: there is no build '$wanted': --mpi takes one of:$names" >&2
     exit 2
 fi
 
@@ -141,7 +141,7 @@ called=${0##*/}
 # The choice is printed where it matters: by commands that measure, unless the user or a launcher has made it.
 measures=
 case "$called ${1-}" in
-osu_* | IMB-* | *" run" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
+osu_* | IMB-* | *" run" | *" congestion" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
 esac
 chosen=$wanted why='' libraries=''
 if [ -z "$chosen" ]; then

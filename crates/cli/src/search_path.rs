@@ -1,16 +1,16 @@
 //! The search path of programs.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::{env, path::PathBuf};
 
-/// Returns the first file of this name in the directories of `PATH`.
+/// Returns the first file of this name in the directories of `PATH`, or the file of this path.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|file| file.is_file());
+    }
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 pub(crate) fn has(program: &str) -> bool {
-    if program.contains('/') { Path::new(program).is_file() } else { find(program).is_some() }
+    find(program).is_some()
 }

@@ -90,7 +90,8 @@ pub(crate) fn receive(file: &Path, checksum: &str) -> String {
     let script = format!(
         "umask 077; mkdir -p {directory} && [ -O {directory} ] && [ ! -L {directory} ] && \
          case $(stat -c %u {above}) in 0|$(id -u)) ;; *) false;; esac && cat >{file}.$$ && \
-         [ \"$(sha256sum <{file}.$$ | cut -d' ' -f1)\" = {checksum} ] && chmod 700 {file}.$$ && mv {file}.$$ {file}",
+         [ \"$(sha256sum <{file}.$$ | cut -d' ' -f1)\" = {checksum} ] && chmod 700 {file}.$$ && mv {file}.$$ {file} || \
+         {{ rm -f {file}.$$; false; }}",
         directory = quoted_path(directory),
         above = quoted_path(directory.parent().unwrap_or(Path::new("/"))),
         file = quoted_path(file),

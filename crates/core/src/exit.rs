@@ -6,6 +6,8 @@
 pub enum Exit {
     /// Everything ran and was verified, and nothing stands against it.
     Success = 0,
+    /// The number of ranks is one that OMB refuses.
+    Refused = 1,
     /// A mistake in the command line: nothing was started.
     Usage = 2,
     /// A case became worse.
@@ -32,8 +34,9 @@ pub enum Exit {
 
 impl Exit {
     /// All ways to end, in the order of their codes.
-    pub const ALL: [Exit; 12] = [
+    pub const ALL: [Exit; 13] = [
         Exit::Success,
+        Exit::Refused,
         Exit::Usage,
         Exit::Regression,
         Exit::Incomplete,

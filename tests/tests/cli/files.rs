@@ -34,15 +34,14 @@ fn a_complete_file_is_shown_in_every_format() {
 #[test]
 fn files_of_several_setups_are_shown_in_order() {
     let files = Files::default();
-    let another_run = |text: &str| text.replace("\"run\":\"", "\"run\":\"2");
-    let other = another_run(&GOLDEN.replace("MPICH Version: 4.0.2", "MPICH Version: 4.1"));
+    let other = results::another_launch(2).replace("MPICH Version: 4.0.2", "MPICH Version: 4.1");
     let (one, two) = (files.write("one", GOLDEN), files.write("two", other));
     let both = Job::ombx("show --format csv").args([&one, &two]).run().expect(0);
     let rows = |done: &Done| done.stdout.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     let each = [&one, &two].map(|path| rows(&show(path, "--format csv")));
     assert_eq!(rows(&both), each.concat(), "{both}");
     // Files of the same setup are launches of one result.
-    let next = files.write("next", another_run(GOLDEN));
+    let next = files.write("next", results::another_launch(3));
     let twice = Job::ombx("show --format csv").args([&one, &next]).run().expect(0);
     assert_eq!(rows(&twice).len(), each[0].len(), "{twice}");
     assert!(twice.stdout.contains(",2,0.5,"), "{twice}");
@@ -139,8 +138,8 @@ fn other_files_are_rejected() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let files = Files::default();
-    let runs = (0..200).map(|i| GOLDEN.replace("-4242", &format!("-{i}")));
-    let path = files.write("golden.jsonl", runs.collect::<String>());
+    let runs: String = (0..200).map(results::another_launch).collect();
+    let path = files.write("golden.jsonl", runs);
     for format in ["table", "osu", "csv", "jsonl"] {
         let ombx = ombx_tests::mpi::ombx().display();
         let script = format!(

@@ -105,7 +105,7 @@ fn the_user_chooses_the_mpi() {
         [&["run", "--mpi"][..], &["run", "--mpi="], &["run", "--mpi", "lam"], &["--mpi", "../ombx/mpich"]]
     {
         let done = installation.ombx(words, "mpi0").expect(2);
-        assert_eq!(done.sentence(), "--mpi takes one of: mpich openmpi", "{words:?}");
+        assert!(done.sentence().ends_with("--mpi takes one of: mpich openmpi"), "{words:?}: {done}");
     }
 }
 

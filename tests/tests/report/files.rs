@@ -13,7 +13,7 @@ fn several_files_become_one_page() {
     let (golden, links) =
         (files.write("golden.jsonl", GOLDEN), files.write("links.jsonl", links().replace("-4242", "-4243")));
     let out = files.write("page.html", "something else\n".repeat(100_000));
-    let done = Job::ombx("report").args([&golden, &links]).arg("-o").arg(&out).run().expect(0);
+    let done = Job::ombx("report").args([&golden, &links]).args(["--force", "-o"]).arg(&out).run().expect(0);
     assert!(done.stdout.is_empty() && done.stderr.is_empty(), "{done}");
     let page = fs::read_to_string(&out).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "the whole file is the page");

@@ -1,11 +1,12 @@
 //! Arguments that choose the ranks, their hosts and their launcher.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{env, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::unit;
 
-use super::{connect::ConnectArgs, values};
+use super::{connect::ConnectArgs, role, values};
+use crate::search_path;
 
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone, Args)]
@@ -26,6 +27,7 @@ pub(crate) struct StartArgs {
     #[arg(
         long,
         value_name = "LAUNCHER",
+        value_parser = launcher,
         default_value = "auto",
         hide_default_value = true,
         help_heading = "Ranks"
@@ -124,7 +126,8 @@ impl LauncherCommand {
         let per_host = match job.per_host {
             None if has("{per-host}") => {
                 return Err(
-                    "--launcher has a place for ranks per host, which are not the same on all hosts".into()
+                    "--launcher has {per-host}, but hosts have different numbers of ranks: give every host the same, or leave it out"
+                        .into(),
                 );
             }
             count => count.unwrap_or(0).to_string(),
@@ -141,6 +144,19 @@ impl LauncherCommand {
             words.extend(["-n".to_owned(), job.ranks.to_string()]);
         }
         Ok(words)
+    }
+}
+
+/// Reads `--launcher`. The program is one of this host: ranks on other hosts, which read the same words, do not start it.
+fn launcher(text: &str) -> Result<Launcher, String> {
+    let launcher = text.parse()?;
+    let is_rank = env::args_os().any(|word| role::is_internal(&word));
+    match &launcher {
+        Launcher::Command(command) if !is_rank && !search_path::has(command.program()) => Err(format!(
+            "{:?} is not in the search path: give auto, mpiexec, srun, none, or the command of another launcher",
+            command.program()
+        )),
+        _ => Ok(launcher),
     }
 }
 
@@ -166,7 +182,7 @@ impl FromStr for Launcher {
             _ => return Err("auto, mpiexec, srun, none, or the command of another launcher".into()),
         }
         if let Some(unknown) = words.iter().find_map(|word| place(word)) {
-            return Err(format!("{unknown} is no place: there are {}", LauncherCommand::PLACES.join(", ")));
+            return Err(format!("{unknown} is unknown: use {}", LauncherCommand::PLACES.join(", ")));
         }
         Ok(Launcher::Command(LauncherCommand(words)))
     }
@@ -203,10 +219,10 @@ mod tests {
         let all = "x --on={hosts} -N {nodes} --each {per-host} -n{ranks}";
         assert_eq!(words(all, &["n1", "n2"], Some(2)).unwrap(), "x --on=n1,n2 -N 2 --each 2 -n4");
         for (launcher, hosts, per_host, expected) in [
-            (all, &["n1", "n2"][..], None, "not the same on all hosts"),
+            (all, &["n1", "n2"][..], None, "different numbers of ranks"),
             (all, &[][..], None, "give --hosts"),
             ("aprun", &["n1"][..], Some(4), "leave out --hosts"),
-            ("aprun {rank}", &[][..], None, "{rank} is no place"),
+            ("aprun {rank}", &[][..], None, "{rank} is unknown"),
             ("aprun '", &[][..], None, "a quote is not closed"),
             ("", &[][..], None, "or the command of another launcher"),
             ("-n 4", &[][..], None, "or the command of another launcher"),

@@ -42,7 +42,7 @@ pub(crate) enum Shell {
     Bash,
     /// In ~/.zshrc, after compinit: source <(ombx completions zsh)
     Zsh,
-    /// In ~/.config/fish/config.fish: ombx completions fish | source
+    /// In fish's config.fish: ombx completions fish | source
     Fish,
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod program;
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
+    exit::Exit,
     measure::runner::Part,
 };
 use ombx_results::render::OsuTable;
@@ -27,9 +28,6 @@ use crate::{
     output::{stdout, target},
     role,
 };
-
-/// Exit code of OMB if it refuses a number of ranks.
-const REFUSED: u8 = 1;
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
@@ -56,7 +54,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         if prints {
             stderr_line!("ombx: {why}");
         }
-        return Ok(REFUSED);
+        return Ok(Exit::Refused.code());
     }
     let (job, notes) = prepare(args, &program)?;
     if prints {

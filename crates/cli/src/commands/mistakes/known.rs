@@ -45,7 +45,6 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run sockets.latency --under p2p.bw", "--under needs ranks over MPI"),
     ("run p2p.latency --under nothing,nothing,nothing", "more than twice"),
     ("run p2p.latency --under p2p.bw -n 3", "p2p.latency and its load need 4 ranks, has 3"),
-    ("osu osu_latency -n 1", "needs 2 ranks, has 1"),
     ("ab --b ombx p2p.latency -n 1", "needs 2 ranks, has 1"),
     ("run p2p.latency -n two", "two"),
     ("run p2p.latency -n -1", "-1"),

@@ -108,8 +108,8 @@ impl Program {
         };
         (is_refused && !STARTUP.contains(&name)).then(|| {
             format!(
-                "This test requires {needed}, but {name} has {ranks}: start as many. If you did, use the mpiexec of the MPI of this \
-                 ombx, or its PMI with srun --mpi"
+                "This test requires {needed}, but {name} has {ranks}: start it with mpiexec -n 2. If you did, use the mpiexec of \
+                 the MPI of this ombx, or its PMI with srun --mpi"
             )
         })
     }
