@@ -143,12 +143,12 @@ measures=
 case "$called ${1-}" in
 osu_* | IMB-* | *" run" | *" congestion" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
 esac
-chosen=$wanted why='' libraries=''
+chosen=$wanted why='' libraries='' is_rank=''
 if [ -z "$chosen" ]; then
     if [ -n "${OMPI_COMM_WORLD_RANK-}" ]; then
-        loaded=openmpi measures='' why="Open MPI's launcher started this process"
+        loaded=openmpi measures='' is_rank=yes why="Open MPI's launcher started this process"
     elif [ -n "${PMI_RANK-}" ] && [ -z "${SLURM_STEP_ID-}" ]; then
-        loaded=mpich measures='' why="a launcher of MPICH or a relative started this process"
+        loaded=mpich measures='' is_rank=yes why="a launcher of MPICH or a relative started this process"
     else
         launcher=$(command -v mpiexec || command -v mpirun || true)
         loaded=
@@ -175,6 +175,10 @@ if [ -z "$chosen" ]; then
             fi
         fi
         libraries=
+    fi
+    if [ -z "$chosen" ] && [ -n "$is_rank" ]; then
+        # A build for another MPI would be rank 0 of 1. The loader says what this one lacks.
+        chosen=$loaded
     fi
     if [ -z "$chosen" ]; then
         # shellcheck disable=SC2086

@@ -181,6 +181,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             timeline.enter(Phase::Start);
             match supervision.run(command, child) {
                 Ok(Ended::Complete(code)) => {
+                    restarts.completed();
                     worst = worst.map(|worst| code.max(worst));
                     (at, is_first) = (at + 1, true);
                 }

@@ -48,11 +48,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         false => Duration::MAX,
     };
     // Without a watchdog, the launching process has a time limit too.
-    // The launching process ends a case that makes no progress earlier.
-    let factor = if job.role.relay.is_some() { WATCHDOG_FACTOR } else { 1 };
+    // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks.
     let (timeout, ranks) = (job.start.timeout, detection::ranks_here().unwrap_or(1));
     let shared = ranks.div_ceil(Place::here().online.into());
-    let silence = job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(factor);
+    let silence =
+        job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(WATCHDOG_FACTOR);
     let _ = watchdog::start([time_limit::of_start(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
     let works = match job.role.relay {

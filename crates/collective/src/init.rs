@@ -31,7 +31,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 
 /// Returns the row of this launch. Collective; only that of rank 0 has the times of all ranks.
 fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
-    let key = case.key(session.bench.name, None);
+    let key = case.key(session.bench.name, session.under.as_deref());
     session.team.name_task(&key);
     let empty = Measurement {
         bytes: Some(0),

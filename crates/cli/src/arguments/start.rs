@@ -5,7 +5,11 @@ use std::{env, path::PathBuf, str::FromStr, time::Duration};
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::unit;
 
-use super::{connect::ConnectArgs, role, values};
+use super::{
+    connect::ConnectArgs,
+    role,
+    values::{self, HostList},
+};
 use crate::search_path;
 
 /// Which ranks to start, where and how.
@@ -58,10 +62,6 @@ pub(crate) struct StartArgs {
     #[arg(skip)]
     pub(crate) connect: ConnectArgs,
 }
-
-/// Hosts of a list, each as often as it is named.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct HostList(pub(crate) Vec<String>);
 
 impl StartArgs {
     /// Returns the hosts of `--hosts`, each with its number of ranks if one is given: `n01:4`.

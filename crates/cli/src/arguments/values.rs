@@ -8,7 +8,9 @@ use ombx_core::{
     unit::digits,
 };
 
-use super::start::HostList;
+/// Hosts of a list, each as often as it is named.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostList(pub(crate) Vec<String>);
 
 /// Bytes of a file that are read to see whether it lists hosts.
 const BEGINNING: u64 = 4096;

@@ -11,7 +11,7 @@ use ombx_core::{
     error::{Error, Result},
     exit::Exit,
     measure::plan::RowName,
-    result::Measurement,
+    result::{Measurement, Outcome},
     system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
 };
 use ombx_results::{
@@ -244,7 +244,8 @@ impl JobState<'_> {
             self.history.progress = Some(Since::now());
             self.progress.row(self.output.cases().so_far(&row.key).as_ref().unwrap_or(row));
             self.progress.follow(|widest| self.output.map(widest));
-            if self.history.end_reason.is_none() {
+            // A row that was complete before its ranks were ended is not measured again.
+            if self.history.end_reason.is_none() || row.outcome == Outcome::Ok {
                 self.history.case = None;
                 self.history.done = self.history.last;
             }

@@ -335,10 +335,15 @@ fn other(args: &StartArgs, launcher: &LauncherCommand, ranks: u32) -> Result<Com
     let program = search_path::find(launcher.program()).ok_or_else(|| {
         Error::usage(format!("--launcher: {} is neither a file nor in the search path", launcher.program()))
     })?;
-    for (option, is_given) in [("--ssh", args.ssh.is_some()), ("--interface", args.interface.is_some())] {
+    let of_mpiexec = [
+        ("--ssh", args.ssh.is_some()),
+        ("--interface", args.interface.is_some()),
+        ("--bind", args.bind != Bind::Auto),
+    ];
+    for (option, is_given) in of_mpiexec {
         if is_given {
             return Err(Error::usage(format!(
-                "{option} is for mpiexec: write it into --launcher as this launcher takes it"
+                "{option} is for mpiexec and srun: write it into --launcher as this launcher takes it"
             )));
         }
     }

@@ -87,6 +87,11 @@ impl Restarts {
         self.ends
     }
 
+    /// Takes note of ranks that have measured everything that was left.
+    pub(super) fn completed(&mut self) {
+        self.in_a_row.clear();
+    }
+
     /// Takes note of an end, and returns what follows.
     pub(super) fn add(&mut self, early: Early) -> Aftermath {
         self.ends += 1;

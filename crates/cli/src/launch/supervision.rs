@@ -63,6 +63,9 @@ enum Event {
     Signal,
 }
 
+/// Polls in a row without a line of the ranks after which their silence counts: a process that was stopped has not read yet what they wrote.
+const QUIET_POLLS: u32 = 2;
+
 /// What the supervision of one launcher needs.
 pub(super) struct Supervision<'a> {
     pub(super) args: &'a OutputArgs,
@@ -142,6 +145,7 @@ impl Supervision<'_> {
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
         let (mut due, mut polls_without_rank) = (time_left, 0);
+        let mut quiet_polls = 0;
         let mut start_due = (!hosts.is_empty()).then_some(start_limit);
         while open_pipes > 0 || status.is_none() {
             let was_ending = job.history.end_reason.is_some();
@@ -164,7 +168,7 @@ impl Supervision<'_> {
                 if !was_ending {
                     job.end_without_ranks(hosts, start_limit);
                 }
-            } else if !was_ending && job.history.hangs(silence) {
+            } else if !was_ending && quiet_polls >= QUIET_POLLS && job.history.hangs(silence) {
                 job.end(EndReason::Hanging);
             } else {
                 // The first process of other ranks watches them itself.
@@ -172,7 +176,13 @@ impl Supervision<'_> {
                 let poll = if is_starting { START_POLL } else { POLL };
                 let wait = left.min(poll);
                 let until_start = start_due.map(|limit| limit.saturating_sub(since.elapsed()));
-                match events.recv_timeout(until_start.map_or(wait, |until| until.min(wait))) {
+                let event = events.recv_timeout(until_start.map_or(wait, |until| until.min(wait)));
+                quiet_polls = match &event {
+                    Err(RecvTimeoutError::Timeout) => quiet_polls + 1,
+                    Ok(Event::Stdout(_)) => 0,
+                    _ => quiet_polls,
+                };
+                match event {
                     Err(RecvTimeoutError::Timeout)
                         if left > poll && until_start.is_none_or(|until| until > poll) =>
                     {

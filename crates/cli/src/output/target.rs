@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
-    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{self, Path, PathBuf},
     thread,
@@ -143,9 +143,12 @@ impl ResultTarget {
 
     /// Writes records.
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        let written = match std::mem::take(&mut self.is_old) {
-            true => self.replace(write),
-            false => write(&mut self.file).and_then(|()| self.file.flush()),
+        let written = if self.is_old {
+            let replaced = self.replace(write);
+            self.is_old = replaced.is_err();
+            replaced
+        } else {
+            write(&mut self.file).and_then(|()| self.file.flush())
         };
         written.map_err(|e| unwritable(&self.path, &e))
     }
@@ -153,14 +156,26 @@ impl ResultTarget {
     /// Writes the first records to a new file, which takes the place of the old one.
     fn replace(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let place = fs::canonicalize(&self.path)?;
-        let Ok(mut new) = beside(&place, self.file.metadata()?.mode()) else {
-            // The directory cannot be written, but the file can.
-            self.file.set_len(0)?;
-            return write(&mut self.file);
+        let mut new = match beside(&place, self.file.metadata()?.mode()) {
+            Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+                // The directory cannot be written, but the file can.
+                self.file.set_len(0)?;
+                return write(&mut self.file);
+            }
+            new => new?,
         };
         write(&mut new)?;
         let _ = flock(&new, FlockOperation::NonBlockingLockExclusive);
-        self.file = new.persist(&place)?;
+        match new.persist(&place) {
+            Ok(file) => self.file = file,
+            // A file that is mounted by itself cannot be replaced.
+            Err(e) if matches!(e.error.kind(), ErrorKind::ResourceBusy | ErrorKind::CrossesDevices) => {
+                let records = fs::read(e.file.path())?;
+                self.file.set_len(0)?;
+                self.file.write_all(&records)?;
+            }
+            Err(e) => return Err(e.error),
+        }
         Ok(())
     }
 

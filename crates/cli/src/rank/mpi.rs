@@ -1,6 +1,6 @@
 //! A rank over MPI.
 
-use std::{io, process, thread, time::Duration};
+use std::{io, thread, time::Duration};
 
 use ombx_core::{
     benchmark::{Initialization, Threading},
@@ -9,6 +9,7 @@ use ombx_core::{
     team::Team,
 };
 use ombx_mpi::Mpi;
+use rustix::process::{Signal, getpid, kill_process};
 
 use super::{failure, handshake, state::RankState};
 use crate::{
@@ -56,13 +57,14 @@ fn measure_numbered(state: &mut RankState<'_>, team: &dyn Team, work: &Work) -> 
 pub(crate) fn share(error: &Error) {
     let Some(started) = detection::launcher().filter(|started| started.ranks != Some(1)) else { return };
     let mine = Error::new(error.kind(), format!("{error} (on {})", hostname()));
-    let (code, late, rank) = (error.kind().exit_code(), mine.to_string(), started.rank);
+    let (late, rank) = (mine.to_string(), started.rank);
     thread::spawn(move || {
         thread::sleep(OTHERS_START);
         if rank > 0 {
             stderr_line!("ombx: rank {rank}: {late}");
         }
-        process::exit(code.into());
+        // Handlers of exit could run beside the start of MPI, and a launcher may ignore an exit code before it.
+        let _ = kill_process(getpid(), Signal::KILL);
     });
     // MPI has started already if this error is that of another rank.
     let Ok(mpi) = Mpi::start_as(Initialization::World, Threading::Single) else { return };

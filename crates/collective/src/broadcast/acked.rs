@@ -278,7 +278,7 @@ fn acknowledged<B: Broadcast, M: Mesh>(
     let mut rows = Vec::new();
     for mut case in session.cases()? {
         case.values.push_first(&ACKER, shown.as_deref().map(Into::into));
-        if !session.is_left(&case.key(session.bench.name, None)) {
+        if !session.is_left(&case.key(session.bench.name, session.under.as_deref())) {
             continue;
         }
         let row = one_case(session, &factory, &case)?;

@@ -151,6 +151,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
 
     let fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
     open.begin(fill)?;
+    open.session.sink.alive();
     phases.fill_ns = stopwatch.lap();
     if let Some(background) = session.background {
         open.repeat(background, fill, (factory.work)(case).bytes)?;

@@ -145,7 +145,7 @@ void ombx_watch_crashes(void) {
     ombx_running_call(); /* the first call loads a library */
     memset(&action, 0, sizeof action);
     action.sa_handler = ombx_crashed;
-    action.sa_flags = SA_NODEFER;
+    action.sa_flags = SA_NODEFER | SA_ONSTACK;
     for (size_t at = 0; at < sizeof ombx_crashes / sizeof *ombx_crashes; at++) {
         sigaction(ombx_crashes[at].number, &action, NULL);
     }

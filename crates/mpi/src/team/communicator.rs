@@ -10,6 +10,7 @@ use mpi::ffi;
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
+    system::watchdog,
     team::{BYTES_OF_TURN, EnteredBarrier, turns},
     unit::Rank,
 };
@@ -167,6 +168,8 @@ impl Comm {
     pub(crate) fn sleeping_barrier(&self, pause: std::time::Duration) -> Result<()> {
         let mut entered = self.enter_barrier()?;
         while !entered.is_complete()? {
+            // The others make progress: this rank has no part in their benchmark.
+            watchdog::progress();
             std::thread::sleep(pause);
         }
         Ok(())
