@@ -9,7 +9,7 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::{listed_file, start::HostList};
+use super::{listed_file, values::HostList};
 
 /// An option of every job that is also a parameter of some benchmarks.
 pub(crate) const HOSTS: &str = "hosts";
