@@ -75,8 +75,6 @@ impl Paired {
         if build {
             let mut command = cargo();
             command.args(["build", "--release", "-p", "ombx-paired"]).current_dir(&workspace.root);
-            // callgrind finds the timed function by its name.
-            command.args(["--config", "profile.release.strip=false"]);
             // callgrind names functions by symbols and lines.
             command.args(["--config", "profile.release.strip=\"none\""]);
             command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
