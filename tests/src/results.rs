@@ -75,7 +75,12 @@ pub fn rows_so_far(path: &Path) -> usize {
 
 /// Returns a launch with the figures of [`GOLDEN`] and another name, whose samples are in another order: the same order would be a copy.
 pub fn another_launch(number: usize) -> String {
-    let mut lines = lines(GOLDEN);
+    reordered(GOLDEN, number)
+}
+
+/// Returns the launches of a file with other names, and with their samples in another order.
+pub fn reordered(file: &str, number: usize) -> String {
+    let mut lines = lines(file);
     for line in &mut lines {
         if let Some(run) = line.get("run").and_then(Value::as_str).map(|run| format!("{number}-{run}")) {
             line["run"] = run.into();

@@ -132,7 +132,17 @@ impl Managed {
             (get.ok()?)(self.device, link, &raw mut pci)
         };
         pci.bus[31] = 0;
-        (code == 0).then(|| text_of(&pci.bus).to_lowercase())
+        (code == 0).then(|| sysfs_address(&text_of(&pci.bus)))
+    }
+}
+
+/// Returns a PCI address as sysfs writes it: with a domain of four digits where eight begin with zeros.
+fn sysfs_address(address: &str) -> String {
+    let address = address.to_lowercase();
+    let (domain, rest) = address.split_once(':').unwrap_or(("", &address));
+    match domain.strip_prefix("0000") {
+        Some(domain) if domain.len() == 4 => format!("{domain}:{rest}"),
+        _ => address,
     }
 }
 
@@ -140,4 +150,16 @@ impl Managed {
 fn text_of(text: &[c_char]) -> String {
     // SAFETY: the last element is zero.
     unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_sysfs() {
+        assert_eq!(sysfs_address("00000000:3B:00.0"), "0000:3b:00.0");
+        assert_eq!(sysfs_address("00010000:02:00.0"), "00010000:02:00.0");
+        assert_eq!(sysfs_address("0000:02:00.0"), "0000:02:00.0");
+    }
 }

@@ -48,11 +48,13 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         false => Duration::MAX,
     };
     // Without a watchdog, the launching process has a time limit too.
-    // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks.
+    // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks, but no
+    // longer than the user says.
+    let is_limited = job.role.relay.is_none() && job.start.timeout.is_some();
+    let factor = if is_limited { 1 } else { WATCHDOG_FACTOR };
     let (timeout, ranks) = (job.start.timeout, detection::ranks_here().unwrap_or(1));
     let shared = ranks.div_ceil(Place::here().online.into());
-    let silence =
-        job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(WATCHDOG_FACTOR);
+    let silence = job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(factor);
     let _ = watchdog::start([time_limit::of_start(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
     let works = match job.role.relay {

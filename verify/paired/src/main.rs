@@ -65,6 +65,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
+    slowed::prepare();
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

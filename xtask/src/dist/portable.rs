@@ -96,6 +96,9 @@ fn build(sources: &Sources, python: &Python, name: &str, wrapper: &Path) -> Resu
     let triple = format!("{ARCH}-unknown-linux-gnu");
     let target = sources.target().join(name);
     let mut command = sources.release_build("zigbuild")?;
+    // Zig names its headers relative to the current directory if they are below it, and build scripts run elsewhere.
+    fs::create_dir_all(&target).map_err(Failure::file(&target))?;
+    command.current_dir(&target).arg("--manifest-path").arg(sources.root().join("Cargo.toml"));
     command.args(["--target", &format!("{triple}.{C_LIBRARY}")]);
     command.env("PATH", python.search_path());
     command.env("MPICC", wrapper).env("OMBX_MPICC_ABI", python.program("mpicc_abi"));

@@ -27,7 +27,7 @@ pub(crate) struct StartArgs {
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
     pub(crate) hostfile: Option<PathBuf>,
     /// Launcher that starts the ranks: auto (srun inside a Slurm allocation, else mpiexec), mpiexec (of the MPI library), srun, none
-    /// (this process is a rank), or a command such as 'flux run -n {ranks}' [default: auto]
+    /// (this process is a rank), or a command such as 'flux run -n {ranks}'
     #[arg(
         long,
         value_name = "LAUNCHER",

@@ -27,7 +27,7 @@ pub(crate) struct ListArgs {
     /// Format of the list
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
-    /// Print all details: what is timed, calls, formula, axes, sizes, source
+    /// Print all details: what is timed, calls, formula, parameters, sizes, source
     #[arg(long, conflicts_with = "format")]
     long: bool,
 }
@@ -160,7 +160,7 @@ fn hints(columns: Option<usize>) -> String {
     let suites: Vec<String> = suite::built_in().map(|name| format!("suite:{name}")).collect();
     let hints = [
         ("ombx list p2p", "one family with a sentence each; or a glob such as 'rma.put*'"),
-        ("ombx list p2p.bw --long", "what is timed, calls, formula, axes and sizes"),
+        ("ombx list p2p.bw --long", "what is timed, calls, formula, parameters and sizes"),
         ("ombx list suite:smoke", &format!("a suite; there are {}", suites.join(", "))),
     ];
     let width = hints.iter().map(|(command, _)| command.len()).max().unwrap_or_default();

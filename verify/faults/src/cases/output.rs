@@ -37,7 +37,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         }),
         of("the disk becomes full", MANY, 7)
             .without_out()
-            .says(&["No space left"])
+            .says(&["the disk is full"])
             .skip_if(no_root.clone())
             .prepared(|c, _, directory| shell(c, directory, &tiny("size=12k", ""))),
         of("the output is read-only", FEW, 7)

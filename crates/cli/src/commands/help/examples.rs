@@ -17,7 +17,7 @@ const ALL: [Examples; 19] = [
         examples: &[
             ("Every benchmark, by family", "ombx list"),
             ("One family", "ombx list p2p"),
-            ("What is timed, the calls, the formula, axes and sizes", "ombx list 'rma.put*' --long"),
+            ("What is timed, the calls, the formula, parameters and sizes", "ombx list 'rma.put*' --long"),
             ("The benchmarks of a suite", "ombx list suite:smoke"),
         ],
         pages: &[],
@@ -49,13 +49,16 @@ const ALL: [Examples; 19] = [
         command: "congestion",
         common: &["ranks", "hosts", "sizes", "under", "quick", "format", "output"],
         examples: &[
-            ("The victims and congestors of the suite on eight ranks of this host", "ombx congestion -n 8"),
+            (
+                "All benchmarks of the suite, alone and under each load, on eight ranks",
+                "ombx congestion -n 8",
+            ),
             (
                 "Four hosts with two ranks each, kept with all samples",
                 "ombx congestion -n 8 --hosts n01,n02,n03,n04 -o congestion.jsonl",
             ),
             (
-                "One victim under one load, with the impact factor",
+                "One benchmark under one load, with the impact factor",
                 "ombx congestion p2p.bw --sizes 1M --under nothing,p2p.bw:1M,nothing -n 4",
             ),
         ],
