@@ -12,8 +12,9 @@ pub(crate) const TESTS: &[RankTest] = &[
         .ends(Some(6), &["on purpose"]),
     RankTest::of("ending::an_abort", &[3], aborts).ends(Some(9), &[]),
     RankTest::of("ending::a_crash", &[2], crashes).ends(None, &[]),
+    // Hydra may kill the rank by SIGKILL before it ends by itself with exit code 6.
     RankTest::of("ending::an_error_of_mpi", &[2], overflows)
-        .ends(Some(6), &["ombx: rank 1 on ", "a message too long: MPI error: ", "runcate"]),
+        .ends(None, &["ombx: rank 1 on ", "a message too long: MPI error: ", "runcate"]),
 ];
 
 /// Panics on one rank while the others wait for it in a barrier.
