@@ -59,8 +59,9 @@ fn others(done: &Done, measured: usize) -> Result<String, String> {
     let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
     let rows: Vec<_> = file.runs.iter().flat_map(|run| &run.rows).collect();
     let good = rows.iter().filter(|row| row.outcome == Outcome::Ok).count();
-    match good == measured && rows.len() > good {
-        true => Ok(format!("{good} rows measured")),
-        false => Err(format!("{good} rows are measured of {measured}, and {} are not", rows.len() - good)),
+    if good == measured && rows.len() > good {
+        Ok(format!("{good} rows measured"))
+    } else {
+        Err(format!("{good} rows are measured of {measured}, and {} are not", rows.len() - good))
     }
 }
