@@ -130,11 +130,7 @@ pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
 
 /// Returns how many of these samples are in one round. `sample_ns` is infinite if it is unknown.
 pub fn part_of_round(samples: u64, sample_ns: f64) -> u64 {
-    if sample_ns.is_finite() {
-        samples.min(samples_within(LONGEST_ROUND, sample_ns).max(1))
-    } else {
-        samples
-    }
+    if sample_ns.is_finite() { samples.min(samples_within(LONGEST_ROUND, sample_ns).max(1)) } else { samples }
 }
 
 /// Returns whether a row that was planned to take `planned_ns` has become slow.
