@@ -133,30 +133,20 @@ impl Output {
         let (format, color) = (args.format, args.color);
         let shown = args.shown.shown(format)?;
         let limit = time_limit::of_job(job.extent.time, job.start.timeout);
-        let reference = match &job.work {
-            Work::Links(task, _) => task.criteria.reference.clone(),
-            Work::Benchmarks(_) => None,
-        };
         let mut at_end = Vec::new();
         if let Some(path) = args.junit.clone() {
-            let summary = LinksSummary::new(LinksForm::Json, reference.clone());
+            let summary = LinksSummary::new(LinksForm::Json);
             at_end.push(FileAtEnd::open("--junit", path, Box::new(LinksReport::new(summary)))?);
         }
         if let Some(path) = args.openmetrics.clone() {
-            let gauges = OpenMetrics::default().against(reference);
-            at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(gauges))?);
+            at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);
         }
         let path = args.file.out.as_ref();
         // Before a file is replaced.
         let earlier = earlier::read(job)?;
         let file = path.map(|path| ResultTarget::open(path, args.file.existing(), limit)).transpose()?;
         let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
-            (Work::Links(task, _), ..) => renderers::links(
-                format,
-                color,
-                Notes::if_verbose(args.verbose),
-                task.criteria.reference.clone(),
-            ),
+            (Work::Links(..), ..) => renderers::links(format, color, Notes::if_verbose(args.verbose)),
             (_, Some(columns), _) => Some(renderers::osu(columns.clone())),
             (_, _, Some(program)) => Some(Box::new(ImbTable::new(program.clone()))),
             _ => {
@@ -319,7 +309,10 @@ impl Output {
                 }
             };
             if let Some(verdict) = verdict {
-                self.write(|out, _| file::write(out, &verdict))?;
+                self.renderer.iter_mut().for_each(|renderer| renderer.verdict(&verdict));
+                self.at_end.iter_mut().for_each(|file| file.renderer.verdict(&verdict));
+                let record = Record::Verdict(Box::new(verdict));
+                self.write(|out, _| file::write(out, &record))?;
             }
         }
         if let Some(graphs) = &mut self.graphs {

@@ -23,9 +23,7 @@ const SLOWEST: usize = 1;
 
 /// Verdict on pairs of hosts.
 pub(crate) struct PairVerdict {
-    /// The verdict and the hosts that its sentences name.
     pub(crate) verdict: Verdict,
-    pub(crate) hosts: Hosts,
     /// Pairs to measure again; empty if nothing is slow.
     pub(crate) again: Vec<[usize; 2]>,
 }
@@ -61,7 +59,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
     }
     let verdict = sweep.verdict();
     let mut again: Vec<[usize; 2]> = Vec::new();
-    if verdict.conclusion() == Conclusion::Slow {
+    if verdict.conclusion == Conclusion::Slow {
         for link in verdict::retest_candidates(&sweep.times().0, &hosts, SLOWEST) {
             let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
             if !again.contains(&pair) {
@@ -69,18 +67,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
             }
         }
     }
-    PairVerdict { verdict, hosts, again }
-}
-
-/// Judges the last sweep of a job of all hosts, as `ombx links` does.
-pub(crate) fn judge_together(cluster: &Cluster, job: &Job) -> Option<(Verdict, Hosts)> {
-    let runs = cluster.record.runs(job);
-    let mut sweep = LinkSweep::default();
-    for run in &runs {
-        sweep.begin(&run.run);
-        run.rows.iter().for_each(|row| sweep.add(row));
-    }
-    (!runs.is_empty()).then(|| (sweep.verdict(), sweep.hosts))
+    PairVerdict { verdict, again }
 }
 
 /// Returns the text of `links.csv`. A failed pair has a line for each direction without figures.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use ombx_core::{error::Result, exit::Exit, system::node_set};
-use ombx_results::verdict::{Conclusion, Hosts, Verdict};
+use ombx_results::verdict::{Conclusion, Verdict};
 
 use crate::{
     cluster::Cluster,
@@ -83,9 +83,9 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
 /// verdict on all hosts.
 fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> Conclusion {
     let mut conclusions = Vec::new();
-    let mut add = |job: &str, verdict: &Verdict, hosts: &Hosts| {
-        conclusions.push(verdict.conclusion());
-        for (_, line) in verdict.lines(hosts) {
+    let mut add = |job: &str, verdict: &Verdict| {
+        conclusions.push(verdict.conclusion);
+        for line in verdict.lines() {
             let _ = match line.split_once(": ").filter(|(start, _)| start.ends_with("verdict")) {
                 Some((start, sentence)) => writeln!(text, "{start} ({job}): {sentence}"),
                 None => writeln!(text, "{line}"),
@@ -94,15 +94,15 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
     };
     if finished.iter().any(|finished| finished.job.is_pair()) {
         let pairs = collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job));
-        add("pairs", &pairs.verdict, &pairs.hosts);
+        add("pairs", &pairs.verdict);
     }
     for FinishedJob { job, ending } in finished {
         // An incomplete sweep may lack the links that the others are compared with.
         if !matches!(ending, Ending::Complete { .. }) || job.is_pair() {
             continue;
         }
-        if let Some((verdict, hosts)) = collect::judge_together(cluster, job) {
-            add(&job.name, &verdict, &hosts);
+        if let Some(verdict) = cluster.record.runs(job).into_iter().filter_map(|run| run.verdict).next_back() {
+            add(&job.name, &verdict);
         }
     }
     match conclusions {

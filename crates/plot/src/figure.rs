@@ -1,6 +1,6 @@
 //! What a figure shows.
 
-use ombx_results::verdict::LinkSweep;
+use ombx_results::verdict::{Component, LinkSweep};
 
 use crate::{
     drawing::Drawing,
@@ -63,6 +63,6 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
 ///
 /// # Errors
 /// There are no links of this size.
-pub fn heat_map(sweep: &LinkSweep, bytes: Option<u64>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    kind::heat_map::draw(sweep, bytes, options)
+pub fn heat_map(sweep: &LinkSweep, slow: &[Component], bytes: Option<u64>, options: &Options<'_>) -> Result<Drawing, PlotError> {
+    kind::heat_map::draw(sweep, slow, bytes, options)
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::{Component, Evidence};
+
 /// Conclusion of a verdict, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -47,19 +49,47 @@ pub struct Sentence {
     pub evidence: Vec<String>,
 }
 
-/// Verdict of a sweep, as a result file holds it.
+/// What is concluded about the links of a sweep. It is computed when the sweep ends, is kept in the result file, and is all that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct VerdictRecord {
+pub struct Verdict {
     /// What is concluded.
     pub conclusion: Conclusion,
-    /// Sentences with their evidence.
+    /// Sentences with their evidence, the most important first.
     pub sentences: Vec<Sentence>,
+    /// Number of demands that are missed: expectations and the reference.
+    #[serde(default)]
+    pub missed: usize,
     /// Slow parts, the slowest first.
     pub slow: Vec<SlowPart>,
     /// For each message size, the slow link that would have been named.
     #[serde(default)]
     pub nameable: Vec<Nameable>,
+}
+
+impl Verdict {
+    /// Returns the verdict on a run that did not measure everything.
+    pub fn incomplete(why: impl Into<String>) -> Verdict {
+        let conclusion = Conclusion::None;
+        let sentence = Sentence { conclusion, text: why.into(), evidence: Vec::new() };
+        Verdict { conclusion, sentences: vec![sentence], missed: 0, slow: Vec::new(), nameable: Vec::new() }
+    }
+
+    /// Returns the slow components.
+    pub fn components(&self) -> Vec<Component> {
+        self.slow.iter().map(|slow| slow.component.clone()).collect()
+    }
+
+    /// Returns the lines of the verdict for a terminal. Evidence is indented.
+    pub fn lines(&self) -> Vec<String> {
+        let lines = |sentence: &Sentence| {
+            let start = if sentence.conclusion == Conclusion::None { "no verdict" } else { "verdict" };
+            let mut lines = vec![format!("{start}: {}", sentence.text)];
+            lines.extend(sentence.evidence.iter().map(|line| format!("  {line}")));
+            lines
+        };
+        self.sentences.iter().flat_map(lines).collect()
+    }
 }
 
 /// The fastest slow link that would have been named at a message size.
@@ -90,4 +120,8 @@ pub struct SlowPart {
     pub factor: f64,
     /// Message size with the largest factor.
     pub bytes: u64,
+    /// The part by numbers: of ranks, or of hosts and groups in the order of the lowest ranks that they have.
+    pub component: Component,
+    /// Links that show it.
+    pub evidence: Evidence,
 }

@@ -91,11 +91,12 @@ fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> 
                 }
                 first = file.runs.len();
             }
-            (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None }),
+            (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None, verdict: None }),
             (Record::Launch(row), Some(last)) => last.rows.push(*row),
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
-            // Rows over all launches and verdicts are computed again from the rows of the launches.
-            (Record::Case(_) | Record::Verdict(_), _) | (_, None) => {}
+            (Record::Verdict(verdict), Some(last)) => last.verdict = Some(verdict),
+            // Rows over all launches are computed again from the rows of the launches.
+            (Record::Case(_), _) | (_, None) => {}
         }
     }
     file.cut_off = records.cut_off();

@@ -41,7 +41,7 @@ pub use self::{
     },
     wrap::wrapped,
 };
-use crate::file::RunOutcome;
+use crate::{file::RunOutcome, verdict::Verdict};
 use ombx_core::result::{Measurement, Run, Tally};
 
 /// Writes runs in one format, row by row or in groups of rows.
@@ -50,6 +50,8 @@ pub trait Renderer {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
     /// Takes a row of the run. The renderer may write it later.
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
+    /// Takes the verdict on the links of a sweep, before its last run ends.
+    fn verdict(&mut self, _verdict: &Verdict) {}
     /// Ends the run. Rows that were held back are written.
     fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
         out.flush()

@@ -191,7 +191,7 @@ mod tests {
                 }
                 let mut row = row.clone();
                 row.summary.as_mut().unwrap().median = ns + launch as f64;
-                RunWithRows { run, rows: vec![row], end: None }
+                RunWithRows { run, rows: vec![row], end: None, verdict: None }
             };
             (0..3).map(launch).collect::<Vec<_>>()
         };

@@ -33,12 +33,13 @@ pub use self::{
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
     sample::MOST_ROWS,
     steps::{Step, join_steps},
-    sweep::{LinkSweep, Verdict},
+    sweep::LinkSweep,
     times::{Link, LinkTimes, TimesBySize},
 };
-pub use crate::conclusion::{Conclusion, Nameable, Sentence, SlowPart, VerdictRecord};
+pub use crate::conclusion::{Conclusion, Nameable, Sentence, SlowPart, Verdict};
 use crate::file::RunWithRows;
 use ombx_core::unit::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// Benchmark name of the rows of `ombx links`.
 pub const BENCH: &str = "links";
@@ -79,7 +80,9 @@ pub fn is_sweep(run: &RunWithRows) -> bool {
 }
 
 /// Part of a machine that can be slow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Component {
     /// Links from a group of hosts to others of its level (from 0).
     GroupBetween(usize, u32),

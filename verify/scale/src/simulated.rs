@@ -142,7 +142,7 @@ fn sweep(shape: Shape) -> Result<Swept> {
     };
     let tally = sweep::run(&team, &task, &plan, &Clock::measured(), &mut sink, Vec::new()).map_err(failed)?;
     let verdict = sink.judge.verdict();
-    let mut named: Vec<_> = verdict.slow.into_iter().map(|slow| slow.component).collect();
+    let mut named: Vec<_> = verdict.components();
     named.sort();
     Ok(Swept {
         shape,

@@ -259,12 +259,13 @@ fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> R
 /// Draws the only sweep over links among the runs.
 fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
     let sweep = only_sweep(runs).map_err(|e| e.within("a heat map"))?;
+    let slow = runs.iter().rev().find_map(|run| run.verdict.as_ref()).map_or(Vec::new(), |v| v.components());
     let bytes = match args.rows.sizes.as_ref().map(|sizes| &sizes.0[..]) {
         None => None,
         Some([bytes]) => Some(bytes.0),
         Some(_) => return Err(Error::usage("a heat map shows one message size: give one with --sizes")),
     };
-    ombx_plot::heat_map(&sweep, bytes, &args.options()).map_err(|e| Error::usage(e.to_string()))
+    ombx_plot::heat_map(&sweep, &slow, bytes, &args.options()).map_err(|e| Error::usage(e.to_string()))
 }
 
 impl FigureKind {

@@ -188,7 +188,7 @@ fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
 
 /// Writes the sweeps over links.
 fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
-    let Some(mut renderer) = renderers::links(args.format, args.color, Notes::if_verbose(args.verbose), None)
+    let Some(mut renderer) = renderers::links(args.format, args.color, Notes::if_verbose(args.verbose))
     else {
         return Ok(());
     };
@@ -200,6 +200,7 @@ fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io:
             renderer.case(out, row)?;
         }
         let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, tally));
+        run.verdict.iter().for_each(|verdict| renderer.verdict(verdict));
         renderer.end(out, outcome, &tally)?;
     }
     if runs.is_empty() { Ok(()) } else { renderer.finish(out) }
@@ -207,10 +208,11 @@ fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io:
 
 /// Writes the records of launches as they are in their file.
 fn lines(out: &mut dyn Write, launches: &[RunWithRows]) -> io::Result<()> {
-    for RunWithRows { run, rows, end } in launches {
+    for RunWithRows { run, rows, end, verdict } in launches {
         file::write(out, &Record::Run(Box::new(run.clone())))?;
         rows.iter().try_for_each(|row| file::write_launch(out, row))?;
         end.map_or(Ok(()), |(outcome, tally)| file::write(out, &Record::End(outcome, tally)))?;
+        verdict.iter().try_for_each(|verdict| file::write(out, &Record::Verdict(verdict.clone())))?;
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn check_path(option: &str, path: &Path) -> Result<()> {
 /// Renderer of a job, and the file that gets its text.
 pub(crate) struct FileAtEnd {
     pub(super) path: PathBuf,
-    renderer: Box<dyn Renderer>,
+    pub(super) renderer: Box<dyn Renderer>,
     /// Whether a run began. Otherwise the file of the earlier run stays.
     has_run: bool,
 }

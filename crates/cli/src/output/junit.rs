@@ -6,6 +6,7 @@ use ombx_core::result::{Measurement, Run, Tally};
 use ombx_results::{
     file::RunOutcome,
     render::{LinksSummary, Renderer},
+    verdict::Verdict,
 };
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::Value;
@@ -73,6 +74,10 @@ impl Renderer for LinksReport {
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         self.summary.case(out, row)
+    }
+
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.summary.verdict(verdict);
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {

@@ -35,7 +35,7 @@ pub(super) struct LinkJudge {
 
 impl LinkJudge {
     /// Takes a record. Returns the verdict at the end of the last launch, if it is complete.
-    pub(super) fn record(&mut self, record: &Record) -> Option<Record> {
+    pub(super) fn record(&mut self, record: &Record) -> Option<Verdict> {
         match record {
             Record::Run(run) => self.sweep.begin(run),
             Record::Launch(row) => self.add(row),
@@ -43,13 +43,12 @@ impl LinkJudge {
             Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();
                 if !self.is_shown {
-                    for (_, line) in verdict.lines(&self.sweep.hosts) {
+                    for line in verdict.lines() {
                         stderr_line!("ombx: {}", stderr::printable(&line));
                     }
                 }
-                let record = Record::Verdict(Box::new(verdict.record(&self.sweep.hosts)));
-                self.verdict = Some(verdict);
-                return Some(record);
+                self.verdict = Some(verdict.clone());
+                return Some(verdict);
             }
             _ => {}
         }
@@ -80,7 +79,7 @@ impl LinkJudge {
     }
 
     pub(super) fn exit_code(&self) -> u8 {
-        match (self.fail_on, self.verdict.as_ref().map(Verdict::conclusion)) {
+        match (self.fail_on, self.verdict.as_ref().map(|verdict| verdict.conclusion)) {
             (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
             (_, Some(Conclusion::Slow)) => Exit::Slow.code(),
             (_, Some(Conclusion::None)) => Exit::NoVerdict.code(),

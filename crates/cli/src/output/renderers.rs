@@ -1,6 +1,6 @@
 //! The renderer for each format.
 
-use std::{env, sync::Arc};
+use std::env;
 
 use ombx_core::{
     benchmark::{Osu, Registry},
@@ -12,7 +12,6 @@ use ombx_results::{
         Csv, Document, Links, LinksCsv, LinksForm, LinksSummary, Markup, OpenMetrics, OsuColumns, OsuTable,
         Paint, Renderer, Shown, Table,
     },
-    verdict::Reference,
 };
 
 use super::{junit::LinksReport, terminal};
@@ -90,26 +89,21 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
     Box::new(OsuTable::with(osu_program, columns))
 }
 
-/// Returns the renderer for a run of `ombx links`, compared with an earlier result; `None` for lines of the result file.
-pub(crate) fn links(
-    format: Format,
-    color: Color,
-    notes: Notes,
-    reference: Option<Arc<Reference>>,
-) -> Option<Box<dyn Renderer>> {
+/// Returns the renderer for a run of `ombx links`; `None` for lines of the result file.
+pub(crate) fn links(format: Format, color: Color, notes: Notes) -> Option<Box<dyn Renderer>> {
     match format {
         Format::Table => {
-            let links = Links::against(reference).fitting(terminal::columns());
+            let links = Links::default().fitting(terminal::columns());
             Some(Box::new(match notes {
                 Notes::Hidden => links,
                 Notes::Shown => links.with_advice(),
             }))
         }
-        Format::Csv => Some(Box::new(LinksCsv::default().against(reference))),
-        Format::OpenMetrics => Some(Box::new(OpenMetrics::default().against(reference))),
-        Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json, reference))),
-        Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring, reference))),
-        Format::Junit => Some(Box::new(LinksReport::new(LinksSummary::new(LinksForm::Json, reference)))),
+        Format::Csv => Some(Box::new(LinksCsv::default())),
+        Format::OpenMetrics => Some(Box::new(OpenMetrics::default())),
+        Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json))),
+        Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring))),
+        Format::Junit => Some(Box::new(LinksReport::new(LinksSummary::new(LinksForm::Json)))),
         Format::Osu | Format::Imb | Format::Markdown | Format::Latex | Format::Jsonl => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }

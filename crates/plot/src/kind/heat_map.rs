@@ -19,6 +19,7 @@ const MAX_CELLS: usize = 128;
 
 pub(crate) fn draw(
     sweep: &LinkSweep,
+    slow: &[Component],
     bytes: Option<u64>,
     options: &Options<'_>,
 ) -> Result<Drawing, PlotError> {
@@ -33,8 +34,7 @@ pub(crate) fn draw(
         };
         return Err(PlotError::Unfit(format!("a heat map needs links of one message size: {have}")));
     };
-    let slow: Vec<Component> = sweep.verdict().slow.into_iter().map(|slow| slow.component).collect();
-    let map = HeatMap::new(times, &sweep.hosts, MAX_CELLS, &slow);
+    let map = HeatMap::new(times, &sweep.hosts, MAX_CELLS, slow);
     let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), SHADES.len()) else {
         return Err(PlotError::Unfit("no link was measured".into()));
     };
@@ -65,7 +65,7 @@ pub(crate) fn draw(
             plane.rectangle(corners(from, to), SHADES[shades.shade(cell.ns)]);
         }
         for (from, to, _) in
-            map.measured().filter(|(from, to, _)| map.is_named(*from, *to, &sweep.hosts, &slow))
+            map.measured().filter(|(from, to, _)| map.is_named(*from, *to, &sweep.hosts, slow))
         {
             plane.outline(corners(from, to));
         }

@@ -223,7 +223,7 @@ fn the_slowest_link_is_the_darkest() {
         link.axes = axes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         sweep.add(&link);
     }
-    let figure = heat_map(&sweep, Some(8), &Options::default()).unwrap();
+    let figure = heat_map(&sweep, &[], Some(8), &Options::default()).unwrap();
     let cells = |shade: Color| {
         let cells = figure.shapes().iter().filter_map(|shape| match shape {
             Shape::Area { corners, color, .. } if *color == shade && corners[1].0 - corners[0].0 > 200.0 => {
@@ -239,5 +239,5 @@ fn the_slowest_link_is_the_darkest() {
     let (right, top) =
         fast.iter().fold((0.0, f64::MAX), |(x, y), cell| (f64::max(x, cell.0), f64::min(y, cell.1)));
     assert_eq!(slow[0], (right, top));
-    assert!(heat_map(&sweep, Some(9), &Options::default()).unwrap_err().to_string().contains("there are 8"));
+    assert!(heat_map(&sweep, &[], Some(9), &Options::default()).unwrap_err().to_string().contains("there are 8"));
 }

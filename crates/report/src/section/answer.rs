@@ -13,7 +13,7 @@ use ombx_results::{
     file::RunOutcome,
     number::Decimals,
     render::{compare::sentence, heading},
-    verdict::Conclusion,
+    verdict::{Conclusion, Sentence},
 };
 
 use super::{
@@ -164,17 +164,17 @@ fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
 
 /// Returns the sentences of a verdict with their evidence.
 fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
-    let finding = |(at, sentence): (usize, ombx_results::verdict::Sentence)| {
+    let finding = |(at, sentence): (usize, &Sentence)| {
         let (class, badge) = match sentence.conclusion {
             Conclusion::Slow => ("is-bad", "Slow"),
             Conclusion::Clear => ("is-good", "Links"),
             Conclusion::None => ("", "No verdict"),
         };
-        let what = if at == 0 { with_run(runs, links.run, &sentence.text) } else { sentence.text };
-        let evidence = sentence.evidence.into_iter().map(|text| as_sentence(&text));
+        let what = if at == 0 { with_run(runs, links.run, &sentence.text) } else { sentence.text.clone() };
+        let evidence = sentence.evidence.iter().map(|text| as_sentence(text));
         evidence.fold(Finding::new(class, badge, as_sentence(&what)), Finding::more)
     };
-    links.sentences().into_iter().enumerate().map(finding).collect()
+    links.verdict.sentences.iter().enumerate().map(finding).collect()
 }
 
 /// Returns a clause as a sentence. Names of hosts and files keep their letters.

@@ -5,7 +5,7 @@ use ombx_core::unit::Bytes;
 use ombx_results::{
     file::RunOutcome,
     number::four_digits,
-    verdict::{self, Component, LinkSweep, LinkTimes, Sentence, SlowComponent, SlowLink, Verdict},
+    verdict::{self, Component, LinkSweep, LinkTimes, SlowLink, Verdict},
 };
 
 use crate::{
@@ -21,45 +21,36 @@ pub(crate) struct LinkRun {
     /// Index of its first launch in the list of runs.
     pub(crate) run: usize,
     sweep: LinkSweep,
-    verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 /// Collects the links of every run that has some. Runs that are launches of one sweep are one.
 pub(crate) fn collect(runs: &RunList<'_>) -> Vec<LinkRun> {
     let with_links = runs.entries.iter().enumerate().filter(|(_, entry)| entry.links().next().is_some());
-    let mut sweeps: Vec<(usize, LinkSweep, RunOutcome)> = Vec::new();
+    let mut sweeps: Vec<(LinkRun, RunOutcome)> = Vec::new();
     for (run, entry) in with_links {
-        let launch = &entry.run.run;
-        match sweeps.last_mut().filter(|(_, sweep, _)| sweep.continues_with(launch)) {
-            Some((_, sweep, outcome)) => {
-                sweep.begin(launch);
-                if *outcome == RunOutcome::Complete {
-                    *outcome = entry.outcome();
+        let (launch, outcome) = (&entry.run.run, entry.outcome());
+        match sweeps.last_mut().filter(|(links, _)| links.sweep.continues_with(launch)) {
+            Some((links, before)) => {
+                links.sweep.begin(launch);
+                if *before == RunOutcome::Complete {
+                    *before = outcome;
                 }
             }
-            None => sweeps.push((run, LinkSweep::of_run(launch), entry.outcome())),
+            None => {
+                let verdict = Verdict::incomplete("the run did not complete");
+                sweeps.push((LinkRun { run, sweep: LinkSweep::of_run(launch), verdict }, outcome));
+            }
         }
-        if let Some((_, sweep, _)) = sweeps.last_mut() {
-            entry.links().for_each(|row| sweep.add(row));
+        let Some((links, outcome)) = sweeps.last_mut() else { continue };
+        entry.links().for_each(|row| links.sweep.add(row));
+        match (*outcome, &entry.run.verdict) {
+            (RunOutcome::Complete, Some(verdict)) => links.verdict = (**verdict).clone(),
+            (RunOutcome::Interrupted, _) => links.verdict = Verdict::incomplete("the run was interrupted"),
+            _ => {}
         }
     }
-    sweeps.into_iter().map(|(run, sweep, outcome)| LinkRun::of(run, sweep, outcome)).collect()
-}
-
-impl LinkRun {
-    fn of(run: usize, sweep: LinkSweep, outcome: RunOutcome) -> LinkRun {
-        let verdict = match outcome {
-            RunOutcome::Complete => sweep.verdict(),
-            RunOutcome::Interrupted => Verdict::incomplete("the run was interrupted"),
-            RunOutcome::Broken => Verdict::incomplete("the run did not complete"),
-        };
-        LinkRun { run, sweep, verdict }
-    }
-
-    /// Returns the sentences of the verdict, each with its evidence.
-    pub(crate) fn sentences(&self) -> Vec<Sentence> {
-        self.verdict.sentences(&self.sweep.hosts)
-    }
+    sweeps.into_iter().map(|(links, _)| links).collect()
 }
 
 /// Returns the section, or `None` without links.
@@ -79,7 +70,7 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun]) -> Option<Markup> {
 
 fn of_run(links: &LinkRun) -> Markup {
     let LinkRun { run, sweep, verdict } = links;
-    let named: Vec<Component> = verdict.slow.iter().map(|slow| slow.component.clone()).collect();
+    let named = verdict.components();
     html! {
         @for (size, times) in in_order(sweep.averaged(), verdict).iter().enumerate() {
             figure {
@@ -93,7 +84,7 @@ fn of_run(links: &LinkRun) -> Markup {
                 }
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
                 @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
-                (slowest(sweep, times, &verdict.slow))
+                (slowest(sweep, times, &named))
                 (histogram::draw(&format!("g{run}-{size}"), sweep, times))
                 (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes)))
             }
@@ -122,7 +113,7 @@ fn range(sweep: &LinkSweep, times: &LinkTimes) -> String {
 }
 
 /// Returns a table of the slowest links relative to their kind, with their times when measured again alone.
-fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[SlowComponent]) -> Markup {
+fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[Component]) -> Markup {
     html! {
         div.wide role="group" aria-label="Slowest links" {
             table {

@@ -21,6 +21,7 @@ use ombx_report::{Report, Source, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file::{self, ResultFile, RunWithRows},
+    verdict::LinkSweep,
 };
 
 use self::links::links;
@@ -73,7 +74,10 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
 
 fn file(run: Run, rows: Vec<Measurement>) -> ResultFile {
     let end = Some((file::RunOutcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
-    ResultFile { runs: vec![RunWithRows { run, rows, end }], cut_off: false }
+    let mut sweep = LinkSweep::of_run(&run);
+    rows.iter().for_each(|row| sweep.add(row));
+    let verdict = Some(Box::new(sweep.verdict()));
+    ResultFile { runs: vec![RunWithRows { run, rows, end, verdict }], cut_off: false }
 }
 
 fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {

@@ -226,13 +226,13 @@ mod tests {
     #[test]
     fn runs_of_one_launch_count_once() {
         let run = |launch: u32, fabric: &str, benchmarks: &str| {
-            let RunWithRows { mut run, rows, end } = golden();
+            let RunWithRows { mut run, rows, end, .. } = golden();
             run.fabric = fabric.into();
             for (option, value) in [("launch", launch), ("order", 90 + launch)] {
                 run.plan.insert(option.into(), value.to_string());
             }
             run.plan.insert("benchmarks".into(), benchmarks.into());
-            RunWithRows { run, rows, end }
+            RunWithRows { run, rows, end, verdict: None }
         };
         let mut side = SideResults::named("x");
         for launch in 1..=2 {

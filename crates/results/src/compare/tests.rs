@@ -110,7 +110,7 @@ fn of_launches(launches: impl IntoIterator<Item = (usize, Vec<Measurement>)>) ->
     let mut side = SideResults::named("x");
     for (second, rows) in launches {
         let end = Some((file::RunOutcome::Complete, Tally::default()));
-        side.run(&RunWithRows { run: run_at(second), rows, end });
+        side.run(&RunWithRows { run: run_at(second), rows, end, verdict: None });
     }
     side
 }
@@ -338,7 +338,7 @@ fn cases_that_some_launches_lack_are_compared() {
 fn missing_and_broken_cases_are_listed() {
     let of = |second, rows: Vec<Measurement>| {
         let mut side = SideResults::named("x");
-        side.run(&RunWithRows { run: run_at(second), rows, end: None });
+        side.run(&RunWithRows { run: run_at(second), rows, end: None, verdict: None });
         side
     };
     let failed = Measurement {
@@ -370,6 +370,7 @@ fn another_library_host_or_clock_is_noted() {
             run,
             rows: rows(1),
             end: Some((file::RunOutcome::Complete, Default::default())),
+            verdict: None,
         });
         side
     };

@@ -301,7 +301,7 @@ impl From<&Group> for RunWithRows {
     fn from(group: &Group) -> RunWithRows {
         let rows = group.estimates();
         let end = group.end.map(|_| (group.outcome(), tally(&rows)));
-        RunWithRows { run: group.described(), rows, end }
+        RunWithRows { run: group.described(), rows, end, verdict: None }
     }
 }
 
@@ -438,7 +438,7 @@ mod tests {
             key: format!("{bench}/"),
             ..rows[0].clone()
         };
-        RunWithRows { run, rows: benchmarks.iter().map(row).collect(), end: None }
+        RunWithRows { run, rows: benchmarks.iter().map(row).collect(), end: None, verdict: None }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
     record::{Launched, ReadError, Record, RunOutcome, SCHEMA},
     validity,
 };
-use crate::conclusion::VerdictRecord;
+use crate::conclusion::Verdict;
 use ombx_core::result::{Measurement, Rates, Run, Tally};
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
@@ -20,7 +20,7 @@ enum Line<'a> {
     Case(RowWithRates<'a>),
     End(End),
     Launched(Launched),
-    Verdict(&'a VerdictRecord),
+    Verdict(&'a Verdict),
 }
 
 #[derive(Serialize)]

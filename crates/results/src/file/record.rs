@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{conclusion::VerdictRecord, estimate::Ending, state};
+use crate::{conclusion::Verdict, estimate::Ending, state};
 use ombx_core::result::{Measurement, Run, Tally};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
@@ -24,7 +24,7 @@ pub enum Record {
     /// Row over all launches. It follows the last run and is derived from the rows of the launches.
     Case(Box<Measurement>),
     /// Verdict on a sweep over links. It follows the last launch and is derived from its rows.
-    Verdict(Box<VerdictRecord>),
+    Verdict(Box<Verdict>),
 }
 
 /// What the launching process knows when all ranks of a launch have ended.
@@ -127,6 +127,8 @@ pub struct RunWithRows {
     pub rows: Vec<Measurement>,
     /// How the run ended. `None` if it was killed.
     pub end: Option<(RunOutcome, Tally)>,
+    /// Verdict on the links of a sweep that ends with this run.
+    pub verdict: Option<Box<Verdict>>,
 }
 
 /// Error of reading a file.

@@ -7,7 +7,6 @@ mod tests;
 use std::{
     collections::BTreeMap,
     io::{Result, Write},
-    sync::Arc,
 };
 
 use super::{
@@ -22,7 +21,7 @@ use crate::{
     number::{self, Scale},
     plot::{Histogram, heat_map},
     run_info::banner,
-    verdict::{self, Link, LinkSweep, LinkTimes, Reference, SlowComponent, SlowLink, Step, Verdict},
+    verdict::{self, Component, Link, LinkSweep, LinkTimes, SlowLink, Step, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
@@ -48,6 +47,7 @@ const BESIDE_BAR: usize = 50;
 #[derive(Debug, Default)]
 pub struct Links {
     links: LinkSweep,
+    verdict: Option<Verdict>,
     /// How the launches of the sweep that is not printed yet have ended, and their rows; `None` without one.
     open: Option<(RunOutcome, u64)>,
     /// Whether each rank of one half is paired with a rank of the other half.
@@ -93,6 +93,10 @@ impl Renderer for Links {
         Ok(())
     }
 
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.verdict = Some(verdict.clone());
+    }
+
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
         let (before, rows) = self.open.unwrap_or((RunOutcome::Complete, 0));
         let worse = if before == RunOutcome::Complete { outcome } else { before };
@@ -107,11 +111,6 @@ impl Renderer for Links {
 }
 
 impl Links {
-    /// Returns a renderer that also compares the links with an earlier result.
-    pub fn against(reference: Option<Arc<Reference>>) -> Links {
-        Links { links: LinkSweep::default().against(reference), ..Links::default() }
-    }
-
     /// Prints the advice of marks too, not only their number.
     #[must_use]
     pub fn with_advice(self) -> Links {
@@ -138,7 +137,9 @@ impl Links {
     fn print(&mut self, out: &mut dyn Write) -> Result<()> {
         let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
         let verdict = match outcome {
-            RunOutcome::Complete => self.links.verdict(),
+            RunOutcome::Complete => self.verdict.take().unwrap_or_else(|| {
+                Verdict::incomplete(format!("not complete: no verdict was reached after {rows} rows"))
+            }),
             RunOutcome::Interrupted => {
                 Verdict::incomplete(format!("not complete: interrupted after {rows} rows"))
             }
@@ -147,14 +148,15 @@ impl Links {
             }
         };
         writeln!(out)?;
-        for (_, line) in verdict.lines(&self.links.hosts) {
+        for line in verdict.lines() {
             writeln!(out, "{}", self.sentence(&plain(&line)))?;
         }
         for (what, count) in &self.troubles {
             writeln!(out, "{}", self.sentence(&format!("{what} ({})", row_count(*count))))?;
         }
+        let slow = verdict.components();
         for times in &self.links.averaged() {
-            self.size(out, times, &verdict.slow)?;
+            self.size(out, times, &slow)?;
         }
         self.doubts(out)?;
         out.flush()
@@ -179,7 +181,7 @@ impl Links {
         writeln!(out, "\n{}", self.sentence(&text))
     }
 
-    fn size(&self, out: &mut dyn Write, times: &LinkTimes, slow: &[SlowComponent]) -> Result<()> {
+    fn size(&self, out: &mut dyn Write, times: &LinkTimes, slow: &[Component]) -> Result<()> {
         let bytes = Bytes(times.bytes);
         let few = times.measured <= FEW;
         let what = match (few, times.directed, times.is_repeated) {
@@ -325,7 +327,7 @@ impl Links {
     }
 
     /// Prints the slowest links relative to the ordinary ones of their kind, and the times of those that were measured again alone.
-    fn slowest(&self, out: &mut dyn Write, times: &LinkTimes, slow: &[SlowComponent]) -> Result<()> {
+    fn slowest(&self, out: &mut dyn Write, times: &LinkTimes, slow: &[Component]) -> Result<()> {
         let hosts = &self.links.hosts;
         let links = verdict::slowest(times, hosts, SLOWEST, slow);
         let ns = || links.iter().map(|SlowLink { link, .. }| f64::from(link.ns));

@@ -13,14 +13,13 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{Result, Write},
-    sync::Arc,
 };
 
 use super::Renderer;
 use crate::{
     file::RunOutcome,
     run_info::{hosts, library},
-    verdict::{self, LinkSweep, Reference},
+    verdict::{self, LinkSweep, Verdict},
 };
 use ombx_core::{
     benchmark::Figure,
@@ -164,16 +163,11 @@ pub struct OpenMetrics {
     pair: Option<[String; 2]>,
     /// Links of the sweep that is read.
     sweep: LinkSweep,
+    verdict: Option<Verdict>,
     in_sweep: bool,
 }
 
 impl OpenMetrics {
-    /// Compares links with an earlier result too.
-    #[must_use]
-    pub fn against(self, reference: Option<Arc<Reference>>) -> OpenMetrics {
-        OpenMetrics { sweep: self.sweep.against(reference), ..self }
-    }
-
     /// Returns the labels of a row of the current run.
     fn case_labels(&self, row: &Measurement) -> [(&'static str, String); 7] {
         let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -293,6 +287,10 @@ impl Renderer for OpenMetrics {
             }
         }
         Ok(())
+    }
+
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.verdict = Some(verdict.clone());
     }
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, Verdict, count, link_name, sample::is_sampled};
+use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sample::is_sampled,sweep::Findings};
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,
@@ -121,7 +121,7 @@ impl Expectation {
         if let Limit::Bandwidth(rate) = self.limit { Some(rate) } else { None }
     }
 
-    pub(super) fn judge(&self, sizes: &[LinkTimes], sweep: &LinkSweep, verdict: &mut Verdict) {
+    pub(super) fn judge(&self, sizes: &[LinkTimes], sweep: &LinkSweep, verdict: &mut Findings) {
         let size = match self.limit {
             Limit::Latency(_) => sizes.iter().min_by_key(|times| times.bytes),
             Limit::Bandwidth(_) => sizes.iter().max_by_key(|times| times.bytes),
@@ -249,7 +249,7 @@ impl Reference {
         }
     }
 
-    pub(super) fn judge(&self, sizes: &[LinkTimes], hosts: &Hosts, verdict: &mut Verdict) {
+    pub(super) fn judge(&self, sizes: &[LinkTimes], hosts: &Hosts, verdict: &mut Findings) {
         let name = &self.name;
         let (mut met, mut unknown) = (Vec::new(), 0);
         for times in sizes {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Component, Hosts, Link, LinkTimes, count, link_name, relative::median};
 use crate::number;
 
@@ -11,7 +13,8 @@ const EVIDENCE_LINKS: usize = 4;
 const TYPICAL_LINKS: usize = 3;
 
 /// Links of a slow component, and the ordinary ones that they are compared with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Median ratio of the links of the component to the ordinary ones; `None` without ordinary ones.
     pub factor: Option<f64>,

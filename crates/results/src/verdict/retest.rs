@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Component, Hosts, LOOKS, Link, LinkTimes, SlowComponent,
+    Component, Hosts, LOOKS, Link, LinkTimes,
     confirmation::Retested,
     detection::at_one_size,
     evidence,
@@ -130,9 +130,8 @@ pub struct SlowLink {
 }
 
 /// Returns the slowest links relative to the ordinary ones of their kind, which belong to no slow component. `times` are averaged.
-pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[SlowComponent]) -> Vec<SlowLink> {
-    let parts: Vec<Component> = slow.iter().map(|slow| slow.component.clone()).collect();
-    let usual = usual_times(times, hosts, &parts);
+pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[Component]) -> Vec<SlowLink> {
+    let usual = usual_times(times, hosts, slow);
     let links = times.sweep.iter().chain(&times.outliers).filter(|l| l.ns.is_finite() && l.ns > 0.0);
     let ratio =
         |l: &Link| SlowLink { link: *l, factor: f64::from(l.ns) / usual[hosts.distance(l.from, l.to)] };

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS,
-    MIN_UNITS, MOST_ROWS, Nameable, Reference, Sentence, SlowComponent, SlowPart, TimesBySize, VerdictRecord,
+    MIN_UNITS, MOST_ROWS, Nameable, Reference, Sentence, SlowComponent, SlowPart, TimesBySize, Verdict,
     count,
     detection::{Detected, at_one_size, slow_of_sizes},
     launches::{Launch, median_over},
@@ -152,9 +152,13 @@ impl LinkSweep {
         self.steps.of_size(bytes)
     }
 
-    /// Judges the links.
+    /// Judges the links. Nothing else does: renderers read the verdict.
     pub fn verdict(&self) -> Verdict {
-        let mut verdict = Verdict::default();
+        self.findings().verdict(&self.hosts)
+    }
+
+    fn findings(&self) -> Findings {
+        let mut verdict = Findings::default();
         if let Some(why) = &self.obstacle {
             verdict.obstacle = Some(why.clone());
             return verdict;
@@ -310,36 +314,31 @@ fn common_host(links: impl ExactSizeIterator<Item = [u32; 2]>, hosts: &Hosts) ->
     common.first().filter(|_| common.len() == 1).map(|host| hosts.name_of(*host))
 }
 
-/// What is concluded about the links of a run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Verdict {
+/// What a verdict is made of.
+#[derive(Default)]
+pub(super) struct Findings {
     /// Reason against any verdict.
-    pub obstacle: Option<String>,
+    pub(super) obstacle: Option<String>,
     /// Slow components, the slowest first.
-    pub slow: Vec<SlowComponent>,
+    slow: Vec<SlowComponent>,
     /// Sentences on expectations and a reference that the links miss.
-    pub missed: Vec<String>,
+    pub(super) missed: Vec<String>,
     /// Sentences on expectations and a reference that all links meet.
-    pub met: Vec<String>,
+    pub(super) met: Vec<String>,
     /// Reason why a comparison of the links with each other does not show that nothing is slow.
-    pub doubt: Option<String>,
+    pub(super) doubt: Option<String>,
     /// Clause on the smallest slow link that would have been named.
-    pub power: Option<String>,
+    power: Option<String>,
     /// Message sizes, and the factor of the fastest slow link that would have been named.
-    pub nameable: Vec<Nameable>,
+    nameable: Vec<Nameable>,
     /// Clause on the sample by which the links are judged.
-    pub sample: Option<String>,
+    sample: Option<String>,
 }
 
-impl Verdict {
-    /// Returns the verdict on a run that did not measure everything.
-    pub fn incomplete(why: impl Into<String>) -> Verdict {
-        Verdict { obstacle: Some(why.into()), ..Verdict::default() }
-    }
-
+impl Findings {
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
-    pub fn conclusion(&self) -> Conclusion {
-        let Verdict { obstacle, slow, missed, met, doubt, .. } = self;
+    fn conclusion(&self) -> Conclusion {
+        let Findings { obstacle, slow, missed, met, doubt, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
             (Some(_), ..) => Conclusion::None,
             (_, false, _) => Conclusion::Slow,
@@ -349,7 +348,7 @@ impl Verdict {
     }
 
     /// Returns the sentences of the verdict, the most important first, each with its evidence.
-    pub fn sentences(&self, hosts: &Hosts) -> Vec<Sentence> {
+    fn sentences(&self, hosts: &Hosts) -> Vec<Sentence> {
         let of =
             |conclusion, text: &str| Sentence { conclusion, text: text.to_owned(), evidence: Vec::new() };
         if let Some(why) = &self.obstacle {
@@ -389,20 +388,20 @@ impl Verdict {
         all
     }
 
-    /// Returns the lines of the verdict for a terminal, each with the conclusion that it supports. Evidence is indented.
-    pub fn lines(&self, hosts: &Hosts) -> Vec<(Conclusion, String)> {
-        let lines = |Sentence { conclusion, text, evidence }: Sentence| {
-            let start = if conclusion == Conclusion::None { "no verdict" } else { "verdict" };
-            let evidence = evidence.into_iter().map(|line| format!("  {line}"));
-            std::iter::once(format!("{start}: {text}")).chain(evidence).map(move |line| (conclusion, line))
-        };
-        self.sentences(hosts).into_iter().flat_map(lines).collect()
+    fn verdict(self, hosts: &Hosts) -> Verdict {
+        Verdict {
+            conclusion: self.conclusion(),
+            sentences: self.sentences(hosts),
+            missed: if self.obstacle.is_none() { self.missed.len() } else { 0 },
+            slow: self.slow.into_iter().map(|slow| slow.into_part(hosts)).collect(),
+            nameable: self.nameable,
+        }
     }
 }
 
 impl SlowComponent {
     /// Describes the component for programs.
-    pub fn part(&self, hosts: &Hosts) -> SlowPart {
+    fn into_part(self, hosts: &Hosts) -> SlowPart {
         let group = |level: usize, group: u32| {
             let (noun, name) = hosts.group_name(level, group);
             (Some(format!("{noun} {name}")), hosts.of_group(level, group))
@@ -418,20 +417,8 @@ impl SlowComponent {
             Component::OneWay(from, to) => ("direction", on(&[from, to]), vec![from, to]),
         };
         let hosts = of.into_iter().map(str::to_owned).collect();
-        let SlowComponent { factor, bytes, .. } = *self;
-        SlowPart { part: part.into(), name, hosts, ranks, factor, bytes }
-    }
-}
-
-impl Verdict {
-    /// Returns the verdict as data.
-    pub fn record(&self, hosts: &Hosts) -> VerdictRecord {
-        VerdictRecord {
-            conclusion: self.conclusion(),
-            sentences: self.sentences(hosts),
-            slow: self.slow.iter().map(|slow| slow.part(hosts)).collect(),
-            nameable: self.nameable.clone(),
-        }
+        let SlowComponent { component, factor, bytes, evidence } = self;
+        SlowPart { part: part.into(), name, hosts, ranks, factor, bytes, component, evidence }
     }
 }
 

@@ -1,15 +1,12 @@
 //! CSV of links: one line per direction of a link and message size, then one for each sentence of the verdict.
 
-use std::{
-    io::{Result, Write},
-    sync::Arc,
-};
+use std::io::{Result, Write};
 
 use super::{Lines, mark_codes, mark_levels, outcome_name, text};
 use crate::{
     file::RunOutcome,
     render::Renderer,
-    verdict::{LinkSweep, RETEST, Reference, VerdictRecord},
+    verdict::{Hosts, RETEST, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Run, Tally},
@@ -27,29 +24,22 @@ const OF_VERDICT: usize = 5;
 #[derive(Debug, Default)]
 pub struct LinksCsv {
     run: String,
-    sweep: LinkSweep,
+    hosts: Hosts,
+    verdict: Option<Verdict>,
     lines: Lines,
-}
-
-impl LinksCsv {
-    /// Compares the links with an earlier result too.
-    #[must_use]
-    pub fn against(self, reference: Option<Arc<Reference>>) -> LinksCsv {
-        LinksCsv { sweep: self.sweep.against(reference), ..self }
-    }
 }
 
 impl Renderer for LinksCsv {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
         self.run.clone_from(&run.id);
-        self.sweep.begin(run);
+        self.hosts = Hosts::of_run(run);
         Ok(())
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
         let host = |name: &str| {
-            axis(name).parse().map_or(String::new(), |rank| self.sweep.hosts.name(rank).to_owned())
+            axis(name).parse().map_or(String::new(), |rank| self.hosts.name(rank).to_owned())
         };
         let s = row.summary.as_ref();
         let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
@@ -77,17 +67,18 @@ impl Renderer for LinksCsv {
             mark_codes(row),
             mark_levels(row),
         ];
-        self.sweep.add(row);
         let fields: Vec<String> =
             fields.into_iter().chain(std::iter::repeat_n(String::new(), OF_VERDICT)).collect();
         self.lines.write(out, COLUMNS, &fields)
     }
 
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.verdict = Some(verdict.clone());
+    }
+
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
-        if outcome != RunOutcome::Complete || !self.sweep.is_last() {
-            return out.flush();
-        }
-        let VerdictRecord { sentences, slow, .. } = self.sweep.verdict().record(&self.sweep.hosts);
+        let verdict = self.verdict.take().filter(|_| outcome == RunOutcome::Complete);
+        let Some(Verdict { sentences, slow, .. }) = verdict else { return out.flush() };
         // The first sentences are those of the slow parts.
         for (at, sentence) in sentences.into_iter().enumerate() {
             let part = slow.get(at);

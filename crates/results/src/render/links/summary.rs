@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     io::{Result, Write},
-    sync::Arc,
 };
 
 use serde_json::{Value, json};
@@ -16,7 +15,7 @@ use crate::{
         monitoring::{Figure, Status, line},
     },
     verdict::{
-        self, Conclusion, Evidence, LinkSweep, LinkTimes, Reference, SlowComponent, SlowLink, Verdict,
+        self, Component, Conclusion, Evidence, LinkSweep, LinkTimes, SlowLink, SlowPart, Verdict,
     },
 };
 use ombx_core::{
@@ -44,6 +43,7 @@ pub enum Form {
 pub struct LinksSummary {
     form: Form,
     sweep: LinkSweep,
+    verdict: Option<Verdict>,
     tally: Tally,
     /// Outcome of all launches until now; `None` before the first has ended.
     outcome: Option<RunOutcome>,
@@ -52,22 +52,15 @@ pub struct LinksSummary {
 }
 
 impl LinksSummary {
-    /// Returns a renderer that also compares the links with an earlier result.
-    pub fn new(form: Form, reference: Option<Arc<Reference>>) -> LinksSummary {
+    /// Returns a renderer without links.
+    pub fn new(form: Form) -> LinksSummary {
         LinksSummary {
             form,
-            sweep: LinkSweep::default().against(reference),
+            sweep: LinkSweep::default(),
+            verdict: None,
             tally: Tally::default(),
             outcome: None,
             marks: BTreeMap::new(),
-        }
-    }
-
-    fn verdict(&self) -> Verdict {
-        match self.outcome {
-            Some(RunOutcome::Complete) if self.sweep.is_last() => self.sweep.verdict(),
-            Some(RunOutcome::Interrupted) => Verdict::incomplete("the run was interrupted"),
-            _ => Verdict::incomplete("the run did not complete"),
         }
     }
 
@@ -76,11 +69,11 @@ impl LinksSummary {
         let troubles = [(corrupt, "with wrong data"), (failed, "failed"), (skipped, "skipped")];
         let troubles = troubles.iter().filter(|(count, _)| *count > 0);
         let mut parts: Vec<String> = troubles.map(|(count, what)| format!("{count} rows {what}")).collect();
-        let sentences = verdict.sentences(&self.sweep.hosts);
+        let sentences = &verdict.sentences;
         let more = sentences.len().saturating_sub(SENTENCES);
-        parts.extend(sentences.into_iter().take(SENTENCES).map(|sentence| match sentence.conclusion {
+        parts.extend(sentences.iter().take(SENTENCES).map(|sentence| match sentence.conclusion {
             Conclusion::None => format!("no verdict: {}", sentence.text),
-            Conclusion::Slow | Conclusion::Clear => sentence.text,
+            Conclusion::Slow | Conclusion::Clear => sentence.text.clone(),
         }));
         parts.extend((more > 0).then(|| format!("{more} more")));
         line("links", status(verdict, self.tally), &parts.join("; "), &self.figures(verdict))
@@ -91,7 +84,7 @@ impl LinksSummary {
         let links = sizes.iter().map(|times| times.measured).max().unwrap_or(0);
         let mut all = vec![
             Figure::new("slow", verdict.slow.len() as f64, ""),
-            Figure::new("missed", verdict.missed.len() as f64, ""),
+            Figure::new("missed", verdict.missed as f64, ""),
             Figure::new("links", links as f64, ""),
         ];
         let (smallest, largest) =
@@ -123,9 +116,10 @@ impl LinksSummary {
 
     fn json(&self, verdict: &Verdict) -> Value {
         let hosts = &self.sweep.hosts;
-        let sentences = verdict.sentences(hosts).into_iter();
+        let sentences = verdict.sentences.iter();
         let sentences =
             sentences.map(|sentence| json!({"text": sentence.text, "evidence": sentence.evidence}));
+        let slow = verdict.components();
         let Tally { cases, skipped, failed, corrupt } = self.tally;
         let marks = self
             .marks
@@ -133,38 +127,19 @@ impl LinksSummary {
             .map(|(code, (advice, rows))| json!({"code": code, "advice": advice, "rows": rows}));
         json!({
             "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
-            "conclusion": verdict.conclusion().name(),
+            "conclusion": verdict.conclusion.name(),
             "sentences": sentences.collect::<Vec<_>>(),
-            "slow": verdict.slow.iter().map(|slow| self.slow(slow)).collect::<Vec<_>>(),
+            "slow": verdict.slow.iter().map(slow_part).collect::<Vec<_>>(),
             "pattern": self.sweep.pattern,
             "hosts": (0..hosts.ranks()).map(|rank| hosts.name(rank)).collect::<Vec<_>>(),
             "launches": self.sweep.launches(),
-            "sizes": self.sweep.averaged().iter().map(|times| self.size(times, &verdict.slow)).collect::<Vec<_>>(),
+            "sizes": self.sweep.averaged().iter().map(|times| self.size(times, &slow)).collect::<Vec<_>>(),
             "rows": {"all": cases, "skipped": skipped, "failed": failed, "corrupt": corrupt},
             "marks": marks.collect::<Vec<_>>(),
         })
     }
 
-    fn slow(&self, slow: &SlowComponent) -> Value {
-        let hosts = &self.sweep.hosts;
-        let part = slow.part(hosts);
-        let Evidence { links, count, typical, ordinary, ordinary_ns, measured_again, .. } = &slow.evidence;
-        let links = links.iter().map(|(ends, factor)| json!({"ranks": ends, "factor": factor}));
-        json!({
-            "kind": part.part,
-            "name": part.name,
-            "hosts": part.hosts,
-            "ranks": part.ranks,
-            "factor": slow.factor,
-            "bytes": slow.bytes,
-            "links": links.collect::<Vec<_>>(),
-            "link_count": count,
-            "measured_again": measured_again,
-            "ordinary": {"links": typical, "count": ordinary, "median_us": ordinary_ns / 1e3},
-        })
-    }
-
-    fn size(&self, times: &LinkTimes, slow: &[SlowComponent]) -> Value {
+    fn size(&self, times: &LinkTimes, slow: &[Component]) -> Value {
         let figure =
             |ns: f32| json!({"us": f64::from(ns) / 1e3, "mb_per_s": self.sweep.mb_per_s(times.bytes, ns)});
         let slowest = verdict::slowest(times, &self.sweep.hosts, SLOWEST, slow).into_iter().map(
@@ -187,12 +162,28 @@ impl LinksSummary {
     }
 }
 
+fn slow_part(slow: &SlowPart) -> Value {
+    let Evidence { links, count, typical, ordinary, ordinary_ns, measured_again, .. } = &slow.evidence;
+    let links = links.iter().map(|(ends, factor)| json!({"ranks": ends, "factor": factor}));
+    json!({
+        "kind": slow.part,
+        "name": slow.name,
+        "hosts": slow.hosts,
+        "ranks": slow.ranks,
+        "factor": slow.factor,
+        "bytes": slow.bytes,
+        "links": links.collect::<Vec<_>>(),
+        "link_count": count,
+        "measured_again": measured_again,
+        "ordinary": {"links": typical, "count": ordinary, "median_us": ordinary_ns / 1e3},
+    })
+}
+
 /// Returns the status of links for monitoring. Slow links work, so that only a demand that they miss is critical.
 pub fn status(verdict: &Verdict, tally: Tally) -> Status {
-    let demanded = verdict.obstacle.is_none() && !verdict.missed.is_empty();
-    match (verdict.conclusion(), tally) {
+    match (verdict.conclusion, tally) {
         (_, Tally { corrupt: 1.., .. } | Tally { failed: 1.., .. }) => Status::Critical,
-        _ if demanded => Status::Critical,
+        _ if verdict.missed > 0 => Status::Critical,
         (Conclusion::Slow, _) => Status::Warning,
         (Conclusion::None, _) | (_, Tally { skipped: 1.., .. }) => Status::Unknown,
         (Conclusion::Clear, _) => Status::Ok,
@@ -214,19 +205,26 @@ impl Renderer for LinksSummary {
         Ok(())
     }
 
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.verdict = Some(verdict.clone());
+    }
+
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
         self.outcome = self.outcome.filter(|before| *before != RunOutcome::Complete).or(Some(outcome));
         Ok(())
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        let verdict = self.verdict();
-        match self.form {
-            Form::Json => writeln!(out, "{:#}", self.json(&verdict))?,
-            Form::Monitoring if self.outcome == Some(RunOutcome::Complete) && self.sweep.is_last() => {
-                out.write_all(self.monitoring(&verdict).as_bytes())?;
+        let verdict = self.verdict.as_ref().filter(|_| self.outcome == Some(RunOutcome::Complete));
+        match (self.form, verdict) {
+            (Form::Json, Some(verdict)) => writeln!(out, "{:#}", self.json(verdict))?,
+            (Form::Json, None) => {
+                let interrupted = self.outcome == Some(RunOutcome::Interrupted);
+                let why = if interrupted { "the run was interrupted" } else { "the run did not complete" };
+                writeln!(out, "{:#}", self.json(&Verdict::incomplete(why)))?;
             }
-            Form::Monitoring => {}
+            (Form::Monitoring, Some(verdict)) => out.write_all(self.monitoring(verdict).as_bytes())?,
+            (Form::Monitoring, None) => {}
         }
         out.flush()
     }

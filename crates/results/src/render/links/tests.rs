@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     render::{LinksCsv, LinksForm, LinksSummary, links_status, monitoring::Status},
-    verdict::Verdict,
+    verdict::{Conclusion, Verdict},
 };
 use ombx_core::{
     benchmark::{Metric, Work},
@@ -16,26 +16,38 @@ use ombx_core::{
     team::Place,
 };
 
+/// Renderer that gets the verdict on its links before their last launch ends, as in a job.
+struct Judged<'a> {
+    renderer: &'a mut dyn Renderer,
+    sweep: LinkSweep,
+}
+
+impl<'a> Judged<'a> {
+    fn new(renderer: &'a mut dyn Renderer) -> Judged<'a> {
+        Judged { renderer, sweep: LinkSweep::default() }
+    }
+}
+
 /// Renders four hosts with one rank each: 1 ms for 1 MB, and 2 ms between ranks 1 and 3.
 fn rendered(renderer: &mut dyn Renderer, trust: &[Mark]) -> String {
     let golden = crate::golden();
     let place = |at: u32| Place { host: format!("n{at}"), ..golden.run.places[0].clone() };
     let run = Run { id: "r".into(), places: (0..4).map(place).collect(), ..golden.run.clone() };
     let mut out = Vec::new();
-    launch(renderer, &mut out, &run, trust, 1.0);
+    launch(&mut Judged::new(renderer), &mut out, &run, trust, 1.0);
     renderer.finish(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 /// Renders a launch with times that are this factor longer.
-fn launch(renderer: &mut dyn Renderer, out: &mut Vec<u8>, run: &Run, trust: &[Mark], factor: f64) {
+fn launch(judged: &mut Judged<'_>, out: &mut Vec<u8>, run: &Run, trust: &[Mark], factor: f64) {
     let all = (0u32..4).flat_map(|a| (0u32..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
-    launch_of(renderer, out, run, trust, (factor, all));
+    launch_of(judged, out, run, trust, (factor, all));
 }
 
 /// Renders a launch of some links.
 fn launch_of(
-    renderer: &mut dyn Renderer,
+    Judged { renderer, sweep }: &mut Judged<'_>,
     out: &mut Vec<u8>,
     run: &Run,
     trust: &[Mark],
@@ -43,6 +55,7 @@ fn launch_of(
 ) {
     let golden = crate::golden();
     renderer.run(out, run).unwrap();
+    sweep.begin(run);
     for (from, to) in links {
         let ns = factor * if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
         let axes =
@@ -58,6 +71,10 @@ fn launch_of(
             ..golden.rows[0].clone()
         };
         renderer.case(out, &row).unwrap();
+        sweep.add(&row);
+    }
+    if sweep.is_last() {
+        renderer.verdict(&sweep.verdict());
     }
     renderer.end(out, RunOutcome::Complete, &Tally::default()).unwrap();
 }
@@ -73,9 +90,10 @@ fn launches_are_printed_once_with_the_median_of_each_link() {
         Run { places: (0..4).map(place).collect(), plan, ..golden.clone() }
     };
     let (mut renderer, mut out) = (Links::default(), Vec::new());
+    let mut judged = Judged::new(&mut renderer);
     for (number, factor) in [(1, 1.0), (2, 9.0), (3, 2.0)] {
         assert!(!String::from_utf8_lossy(&out).contains("links, "), "only the last launch is printed");
-        launch(&mut renderer, &mut out, &run(number), &[], factor);
+        launch(&mut judged, &mut out, &run(number), &[], factor);
     }
     let text = String::from_utf8(out.clone()).unwrap();
     assert_eq!((text.matches("verdict:").count(), text.matches("ombx ").count()), (1, 1), "{text}");
@@ -85,7 +103,7 @@ fn launches_are_printed_once_with_the_median_of_each_link() {
     assert_eq!(text.len(), out.len(), "nothing is left to print");
     // A sweep of which a launch is missing is printed at the end.
     let (mut renderer, mut out) = (Links::default(), Vec::new());
-    launch(&mut renderer, &mut out, &run(1), &[], 1.0);
+    launch(&mut Judged::new(&mut renderer), &mut out, &run(1), &[], 1.0);
     renderer.finish(&mut out).unwrap();
     assert!(String::from_utf8(out).unwrap().contains("fastest 1000 us (1000 MB/s)"));
 }
@@ -118,7 +136,7 @@ fn a_bisection_of_few_links_has_its_sum() {
     let mut run = Run { places: (0..4).map(place).collect(), ..golden.clone() };
     let of_mode = |run: &Run| {
         let (mut renderer, mut out) = (Links::default(), Vec::new());
-        launch_of(&mut renderer, &mut out, run, &[], (1.0, [(0, 3), (3, 0), (1, 2), (2, 1)].into_iter()));
+        launch_of(&mut Judged::new(&mut renderer), &mut out, run, &[], (1.0, [(0, 3), (3, 0), (1, 2), (2, 1)].into_iter()));
         renderer.finish(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
@@ -172,7 +190,7 @@ fn doubts_are_one_line_without_codes_and_unfold() {
 #[test]
 fn json_has_the_verdict_its_evidence_and_the_figures() {
     let mark = Mark::caution("not_converged", "x", "y");
-    let text = rendered(&mut LinksSummary::new(LinksForm::Json, None), &[mark]);
+    let text = rendered(&mut LinksSummary::new(LinksForm::Json), &[mark]);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["conclusion"], &json["rows"]["all"]), (&"slow".into(), &12.into()), "{text}");
     assert!(json["sentences"][0]["text"].as_str().unwrap().starts_with("the link between n1 and n3 is slow"));
@@ -189,7 +207,7 @@ fn json_has_the_verdict_its_evidence_and_the_figures() {
 
 #[test]
 fn the_line_for_monitoring_has_status_verdict_and_figures() {
-    let monitoring = || LinksSummary::new(LinksForm::Monitoring, None);
+    let monitoring = || LinksSummary::new(LinksForm::Monitoring);
     let text = rendered(&mut monitoring(), &[]);
     assert!(text.starts_with("OMBX LINKS WARNING - the link between n1 and n3 is slow: "), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
@@ -211,9 +229,9 @@ fn the_line_for_monitoring_has_status_verdict_and_figures() {
 
 #[test]
 fn demands_and_failures_are_critical_for_monitoring() {
-    let clear = Verdict::default();
-    let missed = Verdict { missed: vec!["latency<2us: missed".into()], ..Verdict::default() };
     let none = Verdict::incomplete("x");
+    let clear = Verdict { conclusion: Conclusion::Clear, ..none.clone() };
+    let missed = Verdict { conclusion: Conclusion::Slow, missed: 1, ..none.clone() };
     let failed = Tally { failed: 1, ..Tally::default() };
     let skipped = Tally { skipped: 1, ..Tally::default() };
     for (verdict, tally, expected) in [

@@ -59,22 +59,17 @@ impl OpenMetrics {
                 self.add("ombx_bandwidth_bytes_per_second", &named, rate);
             }
         }
-        if outcome != RunOutcome::Complete {
-            return;
-        }
-        let verdict = self.sweep.verdict();
-        let conclusion = verdict.conclusion();
+        let Some(verdict) = self.verdict.take().filter(|_| outcome == RunOutcome::Complete) else { return };
         for each in Conclusion::ALL {
             let named = labels(&[("conclusion", each.name())]);
-            self.add("ombx_verdict", &named, Some(f64::from(u8::from(each == conclusion))));
+            self.add("ombx_verdict", &named, Some(f64::from(u8::from(each == verdict.conclusion))));
         }
         self.add("ombx_slow_parts", "", Some(verdict.slow.len() as f64));
-        self.add("ombx_missed_demands", "", Some(verdict.missed.len() as f64));
+        self.add("ombx_missed_demands", "", Some(verdict.missed as f64));
         for Nameable { bytes, factor } in &verdict.nameable {
             self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string())]), Some(*factor));
         }
-        for slow in &verdict.slow {
-            let part = slow.part(&self.sweep.hosts);
+        for part in &verdict.slow {
             let hosts: Vec<&str> = part.hosts.iter().map(String::as_str).collect();
             let [from, to] = match (part.ranks.as_slice(), &hosts[..]) {
                 ([_, _], [from, to]) => [*from, *to],

@@ -28,7 +28,7 @@ fn run(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> RunWithRows {
     let golden = crate::golden();
     let place = |at: u32| ombx_core::team::Place { host: format!("h{at}"), ..golden.run.places[0].clone() };
     let run = ombx_core::result::Run { places: (0..hosts).map(place).collect(), ..golden.run.clone() };
-    RunWithRows { run, rows: rows(hosts, ns), end: Some((RunOutcome::Complete, Default::default())) }
+    RunWithRows { run, rows: rows(hosts, ns), end: Some((RunOutcome::Complete, Default::default())), verdict: None }
 }
 
 /// Judges a run under expectations, and against a reference.
@@ -44,9 +44,9 @@ fn judged(now: &RunWithRows, expect: &[&str], reference: Option<&RunWithRows>) -
         Reference::of("old.jsonl", std::slice::from_ref(run), &choices, &sizes).unwrap()
     };
     let verdict = sweep.against(reference.map(|run| Arc::new(of(run))));
-    let (verdict, hosts) = (verdict.verdict(), &verdict.hosts);
-    let text: Vec<String> = verdict.lines(hosts).into_iter().map(|(_, line)| line).collect();
-    (verdict.conclusion(), text.join("\n"))
+    let verdict = verdict.verdict();
+    let text: Vec<String> = verdict.lines();
+    (verdict.conclusion, text.join("\n"))
 }
 
 #[test]

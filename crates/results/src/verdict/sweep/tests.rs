@@ -20,32 +20,31 @@ fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {
 }
 
 fn text(sweep: &LinkSweep) -> String {
-    let lines = sweep.verdict().lines(&sweep.hosts);
-    lines.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+    sweep.verdict().lines().join("\n")
 }
 
 #[test]
 fn few_links_are_never_an_all_clear() {
     for hosts in 2..=4 {
         let healthy = sweep(hosts, |_, _| 1000.0);
-        assert_eq!(healthy.verdict().conclusion(), Conclusion::None, "{hosts}: {}", text(&healthy));
+        assert_eq!(healthy.verdict().conclusion, Conclusion::None, "{hosts}: {}", text(&healthy));
         assert!(text(&healthy).starts_with("no verdict: "), "{}", text(&healthy));
     }
     let healthy = sweep(5, |_, _| 1000.0);
-    assert_eq!(healthy.verdict().conclusion(), Conclusion::Clear, "{}", text(&healthy));
+    assert_eq!(healthy.verdict().conclusion, Conclusion::Clear, "{}", text(&healthy));
     assert!(text(&healthy).contains("would have been named"), "{}", text(&healthy));
 }
 
 #[test]
 fn the_ratios_of_few_links_are_said() {
     let slow = sweep(3, |a, b| if (a, b) == (0, 1) { 139_000.0 } else { 1000.0 });
-    assert_eq!(slow.verdict().conclusion(), Conclusion::None);
+    assert_eq!(slow.verdict().conclusion, Conclusion::None);
     let said = text(&slow);
     for words in ["no verdict: 3 links", "h1-h2 takes 13", "the other 2 links", "cannot be distinguished"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     let slow = sweep(4, |a, b| if a == 2 || b == 2 { 139_000.0 } else { 1000.0 });
-    assert_eq!(slow.verdict().conclusion(), Conclusion::Slow);
+    assert_eq!(slow.verdict().conclusion, Conclusion::Slow);
     let said = text(&slow);
     assert!(said.starts_with("verdict: host h3 is slow"), "{said}");
     assert!(said.contains("\n  evidence: ") && said.contains("3 ordinary links"), "{said}");
@@ -85,35 +84,35 @@ fn a_link_has_one_factor() {
     assert_eq!(found.evidence.links[0].1, found.factor);
     let times = slow.averaged().remove(0);
     assert!(times.is_repeated, "eight ranks measure all links again");
-    let table = crate::verdict::slowest(&times, &slow.hosts, 1, &verdict.slow);
+    let table = crate::verdict::slowest(&times, &slow.hosts, 1, &verdict.components());
     assert_eq!(table[0].factor, found.factor);
 }
 
 #[test]
 fn links_that_differ_much_are_no_all_clear() {
     let scattered = sweep(6, |a, b| 1000.0 * 1.5f32.powi(((a * 3 + b) % 5) as i32));
-    assert_eq!(scattered.verdict().conclusion(), Conclusion::None, "{}", text(&scattered));
+    assert_eq!(scattered.verdict().conclusion, Conclusion::None, "{}", text(&scattered));
     assert!(text(&scattered).contains("differ too much"), "{}", text(&scattered));
 }
 
 #[test]
 fn an_obstacle_prevents_every_verdict() {
     let mut slow = sweep(5, |a, _| if a == 0 { 9000.0 } else { 1000.0 });
-    assert_eq!(slow.verdict().conclusion(), Conclusion::Slow);
+    assert_eq!(slow.verdict().conclusion, Conclusion::Slow);
     slow.obstacle = Some("ranks share CPUs".into());
     slow.expectations = vec!["latency<1000ms".parse().unwrap()];
-    assert_eq!(slow.verdict().conclusion(), Conclusion::None);
+    assert_eq!(slow.verdict().conclusion, Conclusion::None);
     assert_eq!(text(&slow), "no verdict: ranks share CPUs");
 }
 
 #[test]
 fn a_part_whose_ranks_waited_for_a_cpu_is_not_named() {
     let mut slow = sweep(5, |a, b| if a == 2 || b == 2 { 9000.0 } else { 1000.0 });
-    assert_eq!(slow.verdict().conclusion(), Conclusion::Slow);
+    assert_eq!(slow.verdict().conclusion, Conclusion::Slow);
     let on_it = |l: &&Link| l.from == 2 || l.to == 2;
     let times = &mut slow.launches[0].0[0];
     times.disturbed = times.sweep.iter().filter(on_it).map(|l| [l.from, l.to]).collect();
-    assert_eq!(slow.verdict().conclusion(), Conclusion::None);
+    assert_eq!(slow.verdict().conclusion, Conclusion::None);
     assert!(text(&slow).starts_with("no verdict: host h3 is slow"), "{}", text(&slow));
     assert!(text(&slow).contains("waited for a CPU"), "{}", text(&slow));
 }
@@ -128,7 +127,7 @@ fn rows_that_disagree_name_nothing() {
             l.ns *= 300.0;
         }
     }
-    assert_eq!(noisy.verdict().conclusion(), Conclusion::None, "{}", text(&noisy));
+    assert_eq!(noisy.verdict().conclusion, Conclusion::None, "{}", text(&noisy));
 }
 
 /// Pairs that are measured at the same time disturb each other: another link in each launch.
@@ -141,10 +140,10 @@ fn a_link_is_slow_only_if_it_is_slow_in_most_launches() {
     };
     let wandering = over([(0, 1), (2, 3), (1, 4)]);
     assert_eq!(wandering.launches(), 3);
-    assert_eq!(wandering.verdict().conclusion(), Conclusion::Clear, "{}", text(&wandering));
+    assert_eq!(wandering.verdict().conclusion, Conclusion::Clear, "{}", text(&wandering));
     let lasting = over([(0, 1), (2, 3), (0, 1)]);
-    assert_eq!(lasting.verdict().conclusion(), Conclusion::Slow, "{}", text(&lasting));
+    assert_eq!(lasting.verdict().conclusion, Conclusion::Slow, "{}", text(&lasting));
     assert!(text(&lasting).starts_with("verdict: the link between h1 and h2 is slow"), "{}", text(&lasting));
     let first_alone = LinkSweep { launches: wandering.launches[..1].to_vec(), ..wandering };
-    assert_eq!(first_alone.verdict().conclusion(), Conclusion::Slow, "{}", text(&first_alone));
+    assert_eq!(first_alone.verdict().conclusion, Conclusion::Slow, "{}", text(&first_alone));
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     file::{self, Record},
     render::OpenMetrics,
-    verdict::{BENCH, LinkSweep, VerdictRecord},
+    verdict::{BENCH, LinkSweep, Verdict},
 };
 
 const GROUPS: &str = "switch:s0=n[0-1] switch:s1=n[2-3] switch:s2=n[4-5] switch:s3=n[6-7]";
@@ -41,16 +41,17 @@ fn text_of(renderer: &mut dyn Renderer) -> String {
     let ((run, rows), mut out) = (sweep(), Vec::new());
     renderer.run(&mut out, &run).unwrap();
     rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
+    renderer.verdict(&record());
     renderer.end(&mut out, RunOutcome::Complete, &Tally::default()).unwrap();
     renderer.finish(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-fn record() -> VerdictRecord {
+fn record() -> Verdict {
     let (run, rows) = sweep();
     let mut sweep = LinkSweep::of_run(&run);
     rows.iter().for_each(|row| sweep.add(row));
-    sweep.verdict().record(&sweep.hosts)
+    sweep.verdict()
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn csv_ends_with_the_verdict() {
 
 #[test]
 fn json_names_the_group() {
-    let value: Value = serde_json::from_str(&text_of(&mut LinksSummary::new(LinksForm::Json, None))).unwrap();
+    let value: Value = serde_json::from_str(&text_of(&mut LinksSummary::new(LinksForm::Json))).unwrap();
     let part = &value["slow"][0];
     assert_eq!((part["kind"].as_str(), part["name"].as_str()), (Some("group"), Some("switch s2")));
     assert_eq!(part["hosts"], serde_json::json!(["n4", "n5"]));
@@ -128,6 +129,7 @@ fn gauges_have_hosts_as_labels_and_nothing_of_the_run() {
         run.id = id.into();
         both.run(&mut again, &run).unwrap();
         rows.iter().for_each(|row| both.case(&mut again, row).unwrap());
+        both.verdict(&record());
         both.end(&mut again, RunOutcome::Complete, &Tally::default()).unwrap();
     }
     both.finish(&mut again).unwrap();
