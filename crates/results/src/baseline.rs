@@ -8,12 +8,11 @@ use ombx_core::{
 };
 
 use crate::{
-    by_state,
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
-    run_info::hosts,
-    state::{Distances, States, is_same},
-    verdict::student,
+    runs::hosts,
+    state::{self, Distances, States, is_same},
+    verdict::outlying,
 };
 
 /// Number of days below which the variation between days is not known well enough for a limit. With three days, the limit of prediction
@@ -95,7 +94,7 @@ impl Baseline {
             let date = group.run.started.get(..10).unwrap_or_default();
             let states = group.states();
             for row in group.estimates().iter().filter(|row| row.headline().is_some()) {
-                let figures = by_state::figures(row, &states).into_iter().map(|figure| GoodFigure {
+                let figures = state::state_figures(row, &states).into_iter().map(|figure| GoodFigure {
                     date: date.to_owned(),
                     leg_ns: figure.median_ns,
                     core_to_core_ns: figure.core_to_core_ns,
@@ -112,7 +111,7 @@ impl Baseline {
     /// Why there is no good day.
     pub fn reference(&self, run: &Run, row: &Measurement, limits: usize) -> Result<Reference, Missing> {
         let all = self.cases.get(&Case::of(run, row)).ok_or(Missing::Case)?;
-        let (of_states, _) = by_state::divided(all.iter().collect(), |good| good.core_to_core_ns);
+        let (of_states, _) = state::divided_by_state(all.iter().collect(), |good| good.core_to_core_ns);
         let figures = match (&of_states[..], state_of(run, row)) {
             // One state is known, or none.
             ([(_, all)], row) => {
@@ -140,7 +139,7 @@ impl Baseline {
 /// Returns the state of the machine in which a row was measured, as nanoseconds between two cores; `None` if it is unknown.
 pub fn state_of(run: &Run, row: &Measurement) -> Option<f64> {
     let states = States::new(&[Distances::of_run(run)]);
-    by_state::figures(row, &states).first().and_then(|figure| figure.core_to_core_ns)
+    state::state_figures(row, &states).first().and_then(|figure| figure.core_to_core_ns)
 }
 
 impl Case {
@@ -187,7 +186,7 @@ pub fn limit_of_days(days: &[f64], limits: usize) -> Option<f64> {
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     (days.len() >= LEAST_DAYS).then(|| {
         // Bonferroni's correction holds whatever the rows of a day have in common.
-        let quantile = student::upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
+        let quantile = outlying::upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
         (mean + quantile * (variance * (1.0 + 1.0 / n)).sqrt()).exp()
     })
 }

@@ -3,30 +3,30 @@
 mod comparison;
 mod evaluation;
 mod permutation;
-mod power;
 mod setup;
 mod shift;
 mod side;
-#[cfg(test)]
-mod tests;
-mod turn;
 mod units;
 
 use std::collections::HashSet;
 
 use self::units::Units;
+
 pub use self::{
     comparison::{
         CaseComparison, CaseId, Change, Comparison, Counts, Note, Power, Reason, Settings, Side, SideInfo,
         StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
     },
+    setup::Turn,
     side::SideResults,
-    turn::Turn,
 };
 pub(crate) use self::{
     setup::EXPECTED_OPTIONS,
     shift::{Ranks, Shifts},
 };
+
+#[cfg(test)]
+mod tests;
 
 impl Comparison {
     /// Compares two sides.

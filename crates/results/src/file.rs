@@ -1,10 +1,8 @@
 //! Result files: JSON Lines, one record per line. A truncated file is readable up to its last complete line.
 
-mod lines;
+pub(crate) mod lines;
 mod record;
 mod records;
-pub(crate) mod seal;
-mod source;
 mod validity;
 
 use std::{
@@ -12,14 +10,15 @@ use std::{
     path::Path,
 };
 
-use self::{lines::RowKind, seal::Seal};
+use ombx_core::result::{Measurement, Run};
+
+use self::lines::{RowKind, Seal};
+use crate::runs::is_same_launch;
+
 pub use self::{
     record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
-    records::Records,
-    source::{is_named_as_result, source},
+    records::{Records, is_named_as_result, source},
 };
-use crate::run_info::is_same_launch;
-use ombx_core::result::{Measurement, Run};
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
@@ -38,7 +37,7 @@ pub fn write_case(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()>
 
 fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Result<()> {
     let mut line = line.map_err(std::io::Error::other)?;
-    seal::add(&mut line);
+    lines::add_seal(&mut line);
     line.push(b'\n');
     out.write_all(&line)
 }
@@ -46,7 +45,7 @@ fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Re
 /// Parses one line. Returns `None` for a kind of record that a later minor version added.
 pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
     let record = lines::from_json(line, number)?;
-    match seal::of(line.trim_end()) {
+    match lines::seal_of(line.trim_end()) {
         Seal::Broken => Err(ReadError::NotAResult {
             line: number,
             why: "its checksum does not match: the line was changed or damaged after it was written".into(),
@@ -91,7 +90,9 @@ fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> 
                 }
                 first = file.runs.len();
             }
-            (Record::Run(run), _) => file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None, verdict: None }),
+            (Record::Run(run), _) => {
+                file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None, verdict: None })
+            }
             (Record::Launch(row), Some(last)) => last.rows.push(*row),
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
             (Record::Verdict(verdict), Some(last)) => last.verdict = Some(verdict),

@@ -12,21 +12,14 @@
 
 mod change_point;
 mod dated;
-mod event;
-mod facts;
-mod index;
 mod series;
 mod store;
 
 #[cfg(test)]
 pub(crate) use self::series::tests::result;
-
 pub use self::{
     change_point::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes},
-    dated::{DatedResult, DatedRow, read},
-    event::{Event, events},
-    facts::Difference,
-    index::{Content, Index, Stamp},
-    series::{Case, Change, History, Point, Selection, Series},
-    store::{INDEX, Store, indexed, newest, write_index},
+    dated::{DatedResult, DatedRow, Difference, read},
+    series::{Case, Change, Event, History, Point, Selection, Series, events},
+    store::{Content, INDEX, Index, Stamp, Store, indexed, newest, write_index},
 };

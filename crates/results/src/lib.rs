@@ -53,11 +53,7 @@
 //! ```
 
 pub mod baseline;
-mod by_state;
-pub mod citation;
 pub mod compare;
-mod conclusion;
-pub mod copies;
 pub mod estimate;
 pub mod file;
 #[cfg(any(test, fuzzing))]
@@ -75,7 +71,6 @@ pub mod provenance;
 pub mod publishable;
 pub mod reached;
 pub mod render;
-pub mod run_info;
 pub mod runs;
 pub mod samples;
 pub mod state;

@@ -19,18 +19,19 @@
 mod curve;
 mod loggp;
 mod segments;
-mod switch;
-#[cfg(test)]
-mod tests;
 
 use ombx_core::stats::median;
+
+use crate::estimate::interval;
 
 pub use self::{
     curve::{Fit, Segment, Switch},
     loggp::{MachineModel, Parameter, Pattern, is_ping_pong, is_used, models, one_way},
-    switch::Protocol,
+    segments::Protocol,
 };
-use crate::estimate::interval;
+
+#[cfg(test)]
+mod tests;
 
 /// A value with its interval over launches.
 #[derive(Debug, Clone, Copy, PartialEq)]

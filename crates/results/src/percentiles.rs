@@ -9,7 +9,7 @@ use ombx_core::{
     system::clock::Facts,
 };
 
-use crate::verdict::student;
+use crate::verdict::outlying;
 
 /// Maximum number of percentiles.
 const MOST: usize = 9;
@@ -54,7 +54,7 @@ pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percent
     let between = variance(launches, &reached).max(variance(launches, &above));
     // Launches that happen to agree are not more exact than independent iterations.
     let independent = quantile * (1.0 - quantile) / total as f64;
-    let half = student::upper_quantile(launches.len() - 1, TAIL) * between.max(independent).sqrt();
+    let half = outlying::upper_quantile(launches.len() - 1, TAIL) * between.max(independent).sqrt();
     let [low, high] = [quantile - half, quantile + half];
     let (lower, upper) = ((total as f64 * low).floor(), (total as f64 * high).ceil() + 1.0);
     let ends = (lower >= 1.0 && upper <= total as f64).then_some([lower as u64, upper as u64])?;

@@ -4,7 +4,6 @@ mod broadcasts;
 pub mod compare;
 mod csv;
 mod document;
-mod grid;
 pub mod history;
 mod imb;
 mod links;
@@ -13,13 +12,15 @@ pub mod monitoring;
 mod openmetrics;
 mod osu;
 mod overhead;
-mod paint;
 mod pipeline;
 mod shown;
 mod table;
-mod wrap;
 
 use std::io::{Result, Write};
+
+use ombx_core::result::{Measurement, Run, Tally};
+
+use crate::{file::RunOutcome, verdict::Verdict};
 
 pub use self::{
     broadcasts::Broadcasts,
@@ -33,16 +34,12 @@ pub use self::{
     openmetrics::{CheckedLimit, OpenMetrics},
     osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
-    paint::Paint,
-    shown::Shown,
+    shown::{Paint, Shown},
     table::{
-        FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_other_states, format_row, heading,
-        title,
+        FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, fit::wrapped, format_other_states, format_row,
+        heading, title,
     },
-    wrap::wrapped,
 };
-use crate::{file::RunOutcome, verdict::Verdict};
-use ombx_core::result::{Measurement, Run, Tally};
 
 /// Writes runs in one format, row by row or in groups of rows.
 pub trait Renderer {

@@ -11,8 +11,7 @@ use super::{
         UnitMedians, Verdict,
     },
     permutation::{self, Side, Values},
-    power::Scatter,
-    shift::{Shifts, TAIL, rank, signed_rank},
+    shift::{Scatter, Shifts, TAIL, rank, signed_rank},
     side::{Launch, Row},
     units::Units,
 };

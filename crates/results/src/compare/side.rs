@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use ombx_core::{
+    benchmark::Metric,
+    result::{Level, Measurement, Outcome, Run},
+};
+
 use super::{
     comparison::{CaseId, SideInfo},
-    turn::Turn,
+    setup::Turn,
 };
 use crate::{
     estimate::is_within_a_launch,
     file::{Record, RunOutcome, RunWithRows},
-    run_info::{is_next_launch, is_same_launch, library},
+    runs::{is_next_launch, is_same_launch, library},
     state::Distances,
-};
-use ombx_core::{
-    benchmark::Metric,
-    result::{Level, Measurement, Outcome, Run},
 };
 
 /// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.

@@ -11,11 +11,10 @@ use ombx_core::{
 
 use super::case::estimate_in;
 use crate::{
-    copies::fingerprint,
     file::{Ended, Launched, Record, RunOutcome, RunWithRows},
     number::percent,
     percentiles::Percentiles,
-    run_info::{continues, is_next_launch, is_same_launch, library},
+    runs::{continues, fingerprint, is_next_launch, is_same_launch, library},
     state::{self, Distances, States},
 };
 

@@ -1,13 +1,13 @@
 //! Lines of a result file: the types of results with a kind, and their checks.
 
+use ombx_core::result::{Measurement, Rates, Run, Tally};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     record::{Launched, ReadError, Record, RunOutcome, SCHEMA},
     validity,
 };
-use crate::conclusion::Verdict;
-use ombx_core::result::{Measurement, Rates, Run, Tally};
+use crate::verdict::Verdict;
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
 /// ended; a `case` per row or a `verdict` follows.
@@ -167,4 +167,57 @@ pub(super) fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Line<'static>).to_value();
     schema["title"] = "One line of an ombx result file, format 1".into();
     schema
+}
+
+const START: &str = ",\"checksum\":\"";
+const END: &str = "\"}";
+/// Digits seal_of the checksum.
+const DIGITS: usize = 8;
+
+/// Adds the checksum seal_of the bytes before its closing brace to a JSON object, as its last field.
+pub(crate) fn add_seal(line: &mut Vec<u8>) {
+    if line.pop_if(|last| *last == b'}').is_some() {
+        let sum = crc32fast::hash(line);
+        line.extend(format!("{START}{sum:08x}{END}").into_bytes());
+    }
+}
+
+/// What the checksum seal_of a line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seal {
+    Intact,
+    Broken,
+    /// Other programs may write none.
+    Absent,
+}
+
+/// Compares a line with its checksum.
+pub(crate) fn seal_of(line: &str) -> Seal {
+    let split = || {
+        let (content, end) =
+            line.split_at_checked(line.len().checked_sub(START.len() + DIGITS + END.len())?)?;
+        let digits = end.strip_prefix(START)?.strip_suffix(END)?;
+        Some((content, u32::from_str_radix(digits, 16).ok()?))
+    };
+    match split() {
+        None => Seal::Absent,
+        Some((content, sum)) if crc32fast::hash(content.as_bytes()) == sum => Seal::Intact,
+        Some(_) => Seal::Broken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_line_is_noticed() {
+        let mut line = br#"{"kind":"end","cases":3}"#.to_vec();
+        assert_eq!(seal_of(std::str::from_utf8(&line).unwrap()), Seal::Absent);
+        add_seal(&mut line);
+        let line = String::from_utf8(line).unwrap();
+        assert!(seal_of(&line) == Seal::Intact && serde_json::from_str::<serde_json::Value>(&line).is_ok());
+        assert_eq!(seal_of(&line.replace(":3", ":4")), Seal::Broken);
+        assert_eq!([seal_of(""), seal_of("{}")], [Seal::Absent; 2]);
+    }
 }

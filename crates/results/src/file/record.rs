@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ombx_core::result::{Measurement, Run, Tally};
 use serde::{Deserialize, Serialize};
 
-use crate::{conclusion::Verdict, estimate::Ending, state};
-use ombx_core::result::{Measurement, Run, Tally};
+use crate::{estimate::Ending, state, verdict::Verdict};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
 pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);

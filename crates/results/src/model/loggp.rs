@@ -2,7 +2,7 @@
 
 use ombx_core::{result::Measurement, unit::Bytes};
 
-use super::{Estimate, Fit, Protocol, curve::Curve, switch};
+use super::{Estimate, Fit, Protocol, curve::Curve, segments};
 use crate::samples::{CaseSamples, LaunchSamples};
 
 /// Ping-pongs whose half round trip is the time of one message, and the streams that go with them.
@@ -213,8 +213,11 @@ fn of(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> MachineMode
         format!("{bench} and {} have fewer than 3 common sizes: measure at least 3", latency.bench())
     });
     let short = fit.as_ref().map(|fit| Estimate::of(fit.short()));
-    let protocols =
-        fit.as_ref().zip(short).map(|(fit, short)| switch::named(fit, short, is_mpi)).unwrap_or_default();
+    let protocols = fit
+        .as_ref()
+        .zip(short)
+        .map(|(fit, short)| segments::named_protocols(fit, short, is_mpi))
+        .unwrap_or_default();
     let sources = Sources { latency: latency.bench(), stream: bench, is_mpi, lack };
     MachineModel {
         setup: latency.cases[0].setup,

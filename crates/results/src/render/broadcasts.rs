@@ -5,16 +5,17 @@ use std::{
     io::{Result, Write},
 };
 
-use super::{
-    grid::{NO_VALUE, grid, interval},
-    plain,
-};
-use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
 use ombx_core::{
     result::{Level, Measurement, Outcome},
     stats::Summary,
     unit::Bytes,
 };
+
+use super::{
+    plain,
+    table::fit::{NO_VALUE, grid, interval},
+};
+use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
 
 /// Beginning of the names of benchmarks of a broadcast.
 const FAMILY: &str = "collective.";

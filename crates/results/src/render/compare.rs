@@ -3,20 +3,13 @@
 mod json;
 mod markdown;
 mod sentence;
-mod summary;
-#[cfg(test)]
-mod tests;
 
 use std::io::{Result, Write};
 
-pub(super) use self::json::present;
-pub use self::{json::json, markdown::markdown, sentence::sentence, summary::summary};
 use super::{
-    Paint,
-    grid::{NO_VALUE, grid, interval, size},
-    plain,
+    Paint, plain,
     table::{
-        fit::{Fitted, fitted},
+        fit::{Fitted, NO_VALUE, fitted, grid, interval, size},
         title,
     },
     wrapped,
@@ -25,6 +18,16 @@ use crate::{
     compare::{CaseComparison, CaseId, Comparison, Note, Reason, Side, SideInfo, UnitMedians, Verdict},
     number::figure,
 };
+
+pub(super) use self::json::present;
+pub use self::{
+    json::json,
+    markdown::markdown,
+    sentence::{sentence, summary},
+};
+
+#[cfg(test)]
+mod tests;
 
 /// Maximum length of a label in the title of a column.
 const LONGEST_LABEL: usize = 10;

@@ -5,18 +5,19 @@ use std::{
     io::{Result, Write},
 };
 
+use ombx_core::{
+    benchmark::Metric,
+    result::{ClockFacts, Level, Measurement, Outcome, Run, Tally},
+};
+
 use super::{
     FormattedRow, Renderer, Scope, Shown, plain,
     table::{failed, format, other_states, title, titles},
 };
 use crate::{
     file::RunOutcome,
-    run_info::{banner, launches},
+    runs::{banner, launches},
     verdict::{self, RETEST},
-};
-use ombx_core::{
-    benchmark::Metric,
-    result::{ClockFacts, Level, Measurement, Outcome, Run, Tally},
 };
 
 /// Language of a document.

@@ -8,12 +8,9 @@ use std::{
     io::{Result, Write},
 };
 
-pub use self::{csv::csv, json::json};
 use super::{
-    Paint,
-    grid::{grid, interval, size},
-    plain,
-    table::fit::{Fitted, fitted},
+    Paint, plain,
+    table::fit::{Fitted, fitted, grid, interval, size},
     wrapped,
 };
 use crate::{
@@ -22,6 +19,8 @@ use crate::{
     plot::{Characters, sparkline},
     provenance::counted,
 };
+
+pub use self::{csv::csv, json::json};
 
 /// Width of the line of bars.
 const TREND: usize = 16;

@@ -1,33 +1,33 @@
 //! Links as text: the verdict, and for each message size a heat map, a histogram, the steps, and the slowest links.
 
 pub(super) mod summary;
-#[cfg(test)]
-mod tests;
 
 use std::{
     collections::BTreeMap,
     io::{Result, Write},
 };
 
+use ombx_core::{
+    result::{Measurement, Outcome, Run, Tally},
+    trust,
+    unit::Bytes,
+};
+
 use super::{
-    Renderer,
-    grid::grid,
-    plain,
-    table::fit::{Fitted, fitted},
+    Renderer, plain,
+    table::fit::{Fitted, fitted, grid},
     wrapped,
 };
 use crate::{
     file::RunOutcome,
     number::{self, Scale},
     plot::{Histogram, heat_map},
-    run_info::banner,
+    runs::banner,
     verdict::{self, Component, Link, LinkSweep, LinkTimes, SlowLink, Step, Verdict},
 };
-use ombx_core::{
-    result::{Measurement, Outcome, Run, Tally},
-    trust,
-    unit::Bytes,
-};
+
+#[cfg(test)]
+mod tests;
 
 /// Number of links up to which a table has all of them, and no map, histogram and steps are printed: those of three hosts.
 const FEW: usize = 3;

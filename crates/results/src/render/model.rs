@@ -7,12 +7,9 @@ use std::io::{Result, Write};
 
 use ombx_core::{result::Run, unit::Bytes};
 
-pub use self::{csv::csv, json::json};
 use super::{
-    Paint,
-    grid::{NO_VALUE, grid, interval},
-    plain,
-    table::fit::{Fitted, fitted},
+    Paint, plain,
+    table::fit::{Fitted, NO_VALUE, fitted, grid, interval},
     wrapped,
 };
 use crate::{
@@ -20,8 +17,10 @@ use crate::{
     number::Decimals,
     provenance::counted,
     publishable::Publishable,
-    run_info::banner,
+    runs::banner,
 };
+
+pub use self::{csv::csv, json::json};
 
 /// What is shown: the models, the first run of each setup, and which rows they rest on.
 #[derive(Debug)]

@@ -4,10 +4,7 @@
 //! names the run, its time or a rank that depends on the order of hosts. The text is also valid in the older Prometheus format,
 //! which textfile collectors read.
 
-mod check;
 mod links;
-
-pub use self::check::CheckedLimit;
 
 use std::{
     collections::BTreeMap,
@@ -15,17 +12,20 @@ use std::{
     io::{Result, Write},
 };
 
-use super::Renderer;
-use crate::{
-    file::RunOutcome,
-    run_info::{hosts, library},
-    verdict::{self, LinkSweep, Verdict},
-};
 use ombx_core::{
     benchmark::Figure,
     result::{Level, Measurement, Outcome, OverLaunches, Run, Tally},
     system::node_set,
 };
+
+use super::Renderer;
+use crate::{
+    file::RunOutcome,
+    runs::{hosts, library},
+    verdict::{self, LinkSweep, Verdict},
+};
+
+pub use self::links::CheckedLimit;
 
 /// Metric families in the order of output: name, unit, help text. The unit ends the name.
 const FAMILIES: [(&str, &str, &str); 45] = [

@@ -5,12 +5,13 @@ use std::{
     io::{Result, Write},
 };
 
-use super::grid::{NO_VALUE, grid, interval};
-use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
 use ombx_core::{
     result::{Measurement, Outcome},
     unit::Bytes,
 };
+
+use super::table::fit::{NO_VALUE, grid, interval};
+use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
 
 /// Compares rows `p2p.X` and `sockets.X` of the same size and depth.
 #[derive(Debug, Default)]

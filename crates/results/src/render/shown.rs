@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use anstyle::{AnsiColor, Style};
 use ombx_core::{
     benchmark::Metric,
     result::{ClockFacts, Measurement},
@@ -56,5 +57,40 @@ pub(super) fn name(metric: Metric, percent: f64) -> String {
     match metric {
         Metric::Latency => format!("p{percent}"),
         Metric::Bandwidth => format!("p{}", ((100.0 - percent) * 1e9).round() / 1e9),
+    }
+}
+
+/// Whether text output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Paint {
+    /// Plain text.
+    #[default]
+    Plain,
+    /// Bold headings, yellow marks, red failures.
+    Coloured,
+}
+
+impl Paint {
+    pub(super) fn heading(self, text: &str) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    pub(super) fn good(self, text: &str) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
+    }
+
+    pub(super) fn warning(self, text: &str) -> String {
+        self.with(AnsiColor::Yellow.on_default(), text)
+    }
+
+    pub(super) fn bad(self, text: &str) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    fn with(self, style: Style, text: &str) -> String {
+        match self {
+            Paint::Coloured if !text.is_empty() => format!("{style}{text}{style:#}"),
+            _ => text.to_owned(),
+        }
     }
 }

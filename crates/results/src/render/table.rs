@@ -8,12 +8,18 @@ use std::{
     io::{Result, Write},
 };
 
-pub use self::cells::{FormattedRow, Scope, column_titles, format_other_states, format_row};
-pub(super) use self::cells::{failed, format, other_states, titles};
-use self::fit::{Fitted, fitted};
+use ombx_core::{
+    benchmark::Metric,
+    result::{
+        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
+    },
+    two_sided::datagrams::received::SHARES,
+    unit::Bytes,
+};
+
+use self::fit::{Fitted, fitted, grid};
 use super::{
     Paint, Renderer, Shown,
-    grid::grid,
     pipeline::{drawing, is_part},
     plain, wrapped,
 };
@@ -23,17 +29,12 @@ use crate::{
     plot::curve,
     publishable::Publishable,
     reached::Reached,
-    run_info::{banner, launches},
+    runs::{banner, launches},
     state,
 };
-use ombx_core::{
-    benchmark::Metric,
-    result::{
-        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
-    },
-    two_sided::datagrams::received::SHARES,
-    unit::Bytes,
-};
+
+pub use self::cells::{FormattedRow, Scope, column_titles, format_other_states, format_row};
+pub(super) use self::cells::{failed, format, other_states, titles};
 
 /// What is said once of rows that come from a single launch.
 pub const ONE_LAUNCH: &str = "\

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sample::is_sampled,sweep::Findings};
+use super::{
+    Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sample::is_sampled, sweep::Findings,
+};
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Component, Hosts, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, SlowComponent,
-    confirmation::Retested,
-    evidence,
+    Component, Hosts, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, SlowComponent, evidence,
     few_units::FewUnits,
     outlying::{LinkTest, slow_units},
-    relative::{RelativeLink, Scope, median, recentre, relative_times},
+    relative::{RelativeLink, Retested, Scope, median, recentre, relative_times},
 };
 
 /// Part of the links of a slow group that are slow by at least half of its factor. With fewer, some of its hosts are slow.

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Component, Hosts, LOOKS, Link, LinkTimes,
-    confirmation::Retested,
     detection::at_one_size,
     evidence,
-    relative::{RelativeLink, median, relative_times},
+    relative::{RelativeLink, Retested, median, relative_times},
     search,
 };
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED, student};
+use super::{MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED, outlying};
 
 /// Largest number of units for which all sets are tried.
 pub(super) const MAX_UNITS: usize = 8;
@@ -112,7 +112,7 @@ pub(super) fn explain(
     }
     let links = pairs.iter().map(|pair| Part::Link(pair.ends));
     let parts: Vec<Part> = units.iter().copied().map(Part::Unit).chain(links).collect();
-    let limit = |df: usize, sets: usize| student::upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
+    let limit = |df: usize, sets: usize| outlying::upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
     let least = MIN_SPREAD.max(row_error);
     let fit = |set: &[Part]| fit(pairs, set, least, offsets);
     let mut best = fit(&[])?;
@@ -144,7 +144,7 @@ pub(super) fn explain(
     let error = best.spread * (1.0 + 1.0 / (best.ordinary - 1.0).max(1.0)).sqrt();
     let limit = (limit(freedom, parts.len()) * error).max(MIN_FACTOR.ln());
     Some(Explanation {
-        nameable: limit + student::upper_quantile(freedom, MISSED) * error,
+        nameable: limit + outlying::upper_quantile(freedom, MISSED) * error,
         spread: best.spread,
         slow: best.slow.into_iter().map(|(part, log, _)| (part, log)).collect(),
     })

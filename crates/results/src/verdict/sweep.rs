@@ -5,19 +5,21 @@ use std::{
     sync::Arc,
 };
 
+use ombx_core::{
+    result::{Measurement, Run},
+    unit::Bytes,
+};
+
 use super::{
     Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS,
     MIN_UNITS, MOST_ROWS, Nameable, Reference, Sentence, SlowComponent, SlowPart, TimesBySize, Verdict,
     count,
     detection::{Detected, at_one_size, slow_of_sizes},
+    few_units,
     launches::{Launch, median_over},
-    link_name, no_verdict_reason, power,
+    link_name, no_verdict_reason,
     steps::{Step, Steps},
     times::WAITING,
-};
-use ombx_core::{
-    result::{Measurement, Run},
-    unit::Bytes,
 };
 
 /// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.
@@ -195,7 +197,7 @@ impl LinkSweep {
             )
         });
         let doubt = waited.or_else(|| verdict.doubt.take());
-        let reason = || self.shortage(&sizes).or_else(|| power::too_coarse(&power));
+        let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&power));
         verdict.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
             // One link is too few however it was measured.
             (Some(waited), Some(reason)) if self.units() >= MIN_UNITS => Some(format!("{waited}; {reason}")),
@@ -205,7 +207,7 @@ impl LinkSweep {
             .iter()
             .filter_map(|(bytes, factor)| Some(Nameable { bytes: *bytes, factor: (*factor)? }))
             .collect();
-        verdict.power = power::clause(&power, &of_groups, &self.hosts);
+        verdict.power = few_units::power_clause(&power, &of_groups, &self.hosts);
         verdict
     }
 

@@ -5,8 +5,8 @@ use crate::{
     compare::{CaseComparison, Comparison},
     number::figure,
     render::{
-        grid::{interval, size},
         plain,
+        table::fit::{interval, size},
     },
 };
 

@@ -38,9 +38,8 @@ impl Renderer for LinksCsv {
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
-        let host = |name: &str| {
-            axis(name).parse().map_or(String::new(), |rank| self.hosts.name(rank).to_owned())
-        };
+        let host =
+            |name: &str| axis(name).parse().map_or(String::new(), |rank| self.hosts.name(rank).to_owned());
         let s = row.summary.as_ref();
         let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
         let bound = |side: usize| us(s.and_then(|s| s.ci95).map(|ci| ci[side]));

@@ -14,9 +14,7 @@ use crate::{
         Renderer,
         monitoring::{Figure, Status, line},
     },
-    verdict::{
-        self, Component, Conclusion, Evidence, LinkSweep, LinkTimes, SlowLink, SlowPart, Verdict,
-    },
+    verdict::{self, Component, Conclusion, Evidence, LinkSweep, LinkTimes, SlowLink, SlowPart, Verdict},
 };
 use ombx_core::{
     result::{Measurement, Run, Tally},

@@ -136,7 +136,13 @@ fn a_bisection_of_few_links_has_its_sum() {
     let mut run = Run { places: (0..4).map(place).collect(), ..golden.clone() };
     let of_mode = |run: &Run| {
         let (mut renderer, mut out) = (Links::default(), Vec::new());
-        launch_of(&mut Judged::new(&mut renderer), &mut out, run, &[], (1.0, [(0, 3), (3, 0), (1, 2), (2, 1)].into_iter()));
+        launch_of(
+            &mut Judged::new(&mut renderer),
+            &mut out,
+            run,
+            &[],
+            (1.0, [(0, 3), (3, 0), (1, 2), (2, 1)].into_iter()),
+        );
         renderer.finish(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     };

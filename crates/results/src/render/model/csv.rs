@@ -6,7 +6,7 @@ use super::Shown;
 use crate::{
     model::{Estimate, Fit, MachineModel},
     render::csv::Lines,
-    run_info::library,
+    runs::library,
 };
 
 /// Columns in order. New columns are added at the end only. `low` and `high` are the 95 % interval of a value; without a value they

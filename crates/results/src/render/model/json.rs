@@ -6,7 +6,7 @@ use super::Shown;
 use crate::{
     model::{Estimate, Fit, MachineModel, Parameter, Segment, Switch},
     render::compare::present,
-    run_info::{hosts, library},
+    runs::{hosts, library},
 };
 
 /// Name, major and minor version of the schema.

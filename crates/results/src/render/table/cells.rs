@@ -2,18 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    number::{Decimals, figure},
-    render::{
-        Shown,
-        grid::{NO_VALUE, interval, size},
-        plain, shown,
-    },
-};
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
     result::{BetweenRuns, Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run, StateFigure},
     stats::{Summary, least_samples},
+};
+
+use super::fit::{NO_VALUE, interval, size};
+use crate::{
+    number::{Decimals, figure},
+    render::{Shown, plain, shown},
 };
 
 /// Number of figures beside percentiles: headline, interval, minimum and maximum.

@@ -1,12 +1,11 @@
 //! Fits a table to the width of a terminal: leaves out columns that readers can spare, and breaks the last column into lines.
 
-use ombx_core::result::MESSAGE_RATE_UNIT;
+use std::ops::Range;
 
-use super::{
-    super::grid::NO_VALUE,
-    cells::{ALGORITHM, BUS},
-    wrapped,
-};
+use comfy_table::{CellAlignment, Row, Table, presets};
+use ombx_core::{result::MESSAGE_RATE_UNIT, unit::Bytes};
+
+use super::cells::{ALGORITHM, BUS};
 
 /// Titles of columns that are left out before all others.
 const FIRST: [&str; 4] = ["cwnd bytes", "sent per s", "duplicate percent", "reordered percent"];
@@ -121,6 +120,45 @@ impl Fitted {
     }
 }
 
+/// Text of a missing value.
+pub(crate) const NO_VALUE: &str = "n/a";
+
+/// Returns an empty table with these titles. The columns in `right` are aligned to the right.
+pub(crate) fn grid(titles: impl Into<Row>, right: Range<usize>) -> Table {
+    let mut grid = Table::new();
+    grid.load_style(presets::NOTHING).set_header(titles);
+    let columns = grid.column_iter_mut().skip(right.start).take(right.len());
+    columns.for_each(|column| {
+        column.set_cell_alignment(CellAlignment::Right);
+    });
+    grid
+}
+
+/// Formats a message size.
+pub(crate) fn size(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes).to_string())
+}
+
+/// Formats an interval: `low .. high`.
+pub(crate) fn interval(bounds: Option<[f64; 2]>, format: impl Fn(f64) -> String) -> String {
+    bounds.map_or(NO_VALUE.into(), |[low, high]| format!("{} .. {}", format(low), format(high)))
+}
+
+/// Breaks a text between words into lines of at most this many characters. A longer word has a line of its own.
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +199,12 @@ mod tests {
         let fitted = fitted(titles, rows, Some(60));
         let marks = fitted.rows[1].last().unwrap();
         assert_eq!(marks, "waited 5% (up to\n8%), bimodal");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrapped("a bb ccc", 4), ["a bb", "ccc"]);
+        assert_eq!(wrapped("overlong a", 4), ["overlong", "a"]);
+        assert!(wrapped("", 4).is_empty());
     }
 }
