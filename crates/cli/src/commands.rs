@@ -12,8 +12,6 @@ mod history;
 pub(crate) mod imb;
 pub(crate) mod links;
 mod list;
-#[cfg(test)]
-mod mistakes;
 mod model;
 pub(crate) mod osu;
 mod plot;
@@ -28,16 +26,20 @@ use std::ffi::OsString;
 use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use ombx_core::{benchmark::Registry, error::Result, exit::Exit};
 
+use crate::{
+    arguments::{argv, mistake, output::some_of, parameters},
+    launch::detection,
+    output::terminal,
+    role,
+};
+
 #[cfg(feature = "sockets")]
 use crate::launch::served;
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
-use crate::{
-    arguments::{argv, mistake, output::some_of, parameters},
-    launch::detection,
-    output::{stdout, terminal},
-    role,
-};
+
+#[cfg(test)]
+mod mistakes;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -236,7 +238,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Help(args) => match help::answer(registry, parser, &args)? {
-            help::Answer::Text(text) => stdout::print(text),
+            help::Answer::Text(text) => terminal::print(text),
             help::Answer::Words(words) => execute(registry, parser, words),
         },
         Command::Completions(args) => completions::completions(&args),
@@ -263,11 +265,11 @@ fn unparsed(
 ) -> Result<u8> {
     let help = || help::asked(registry, parser, words);
     match error.kind() {
-        ErrorKind::DisplayHelp => stdout::print(help()),
+        ErrorKind::DisplayHelp => terminal::print(help()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // One of the ranks that a launcher has started is enough.
             if detection::is_first_process() {
-                stdout::print(help())?;
+                terminal::print(help())?;
             }
             Ok(Exit::Usage.code())
         }

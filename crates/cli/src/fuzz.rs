@@ -17,7 +17,7 @@ use ombx_results::{
 
 use crate::{
     arguments::{argv, mistake, parameters},
-    commands::{self, Command, check, compare::junit, imb, links, osu, run},
+    commands::{self, Command, check, compare, imb, links, osu, run},
     job::Job,
     stderr,
     suite::Suite,
@@ -113,7 +113,7 @@ pub fn pages(bytes: &[u8]) {
         let hidden = String::from_utf8_lossy(bytes).contains(handler);
         assert!(!page.contains(handler) || (hidden && !handler.starts_with('<')), "{handler}");
     }
-    junit::report(&comparison);
+    compare::report(&comparison);
 }
 
 /// Reads a host file, an invitation and a rendezvous file. No host is an option or a command, and an invitation can be written and

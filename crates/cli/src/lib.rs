@@ -36,7 +36,7 @@ use ombx_core::benchmark::Registry;
 use crate::{
     arguments::argv,
     launch::{detection, limits},
-    output::{monitoring, stdout},
+    output::{monitoring, terminal},
 };
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.
@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
             if let Some(text) = monitoring::error_as_json(&words, &error) {
                 // The error is on standard error if standard output is closed.
-                let _ = stdout::print(text);
+                let _ = terminal::print(text);
             }
         }
         #[cfg(feature = "mpi")]

@@ -1,16 +1,13 @@
 //! The output of a job: the screen and the result file.
 
-pub(crate) mod at_end;
 pub(crate) mod earlier;
 mod graphs;
-pub(crate) mod intervals;
 pub(crate) mod junit;
 mod link_judge;
 pub(crate) mod monitoring;
 pub(crate) mod progress;
 pub(crate) mod relay;
 pub(crate) mod renderers;
-pub(crate) mod stdout;
 pub(crate) mod target;
 pub(crate) mod terminal;
 
@@ -39,8 +36,12 @@ use ombx_results::{
 };
 
 use self::{
-    at_end::FileAtEnd, graphs::Graphs, junit::LinksReport, link_judge::LinkJudge, renderers::Notes,
-    stdout::is_closed, target::ResultTarget,
+    graphs::Graphs,
+    junit::LinksReport,
+    link_judge::LinkJudge,
+    renderers::Notes,
+    target::{FileAtEnd, ResultTarget},
+    terminal::is_closed,
 };
 use crate::{
     arguments::{output::Format, start::Launcher},
@@ -482,5 +483,5 @@ fn launched_by_user(job: &Job) -> bool {
 
 /// Returns the error that a result file cannot be written.
 pub(crate) fn unwritable(path: &Path, why: &io::Error) -> Error {
-    Error::storage(format!("cannot write results to {}: {}", path.display(), stdout::reason(why)))
+    Error::storage(format!("cannot write results to {}: {}", path.display(), terminal::reason(why)))
 }

@@ -12,8 +12,8 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::SideResults,
-    copies::KnownRows,
     file::{self, Record, Records, RunWithRows},
+    runs::KnownRows,
     verdict::LinkSweep,
 };
 

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, Launcher, checksum},
-    collect, command, execute, interrupt,
+    collect, execute,
     inventory::Inventory,
-    options::{LauncherChoice, Options},
-    output, parallel,
+    options::{self, LauncherChoice, Options},
+    parallel,
     plan::{self, Job, Pairs, Stage},
     preflight,
     record::{self, Ending, FinishedJob, Record},
@@ -90,7 +90,7 @@ impl Campaign {
             print_plan(&cluster, &rounds)?;
             return Ok(0);
         }
-        interrupt::listen()?;
+        parallel::listen()?;
         cluster.record.write_json("plan.json", &plan)?;
         if let Some(path) = &cluster.options.inventory {
             let text = read_named(path).map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
@@ -103,7 +103,9 @@ impl Campaign {
             }
             Err(error) => {
                 let directory = cluster.record.directory.display();
-                output::line(format_args!("Nothing was measured. Facts about the hosts are in {directory}"));
+                record::print_line(format_args!(
+                    "Nothing was measured. Facts about the hosts are in {directory}"
+                ));
                 Err(error)
             }
         };
@@ -133,7 +135,7 @@ impl Campaign {
         }
         match self.options.resume.then(|| Record::latest(&runs, plan)).flatten() {
             Some(record) => {
-                output::line(format_args!("Resuming {}", record.directory.display()));
+                record::print_line(format_args!("Resuming {}", record.directory.display()));
                 Ok(record)
             }
             None => Record::create(&runs),
@@ -159,7 +161,7 @@ fn launcher(options: &Options) -> Result<Launcher> {
 
 /// Runs all jobs that are not complete yet, and sums up.
 fn measure(cluster: &Cluster, rounds: Vec<Vec<Job>>) -> Result<u8> {
-    output::line(format_args!(
+    record::print_line(format_args!(
         "Hosts: {}. Jobs: {}. Results go to {}",
         cluster.facts.len(),
         rounds.iter().flatten().count(),
@@ -199,19 +201,19 @@ fn run_round(cluster: &Cluster, mut round: Vec<Job>, finished: &mut Vec<Finished
 fn run_once(cluster: &Cluster, job: &Job) -> Result<Ending> {
     let name = &job.name;
     if let Some(ending @ Ending::Complete { .. }) = cluster.record.ending(job) {
-        output::line(format_args!("  {name:<28} complete already"));
+        record::print_line(format_args!("  {name:<28} complete already"));
         return Ok(ending);
     }
-    if interrupt::requested() {
+    if parallel::requested() {
         return Ok(Ending::Failed { reason: "interrupted before its start".into() });
     }
     let ending = execute::run(cluster, job)?;
     match &ending {
-        Ending::Complete { exit_code: 0 } => output::line(format_args!("  {name:<28} complete")),
+        Ending::Complete { exit_code: 0 } => record::print_line(format_args!("  {name:<28} complete")),
         Ending::Complete { exit_code } => {
-            output::line(format_args!("  {name:<28} complete, exit code {exit_code}"))
+            record::print_line(format_args!("  {name:<28} complete, exit code {exit_code}"))
         }
-        Ending::Failed { reason } => output::line(format_args!("  {name:<28} FAILED: {reason}")),
+        Ending::Failed { reason } => record::print_line(format_args!("  {name:<28} FAILED: {reason}")),
     }
     Ok(ending)
 }
@@ -221,11 +223,11 @@ fn print_plan(cluster: &Cluster, rounds: &[Vec<Job>]) -> Result<()> {
     for (round, job) in
         (1..).zip(rounds).flat_map(|(number, round)| round.iter().map(move |job| (number, job)))
     {
-        output::line(format_args!("# {} (round {round})", job.name));
-        output::line(script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job)));
+        record::print_line(format_args!("# {} (round {round})", job.name));
+        record::print_line(script::job(&cluster.inventory, &cluster.mark(job), &options::of(cluster, job)));
         if cluster.launcher != Launcher::Mpiexec {
             let script = cluster.record.job(job).join("run.sh");
-            output::line(execute::batch::script(cluster, job, &script)?);
+            record::print_line(execute::scheduler::batch_script(cluster, job, &script)?);
         }
     }
     Ok(())

@@ -1,8 +1,6 @@
 //! Execution of one job: counters of its hosts, launch, cleanup, and `job.json`.
 
-pub(crate) mod batch;
-mod counters;
-mod scheduler;
+pub(crate) mod scheduler;
 
 use std::{env, fs, path::Path, time::Duration};
 
@@ -13,10 +11,10 @@ use ombx_core::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::counters::Counters;
 use crate::{
     cluster::{Cluster, Launcher},
-    command, interrupt, parallel,
+    collect::Counters,
+    options, parallel,
     plan::Job,
     record::{self, Ending},
     remote::{Ended, Place, ScriptFiles, at},
@@ -53,18 +51,18 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
         sweep(cluster, job, &directory);
     }
     let (since, started) = (Since::now(), timestamp());
-    let before = counters::read(cluster, job, &directory, "before");
+    let before = crate::collect::read_counters(cluster, job, &directory, "before");
     let missing: Vec<&str> = before.iter().filter_map(|host| Some(host.as_ref().err()?.as_str())).collect();
     let (ending, launch) = if missing.is_empty() {
         let files = ScriptFiles::of_job(&directory);
         let ended = launch(cluster, job, &files)?;
         let left = sweep(cluster, job, &directory);
-        let after = counters::read(cluster, job, &directory, "after");
+        let after = crate::collect::read_counters(cluster, job, &directory, "after");
         let ending = judge(cluster, job, &files, &ended, &left, &after);
         let launch = json!({
             "took_s": (since.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             "mark": cluster.mark(job),
-            "command": command::of(cluster, job),
+            "command": options::of(cluster, job),
             "left_behind": left.iter().flatten().sum::<u64>(),
             "network": host_records(cluster, job, &before, &after),
         });
@@ -80,7 +78,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
 
 /// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
 fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
-    let script = script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job));
+    let script = script::job(&cluster.inventory, &cluster.mark(job), &options::of(cluster, job));
     let place = match cluster.launcher {
         Launcher::Slurm if env::var_os("SLURM_JOB_ID").is_none() => {
             return scheduler::run(cluster, job, &script, files);
@@ -89,7 +87,7 @@ fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
         Launcher::Mpiexec if cluster.launches_on_hosts() => cluster.place(job.hosts[0]),
         _ => Place::Here,
     };
-    place.run(&script, files, cluster.launch_limit(job), interrupt::requested)
+    place.run(&script, files, cluster.launch_limit(job), parallel::requested)
 }
 
 /// Decides how a launch ended. It is complete if the result file is complete, even if hosts failed afterwards.
@@ -150,7 +148,7 @@ fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
     let script = script::sweep(&cluster.mark(job));
     let sweep = |place: Place<'_>, name: &str| {
         let files = ScriptFiles::named(directory, &format!("{name}.sweep"));
-        let ended = place.run(&script, &files, SWEEP_LIMIT, interrupt::ignored);
+        let ended = place.run(&script, &files, SWEEP_LIMIT, parallel::ignored);
         let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
         count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
     };

@@ -27,14 +27,11 @@
 mod campaign;
 mod cluster;
 mod collect;
-mod command;
 mod execute;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod interrupt;
 pub mod inventory;
 mod options;
-mod output;
 mod parallel;
 pub mod plan;
 mod preflight;

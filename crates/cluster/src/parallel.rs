@@ -2,8 +2,17 @@
 
 use std::{
     panic,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
+};
+
+use ombx_core::error::{Error, Result};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    flag,
 };
 
 /// Calls `work` with every item, each in its own thread, and returns the results in the order of the items. If the system allows
@@ -34,6 +43,30 @@ pub(crate) fn map<I: Send, T: Send>(
     });
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Installs the handlers.
+pub(crate) fn listen() -> Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let seen = Arc::new(AtomicBool::new(false));
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&seen))
+            .and_then(|_| flag::register(signal, seen))
+            .and_then(|_| flag::register(signal, Arc::clone(&INTERRUPTED)))
+            .map_err(|e| Error::fabric(format!("cannot install a handler for signal {signal}: {e}")))?;
+    }
+    Ok(())
+}
+
+/// Replaces [`requested`] in work that must not be interrupted, such as a cleanup.
+pub(crate) fn ignored() -> bool {
+    false
+}
+
+/// Returns whether one of the signals has arrived.
+pub(crate) fn requested() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

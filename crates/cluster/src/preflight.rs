@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::{
     cluster::{Cluster, checksum},
-    interrupt, output, parallel,
+    parallel, record,
     remote::{Ended, ScriptFiles, at, output_of},
     script,
 };
@@ -53,7 +53,7 @@ pub(crate) fn check(cluster: &Cluster) -> Result<Vec<Facts>> {
         let offset = facts.first("clock_offset_s").and_then(|offset| offset.parse::<f64>().ok());
         if let Some(offset) = offset.filter(|offset| offset.abs() > CLOCK_DIFFERENCE) {
             let name = cluster.host_name(host);
-            output::line(format_args!(
+            record::print_line(format_args!(
                 "note: the clock of {name} differs by {offset:.1} s from this machine's"
             ));
         }
@@ -81,7 +81,11 @@ fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Re
     }
     copy(cluster, host, [&cluster.binary, remote], checksum)?;
     let kept = if cluster.options.remove_copies { "" } else { "; it stays there (--remove-copies)" };
-    output::line(format_args!("{}: ombx was copied to {}{kept}", cluster.host_name(host), remote.display()));
+    record::print_line(format_args!(
+        "{}: ombx was copied to {}{kept}",
+        cluster.host_name(host),
+        remote.display()
+    ));
     gather(cluster, host)
 }
 
@@ -102,7 +106,7 @@ pub(crate) fn remove_copies(cluster: &Cluster) {
         }
     });
     for why in failed.into_iter().flatten() {
-        output::line(format_args!("note: the copy of ombx stays on {why}"));
+        record::print_line(format_args!("note: the copy of ombx stays on {why}"));
     }
 }
 
@@ -112,7 +116,7 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> 
     let script = script::facts(&cluster.inventory, &cluster.remote_binary);
     let before = clock();
     let ended =
-        cluster.place(host).run(&script, &files, LIMIT, interrupt::requested).map_err(|e| e.to_string())?;
+        cluster.place(host).run(&script, &files, LIMIT, parallel::requested).map_err(|e| e.to_string())?;
     let after = clock();
     match ended {
         Ended::Code(0) => {}

@@ -1,7 +1,8 @@
 //! Directory of a run, `runs/ID`: what a run writes, and what `--resume` reads.
 
 use std::{
-    fs,
+    fmt, fs,
+    io::{self, Write as _},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
@@ -154,4 +155,9 @@ pub(crate) fn plan(rounds: &[Vec<Job>], hosts: &[&str], options: Value) -> Value
     };
     let rounds: Vec<Vec<Value>> = rounds.iter().map(|round| round.iter().map(job).collect()).collect();
     json!({"options": options, "rounds": rounds})
+}
+
+/// Prints a print_line. A closed standard output is ignored: all results are in files.
+pub(crate) fn print_line(text: impl fmt::Display) {
+    let _ = writeln!(io::stdout().lock(), "{text}");
 }

@@ -18,7 +18,7 @@ use ombx_core::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::interrupt;
+use crate::parallel;
 
 const POLL: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
@@ -72,7 +72,7 @@ impl Place<'_> {
 
     /// Runs a command line with a file as its standard input.
     pub(crate) fn feed(self, line: &str, input: File, files: &ScriptFiles, limit: Duration) -> Result<Ended> {
-        run_command(self.shell(line), input, files, limit, interrupt::requested)
+        run_command(self.shell(line), input, files, limit, parallel::requested)
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
     fn a_script_has_a_time_limit_and_its_output_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let files = ScriptFiles::named(directory.path(), "x");
-        let run = |script: &str, limit| Place::Here.run(script, &files, limit, interrupt::ignored).unwrap();
+        let run = |script: &str, limit| Place::Here.run(script, &files, limit, parallel::ignored).unwrap();
         assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(600)), Ended::Code(3));
         assert_eq!((files.text().as_str(), files.error().as_str()), ("a\n", "b"));
         assert_eq!(run("sleep 1000 & sleep 1000", Duration::from_millis(300)), Ended::TimedOut);
@@ -238,7 +238,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = ScriptFiles::named(directory.path(), "x");
         for script in ["yes", "yes >&2", "head -c 8M /dev/zero"] {
-            let ended = Place::Here.run(script, &files, Duration::from_secs(600), interrupt::ignored);
+            let ended = Place::Here.run(script, &files, Duration::from_secs(600), parallel::ignored);
             assert_eq!(ended.unwrap(), Ended::Endless, "{script}");
             let length = |path: &Path| fs::metadata(path).unwrap().len();
             assert!(length(&files.stdout) <= LONGEST && length(&files.stderr) <= LONGEST, "{script}");

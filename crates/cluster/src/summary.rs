@@ -12,11 +12,11 @@ use ombx_results::verdict::{Conclusion, Verdict};
 
 use crate::{
     cluster::Cluster,
-    collect, interrupt,
+    collect,
     options::FailOn,
-    output,
+    parallel,
     plan::{Job, Stage},
-    record::{Ending, FinishedJob},
+    record::{self, Ending, FinishedJob},
 };
 
 /// Exit code after a failure of a host, a launcher or a job.
@@ -31,13 +31,13 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     }
     let (text, conclusion) = summary(cluster, finished);
     cluster.record.write("summary.txt", &text)?;
-    output::line(format_args!("\n{text}"));
+    record::print_line(format_args!("\n{text}"));
     if let Err(reason) = report(cluster, finished) {
-        output::line(format_args!("note: report.html is missing: {reason}"));
+        record::print_line(format_args!("note: report.html is missing: {reason}"));
     }
     cluster.record.write_checksums()?;
-    output::line(format_args!("All results are in {}", cluster.record.directory.display()));
-    Ok(match (exit_code(finished, interrupt::requested()), cluster.options.fail_on, conclusion) {
+    record::print_line(format_args!("All results are in {}", cluster.record.directory.display()));
+    Ok(match (exit_code(finished, parallel::requested()), cluster.options.fail_on, conclusion) {
         (0, FailOn::Slow, Some(Conclusion::Slow)) => Exit::Slow.code(),
         (0, FailOn::Slow, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         (code, ..) => code,
@@ -101,7 +101,8 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
         if !matches!(ending, Ending::Complete { .. }) || job.is_pair() {
             continue;
         }
-        if let Some(verdict) = cluster.record.runs(job).into_iter().filter_map(|run| run.verdict).next_back() {
+        if let Some(verdict) = cluster.record.runs(job).into_iter().filter_map(|run| run.verdict).next_back()
+        {
             add(&job.name, &verdict);
         }
     }

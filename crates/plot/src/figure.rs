@@ -63,6 +63,11 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
 ///
 /// # Errors
 /// There are no links of this size.
-pub fn heat_map(sweep: &LinkSweep, slow: &[Component], bytes: Option<u64>, options: &Options<'_>) -> Result<Drawing, PlotError> {
+pub fn heat_map(
+    sweep: &LinkSweep,
+    slow: &[Component],
+    bytes: Option<u64>,
+    options: &Options<'_>,
+) -> Result<Drawing, PlotError> {
     kind::heat_map::draw(sweep, slow, bytes, options)
 }

@@ -1,6 +1,5 @@
 //! `ombx check`: measures what a file demands of a node or a cluster, and says in one line whether the limits are met.
 
-mod days;
 mod expectations;
 mod judgement;
 mod measurement;
@@ -33,9 +32,9 @@ use crate::{
     },
     launch::detection,
     output::{
-        at_end, monitoring, stdout,
+        monitoring,
         target::{self, ResultTarget},
-        unwritable,
+        terminal, unwritable,
     },
 };
 
@@ -105,9 +104,9 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     for (option, path) in [("--openmetrics", &args.openmetrics), ("--junit", &args.junit)] {
         let Some(path) = path else { continue };
         target::check(path, option, [("the file of expectations", args.file.as_path())])?;
-        at_end::check_path(option, path)?;
+        target::check_path(option, path)?;
     }
-    args.store.iter().try_for_each(|directory| days::create(directory))?;
+    args.store.iter().try_for_each(|directory| misses::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
     let mut misses =
         good.as_ref().and(expectations.baseline.as_ref()).map(|baseline| Misses::read(&baseline.path));
@@ -128,7 +127,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         return Ok(code);
     }
     if let Some(directory) = args.store.as_ref().filter(|_| !contents.is_empty()) {
-        days::add(directory, contents.as_bytes())?;
+        misses::add(directory, contents.as_bytes())?;
     }
     if let Some(misses) = &mut misses {
         let today = timestamp()[..DATE].to_owned();
@@ -156,9 +155,9 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
             return monitoring::print("check", state.status(), &report.sentence(), &report.figures());
         }
         _ if args.quiet && state == State::Met => 0,
-        Format::Json => stdout::print(format!("{:#}\n", report.json()))?,
-        Format::Junit => stdout::print(format!("{}\n", report.junit()))?,
-        _ => stdout::print(report.table())?,
+        Format::Json => terminal::print(format!("{:#}\n", report.json()))?,
+        Format::Junit => terminal::print(format!("{}\n", report.junit()))?,
+        _ => terminal::print(report.table())?,
     };
     Ok(state.exit_code())
 }
@@ -181,13 +180,13 @@ fn good_days(expectations: &Expectations, learn: bool) -> Result<Option<Baseline
         };
     };
     if learn {
-        days::create(path)?;
+        misses::create(path)?;
         return Ok(None);
     }
     if expectations.entries.iter().all(|entry| entry.within.is_none()) {
         return Ok(None);
     }
-    match days::read(path)? {
+    match misses::read(path)? {
         Some(baseline) => Ok(Some(baseline)),
         None => Err(Error::usage(format!(
             "{name}:{line}: the baseline {} has no results: learn a good day with ombx check --learn {name}",
@@ -201,7 +200,7 @@ fn learn(baseline: &BaselineDirectory, contents: &str, report: &Report) -> Resul
     if contents.is_empty() || report.state() > State::Undecided {
         return Ok("not learnt, because this is no good day".into());
     }
-    Ok(report::learnt(&days::add(&baseline.path, contents.as_bytes())?, report.spent))
+    Ok(report::learnt(&misses::add(&baseline.path, contents.as_bytes())?, report.spent))
 }
 
 /// Lowers the priority of this process and of those that it starts. A process that is nicer already stays as it is.

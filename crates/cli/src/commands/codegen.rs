@@ -4,7 +4,7 @@ use clap::{Args, Command, ValueEnum};
 use ombx_core::error::Result;
 use serde_json::{Value, json};
 
-use crate::output::stdout;
+use crate::output::terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct CodegenArgs {
@@ -28,16 +28,16 @@ pub(crate) enum Generated {
 pub(crate) fn codegen(parser: Command, file: Generated) -> Result<u8> {
     match file {
         #[cfg(feature = "codegen")]
-        Generated::Schema => stdout::print(format!("{:#}\n", ombx_results::file::schema())),
+        Generated::Schema => terminal::print(format!("{:#}\n", ombx_results::file::schema())),
         #[cfg(feature = "codegen")]
         Generated::Man => {
             let pages = super::help::manual::pages(parser);
             let pages = pages.map_err(|e| {
                 ombx_core::error::Error::storage(format!("cannot write the manual pages: {e}"))
             })?;
-            stdout::print(format!("{:#}\n", json!(pages)))
+            terminal::print(format!("{:#}\n", json!(pages)))
         }
-        Generated::Options => stdout::print(format!("{:#}\n", options(parser))),
+        Generated::Options => terminal::print(format!("{:#}\n", options(parser))),
     }
 }
 

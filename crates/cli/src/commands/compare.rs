@@ -1,10 +1,7 @@
 //! `ombx compare`: compares two sets of result files case by case, and fails as a gate in CI with `--fail-on`.
 
-mod files;
-mod gate;
-pub(crate) mod junit;
-
 use std::{
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -12,20 +9,26 @@ use std::{
 use clap::{Args, ValueEnum};
 use ombx_core::{
     error::{Error, Result},
+    exit::Exit,
     unit::{check_no_fraction, percentage},
 };
 use ombx_results::{
-    compare::{Comparison, Settings, Side, SideResults},
-    render::compare as render,
+    compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
+    file::is_named_as_result,
+    render::{
+        compare as render,
+        compare::{percent, verdict},
+    },
 };
 
 use crate::{
     arguments::output::{Color, Format, some_of},
     output::{
-        renderers,
-        stdout::{is_closed, reason},
-        target, terminal,
+        junit::{self, Case, Outcome},
+        renderers, target,
+        terminal::{self, is_closed, reason},
     },
+    result_file::KnownRuns,
 };
 
 #[derive(Debug, Args)]
@@ -61,10 +64,10 @@ pub(crate) const FORMATS: [(&str, &str, Format); 4] = [
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {
     /// Differences up to this do not matter [default: 5%]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = margin, conflicts_with = "fail_on", help_heading = "Comparison")]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin, conflicts_with = "fail_on", help_heading = "Comparison")]
     margin: Option<f64>,
     /// Exit with 3 if a case is slower by more than this or fails on the new side only, with 8 if a case is not shown to be slower by at most this; sets the margin, for example: 5%
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = margin, help_heading = "Comparison")]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin, help_heading = "Comparison")]
     fail_on: Option<f64>,
     /// What --fail-on does about undecided cases
     #[arg(long, value_enum, default_value_t = Undecided::Fail, requires = "fail_on", help_heading = "Comparison")]
@@ -132,7 +135,7 @@ impl GateArgs {
     }
 }
 
-fn margin(text: &str) -> std::result::Result<f64, String> {
+fn read_margin(text: &str) -> std::result::Result<f64, String> {
     check_no_fraction(text).map_err(|e| e.to_string())?;
     match percentage(text) {
         Some(percent) if (0.0..=10_000.0).contains(&percent) => Ok(percent / 100.0),
@@ -146,13 +149,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         _ => [args.base.as_slice(), args.new.as_slice()],
     };
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
-    let (base_files, new_files) = (files::of(base)?, files::of(new)?);
+    let (base_files, new_files) = (of(base)?, of(new)?);
     for (option, path) in args.gate.written() {
         let inputs = base_files.iter().chain(&new_files);
         target::check(path, option, inputs.map(|file| ("a result file that is read", file.as_path())))?;
     }
-    let base = files::side(base, &base_files)?.labelled(base_label);
-    let new = files::side(new, &new_files)?.labelled(new_label);
+    let base = side(base, &base_files)?.labelled(base_label);
+    let new = side(new, &new_files)?.labelled(new_label);
     conclude(&base, &new, &args.gate, args.format, args.color)
 }
 
@@ -174,13 +177,13 @@ pub(crate) fn conclude(
             Error::storage(format!("cannot write the comparison to {}: {}", path.display(), reason(&e)))
         }),
     };
-    write(&args.junit, junit::report)?;
+    write(&args.junit, report)?;
     write(&args.markdown, render::markdown)?;
     is_closed(print(&comparison, format, color))?;
     if args.fail_on.is_none() {
         return Ok(0);
     }
-    let gate = gate::Gate::of(&comparison, args.undecided);
+    let gate = Gate::of(&comparison, args.undecided);
     if let Some(reason) = gate.reason() {
         stderr_line!("ombx: {reason}");
     }
@@ -205,9 +208,140 @@ fn print(comparison: &Comparison, format: Format, color: Color) -> io::Result<()
     let mut out = io::BufWriter::new(io::stdout().lock());
     match format {
         Format::Json => writeln!(out, "{}", render::json(comparison))?,
-        Format::Junit => writeln!(out, "{}", junit::report(comparison))?,
+        Format::Junit => writeln!(out, "{}", report(comparison))?,
         Format::Markdown => write!(out, "{}", render::markdown(comparison))?,
         _ => render::table(&mut out, comparison, renderers::paint(color), terminal::columns())?,
     }
     out.flush()
+}
+
+/// Returns the files that arguments name.
+fn of(names: &[String]) -> Result<Vec<PathBuf>> {
+    Ok(names.iter().map(|name| expand(name)).collect::<Result<Vec<_>>>()?.concat())
+}
+
+/// Reads the files that arguments name as one side.
+fn side(names: &[String], paths: &[PathBuf]) -> Result<SideResults> {
+    let mut launches = SideResults::named(names.join(" "));
+    let mut known = KnownRuns::default();
+    paths.iter().try_for_each(|path| known.add_to(&mut launches, path))?;
+    Ok(launches)
+}
+
+/// Returns the files of an argument: a file, the result files of a directory, a list with commas, or a glob.
+fn expand(name: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(name);
+    let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
+    if path.is_dir() {
+        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*");
+        // Another user may have put links and pipes there.
+        let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
+        let mut found = matches(&escaped.to_string_lossy())?;
+        found.retain(|path| is_named_as_result(path) && is_plain(path));
+        return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
+    }
+    if !path.exists() && name.contains(',') {
+        let parts = name.split(',').filter(|part| !part.is_empty()).map(expand);
+        return Ok(parts.collect::<Result<Vec<_>>>()?.concat());
+    }
+    if !path.exists() && name.contains(['*', '?', '[']) {
+        let found = matches(name)?;
+        return if found.is_empty() { none("no file matches") } else { Ok(found) };
+    }
+    Ok(vec![path.to_owned()])
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
+    let paths = glob::glob(pattern).map_err(|e| Error::usage(format!("{pattern}: {e}")))?;
+    Ok(paths.filter_map(std::result::Result::ok).collect())
+}
+
+/// What a gate counts.
+struct Gate {
+    cases: usize,
+    worse: usize,
+    broken: usize,
+    undecided: usize,
+    on_undecided: Undecided,
+    margin: f64,
+}
+
+impl Gate {
+    fn of(comparison: &Comparison, on_undecided: Undecided) -> Gate {
+        let lost = comparison.lost().filter(|case| case.only == Side::Base).count();
+        Gate {
+            cases: comparison.cases.len() + comparison.broken.len() + lost,
+            worse: comparison.counts().worse,
+            broken: comparison.broken.len(),
+            undecided: comparison.undecided().count() + lost,
+            on_undecided,
+            margin: comparison.margin,
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        match (self.worse + self.broken, self.undecided, self.on_undecided) {
+            (1.., ..) => Exit::Regression.code(),
+            (0, 1.., Undecided::Fail) => Exit::Undecided.code(),
+            (0, ..) => 0,
+        }
+    }
+
+    /// Returns what the exit code counts, unless it is 0.
+    fn reason(&self) -> Option<String> {
+        let margin = render::margin(self.margin);
+        let counts = [
+            (self.worse > 0).then(|| format!("{} worse by more than {margin}", self.worse)),
+            (self.broken > 0).then(|| format!("{} failed on the new side only", self.broken)),
+            (self.undecided > 0).then(|| format!("{} not shown to be within {margin}", self.undecided)),
+        ];
+        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let cases = if self.cases == 1 { "case" } else { "cases" };
+        (self.exit_code() > 0).then(|| format!("of {} {cases} {counts}", self.cases))
+    }
+}
+
+/// Returns the report. A case is a failure if it is worse, an error if it fails on the new side, and skipped if it is inconclusive
+/// or on one side only.
+pub(crate) fn report(comparison: &Comparison) -> String {
+    let state = comparison.state.core_to_core_ns.map(|ns| format!(", cores {ns:.0} ns apart"));
+    let state = state.unwrap_or_default();
+    let compared = comparison.cases.iter().map(|case| compared(case, comparison.margin, &state));
+    let other = |key: &str, outcome: Outcome| Case {
+        class: key.split('/').next().unwrap_or(key).to_owned(),
+        name: key.to_owned(),
+        outcome,
+        text: String::new(),
+    };
+    let broken = comparison
+        .broken
+        .iter()
+        .map(|(key, why)| other(key, Outcome::Broken(format!("failed on the new side: {why}"))));
+    let lost = comparison.lost().map(|lost| {
+        let why = format!("measured on one side only; the other: {}", lost.why);
+        other(&lost.key, Outcome::Skipped(why))
+    });
+    let about = format!("{} against {}", comparison.new.name, comparison.base.name);
+    junit::report("ombx compare", &about, compared.chain(broken).chain(lost))
+}
+
+fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {
+    let (subject, change) = (&case.id, &case.change);
+    let interval = change.ci90.map_or("no interval".into(), |[low, high]| {
+        format!("90% interval {} .. {}", percent(low), percent(high))
+    });
+    let text = format!(
+        "{}: {} {unit} before, {} {unit} now, time {}, {interval}{state}",
+        verdict(&case.verdict, margin),
+        case.base.median,
+        case.new.median,
+        percent(change.estimate),
+        unit = subject.unit
+    );
+    let outcome = match case.verdict {
+        Verdict::Worse => Outcome::Failed(text.clone()),
+        Verdict::Inconclusive(_) => Outcome::Skipped(text.clone()),
+        Verdict::Better | Verdict::Same => Outcome::Passed,
+    };
+    Case { class: subject.bench.clone(), name: subject.key.clone(), outcome, text }
 }

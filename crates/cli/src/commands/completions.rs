@@ -21,7 +21,7 @@ use ombx_core::{
 };
 
 use self::words::Typed;
-use crate::output::stdout;
+use crate::output::terminal;
 
 /// Environment variable through which the script of a shell asks for completions: its value is the shell.
 const ASKED_BY: &str = "_OMBX_COMPLETE";
@@ -60,7 +60,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<u8> {
         Shell::Fish => Fish.write_registration(ASKED_BY, "ombx", "ombx", &ombx, &mut script),
     };
     written.map_err(|e| Error::storage(format!("cannot write the script: {e}")))?;
-    stdout::print(script)
+    terminal::print(script)
 }
 
 /// Returns the program that a script asks: as this process was called, by name if it was searched in `PATH`.
@@ -88,7 +88,7 @@ pub(crate) fn answer(registry: &Registry, parser: &Command, shell: Shell) -> Res
     let directory = env::current_dir().ok();
     let candidates = complete(registry, parser, &typed, directory.as_deref());
     let candidates = candidates.map_err(|e| Error::storage(format!("cannot complete: {e}")))?;
-    stdout::print(candidates.iter().map(|candidate| line(shell, &typed, candidate)).collect::<String>())
+    terminal::print(candidates.iter().map(|candidate| line(shell, &typed, candidate)).collect::<String>())
 }
 
 /// Returns the candidates for a word.

@@ -30,7 +30,7 @@ use crate::{
         start::{Launcher, StartArgs},
     },
     launch::{detection, hosts::slots, limits, mpiexec, preflight, reachability},
-    output::{at_end, monitoring, stdout, target, terminal, unwritable},
+    output::{monitoring, target, terminal, unwritable},
 };
 
 /// Default number of ranks to check.
@@ -64,14 +64,14 @@ const FORMATS: [(&str, &str, Format); 4] = [
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {
-        return stdout::print(probe::line());
+        return terminal::print(probe::line());
     }
     let started = detection::launcher().filter(|_| args.start.launcher == Launcher::Auto);
     if started.as_ref().is_some_and(|s| s.rank > 0) {
         return Ok(0);
     }
     if let Some(path) = &args.junit {
-        at_end::check_path("--junit", path)?;
+        target::check_path("--junit", path)?;
     }
     let shared_memory = rustix::fs::statvfs("/dev/shm").ok();
     let free_shared_memory = shared_memory.map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
@@ -110,9 +110,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
             return monitoring::print("doctor", status, &text, &figures);
         }
         _ if args.quiet && examination.findings.is_empty() => 0,
-        Format::Json => stdout::print(format!("{:#}\n", examination.json(&facts)))?,
-        Format::Junit => stdout::print(format!("{}\n", examination.junit()))?,
-        _ => stdout::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?,
+        Format::Json => terminal::print(format!("{:#}\n", examination.json(&facts)))?,
+        Format::Junit => terminal::print(format!("{}\n", examination.junit()))?,
+        _ => terminal::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?,
     };
     Ok(if examination.findings.is_empty() { Exit::Success } else { Exit::Incomplete }.code())
 }

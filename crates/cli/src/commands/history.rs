@@ -25,9 +25,8 @@ use crate::{
         values::{self, number},
     },
     output::{
-        renderers,
-        stdout::{self, is_closed, reason},
-        target, terminal,
+        renderers, target,
+        terminal::{self, is_closed, reason},
     },
     stderr,
 };
@@ -137,7 +136,7 @@ pub(super) fn check_page(page: &Path, option: &str, directory: &Path, store: &St
 /// Writes a page as a whole, or prints it.
 pub(super) fn write_page(file: &Path, text: &str) -> Result<()> {
     if file == Path::new("-") {
-        return stdout::print(text).map(drop);
+        return terminal::print(text).map(drop);
     }
     let written = target::replace(file, text.as_bytes());
     written

@@ -19,10 +19,6 @@ use self::{
     iterations::Iterations,
     suites::{Entry, Suite},
 };
-#[cfg(feature = "mpi")]
-use crate::job::accelerator;
-#[cfg(feature = "io")]
-use crate::job::directory;
 use crate::{
     arguments::{
         launches::Launches,
@@ -31,17 +27,22 @@ use crate::{
     },
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
-    output::stdout,
+    output::terminal,
     role,
 };
+
+#[cfg(feature = "mpi")]
+use crate::job::accelerator;
+#[cfg(feature = "io")]
+use crate::job::directory;
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        return stdout::print(names::install(directory)?);
+        return terminal::print(names::install(directory)?);
     }
     let prints = args.role.relay.is_none() && detection::is_first_process();
-    let print = |text: String| if prints { stdout::print(text) } else { Ok(0) };
+    let print = |text: String| if prints { terminal::print(text) } else { Ok(0) };
     let Some(name) = args.name.clone() else {
         return print(if args.help { help(parser, "ombx imb") } else { names::programs() });
     };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     families,
     job::{lookup::counterpart, selection},
-    output::{stdout, terminal},
+    output::terminal,
     suite::{self, Resolved},
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Re
         }
     };
     let columns = terminal::columns();
-    stdout::print(if args.format == ListFormat::Json {
+    terminal::print(if args.format == ListFormat::Json {
         let all: Vec<Value> = benches.iter().map(|b| describe(b)).collect();
         format!("{:#}\n", Value::from(all))
     } else if args.format == ListFormat::Names {

@@ -15,8 +15,6 @@ use ombx_core::{
 use ombx_results::render::OsuTable;
 
 use self::{arguments::OsuArgs, program::Program};
-#[cfg(feature = "mpi")]
-use crate::job::accelerator;
 use crate::{
     arguments::{
         launches::Launches,
@@ -25,17 +23,20 @@ use crate::{
     },
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
-    output::{stdout, target},
+    output::{target, terminal},
     role,
 };
+
+#[cfg(feature = "mpi")]
+use crate::job::accelerator;
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        return stdout::print(names::install(registry, directory)?);
+        return terminal::print(names::install(registry, directory)?);
     }
     let Some(name) = args.name.clone() else {
-        return stdout::print(if args.help { help(parser, "ombx osu") } else { names::list(registry) });
+        return terminal::print(if args.help { help(parser, "ombx osu") } else { names::list(registry) });
     };
     let program = Program::find(registry, &name)?;
     let prints = args.role.relay.is_none() && detection::is_first_process();
@@ -45,7 +46,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         } else {
             OsuTable::title(&program.osu, args.names_ombx().then_some(env!("CARGO_PKG_VERSION")))
         };
-        return if prints { stdout::print(text) } else { Ok(0) };
+        return if prints { terminal::print(text) } else { Ok(0) };
     }
     let started =
         detection::launcher().and_then(|started| started.ranks).and_then(|ranks| ranks.try_into().ok());

@@ -14,7 +14,7 @@ use ombx_results::{
 
 use crate::{
     arguments::rows::RowArgs,
-    output::{stdout::reason, target},
+    output::{target, terminal::reason},
     result_file::{KnownRuns, only_sweep},
 };
 

@@ -1,14 +1,12 @@
 //! `ombx show`: prints result files.
 
-mod provenance;
-mod samples;
-
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
 use ombx_core::{
     error::{Error, Result},
     result::{Measurement, Tally},
@@ -17,9 +15,12 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases, Group},
     file::{self, Record, RunOutcome, RunWithRows},
-    matrix,
-    render::{Broadcasts, Overhead, Renderer, Shown},
+    matrix, methods,
+    plot::samples,
+    provenance::{self, Section},
+    render::{Broadcasts, Overhead, Renderer, Shown, plain, wrapped},
     runs::EarlierRuns,
+    samples::SampleStore,
     verdict,
 };
 
@@ -32,8 +33,9 @@ use crate::{
     output::{
         earlier,
         renderers::{self, Notes},
-        stdout::{is_closed, print},
-        target, unwritable,
+        target,
+        terminal::{self, is_closed, print},
+        unwritable,
     },
     result_file::{KnownRuns, only_sweep},
 };
@@ -76,7 +78,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let plot = renderers::plot_columns(args.format, args.plot)?;
     if args.samples {
-        return samples::show(&args.files, &args.rows);
+        return show_samples(&args.files, &args.rows);
     }
     if !args.rows.is_empty() {
         return Err(Error::usage("--rows and --sizes choose what --samples draws: add --samples"));
@@ -90,7 +92,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         )?;
     }
     if args.provenance {
-        return provenance::show(runs(args)?);
+        return show_provenance(runs(args)?);
     }
     let mut earlier = args.against.as_deref().map(|path| earlier::of_path(path, Vec::new())).transpose()?;
     let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
@@ -227,4 +229,94 @@ fn estimates(group: &Group, earlier: Option<&EarlierRuns>) -> Vec<Measurement> {
         }
     }
     rows
+}
+
+/// Draws the chosen cases of all files. Files of the same setup are launches of one result.
+fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
+    let (mut store, mut known) = (SampleStore::default(), KnownRuns::default());
+    for path in files {
+        let file = known.read(path)?;
+        file.runs.iter().filter(|run| !verdict::is_sweep(run)).for_each(|launch| store.launch(launch));
+    }
+    let cases = rows.choose(store.into_cases(), "the files")?;
+    if cases.is_empty() {
+        return Err(Error::usage(
+            "--samples draws rows of benchmarks, but there are none; ombx plot draws links",
+        ));
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (columns, characters) = (renderers::columns(), renderers::characters());
+    let drawn = cases.iter().try_for_each(|case| samples::draw(&mut out, case, columns, characters));
+    is_closed(drawn.and_then(|()| out.flush()))?;
+    Ok(0)
+}
+
+/// Prints the provenance of runs. The launches of one setup are one result; sweeps over links are shown one by one.
+fn show_provenance(runs: Vec<RunWithRows>) -> Result<u8> {
+    let (links, benchmarks): (Vec<_>, Vec<_>) = runs.into_iter().partition(verdict::is_sweep);
+    let mut cases = Cases::default();
+    benchmarks.iter().for_each(|launch| cases.launch(launch));
+    let results: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).chain(links).collect();
+    if results.is_empty() {
+        return Err(Error::usage("--provenance: the files have no runs"));
+    }
+    let width = terminal::columns();
+    let mut text = Vec::new();
+    write(&mut text, &results, width).map_err(|e| Error::storage(format!("standard output: {e}")))?;
+    print(text)
+}
+
+fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<usize>) -> io::Result<()> {
+    for (at, result) in results.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        for Section { title, values } in provenance::sections(result) {
+            writeln!(out, "{title}\n{}\n", table(&values, width))?;
+        }
+        let paragraph = plain(&methods::paragraph(result));
+        // A pipe gets it in one line.
+        let paragraph = width.map_or(paragraph.clone(), |width| wrapped(&paragraph, width).join("\n"));
+        writeln!(out, "Methods, for a publication\n\n{paragraph}\n")?;
+        write!(out, "Citation\n\n{}", methods::bibtex(&result.run))?;
+    }
+    Ok(())
+}
+
+/// Returns names and values in two columns, as wide as the terminal.
+fn table(values: &[(String, String)], width: Option<usize>) -> String {
+    if values.is_empty() {
+        return "  none".into();
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if let Some(width) = width {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
+    for (name, value) in values {
+        table.add_row([format!(" {}", plain(name)), plain(value)]);
+    }
+    let lines = table.to_string();
+    lines.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_wrapped_to_the_terminal_and_nowhere_else() {
+        let values =
+            [("kernel command line".to_owned(), "quiet ".repeat(30)), ("cpu".to_owned(), "a\x1b[2Jb".into())];
+        let narrow = table(&values, Some(60));
+        assert!(
+            narrow.lines().count() > 3 && narrow.lines().all(|line| line.chars().count() <= 60),
+            "{narrow}"
+        );
+        let free = table(&values, None);
+        assert_eq!(free.lines().count(), 2, "{free}");
+        assert!(!free.contains('\x1b'), "{free}");
+    }
 }

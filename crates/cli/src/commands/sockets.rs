@@ -26,7 +26,7 @@ use crate::{
         invitation::Invitation,
         served::{self, TOKEN},
     },
-    output::stdout,
+    output::terminal,
     private_file,
     rank::rendezvous::ELSEWHERE,
 };
@@ -72,7 +72,7 @@ pub(super) fn sockets(args: &SocketsArgs) -> Result<u8> {
     let listener = listener.map_err(|e| {
         Error::fabric(format!("{e}. Give another --port or --bind, or end the program that listens there"))
     })?;
-    stdout::print(greeting(args, listener.port(), &how))?;
+    terminal::print(greeting(args, listener.port(), &how))?;
     let limits = Limits { once: args.once, idle: args.timeout };
     serve(listener, limits, Box::new(start_rank), log)?;
     Ok(0)

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     arguments::output::OutputArgs,
-    output::{Output, intervals, progress::Progress, relay::Message},
+    output::{Output, progress::Progress, relay::Message, renderers},
 };
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
@@ -202,7 +202,7 @@ impl JobState<'_> {
                 Some(Message::Benchmark { .. }) => {}
                 Some(Message::Status { line }) => self.progress.status(&line),
                 Some(Message::Interval(interval)) => {
-                    let line = intervals::line(&interval, self.args.shown.units());
+                    let line = renderers::line(&interval, self.args.shown.units());
                     self.progress.suspend(|| stderr_line!("{OMBX}{}", plain(&line)));
                 }
                 Some(Message::Failure { why }) => self.history.failure = Some(why),

@@ -47,7 +47,12 @@ impl Graphs {
     pub(super) fn record(&mut self, record: &Record) {
         match (record, &mut self.run) {
             (Record::Run(run), known) => {
-                *known = Some(RunWithRows { run: run.as_ref().clone(), rows: Vec::new(), end: None, verdict: None });
+                *known = Some(RunWithRows {
+                    run: run.as_ref().clone(),
+                    rows: Vec::new(),
+                    end: None,
+                    verdict: None,
+                });
             }
             (Record::Launch(row), Some(known)) => {
                 known.rows = vec![row.as_ref().clone()];

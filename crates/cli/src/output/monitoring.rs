@@ -9,7 +9,7 @@ use ombx_core::error::{Error, Kind, Result};
 use ombx_results::render::monitoring::{Figure, Status, line};
 use serde_json::json;
 
-use super::stdout;
+use super::terminal;
 use crate::{arguments::role, launch::detection};
 
 /// Values of `--format`.
@@ -49,7 +49,7 @@ pub(crate) fn printed() {
 /// Prints the line and returns the exit code.
 pub(crate) fn print(service: &str, status: Status, text: &str, figures: &[Figure]) -> Result<u8> {
     printed();
-    stdout::print(line(service, status, text, figures)).map(|_| status.code())
+    terminal::print(line(service, status, text, figures)).map(|_| status.code())
 }
 
 /// Prints the line of a command that has not printed it, and returns the exit code.

@@ -1,12 +1,10 @@
 //! Progress on standard error, if that is a terminal: one line with the launch, a bar, the time left, and the figure of the last row.
 //! It has no timer, which would take a core from the ranks.
 
-mod map;
-
 use std::{
     cell::{Cell, RefCell},
     fmt::Write,
-    sync::PoisonError,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -14,7 +12,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ombx_core::{result::Measurement, system::clock::Since, unit::Bytes};
 use ombx_results::number::figure;
 
-use self::map::FilledMap;
 use super::terminal;
 use crate::arguments::output::OutputArgs;
 
@@ -200,6 +197,66 @@ fn forms(row: &Measurement) -> Vec<String> {
     forms
 }
 
+/// Shortest time between two drawings.
+const EVERY: Duration = Duration::from_millis(500);
+/// Time between two drawings, in multiples of the time of one: the ranks may need the core.
+const IDLE: u32 = 20;
+/// Columns beside the map, for the names of hosts, and lines above and below it.
+const BESIDE: usize = 16;
+const ABOVE_AND_BELOW: usize = 8;
+/// Columns of the largest map, and of one without a terminal.
+const WIDEST: usize = 64;
+/// Number of parts of the rows after which a map is printed without a terminal.
+const PARTS: u64 = 4;
+
+/// When the map is drawn, and its last text.
+struct FilledMap {
+    text: Arc<Mutex<String>>,
+    since: Since,
+    /// Time of the next drawing.
+    next: Cell<Duration>,
+    rows: Cell<u64>,
+}
+
+impl Default for FilledMap {
+    fn default() -> FilledMap {
+        let (text, next, rows) = (Arc::default(), Cell::new(EVERY), Cell::new(0));
+        FilledMap { text, since: Since::now(), next, rows }
+    }
+}
+
+impl FilledMap {
+    /// Returns the text that is shown below the bar.
+    fn text(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.text)
+    }
+
+    /// Draws the map anew, if it is due. Returns whether it has changed.
+    fn redraw(&self, draw: impl FnOnce(usize) -> Option<String>) -> bool {
+        let begun = self.since.elapsed();
+        if begun < self.next.get() {
+            return false;
+        }
+        let [columns, lines] = terminal::stderr_size().unwrap_or([WIDEST + BESIDE, WIDEST]);
+        let most = columns.saturating_sub(BESIDE).min(lines.saturating_sub(ABOVE_AND_BELOW));
+        let map = draw(most.clamp(4, WIDEST));
+        let is_new = map.is_some();
+        if let Some(map) = map {
+            *self.text.lock().unwrap_or_else(PoisonError::into_inner) = map;
+        }
+        let end = self.since.elapsed();
+        self.next.set(end + EVERY.max(IDLE * end.saturating_sub(begun)));
+        is_new
+    }
+
+    /// Counts a row of launches with `all` rows each. Returns the map after each quarter of the rows of a launch.
+    fn after_quarter(&self, all: u64, draw: impl FnOnce(usize) -> Option<String>) -> Option<String> {
+        let quarters = |rows: u64| PARTS * rows / all.max(1);
+        let before = self.rows.replace(self.rows.get() + 1);
+        if quarters(before) == quarters(before + 1) { None } else { draw(WIDEST) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,5 +281,22 @@ mod tests {
         assert_eq!(line(20), "12 s left · 0.412 us");
         assert_eq!(line(5), "12 s left · 0.412 us");
         assert_eq!(fitting(&["launch 2 of 9", ""], &[], 80), "");
+    }
+
+    #[test]
+    fn a_map_is_printed_after_each_quarter() {
+        let map = FilledMap::default();
+        let printed = |_: u32| map.after_quarter(12, |_| Some(String::new())).is_some();
+        let at: Vec<u32> = (1..=12).filter(|row| printed(*row)).collect();
+        assert_eq!(at, [3, 6, 9, 12]);
+    }
+
+    #[test]
+    fn a_map_is_drawn_only_when_it_is_due() {
+        let map = FilledMap::default();
+        assert!(!map.redraw(|_| panic!("not due")));
+        map.next.set(Duration::ZERO);
+        assert!(map.redraw(|_| Some("x".into())) && *map.text().lock().unwrap() == "x");
+        assert!(!map.redraw(|_| panic!("not due again")));
     }
 }

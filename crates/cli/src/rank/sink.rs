@@ -18,8 +18,9 @@ use super::failure;
 use crate::{
     build,
     output::{
-        Output, intervals,
+        Output,
         relay::{self, Message},
+        renderers,
     },
 };
 
@@ -91,7 +92,7 @@ impl Sink for RankSink {
 
     fn interval(&self, interval: &Interval) {
         match self {
-            RankSink::Output(_) => stderr_line!("ombx: {}", intervals::line(interval, Units::default())),
+            RankSink::Output(_) => stderr_line!("ombx: {}", renderers::line(interval, Units::default())),
             RankSink::Relay(pipe, _) => _ = Message::Interval(interval.clone()).write(&mut &*pipe),
             RankSink::None => {}
         }

@@ -14,10 +14,9 @@ use ombx_core::{
     system::{clock::Since, file::read_found_text},
 };
 
-use super::batch;
 use crate::{
     cluster::{Cluster, Launcher},
-    interrupt,
+    parallel,
     plan::Job,
     remote::{self, Ended, ScriptFiles, at},
 };
@@ -70,7 +69,7 @@ fn run_command(
     command.args(arguments).arg(argument);
     let null = Path::new("/dev/null");
     let input = File::open(null).map_err(at(null));
-    Some(input.and_then(|input| remote::run_command(command, input, files, ANSWER, interrupt::ignored)))
+    Some(input.and_then(|input| remote::run_command(command, input, files, ANSWER, parallel::ignored)))
 }
 
 /// Cancels a job that was submitted but not followed to its end, because that call was killed.
@@ -96,7 +95,7 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
     let write = |path: &Path, text: &str| fs::write(path, text).map_err(at(path));
     let batch = directory.join("batch.sh");
     write(&files.script, script)?;
-    write(&batch, &batch::script(cluster, job, &files.script)?)?;
+    write(&batch, &batch_script(cluster, job, &files.script)?)?;
     let Commands { submit, cancel, status } = Commands::of(cluster);
     let [submitted, queried, cancelled] =
         ["submit", "status", "cancel"].map(|name| ScriptFiles::named(&directory, name));
@@ -122,7 +121,7 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
         if started.is_none() && directory.join("started").exists() {
             started = Some(Since::now());
         }
-        if interrupt::requested() {
+        if parallel::requested() {
             break Ended::Interrupted;
         }
         if files.is_endless() {
@@ -144,6 +143,52 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
     Ok(reason)
 }
 
+/// Template for sbatch.
+const SLURM: &str = include_str!("slurm.sh");
+
+/// Returns the batch script that runs the script of a job.
+pub(crate) fn batch_script(cluster: &Cluster, job: &Job, script: &Path) -> Result<String> {
+    let directory = cluster.record.job(job);
+    let template = match &cluster.launcher {
+        Launcher::Script { template } => template,
+        _ => SLURM,
+    };
+    let values = [
+        ("name", format!("ombx-{}", job.name)),
+        ("nodes", job.hosts.len().to_string()),
+        ("hosts", cluster.host_names(job).join(",")),
+        ("ranks", job.ranks().to_string()),
+        ("ranks_per_host", job.ranks_per_host.to_string()),
+        ("minutes", cluster.launch_limit(job).as_secs().div_ceil(60).to_string()),
+        ("directory", shell_words::quote(&directory.to_string_lossy()).into_owned()),
+        ("command", crate::script::batch_body(script, &directory).trim_end().to_owned()),
+    ];
+    fill(template, &values)
+}
+
+/// Replaces each `{{name}}` of a template by its value.
+fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
+    let (mut text, mut remainder, mut has_command) = (String::new(), template, false);
+    while let Some((before, after)) = remainder.split_once("{{") {
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        let (known, value) = values.iter().find(|(known, _)| *known == name.trim()).ok_or_else(|| {
+            let known: Vec<String> = values.iter().map(|(name, _)| format!("{{{{{name}}}}}")).collect();
+            Error::usage(format!(
+                "the template has {{{{{name}}}}}, which is not known. Use {}.",
+                known.join(" ")
+            ))
+        })?;
+        text += before;
+        text += value;
+        has_command |= *known == "command";
+        remainder = after;
+    }
+    match has_command {
+        true => Ok(text + remainder),
+        false => Err(Error::usage("the template has no {{command}}. Add it where the job is to run.")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +205,13 @@ mod tests {
         ] {
             assert_eq!(job_id(answer), id);
         }
+    }
+
+    #[test]
+    fn a_template_needs_known_names_and_a_command() {
+        let values = [("name", "x".to_owned()), ("command", "sh run.sh".to_owned())];
+        assert_eq!(fill("#PBS -N {{name}}\n{{command}}\n", &values).unwrap(), "#PBS -N x\nsh run.sh\n");
+        assert!(fill("{{nam}} {{command}}", &values).unwrap_err().to_string().contains("{{name}}"));
+        assert!(fill("{{name}}", &values).unwrap_err().to_string().contains("{{command}}"));
     }
 }

@@ -239,5 +239,7 @@ fn the_slowest_link_is_the_darkest() {
     let (right, top) =
         fast.iter().fold((0.0, f64::MAX), |(x, y), cell| (f64::max(x, cell.0), f64::min(y, cell.1)));
     assert_eq!(slow[0], (right, top));
-    assert!(heat_map(&sweep, &[], Some(9), &Options::default()).unwrap_err().to_string().contains("there are 8"));
+    assert!(
+        heat_map(&sweep, &[], Some(9), &Options::default()).unwrap_err().to_string().contains("there are 8")
+    );
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use ombx_results::{
-    citation, methods,
+    methods,
     provenance::{self, Section},
 };
 
@@ -25,7 +25,7 @@ fn of_run(entry: &RunEntry<'_>) -> Markup {
     html! {
         h3 { (entry.name) }
         p { (methods::paragraph(entry.run)) }
-        details { summary { "Citation (BibTeX)" } pre.wide { code { (citation::bibtex(run)) } } }
+        details { summary { "Citation (BibTeX)" } pre.wide { code { (methods::bibtex(run)) } } }
         div.wide role="group" aria-label={ "Provenance of " (entry.name) } {
             @for Section { title, values } in provenance::sections(entry.run) {
                 @if title != "Ranks" {

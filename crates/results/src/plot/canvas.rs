@@ -2,7 +2,6 @@
 
 use ombx_core::stats::median;
 
-
 /// Characters that a terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Characters {

@@ -11,7 +11,7 @@ use ombx_results::{
     limit::{Standing, disturbance, standing},
     number::{self, Decimals},
     render::monitoring::Status,
-    run_info::hosts,
+    runs::hosts,
     state::is_same,
 };
 
