@@ -79,7 +79,7 @@ impl<'a> Session<'a> {
         &mut self,
         mut each: impl FnMut(&mut Session<'a>, V) -> Result<()>,
     ) -> Result<()> {
-        self.with_each(V::PARAMETER, &mut |session, text| each(session, V::parse(text)?))
+        self.with_each(V::PARAMETER, &mut |session, text| each(session, parsed(text)?))
     }
 
     /// Calls `each` for every selected text of a parameter. It is compiled once, not for each type that a value selects.
@@ -162,6 +162,12 @@ impl<'a> Session<'a> {
             None => cases,
         })
     }
+}
+
+/// Returns a value of a parameter. It is compiled once for each parameter, not for each type that a value selects.
+#[inline(never)]
+fn parsed<V: ParameterValue>(text: &str) -> Result<V> {
+    V::parse(text)
 }
 
 /// Returns a case for each combination of selected values. Only cases that stream have a number of operations in flight.
