@@ -224,6 +224,7 @@ fn combines(bench: &Benchmark, case: &Case, plan: &Plan) -> std::result::Result<
 /// Usage error with the reason of a value without one.
 pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
     let bench = choice.bench;
+    bench.check()?;
     let start = Case { bytes: Bytes(0), pairs: 1, ranks: 1, values: CaseValues::default() };
     let all = combinations(bench, start, bench.parameters(), |parameter| selected(parameter, choice, plan));
     let tested: Vec<(Case, std::result::Result<(), String>)> = all
