@@ -1,6 +1,6 @@
 //! Records the commit and the compiler of this build, which results keep.
 
-use std::{env, fs, process::Command};
+use std::{env, fs, path::Path, process::Command};
 
 fn main() {
     // A program that runs at any address has tens of thousands of relocations. One with a fixed address has none, which saves 2 MB of its
@@ -11,10 +11,43 @@ fn main() {
     for path in run_paths.split(':').filter(|path| !path.is_empty()) {
         println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{path}");
     }
+    for argument in lightening().unwrap_or_default() {
+        println!("cargo::rustc-link-arg-bins={argument}");
+    }
     println!("cargo::rerun-if-env-changed=OMBX_COMMIT");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=OMBX_BUILD_COMMIT={}", commit().unwrap_or_default());
     println!("cargo::rustc-env=OMBX_BUILD_COMPILER={}", compiler());
+}
+
+/// Returns arguments of the linker for a small program, if it is LLD and the program is built without debug information.
+///
+/// They leave out copies of equal functions, and the tables that unwinding reads. A panic of a release aborts, and without symbols a
+/// backtrace has no names.
+fn lightening() -> Option<[String; 2]> {
+    let variable = |name: &str| env::var(name).ok();
+    if variable("PROFILE")? != "release" || variable("DEBUG")? != "false" {
+        return None;
+    }
+    let out = variable("OUT_DIR")?;
+    let path = |name: &str| Path::new(&out).join(name).display().to_string();
+    let (script, source, program) = (path("no_unwinding.ld"), path("empty.rs"), path("empty"));
+    let discard = "SECTIONS { /DISCARD/ : { *(.eh_frame) *(.gcc_except_table*) } } INSERT AFTER .text;\n";
+    fs::write(&script, discard).ok()?;
+    fs::write(&source, "fn main() {}\n").ok()?;
+    let arguments = ["-Wl,--icf=all".to_owned(), format!("-Wl,-T,{script}")];
+    let mut trial = Command::new(variable("RUSTC")?);
+    trial.arg(&source).args(["-o", &program]).args(["--target", &variable("TARGET")?]);
+    trial.args(["-Cpanic=abort", "-Clink-arg=-no-pie"]);
+    if let Some(linker) = variable("RUSTC_LINKER") {
+        trial.arg(format!("-Clinker={linker}"));
+    }
+    trial.args(variable("CARGO_ENCODED_RUSTFLAGS")?.split('\u{1f}').filter(|flag| !flag.is_empty()));
+    trial.args(arguments.iter().map(|argument| format!("-Clink-arg={argument}")));
+    let is_linked = trial.output().ok()?.status.success();
+    // LLD names itself in the programs that it links. The script adds to the layout of LLD, but replaces that of gold.
+    let has_name = |bytes: Vec<u8>| bytes.windows(11).any(|name| name == b"Linker: LLD");
+    (is_linked && fs::read(&program).is_ok_and(has_name)).then_some(arguments)
 }
 
 /// Returns the commit of the sources, with `-dirty` if they differ from it. Packages without a repository set `OMBX_COMMIT`.

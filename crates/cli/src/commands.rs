@@ -185,8 +185,18 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
 /// Runs the command that the words name and returns the exit code.
 pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
     let colors = if terminal::stdout_is_coloured() { ColorChoice::Always } else { ColorChoice::Never };
+    let shell = completions::asking_shell();
+    // The options of benchmarks take longer to describe than the whole list.
+    if shell.is_none()
+        && words.get(1).is_some_and(|word| word == "list")
+        && argv::check_lengths(&words).is_ok()
+        && let Ok((Command::List(args), _)) = read(help::adapt(Cli::command()).color(colors), words.clone())
+    {
+        argv::settle(words);
+        return list::list(registry, || parser(registry), &args);
+    }
     let parser = parser(registry).color(colors);
-    match completions::asking_shell() {
+    match shell {
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
             let words = run::like::expanded(&parser, words)?;
@@ -201,7 +211,14 @@ pub(crate) fn parse(
     parser: &clap::Command,
     words: Vec<OsString>,
 ) -> std::result::Result<(Command, ArgMatches), clap::Error> {
-    let mut matches = parser.clone().try_get_matches_from(words)?;
+    read(parser.clone(), words)
+}
+
+fn read(
+    parser: clap::Command,
+    words: Vec<OsString>,
+) -> std::result::Result<(Command, ArgMatches), clap::Error> {
+    let mut matches = parser.try_get_matches_from(words)?;
     let Cli { command } = Cli::from_arg_matches(&matches)?;
     // clap reports a missing command as an error.
     let (_, matches) = matches.remove_subcommand().unwrap_or_default();
@@ -218,7 +235,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
     // Other commands have options of their own with names of parameters.
     let chosen = || parameters::chosen(registry, &matches);
     match command {
-        Command::List(args) => list::list(registry, parser, &args),
+        Command::List(args) => list::list(registry, || parser.clone(), &args),
         Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen()?)?),
         Command::Congestion(args) => {
             let args = congestion::with_defaults(*args)?;

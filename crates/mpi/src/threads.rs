@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What a kernel keeps an object of MPI in: the object itself on the main thread, or [`OnThread`].
-pub trait Holder<T>: Sized {
+pub trait Holder<T>: Sized + 'static {
     /// Keeps the object.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ pub trait Holder<T>: Sized {
     fn object(&mut self) -> &mut T;
 }
 
-impl<T> Holder<T> for T {
+impl<T: 'static> Holder<T> for T {
     fn hold(object: T) -> Result<T> {
         Ok(object)
     }
@@ -47,7 +47,7 @@ unsafe impl Send for OnThread<Box<NeighbourChannel>> {}
 // SAFETY: as above. Arguments point to memory that the operation owns.
 unsafe impl<C: Call> Send for OnThread<Operation<C>> {}
 
-impl<T> Holder<T> for OnThread<T> {
+impl<T: 'static> Holder<T> for OnThread<T> {
     fn hold(object: T) -> Result<OnThread<T>> {
         library::grants(Threading::Multiple)?;
         Ok(OnThread(object))

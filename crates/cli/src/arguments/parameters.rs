@@ -23,7 +23,7 @@ pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {
     let taken: Vec<String> = run.get_arguments().map(|argument| argument.get_id().to_string()).collect();
     let is_missing = |parameter: &&Parameter| !taken.iter().any(|name| name == parameter.name);
     let mut parameters: Vec<&'static Parameter> =
-        registry.parameters().into_iter().filter(is_missing).collect();
+        registry.parameters().iter().copied().filter(is_missing).collect();
     parameters.sort_by_key(|parameter| !parameter.names().is_empty());
     parameters.into_iter().fold(run, |run, parameter| {
         let having = registry.all().iter().filter(|bench| bench.parameter(parameter.name).is_some());

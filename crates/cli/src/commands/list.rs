@@ -42,10 +42,14 @@ enum ListFormat {
     Json,
 }
 
-pub(crate) fn list(registry: &Registry, parser: &Command, args: &ListArgs) -> Result<u8> {
-    let suite = suite::named(parser, &args.patterns)?
-        .map(|suite| suite.resolve(registry, parser, None))
-        .transpose()?;
+pub(crate) fn list(registry: &Registry, parser: impl FnOnce() -> Command, args: &ListArgs) -> Result<u8> {
+    let suite = if args.patterns.iter().any(|pattern| suite::is_suite(pattern)) {
+        let parser = parser();
+        let suite = suite::named(&parser, &args.patterns)?;
+        suite.map(|suite| suite.resolve(registry, &parser, None)).transpose()?
+    } else {
+        None
+    };
     let benches = match (&suite, args.patterns.as_slice()) {
         (Some(suite), _) => suite.benchmarks(),
         (None, []) => registry.all().to_vec(),

@@ -8,7 +8,6 @@ use ombx_results::{
     render::{LinksSummary, Renderer},
     verdict::Verdict,
 };
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::Value;
 
 /// One case of a report.
@@ -31,28 +30,68 @@ pub(crate) enum Outcome {
 }
 
 /// Returns the report of a command about something.
+///
+/// It is written here, because a library for these few elements brings ten packages.
 pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item = Case>) -> String {
-    let mut suite = TestSuite::new(about);
-    suite.add_test_cases(cases.into_iter().map(|Case { class, name, outcome, text }| {
-        let (mut status, why) = match outcome {
-            Outcome::Passed => (TestCaseStatus::success(), None),
-            Outcome::Failed(why) => (TestCaseStatus::non_success(NonSuccessKind::Failure), Some(why)),
-            Outcome::Broken(why) => (TestCaseStatus::non_success(NonSuccessKind::Error), Some(why)),
-            Outcome::Skipped(why) => (TestCaseStatus::skipped(), Some(why)),
+    let cases: Vec<Case> = cases.into_iter().collect();
+    let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
+    let (tests, skipped) = (cases.len(), count(|outcome| matches!(outcome, Outcome::Skipped(_))));
+    let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+    let errors = count(|outcome| matches!(outcome, Outcome::Broken(_)));
+    let elements: String = cases.iter().map(Case::element).collect();
+    let suite = format!(
+        "    <testsuite name=\"{}\" tests=\"{tests}\" skipped=\"{skipped}\" errors=\"{errors}\" failures=\"{failures}\"",
+        escaped(about)
+    );
+    let suite =
+        if elements.is_empty() { suite + "/>\n" } else { suite + ">\n" + &elements + "    </testsuite>\n" };
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuites name=\"{}\" tests=\"{tests}\" skipped=\"{skipped}\" failures=\"{failures}\" errors=\"{errors}\">\n\
+         {suite}</testsuites>\n",
+        escaped(command)
+    )
+}
+
+impl Case {
+    /// Returns the case as an element.
+    fn element(&self) -> String {
+        let (name, class) = (escaped(&self.name), escaped(&self.class));
+        let mut inside = match &self.outcome {
+            Outcome::Passed => String::new(),
+            Outcome::Failed(why) => message("failure", why),
+            Outcome::Broken(why) => message("error", why),
+            Outcome::Skipped(why) => message("skipped", why),
         };
-        if let Some(why) = why {
-            status.set_message(why);
+        if !self.text.is_empty() {
+            inside += &format!("            <system-out>{}</system-out>\n", escaped(&self.text));
         }
-        let mut case = TestCase::new(name, status);
-        case.set_classname(class);
-        if !text.is_empty() {
-            case.set_system_out(text);
+        let start = format!("        <testcase name=\"{name}\" classname=\"{class}\"");
+        if inside.is_empty() { start + "/>\n" } else { start + ">\n" + &inside + "        </testcase>\n" }
+    }
+}
+
+/// Returns an empty element with a message.
+fn message(element: &str, why: &str) -> String {
+    format!("            <{element} message=\"{}\"/>\n", escaped(why))
+}
+
+/// Returns a text for XML: without control characters, which XML 1.0 does not allow, and with references for its own characters.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '&' => escaped += "&amp;",
+            '\'' => escaped += "&apos;",
+            '"' => escaped += "&quot;",
+            '\t' | '\n' | '\r' => escaped.push(c),
+            '\0'..' ' | '\u{fffe}' | '\u{ffff}' => {}
+            c => escaped.push(c),
         }
-        case
-    }));
-    let mut report = Report::new(command);
-    report.add_test_suite(suite);
-    report.to_string().unwrap_or_default()
+    }
+    escaped
 }
 
 /// Collects links and writes the report of their verdict at the end.
@@ -159,5 +198,33 @@ mod tests {
         );
         let text = report("ombx links", "links", cases);
         assert!(text.contains("failures=\"2\"") && text.contains("<skipped message=\"1 of 12"), "{text}");
+    }
+
+    #[test]
+    fn a_report_is_xml_whatever_texts_contain() {
+        let case = |outcome, text: &str| Case {
+            class: "a".into(),
+            name: "<b>".into(),
+            outcome,
+            text: text.to_owned(),
+        };
+        let cases =
+            [case(Outcome::Broken("\"x\" & 'y'\u{1b}[0m".into()), "1\n2\0"), case(Outcome::Passed, "")];
+        assert_eq!(
+            report("c", "d", cases),
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="c" tests="2" skipped="0" failures="0" errors="1">
+    <testsuite name="d" tests="2" skipped="0" errors="1" failures="0">
+        <testcase name="&lt;b&gt;" classname="a">
+            <error message="&quot;x&quot; &amp; &apos;y&apos;[0m"/>
+            <system-out>1
+2</system-out>
+        </testcase>
+        <testcase name="&lt;b&gt;" classname="a"/>
+    </testsuite>
+</testsuites>
+"#
+        );
+        assert!(report("c", "d", []).contains("failures=\"0\"/>\n</testsuites>\n"));
     }
 }

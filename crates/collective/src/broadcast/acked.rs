@@ -13,15 +13,15 @@ use self::{figures::add_ack_figures, slowest::Slowest};
 use crate::broadcast::kernel::{Broadcast, Endpoint, work};
 use ombx_core::{
     benchmark::{
-        self, Case, Context, Figures, Heading, Metric, Named, Parameter, Role,
+        self, Case, Context, Heading, Metric, Named, Parameter, Role,
         payload::{Check, Fill},
         reduction::message_type,
     },
     error::Result,
     measure::{
         collect::RoundSamples,
-        opened::OpenKernel,
-        row::{KernelFactory, one_case},
+        opened::{OpenKernel, Steps},
+        row::{KernelFactory, KernelKind, one_case},
         session::Session,
         timed_loop::{Turns, answered_in_turn, in_turn},
     },
@@ -54,7 +54,7 @@ fn root_of(case: &Case) -> Rank {
 }
 
 /// Role of one rank. It is a type, so that the timed loop has no branch.
-trait AckRole<B, M> {
+trait AckRole<B, M>: 'static {
     fn work(rank: &mut Acked<Self, B, M>) -> Result<()>;
     fn echo(rank: &mut Acked<Self, B, M>) -> Result<()>;
 }
@@ -163,23 +163,25 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
     }
 }
 
-impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
-    fn clocks(&self) -> usize {
-        1
-    }
-
-    fn readings(&self, samples: u64) -> u64 {
-        4 * samples
-    }
-
+impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Steps for Acked<P, B, M> {
     fn fill(&mut self, fill: Fill) -> Result<()> {
         self.verifying = fill.round > 0;
         self.endpoint.fill(fill);
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<()> {
-        Ok(())
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        Ok(self.endpoint.check(fill))
+    }
+}
+
+impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        self
+    }
+
+    fn readings(&self, samples: u64) -> u64 {
+        4 * samples
     }
 
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
@@ -202,18 +204,6 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
         let (elapsed_ns, echoes) = all.map(|[a, b, c, d]| (clock.nanos(*a, *b), clock.nanos(*c, *d))).unzip();
         let round_trips = Some(RoundTrips { halves: self.halves, batch: self.batch, elapsed_ns: echoes });
         RoundSamples { elapsed_ns, round_trips, ..RoundSamples::default() }
-    }
-
-    fn end(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        Ok(Figures::new())
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        Ok(self.endpoint.check(fill))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -266,15 +256,8 @@ fn acknowledged<B: Broadcast, M: Mesh>(
         Role::Passive if cx.rank() == acker => Acked::<Acker, B, M>::open(cx, case, acker),
         Role::Passive => Acked::<NonAcker, B, M>::open(cx, case, acker),
     };
-    let factory = KernelFactory {
-        metric: Metric::Latency,
-        work,
-        bus_traffic: |_| None,
-        iterations_per_check: |_| 1,
-        open: &open,
-        floor_ns: None,
-        sharing,
-    };
+    let kind = KernelKind::with_work(Metric::Latency, work);
+    let factory = KernelFactory { sharing, ..KernelFactory::new(kind, &open) };
     let mut rows = Vec::new();
     for mut case in session.cases()? {
         case.values.push_first(&ACKER, shown.as_deref().map(Into::into));

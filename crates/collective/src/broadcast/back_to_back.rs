@@ -7,8 +7,9 @@ use ombx_core::{
     },
     error::Result,
     measure::{
-        opened::{OpenKernel, SingleThreaded},
-        row::{self, KernelFactory},
+        engine,
+        opened::{OneThread, OpenKernel},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
     },
     pacing::{mesh::Mesh, one_way::one_way_ns},
@@ -70,8 +71,8 @@ impl<B: Broadcast> Kernel for BackToBack<B> {
 pub fn run_back_to_back<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let floor_ns = one_way_ns::<M>(session.team, session.clock)?;
     let batch = ROTATIONS * u64::from(session.team.size());
-    let open = |cx: &Context<'_>, case: &Case| {
-        Ok(Box::new(SingleThreaded(K::open(cx, case)?, Some(batch))) as Box<dyn OpenKernel + '_>)
+    let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
+        Ok(Box::new(OneThread::chained(engine::open::<K>(cx, case)?, Some(batch))))
     };
-    row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::of::<K>(&open) })
+    row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::new(KernelKind::new::<K>(), &open) })
 }

@@ -12,7 +12,7 @@ use ombx_core::{
 use ombx_mpi::collective::DataFlow;
 
 /// One rank's endpoint of a broadcast of one message.
-pub trait Broadcast: Sized {
+pub trait Broadcast: Sized + 'static {
     /// Minimum size that is really sent. `MPI_Bcast` of 0 bytes may return at once.
     const MIN_BYTES: u64 = 1;
 

@@ -390,7 +390,7 @@ impl Benchmark {
 
 impl Benchmark {
     /// Checks the rules of an entry: a name of two or more parts, a description, valid sizes, and valid default values.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let bad = |why: String| Err(Error::usage(format!("benchmark {self:?}: {why}")));
         let part =
             |p: &str| !p.is_empty() && p.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));

@@ -13,7 +13,7 @@ use crate::{
 /// The engine calls these functions on every rank of a case, in this order: `open`, `fill`, `begin`, many times `active` or
 /// `passive` according to the role, `end`, `figures`, `check`. It then repeats `fill` to `check` for single iterations, each
 /// with a fresh pattern, and calls `close`. Only `active` is timed.
-pub trait Kernel: Sized {
+pub trait Kernel: Sized + 'static {
     /// Figure that is shown first.
     const METRIC: Metric;
     /// Description of the method, for the catalogue of benchmarks.

@@ -1,5 +1,7 @@
 //! The registry: the benchmark entries that are linked into this binary.
 
+use std::collections::BTreeMap;
+
 use crate::{
     benchmark::{Benchmark, Choice, Parameter},
     error::{Error, Result},
@@ -9,6 +11,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Registry {
     entries: Vec<&'static Benchmark>,
+    /// Every parameter of the entries once, sorted by name.
+    parameters: Vec<&'static Parameter>,
 }
 
 impl Registry {
@@ -23,22 +27,27 @@ impl Registry {
     /// Returns a registry of the given entries.
     ///
     /// # Errors
-    /// Usage error for an invalid entry, a duplicate name, or two different parameters of one name. It names the source lines of entries.
+    /// Usage error for a duplicate name, two different parameters of one name, or in a debug build an invalid entry. It names the source
+    /// lines of entries. A release build checks the entries that are measured.
     pub fn of(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
-        entries.iter().try_for_each(|b| b.check())?;
-        let mut parameters: Vec<&Parameter> = entries.iter().flat_map(|b| b.parameters()).collect();
-        parameters.sort_by_key(|parameter| parameter.name);
-        let differ = |pair: &&[&Parameter]| pair[0] == pair[1] && pair[0].names() != pair[1].names();
-        if let Some(pair) = parameters.windows(2).find(differ) {
-            return Err(Error::usage(format!(
-                "two parameters with different values have the name {}: rename one",
-                pair[0].name
-            )));
+        if cfg!(debug_assertions) {
+            entries.iter().try_for_each(|b| b.check())?;
         }
+        let mut parameters: BTreeMap<&str, &'static Parameter> = BTreeMap::new();
+        for parameter in entries.iter().flat_map(|b| b.parameters()) {
+            let known = *parameters.entry(parameter.name).or_insert(parameter);
+            if !std::ptr::eq(known, parameter) && known.names() != parameter.names() {
+                return Err(Error::usage(format!(
+                    "two parameters with different values have the name {}: rename one",
+                    parameter.name
+                )));
+            }
+        }
+        let parameters = parameters.into_values().collect();
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            None => Ok(Registry { entries }),
+            None => Ok(Registry { entries, parameters }),
             Some(pair) => Err(Error::usage(format!(
                 "two benchmarks have the same name: {:?} and {:?}; rename one",
                 pair[0], pair[1]
@@ -66,11 +75,8 @@ impl Registry {
     }
 
     /// Returns every parameter of the entries once, sorted by name.
-    pub fn parameters(&self) -> Vec<&'static Parameter> {
-        let mut all: Vec<&'static Parameter> = self.entries.iter().flat_map(|b| b.parameters()).collect();
-        all.sort_by_key(|parameter| parameter.name);
-        all.dedup();
-        all
+    pub fn parameters(&self) -> &[&'static Parameter] {
+        &self.parameters
     }
 
     /// Returns whether an entry has a parameter of this name.

@@ -4,13 +4,11 @@ use crate::{
     benchmark::{Benchmark, Case, Context, Kernel, SHARED_THREADS, Threading},
     error::{Error, Result},
     measure::{
-        opened::{OpenKernel, SingleThreaded},
-        row::{self, KernelFactory},
+        opened::{Loops, OneThread, OpenKernel},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
         thread_pool,
     },
-    pacing::paced_pairs::PacedPairs,
-    system::clock::Clock,
     team::Team,
 };
 
@@ -29,45 +27,58 @@ impl Benchmark {
 
     /// Returns an entry that runs a kernel on several threads of each rank at the same time.
     #[track_caller]
-    pub const fn threaded<K: Kernel + Send + 'static>(name: &'static str, about: &'static str) -> Benchmark {
+    pub const fn threaded<K: Kernel + Send>(name: &'static str, about: &'static str) -> Benchmark {
         let entry = Benchmark::custom(name, about, K::METRIC, K::METHOD, run_threaded::<K>);
         entry.needing(Threading::Multiple).with(&[SHARED_THREADS])
     }
 }
 
+/// Opens a kernel for a case.
+pub type OpenLoops<L = dyn Loops> = fn(&Context<'_>, &Case) -> Result<Box<L>>;
+
 /// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    let (team, clock) = (session.team, session.clock);
-    let open = |cx: &Context<'_>, case: &Case| open::<K>(team, clock, cx, case);
-    row::every_case(session, &KernelFactory::of::<K>(&open))
+    run_loops(session, const { KernelKind::new::<K>() }, open::<K>)
 }
 
 /// Runs kernel `K` in every case that it supports, and `L` in the others. Both use the same method.
 pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()> {
-    let (team, clock) = (session.team, session.clock);
-    let open = |cx: &Context<'_>, case: &Case| match K::supports(case) {
-        true => open::<K>(team, clock, cx, case),
-        false => open::<L>(team, clock, cx, case),
-    };
-    row::every_case(session, &KernelFactory::of::<K>(&open))
+    run_loops(session, const { KernelKind::new::<K>() }, |cx, case| {
+        if K::supports(case) { open::<K>(cx, case) } else { open::<L>(cx, case) }
+    })
 }
 
 /// Runs a kernel on several threads of each rank at the same time. [`Benchmark::threaded`] registers it.
-pub fn run_threaded<K: Kernel + Send + 'static>(session: &mut Session<'_>) -> Result<()> {
-    row::every_case(session, &KernelFactory::of::<K>(&thread_pool::open::<K>))
+pub fn run_threaded<K: Kernel + Send>(session: &mut Session<'_>) -> Result<()> {
+    let open = |cx: &Context<'_>, case: &Case| thread_pool::open(cx, case, open_on_thread::<K>);
+    row::every_case(session, &KernelFactory::new(const { KernelKind::new::<K>() }, &open))
 }
 
-/// Opens a kernel. Several pairs begin each sample together; one pair runs the plain loop.
-fn open<'k, K: Kernel + 'k>(
-    team: &'k dyn Team,
-    clock: &Clock,
+/// Opens a kernel and forgets its type.
+pub fn open<K: Kernel>(cx: &Context<'_>, case: &Case) -> Result<Box<dyn Loops>> {
+    Ok(Box::new(K::open(cx, case)?))
+}
+
+/// Opens a kernel for a thread and forgets its type.
+pub(crate) fn open_on_thread<K: Kernel + Send>(
     cx: &Context<'_>,
     case: &Case,
-) -> Result<Box<dyn OpenKernel + 'k>> {
-    Ok(match case.pairs {
-        1 => Box::new(SingleThreaded(K::open(cx, case)?, None)),
-        _ => Box::new(PacedPairs::<K>::open(team, clock, cx, case)?),
-    })
+) -> Result<Box<dyn Loops + Send>> {
+    Ok(Box::new(K::open(cx, case)?))
+}
+
+/// Runs kernels in every case of a session. Several pairs begin each sample together; one pair runs the plain loop.
+fn run_loops(session: &mut Session<'_>, kind: KernelKind, open: OpenLoops) -> Result<()> {
+    let (team, clock) = (session.team, session.clock);
+    let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
+        let kernel = open(cx, case);
+        Ok(Box::new(if case.pairs == 1 {
+            OneThread::chained(kernel?, None)
+        } else {
+            OneThread::together(cx.agree(kernel)?, (team, clock, cx.role))?
+        }))
+    };
+    row::every_case(session, &KernelFactory::new(kind, &open))
 }
 
 /// Ends all ranks after an error of this rank alone. The caller has printed the message.

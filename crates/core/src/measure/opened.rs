@@ -2,25 +2,127 @@
 
 use crate::{
     benchmark::{
-        Aggregation, ConnectionCounters, Figures, Kernel,
+        Aggregation, ConnectionCounters, Figures, Kernel, Role,
         payload::{Check, Fill},
     },
-    error::Result,
+    error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        timed_loop::{answered, timed},
+        timed_loop::{Iteration, answered, paced, timed},
+    },
+    pacing::{
+        pace::{Pacer, Start, Together},
+        starters::Starters,
     },
     system::clock::Clock,
+    team::Team,
 };
 
-/// An open kernel. The engine makes one dynamic call per round and none per iteration.
-pub trait OpenKernel {
-    /// Returns the number of timed threads; each has its own stamps.
-    fn clocks(&self) -> usize;
+/// Steps of an open kernel outside its loops. The engine calls them through a trait object, so that it is compiled once.
+pub trait Steps {
     /// Fills the buffers; see [`Kernel::fill`].
     fn fill(&mut self, fill: Fill) -> Result<()>;
     /// Opens what iterations need; see [`Kernel::begin`].
-    fn begin(&mut self) -> Result<()>;
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// Closes what `begin` opened; see [`Kernel::end`].
+    fn end(&mut self) -> Result<()> {
+        Ok(())
+    }
+    /// Returns figures in addition to times; see [`Kernel::figures`].
+    fn figures(&mut self) -> Result<Figures> {
+        Ok(Figures::new())
+    }
+    /// Returns the counters of the connections; see [`Kernel::connections`].
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
+        Ok(None)
+    }
+    /// Verifies what arrived; see [`Kernel::check`].
+    fn check(&mut self, fill: Fill) -> Result<Check>;
+    /// Releases the kernel; see [`Kernel::close`].
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<K: Kernel> Steps for K {
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        Kernel::fill(self, fill)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        Kernel::begin(self)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        Kernel::end(self)
+    }
+
+    fn figures(&mut self) -> Result<Figures> {
+        Kernel::figures(self)
+    }
+
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
+        Kernel::connections(self)
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        Kernel::check(self, fill)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Kernel::close(*self)
+    }
+}
+
+/// Samples whose start the ranks agree on.
+pub trait PacedLoop {
+    /// Times batches one by one; see [`paced`].
+    fn paced(&mut self, start: &mut dyn Start, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()>;
+}
+
+impl<I: Iteration> PacedLoop for I {
+    fn paced(&mut self, start: &mut dyn Start, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+        paced::<I, Together, _>(self, &mut Pacer::with(start), clock, batch, stamps)
+    }
+}
+
+/// An open kernel with its timed loops, which alone are compiled for its type. Each is one dynamic call per round.
+pub trait Loops: Steps + PacedLoop {
+    /// Times batches back to back; see [`timed`].
+    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()>;
+    /// Runs iterations on a rank that answers; see [`answered`].
+    fn answered(&mut self, iterations: u64) -> Result<()>;
+}
+
+impl<K: Kernel> Loops for K {
+    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+        timed(self, clock, batch, stamps)
+    }
+
+    fn answered(&mut self, iterations: u64) -> Result<()> {
+        answered(self, iterations)
+    }
+}
+
+/// What the engine runs for a case: an open kernel, and how its samples start. The engine makes one dynamic call per round and none
+/// per iteration.
+pub trait OpenKernel {
+    /// Returns the kernel.
+    fn steps(&mut self) -> &mut dyn Steps;
+    /// Returns the number of timed threads; each has its own stamps.
+    fn clocks(&self) -> usize {
+        1
+    }
+    /// Fills the buffers.
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        self.steps().fill(fill)
+    }
+    /// Opens what iterations need.
+    fn begin(&mut self) -> Result<()> {
+        self.steps().begin()
+    }
     /// Returns how the times of ranks are aggregated. `usual` is the aggregation of the layout.
     fn aggregation(&self, usual: Aggregation) -> Aggregation {
         usual
@@ -53,70 +155,101 @@ pub trait OpenKernel {
         self.timed(clock, batch, stamps)
     }
     /// Runs a round on a rank that answers.
-    fn answered(&mut self, batch: u64, samples: u64) -> Result<()>;
+    ///
+    /// # Errors
+    /// A usage error if the kernel times every rank.
+    fn answered(&mut self, _batch: u64, _samples: u64) -> Result<()> {
+        Err(Error::usage("this benchmark times every rank: give its entry Layout::Everyone"))
+    }
     /// Converts the clock readings of one thread to samples.
     fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         RoundSamples::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
     }
-    /// Closes what `begin` opened; see [`Kernel::end`].
-    fn end(&mut self) -> Result<()>;
-    /// Returns figures in addition to times; see [`Kernel::figures`].
-    fn figures(&mut self) -> Result<Figures>;
-    /// Returns the counters of the connections; see [`Kernel::connections`].
-    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        Ok(None)
+    /// Closes what `begin` opened.
+    fn end(&mut self) -> Result<()> {
+        self.steps().end()
     }
-    /// Verifies what arrived; see [`Kernel::check`].
-    fn check(&mut self, fill: Fill) -> Result<Check>;
-    /// Releases the kernel; see [`Kernel::close`].
+    /// Returns figures in addition to times.
+    fn figures(&mut self) -> Result<Figures> {
+        self.steps().figures()
+    }
+    /// Returns the counters of the connections.
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
+        self.steps().connections()
+    }
+    /// Verifies what arrived.
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        self.steps().check(fill)
+    }
+    /// Releases the kernel.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// A kernel on one thread, and the iterations per sample if they are fixed.
-pub struct SingleThreaded<K>(pub K, pub Option<u64>);
+/// A kernel on one thread. Its samples follow one another, or the ranks of several pairs start each together.
+pub struct OneThread<'k> {
+    kernel: Box<dyn Loops>,
+    /// Iterations per sample, if they are fixed.
+    batch: Option<u64>,
+    together: Option<Starters<'k>>,
+}
 
-impl<K: Kernel> OpenKernel for SingleThreaded<K> {
-    fn clocks(&self) -> usize {
-        1
+impl<'k> OneThread<'k> {
+    /// Wraps a kernel whose samples follow one another, with the iterations per sample if they are fixed.
+    pub fn chained(kernel: Box<dyn Loops>, batch: Option<u64>) -> OneThread<'k> {
+        OneThread { kernel, batch, together: None }
+    }
+
+    /// Wraps a kernel of one of several pairs. Collective.
+    pub(crate) fn together(
+        kernel: Box<dyn Loops>,
+        (team, clock, role): (&'k dyn Team, &Clock, Role),
+    ) -> Result<OneThread<'k>> {
+        Ok(OneThread { kernel, batch: None, together: Some(Starters::open(team, clock, role)?) })
+    }
+}
+
+impl OpenKernel for OneThread<'_> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        &mut *self.kernel
     }
 
     fn batch(&self) -> Option<u64> {
-        self.1
+        self.batch
     }
 
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.0.fill(fill)
+    fn least_sample_ns(&mut self, clock: &Clock) -> Result<f64> {
+        self.together.as_ref().map_or(Ok(0.0), |starters| starters.least_sample_ns(clock))
     }
 
-    fn begin(&mut self) -> Result<()> {
-        self.0.begin()
+    fn readings(&self, samples: u64) -> u64 {
+        if self.together.is_some() { 2 * samples } else { samples + 1 }
     }
 
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
-        stamps.iter_mut().try_for_each(|stamps| timed(&mut self.0, clock, batch, stamps))
+        let Some(stamps) = stamps.first_mut() else { return Ok(()) };
+        match &mut self.together {
+            Some(starters) => self.kernel.paced(starters, clock, batch, stamps),
+            None => self.kernel.timed(clock, batch, stamps),
+        }
     }
 
     fn answered(&mut self, batch: u64, samples: u64) -> Result<()> {
-        answered(&mut self.0, batch * samples)
+        let Some(starters) = &self.together else { return self.kernel.answered(batch * samples) };
+        for _ in 0..samples {
+            starters.team.barrier()?;
+            self.kernel.answered(batch)?;
+        }
+        Ok(())
     }
 
-    fn end(&mut self) -> Result<()> {
-        self.0.end()
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        self.0.figures()
-    }
-
-    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        self.0.connections()
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.0.check(fill)
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+        match &self.together {
+            Some(starters) => starters.samples(clock, stamps),
+            None => RoundSamples::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect()),
+        }
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.0.close()
+        self.kernel.close()
     }
 }

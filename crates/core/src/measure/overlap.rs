@@ -10,11 +10,12 @@ use crate::{
         payload::{Check, Fill},
     },
     codec,
-    error::{Error, Result},
+    error::Result,
     measure::{
         collect::RoundSamples,
-        opened::OpenKernel,
-        row::{self, KernelFactory},
+        engine::OpenLoops,
+        opened::{OpenKernel, Steps},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
         timed_loop::Iteration,
     },
@@ -122,18 +123,28 @@ const MAX_HALF_WIDTH: f64 = 25.0;
 /// Three phases alternate, each with its own samples: the operation alone, a computation as long as the median of the operation,
 /// and both together. The time of the row is that of both together.
 pub fn run<N: Overlappable, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
+    run_phases::<M>(session, const { KernelKind::new::<N>() }, |cx, case| {
+        let operation = N::open(cx, case)?;
+        Ok(Box::new(Operation { slice: operation.computation(Duration::ZERO), operation }))
+    })
+}
+
+fn run_phases<M: Mesh>(
+    session: &mut Session<'_>,
+    kind: KernelKind,
+    open: OpenLoops<dyn PhaseLoops<M>>,
+) -> Result<()> {
     session.split(|session, pace: Pacing| {
         let (team, facts) = (session.team, session.clock.facts());
-        let pacing = PacedKernels::<M>::of(session, pace);
-        let open = |cx: &Context<'_>, case: &Case| {
+        let pacing = PacedKernels::<M>::new(session, pace);
+        let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
             // Opening pacers is collective: all ranks agree first that the operation is open.
-            let operation = cx.agree(N::open(cx, case))?;
+            let operation = cx.agree(open(cx, case))?;
             let pacer = || pacing.pacer(cx, case);
             Ok(Box::new(Phases {
                 team,
                 facts,
-                legs: N::work(case).legs,
-                slice: operation.computation(Duration::ZERO),
+                legs: (kind.work)(case).legs,
                 operation,
                 tests: case.get::<TestCalls>().count(),
                 parts: (case.get::<Parts>() == Parts::On).then(PartTimes::default),
@@ -143,21 +154,20 @@ pub fn run<N: Overlappable, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
                 batch: 1,
                 done: 0,
                 verifying: false,
-            }) as Box<dyn OpenKernel + '_>)
+            }))
         };
-        row::every_case(session, &KernelFactory::of::<N>(&open))
+        row::every_case(session, &KernelFactory::new(kind, &open))
     })
 }
 
 /// One operation in three phases that take turns: alone, computation alone, and both. The samples of the row are those of both.
 ///
 /// All phases use the same buffers, so that only the computation distinguishes them.
-struct Phases<'a, N: Overlappable, M> {
+struct Phases<'a, M> {
     team: &'a dyn Team,
     facts: Facts,
     legs: u64,
-    operation: N,
-    slice: N::Computation,
+    operation: Box<dyn PhaseLoops<M>>,
     tests: u32,
     /// Sums of a fourth phase, if it was asked for.
     parts: Option<PartTimes>,
@@ -173,6 +183,73 @@ struct Phases<'a, N: Overlappable, M> {
     done: u64,
     /// Whether the next iteration is the one that is verified. It does not take turns.
     verifying: bool,
+}
+
+/// What a phase times.
+enum Phase<'t> {
+    Operation,
+    Computation,
+    Both,
+    /// Both, with the times of the parts.
+    InParts(&'t mut PartTimes),
+}
+
+/// Loops of an open operation and its computation.
+trait PhaseLoops<M> {
+    fn steps(&mut self) -> &mut dyn Steps;
+    /// Sets the time of a slice of the computation.
+    fn set_slice(&mut self, time: Duration);
+    /// Times as many samples of a phase as there is room for: `samples` are the iterations of each and the stamps. Collective.
+    fn timed(
+        &mut self,
+        phase: Phase<'_>,
+        tests: u32,
+        pacer: &mut SamplePacer<'_, M>,
+        clock: &Clock,
+        samples: (u64, &mut [u64]),
+    ) -> Result<()>;
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// An open operation, and a slice of the computation that it overlaps with.
+struct Operation<N: Overlappable> {
+    operation: N,
+    slice: N::Computation,
+}
+
+impl<N: Overlappable, M: Mesh> PhaseLoops<M> for Operation<N> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        &mut self.operation
+    }
+
+    fn set_slice(&mut self, time: Duration) {
+        self.slice = self.operation.computation(time);
+    }
+
+    fn timed(
+        &mut self,
+        phase: Phase<'_>,
+        tests: u32,
+        pacer: &mut SamplePacer<'_, M>,
+        clock: &Clock,
+        (batch, stamps): (u64, &mut [u64]),
+    ) -> Result<()> {
+        let Operation { operation, slice } = self;
+        let slice = &*slice;
+        match phase {
+            Phase::Operation => pacer.timed(operation, clock, batch, stamps),
+            Phase::Computation => pacer.timed(&mut ComputationAlone { slice, tests }, clock, batch, stamps),
+            Phase::Both => pacer.timed(&mut Overlapped { operation, slice, tests }, clock, batch, stamps),
+            Phase::InParts(times) => {
+                let overlapped = Overlapped { operation, slice, tests };
+                pacer.timed(&mut InParts { overlapped, clock, times }, clock, batch, stamps)
+            }
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        self.operation.close()
+    }
 }
 
 /// Computation alone, in as many slices as when it overlaps.
@@ -248,14 +325,21 @@ impl<N: Overlappable> Iteration for InParts<'_, N> {
     }
 }
 
-impl<N: Overlappable, M: Mesh> Phases<'_, N, M> {
-    /// Times the parts of both together, if that was asked for.
-    fn parts(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
-        let Some(times) = &mut self.parts else { return Ok(()) };
-        self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
-        let [.., pacer] = &mut self.pacers;
-        let overlapped = Overlapped { operation: &mut self.operation, slice: &self.slice, tests: self.tests };
-        pacer.timed(&mut InParts { overlapped, clock, times }, clock, batch, stamps)
+impl<M: Mesh> Phases<'_, M> {
+    /// Times a phase with one of the pacers.
+    fn phase(
+        &mut self,
+        phase: Phase<'_>,
+        pacer: usize,
+        clock: &Clock,
+        (batch, stamps): (u64, &mut [u64]),
+    ) -> Result<RoundSamples> {
+        if !matches!(phase, Phase::Computation) {
+            self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
+        }
+        let pacer = &mut self.pacers[pacer];
+        self.operation.timed(phase, self.tests, pacer, clock, (batch, &mut *stamps))?;
+        Ok(pacer.samples(clock, stamps))
     }
 
     /// Returns the figures of the parts: means over ranks of means, and the ends over ranks of the mean time of the operation alone.
@@ -279,36 +363,11 @@ impl<N: Overlappable, M: Mesh> Phases<'_, N, M> {
         ];
         Ok(figures.map(|(name, us)| (name.to_owned(), Figure::Value(us))).into())
     }
-
-    /// Times the operation alone.
-    fn pure(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<RoundSamples> {
-        self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
-        let [pacer, ..] = &mut self.pacers;
-        pacer.timed(&mut self.operation, clock, batch, stamps)?;
-        Ok(pacer.samples(clock, stamps))
-    }
-
-    /// Times the computation alone.
-    fn compute(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<RoundSamples> {
-        let [_, pacer, _] = &mut self.pacers;
-        let mut alone = ComputationAlone { slice: &self.slice, tests: self.tests };
-        pacer.timed(&mut alone, clock, batch, stamps)?;
-        Ok(pacer.samples(clock, stamps))
-    }
-
-    /// Times both together.
-    fn overall(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<RoundSamples> {
-        self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
-        let [.., pacer] = &mut self.pacers;
-        let mut both = Overlapped { operation: &mut self.operation, slice: &self.slice, tests: self.tests };
-        pacer.timed(&mut both, clock, batch, stamps)?;
-        Ok(pacer.samples(clock, stamps))
-    }
 }
 
-impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
-    fn clocks(&self) -> usize {
-        1
+impl<M: Mesh> OpenKernel for Phases<'_, M> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        self.operation.steps()
     }
 
     fn aggregation(&self, usual: Aggregation) -> Aggregation {
@@ -325,11 +384,7 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
         (self.done, self.verifying) = (0, fill.round > 0);
-        self.operation.fill(fill)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.operation.begin()
+        self.steps().fill(fill)
     }
 
     /// Makes the computation as long as the operation, which the warm-up has run without computation.
@@ -338,13 +393,13 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         let mut more = 1;
         while more > 0 {
             let mut stamps = vec![u64::MAX; SamplePacer::<M>::readings(CALIBRATION.0) as usize];
-            alone.append(self.pure(clock, 1, &mut stamps)?);
+            alone.append(self.phase(Phase::Operation, 0, clock, (1, &mut stamps))?);
             let enough = alone.elapsed_ns.len() >= CALIBRATION.1 || start.elapsed_ns() > CALIBRATION_NS;
             more = self.team.broadcast_value(u64::from(!enough))?;
         }
         let pure = self.pacers[0].summarise(self.team, 1, (self.legs, self.facts), alone)?;
         let time = self.team.broadcast_value(pure.map_or(0.0, |pure| pure.median) as u64)?;
-        self.slice = self.operation.computation(Duration::from_nanos(time) / (self.tests + 1));
+        self.operation.set_slice(Duration::from_nanos(time) / (self.tests + 1));
         self.taken = Default::default();
         self.parts = self.parts.map(|_| PartTimes::default());
         Ok(())
@@ -355,13 +410,16 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         for stamps in stamps {
             for stamps in stamps.chunks_mut(SamplePacer::<M>::readings(SAMPLES_PER_TURN as u64) as usize) {
                 if !self.verifying {
-                    let pure = self.pure(clock, batch, stamps)?;
+                    let pure = self.phase(Phase::Operation, 0, clock, (batch, &mut *stamps))?;
                     self.taken[0].append(pure);
-                    let compute = self.compute(clock, batch, stamps)?;
+                    let compute = self.phase(Phase::Computation, 1, clock, (batch, &mut *stamps))?;
                     self.taken[1].append(compute);
-                    self.parts(clock, batch, stamps)?;
+                    if let Some(mut times) = self.parts {
+                        self.phase(Phase::InParts(&mut times), 2, clock, (batch, &mut *stamps))?;
+                        self.parts = Some(times);
+                    }
                 }
-                let overall = self.overall(clock, batch, stamps)?;
+                let overall = self.phase(Phase::Both, 2, clock, (batch, &mut *stamps))?;
                 self.round.append(overall);
             }
         }
@@ -369,12 +427,10 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
     }
 
     fn timed_alone(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
-        let Phases { operation, pacers: [pacer, ..], .. } = self;
-        stamps.iter_mut().try_for_each(|stamps| pacer.timed(operation, clock, batch, stamps))
-    }
-
-    fn answered(&mut self, _: u64, _: u64) -> Result<()> {
-        Err(Error::usage("overlap times every rank: give the entry Layout::Everyone"))
+        let Phases { operation, pacers: [pacer, ..], tests, .. } = self;
+        let mut timed =
+            |stamps: &mut Vec<u64>| operation.timed(Phase::Operation, *tests, pacer, clock, (batch, stamps));
+        stamps.iter_mut().try_for_each(&mut timed)
     }
 
     fn samples(&mut self, _: &Clock, _: &[u64]) -> RoundSamples {
@@ -383,12 +439,8 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
         round
     }
 
-    fn end(&mut self) -> Result<()> {
-        self.operation.end()
-    }
-
     fn figures(&mut self) -> Result<Figures> {
-        let mut figures = self.operation.figures()?;
+        let mut figures = self.steps().figures()?;
         figures.extend(self.pacers[2].figures()?);
         let taken = std::mem::take(&mut self.taken);
         figures.extend(self.part_figures(&taken[0])?);
@@ -409,7 +461,8 @@ impl<N: Overlappable, M: Mesh> OpenKernel for Phases<'_, N, M> {
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.operation.check(Fill { iterations: self.done, ..fill })
+        let fill = Fill { iterations: self.done, ..fill };
+        self.steps().check(fill)
     }
 
     fn close(self: Box<Self>) -> Result<()> {

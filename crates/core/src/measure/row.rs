@@ -26,8 +26,9 @@ use crate::{
     unit::Rank,
 };
 
-/// A kernel type as values, so that the code around the timed loop is compiled once.
-pub struct KernelFactory<'k> {
+/// What the rows of a kernel type have in common, as values.
+#[derive(Clone, Copy)]
+pub struct KernelKind {
     /// Metric of the headline figure.
     pub metric: Metric,
     /// Returns the bytes, operations and legs of one iteration.
@@ -36,6 +37,29 @@ pub struct KernelFactory<'k> {
     pub bus_traffic: fn(&Case) -> Option<BusTraffic>,
     /// Returns how many checked iterations count as one; see [`Kernel::iterations_per_check`].
     pub iterations_per_check: fn(&Case) -> u64,
+}
+
+impl KernelKind {
+    /// Returns the kind of kernel `K`.
+    pub const fn new<K: Kernel>() -> KernelKind {
+        KernelKind {
+            metric: K::METRIC,
+            work: K::work,
+            bus_traffic: K::bus_traffic,
+            iterations_per_check: K::iterations_per_check,
+        }
+    }
+
+    /// Returns the kind of a kernel without bus bandwidth whose checks see all that an iteration delivers.
+    pub const fn with_work(metric: Metric, work: fn(&Case) -> Work) -> KernelKind {
+        KernelKind { metric, work, bus_traffic: |_| None, iterations_per_check: |_| 1 }
+    }
+}
+
+/// A kernel type as values, so that the code around the timed loop is compiled once.
+pub struct KernelFactory<'k> {
+    /// What all its rows have in common.
+    pub kind: KernelKind,
     /// Opens the kernel for a case.
     pub open: Open<'k>,
     /// One-way time of an empty message in nanoseconds, on rank 0. A row that takes less gets a mark.
@@ -48,17 +72,9 @@ pub struct KernelFactory<'k> {
 pub type Open<'k> = &'k dyn Fn(&Context<'_>, &Case) -> Result<Box<dyn OpenKernel + 'k>>;
 
 impl<'k> KernelFactory<'k> {
-    /// Returns the factory of kernel `K`, without floor.
-    pub fn of<K: Kernel>(open: Open<'k>) -> KernelFactory<'k> {
-        KernelFactory {
-            metric: K::METRIC,
-            work: K::work,
-            bus_traffic: K::bus_traffic,
-            iterations_per_check: K::iterations_per_check,
-            open,
-            floor_ns: None,
-            sharing: 1,
-        }
+    /// Returns the factory of a kind of kernels, without floor.
+    pub fn new(kind: KernelKind, open: Open<'k>) -> KernelFactory<'k> {
+        KernelFactory { kind, open, floor_ns: None, sharing: 1 }
     }
 }
 
@@ -141,7 +157,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         kernel,
         role,
         effort: session.plan.effort_for(case.bytes),
-        legs: (factory.work)(case).legs,
+        legs: (factory.kind.work)(case).legs,
         aggregation: row.aggregation,
         sharing: factory.sharing,
         known_batch: session.plan.known_batches.as_ref().and_then(|known| known.get(&row.key)),
@@ -154,7 +170,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     open.session.sink.alive();
     phases.fill_ns = stopwatch.lap();
     if let Some(background) = session.background {
-        open.repeat(background, fill, (factory.work)(case).bytes)?;
+        open.repeat(background, fill, (factory.kind.work)(case).bytes)?;
         open.kernel.close()?;
         return Ok(row);
     }
@@ -183,7 +199,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     }
     let iterations = warm_up.iterations + sampling.untimed + sampling.iterations;
     let last = Fill { iterations, ..fill };
-    let whole = (factory.iterations_per_check)(case);
+    let whole = (factory.kind.iterations_per_check)(case);
     (row.check, row.checked) = open.verify(last, whole, &sampling)?;
     row.checked /= whole;
     team.barrier()?;
@@ -209,10 +225,10 @@ fn empty_row(
         depth: case.window(),
         pairs: case.pairs,
         axes: named(case, session.under.as_ref()),
-        work: Some((factory.work)(case)),
-        bus: (factory.bus_traffic)(case),
+        work: Some((factory.kind.work)(case)),
+        bus: (factory.kind.bus_traffic)(case),
         aggregation,
-        ..Measurement::new(bench.name, key(session, case), factory.metric, session.team.size())
+        ..Measurement::new(bench.name, key(session, case), factory.kind.metric, session.team.size())
     }
 }
 

@@ -79,7 +79,7 @@ impl<'a> Session<'a> {
         &mut self,
         mut each: impl FnMut(&mut Session<'a>, V) -> Result<()>,
     ) -> Result<()> {
-        self.with_each(V::PARAMETER, &mut |session, text| each(session, V::parse(text)?))
+        self.with_each(V::PARAMETER, &mut |session, text| each(session, parsed(text)?))
     }
 
     /// Calls `each` for every selected text of a parameter. It is compiled once, not for each type that a value selects.
@@ -164,6 +164,12 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Returns a value of a parameter. It is compiled once for each parameter, not for each type that a value selects.
+#[inline(never)]
+fn parsed<V: ParameterValue>(text: &str) -> Result<V> {
+    V::parse(text)
+}
+
 /// Returns a case for each combination of selected values. Only cases that stream have a number of operations in flight.
 fn combinations(
     bench: &Benchmark,
@@ -218,6 +224,7 @@ fn combines(bench: &Benchmark, case: &Case, plan: &Plan) -> std::result::Result<
 /// Usage error with the reason of a value without one.
 pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
     let bench = choice.bench;
+    bench.check()?;
     let start = Case { bytes: Bytes(0), pairs: 1, ranks: 1, values: CaseValues::default() };
     let all = combinations(bench, start, bench.parameters(), |parameter| selected(parameter, choice, plan));
     let tested: Vec<(Case, std::result::Result<(), String>)> = all

@@ -7,36 +7,37 @@ use std::sync::{Arc, Barrier};
 
 use crate::{
     benchmark::{
-        Case, Context, Figures, Kernel, Role, Threads,
+        Case, Context, Role, Threads,
         payload::{Check, Fill},
     },
     error::Result,
     measure::{
-        opened::OpenKernel,
-        timed_loop::{answered, timed},
+        engine::OpenLoops,
+        opened::{Loops, OpenKernel, Steps},
         workers::Workers,
     },
     system::clock::Clock,
 };
 
 /// Threads of a rank, each with its own kernel.
-struct ThreadPool<K> {
-    workers: Workers<K>,
+struct ThreadPool {
+    workers: Workers<Box<dyn Loops + Send>>,
     /// Threads on the timed rank; each runs all iterations.
     senders: u64,
 }
 
 /// Opens a kernel for every thread of this rank. All threads share the communicator of the team.
-pub(crate) fn open<'k, K: Kernel + Send + 'static>(
+pub(crate) fn open<'k>(
     cx: &Context<'_>,
     case: &Case,
+    open: OpenLoops<dyn Loops + Send>,
 ) -> Result<Box<dyn OpenKernel + 'k>> {
     let threads = case.get::<Threads>();
     let mine = threads.of(cx.role);
     let mut kernels = Vec::new();
     // Opening is collective, so every rank opens as many kernels as the rank with most threads.
     for thread in 0..threads.most() {
-        let kernel = K::open(&Context { team: cx.team, thread, threads: mine, ..*cx }, case)?;
+        let kernel = open(&Context { team: cx.team, thread, threads: mine, ..*cx }, case)?;
         if thread < mine {
             kernels.push(kernel);
         }
@@ -50,23 +51,43 @@ fn share_of(messages: u64, receivers: u64, thread: u64) -> u64 {
     messages / receivers + u64::from(thread < messages % receivers)
 }
 
-impl<K: Kernel + Send + 'static> ThreadPool<K> {
-    fn on_all(&self, part: fn(&mut K) -> Result<()>) -> Result<()> {
-        self.workers.on_each(vec![(); self.workers.count()], move |kernel, ()| part(kernel)).map(|_| ())
+impl ThreadPool {
+    /// Calls `part` on every thread.
+    fn on_all<R: Send + 'static>(
+        &self,
+        part: impl Fn(&mut dyn Loops) -> Result<R> + Clone + Send + 'static,
+    ) -> Result<Vec<R>> {
+        self.workers.on_each(vec![(); self.workers.count()], move |kernel, ()| part(&mut **kernel))
     }
 }
 
-impl<K: Kernel + Send + 'static> OpenKernel for ThreadPool<K> {
-    fn clocks(&self) -> usize {
-        self.workers.count()
-    }
-
+/// The steps run on every thread.
+impl Steps for ThreadPool {
     fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.workers.on_each(vec![fill; self.workers.count()], |kernel, fill| kernel.fill(fill)).map(|_| ())
+        self.on_all(move |kernel| kernel.fill(fill)).map(|_| ())
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.on_all(K::begin)
+        self.on_all(|kernel| kernel.begin()).map(|_| ())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.on_all(|kernel| kernel.end()).map(|_| ())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let found = self.on_all(move |kernel| kernel.check(fill))?;
+        Ok(found.into_iter().fold(Check::Passed, Check::and))
+    }
+}
+
+impl OpenKernel for ThreadPool {
+    fn steps(&mut self) -> &mut dyn Steps {
+        self
+    }
+
+    fn clocks(&self) -> usize {
+        self.workers.count()
     }
 
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
@@ -75,7 +96,7 @@ impl<K: Kernel + Send + 'static> OpenKernel for ThreadPool<K> {
             stamps.iter_mut().map(|stamps| (std::mem::take(stamps), clock.clone(), Arc::clone(&together)));
         let done = self.workers.on_each(own, move |kernel, (mut stamps, clock, together)| {
             together.wait();
-            timed(kernel, &clock, batch, &mut stamps).map(|()| stamps)
+            kernel.timed(&clock, batch, &mut stamps).map(|()| stamps)
         })?;
         stamps.iter_mut().zip(done).for_each(|(stamps, done)| *stamps = done);
         Ok(())
@@ -85,25 +106,11 @@ impl<K: Kernel + Send + 'static> OpenKernel for ThreadPool<K> {
         let iterations = batch * samples;
         let (messages, receivers) = (iterations * self.senders, self.workers.count() as u64);
         let shares = (0..receivers).map(|thread| share_of(messages, receivers, thread));
-        self.workers.on_each(shares, |kernel, share| answered(kernel, share)).map(|_| ())
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.on_all(K::end)
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        Ok(Figures::new())
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        let found =
-            self.workers.on_each(vec![fill; self.workers.count()], |kernel, fill| kernel.check(fill))?;
-        Ok(found.into_iter().fold(Check::Passed, Check::and))
+        self.workers.on_each(shares, |kernel, share| kernel.answered(share)).map(|_| ())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.workers.join()?.into_iter().try_for_each(K::close)
+        self.workers.join()?.into_iter().try_for_each(|kernel| kernel.close())
     }
 }
 

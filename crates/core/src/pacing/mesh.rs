@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// One rank's endpoint for small messages to and from every other rank of a case. No method allocates after `open`.
-pub trait Mesh: Sized {
+pub trait Mesh: Sized + 'static {
     /// Opens the endpoint of this rank. Collective, untimed.
     fn open(cx: &Context<'_>) -> Result<Self>;
     /// Enters the barrier of the library.

@@ -5,7 +5,6 @@ use crate::{
     error::Result,
     pacing::{mesh::Mesh, start_times::StartTimes},
     system::clock::Clock,
-    team::Team,
     unit::Rank,
 };
 
@@ -21,7 +20,7 @@ crate::parameter! {
     }
 }
 
-/// A pacing method. It is a type, so that the timed loop has no branch.
+/// How a timed loop waits. It is a type, so that the loop has no branch.
 pub(crate) trait Pace<M> {
     /// Waits until this rank may start its next sample.
     fn wait(pacer: &mut Pacer<M>, clock: &Clock) -> Result<()>;
@@ -30,21 +29,21 @@ pub(crate) trait Pace<M> {
 /// Barrier of the library.
 pub(crate) enum Barrier {}
 
-/// Dissemination barrier. In round k, rank r signals r + 2^k and waits for r - 2^k, modulo the number of ranks.
-pub(crate) enum Dissemination {}
+/// Any other way to start together: one dynamic call before the start of a sample is read.
+pub(crate) enum Together {}
 
-/// Barrier of the team, for kernels of any transport.
-pub(crate) enum TeamBarrier {}
-
-/// Agreed start times: every rank waits for the next one on its synchronised clock.
-pub(crate) enum Window {}
+/// A way in which ranks start a sample together.
+pub trait Start {
+    /// Waits until this rank may start its next sample.
+    fn wait(&mut self, clock: &Clock) -> Result<()>;
+}
 
 /// State of one rank for all pacing methods.
 pub(crate) struct Pacer<M> {
     pub(crate) mesh: M,
-    /// Start times of the next samples, for [`Window`].
+    /// Start times of the next samples, for [`Pacing::Window`].
     pub(crate) starts: StartTimes,
-    /// Receiver and sender of each round of [`Dissemination`].
+    /// Receiver and sender of each round of [`Pacing::Dissemination`].
     rounds: Vec<(Rank, Rank)>,
 }
 
@@ -60,7 +59,7 @@ impl<M: Mesh> Pacer<M> {
 }
 
 impl<M> Pacer<M> {
-    /// Returns a pacer with neither start times nor rounds, as for [`TeamBarrier`].
+    /// Returns a pacer with neither start times nor rounds, as for [`Together`].
     pub(crate) fn with(mesh: M) -> Pacer<M> {
         Pacer { mesh, starts: StartTimes::default(), rounds: Vec::new() }
     }
@@ -81,28 +80,28 @@ impl<M: Mesh> Pace<M> for Barrier {
     }
 }
 
-impl<M: Mesh> Pace<M> for Dissemination {
+impl Pace<&mut dyn Start> for Together {
     #[inline(always)]
-    fn wait(pacer: &mut Pacer<M>, _: &Clock) -> Result<()> {
-        for (to, from) in &pacer.rounds {
-            pacer.mesh.pass(*to, *from)?;
+    fn wait(pacer: &mut Pacer<&mut dyn Start>, clock: &Clock) -> Result<()> {
+        pacer.mesh.wait(clock)
+    }
+}
+
+/// A pacing method that is chosen when a sample starts.
+pub(crate) struct Chosen<'p, M>(pub(crate) Pacing, pub(crate) &'p mut Pacer<M>);
+
+impl<M: Mesh> Start for Chosen<'_, M> {
+    /// Enters a barrier, or waits for an agreed time on the synchronised clock of this rank. In round k of a dissemination barrier, rank r
+    /// signals r + 2^k and waits for r - 2^k, modulo the number of ranks.
+    fn wait(&mut self, clock: &Clock) -> Result<()> {
+        let Chosen(pacing, Pacer { mesh, starts, rounds }) = self;
+        match pacing {
+            Pacing::Barrier => mesh.barrier(),
+            Pacing::Dissemination => rounds.iter().try_for_each(|(to, from)| mesh.pass(*to, *from)),
+            Pacing::Window => {
+                clock.wait_until(starts.next_ticks(), |left| mesh.linger(left));
+                Ok(())
+            }
         }
-        Ok(())
-    }
-}
-
-impl<'t> Pace<&'t dyn Team> for TeamBarrier {
-    #[inline(always)]
-    fn wait(pacer: &mut Pacer<&'t dyn Team>, _: &Clock) -> Result<()> {
-        pacer.mesh.barrier()
-    }
-}
-
-impl<M: Mesh> Pace<M> for Window {
-    #[inline(always)]
-    fn wait(pacer: &mut Pacer<M>, clock: &Clock) -> Result<()> {
-        let start = pacer.starts.next_ticks();
-        clock.wait_until(start, |left| pacer.mesh.linger(left));
-        Ok(())
     }
 }

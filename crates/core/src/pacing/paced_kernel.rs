@@ -3,15 +3,13 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use crate::{
-    benchmark::{
-        Aggregation, Benchmark, Case, Context, Figures, Groups, Kernel, Layout, ParameterValue,
-        payload::{Check, Fill},
-    },
-    error::{Error, Result},
+    benchmark::{Aggregation, Benchmark, Case, Context, Figures, Groups, Kernel, Layout, ParameterValue},
+    error::Result,
     measure::{
         collect::RoundSamples,
-        opened::OpenKernel,
-        row::{self, KernelFactory},
+        engine::OpenLoops,
+        opened::{OpenKernel, Steps},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
     },
     pacing::{
@@ -19,7 +17,7 @@ use crate::{
         mesh::Mesh,
         one_way::one_way_ns,
         pace::Pacing,
-        sample_pacer::SamplePacer,
+        sample_pacer::{BarrierLoop, SamplePacer},
         windows::{SharedClockSync, WindowPacing},
     },
     system::clock::Clock,
@@ -37,23 +35,40 @@ impl Benchmark {
     }
 }
 
+/// An open kernel whose samples are paced over a mesh.
+pub(crate) trait PacedLoops<M>: Steps + BarrierLoop<M> {}
+
+impl<K: Kernel, M: Mesh> PacedLoops<M> for K {}
+
 /// Runs all cases of a kernel with each selected method of [`Pacing`]. [`Benchmark::paced`] registers this function.
 pub fn run_paced<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
+    run_loops::<M>(session, const { KernelKind::new::<K>() }, |cx, case| Ok(Box::new(K::open(cx, case)?)))
+}
+
+fn run_loops<M: Mesh>(
+    session: &mut Session<'_>,
+    kind: KernelKind,
+    open: OpenLoops<dyn PacedLoops<M>>,
+) -> Result<()> {
     // The ranks of a group may be nearer than rank 0 and the farthest rank of all.
-    let floor_ns = match session.bench.one_way && session.get::<Groups>().is_one() {
-        true => one_way_ns::<M>(session.team, session.clock)?,
-        false => None,
+    let floor_ns = if session.bench.one_way && session.get::<Groups>().is_one() {
+        one_way_ns::<M>(session.team, session.clock)?
+    } else {
+        None
     };
     session.split(|session, pace: Pacing| {
-        let pacing = PacedKernels::<M>::of(session, pace);
-        // Clock synchronisation is collective: all ranks agree first that the kernel is open.
-        let open = |cx: &Context<'_>, case: &Case| pacing.opened(cx, case, cx.agree(K::open(cx, case))?);
-        row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::of::<K>(&open) })
+        let pacing = PacedKernels::<M>::new(session, pace);
+        let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
+            // Clock synchronisation is collective: all ranks agree first that the kernel is open.
+            let kernel = cx.agree(open(cx, case))?;
+            Ok(Box::new(Paced { kernel, pacer: pacing.pacer(cx, case)? }))
+        };
+        row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::new(kind, &open) })
     })
 }
 
 /// One pacing method for all cases of a session; clocks are synchronised once per session.
-pub struct PacedKernels<'a, M> {
+pub(crate) struct PacedKernels<'a, M> {
     pace: Pacing,
     team: &'a dyn Team,
     clock: &'a Clock,
@@ -65,7 +80,7 @@ pub struct PacedKernels<'a, M> {
 
 impl<'a, M: Mesh> PacedKernels<'a, M> {
     /// Does not synchronise clocks yet: the first case that needs them does.
-    pub fn of(session: &Session<'a>, pace: Pacing) -> PacedKernels<'a, M> {
+    pub(crate) fn new(session: &Session<'a>, pace: Pacing) -> PacedKernels<'a, M> {
         PacedKernels {
             pace,
             team: session.team,
@@ -75,25 +90,12 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
         }
     }
 
-    /// Wraps an open kernel so that each of its samples is paced. Collective.
-    pub fn opened<'k, K: Kernel + 'k>(
-        &self,
-        cx: &Context<'_>,
-        case: &Case,
-        kernel: K,
-    ) -> Result<Box<dyn OpenKernel + 'k>>
-    where
-        'a: 'k,
-        M: 'k,
-    {
-        Ok(Box::new(Paced { kernel, pacer: self.pacer(cx, case)? }))
-    }
-
     /// Opens what paces the samples of a case. Collective.
-    pub fn pacer(&self, cx: &Context<'_>, case: &Case) -> Result<SamplePacer<'a, M>> {
-        let windows = match self.pace {
-            Pacing::Window => Some(WindowPacing::open(self.team, self.clocks(case.get())?)?),
-            _ => None,
+    pub(crate) fn pacer(&self, cx: &Context<'_>, case: &Case) -> Result<SamplePacer<'a, M>> {
+        let windows = if self.pace == Pacing::Window {
+            Some(WindowPacing::open(self.team, self.clocks(case.get())?)?)
+        } else {
+            None
         };
         SamplePacer::open(cx, self.pace, windows)
     }
@@ -111,14 +113,15 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
     }
 }
 
-struct Paced<'k, K, M> {
-    kernel: K,
+/// A kernel whose samples are paced.
+struct Paced<'k, M> {
+    kernel: Box<dyn PacedLoops<M>>,
     pacer: SamplePacer<'k, M>,
 }
 
-impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
-    fn clocks(&self) -> usize {
-        1
+impl<M: Mesh> OpenKernel for Paced<'_, M> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        &mut *self.kernel
     }
 
     fn batch(&self) -> Option<u64> {
@@ -133,39 +136,19 @@ impl<K: Kernel, M: Mesh> OpenKernel for Paced<'_, K, M> {
         self.pacer.aggregation(usual)
     }
 
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.kernel.fill(fill)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.kernel.begin()
-    }
-
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
         let Paced { kernel, pacer } = self;
-        stamps.iter_mut().try_for_each(|stamps| pacer.timed(kernel, clock, batch, stamps))
-    }
-
-    fn answered(&mut self, _: u64, _: u64) -> Result<()> {
-        Err(Error::usage("a paced benchmark times every rank: give its entry Layout::Everyone"))
+        stamps.iter_mut().try_for_each(|stamps| pacer.timed(&mut **kernel, clock, batch, stamps))
     }
 
     fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         self.pacer.samples(clock, stamps)
     }
 
-    fn end(&mut self) -> Result<()> {
-        self.kernel.end()
-    }
-
     fn figures(&mut self) -> Result<Figures> {
         let mut figures = self.kernel.figures()?;
         figures.extend(self.pacer.figures()?);
         Ok(figures)
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.kernel.check(fill)
     }
 
     fn close(self: Box<Self>) -> Result<()> {

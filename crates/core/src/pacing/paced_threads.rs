@@ -3,7 +3,7 @@
 //! Each thread has a kernel with buffers of its own. Thread 0 is the main thread and has the communicator of the team, which no other
 //! thread uses; every other thread has a duplicate of it.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     benchmark::{
@@ -13,18 +13,14 @@ use crate::{
     },
     error::{Error, Result},
     measure::{
-        collect::{RoundSamples, Starts},
-        opened::OpenKernel,
-        row::{self, KernelFactory},
+        collect::RoundSamples,
+        engine::{OpenLoops, open_on_thread},
+        opened::{Loops, OpenKernel, Steps},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
-        timed_loop::{answered, paced},
         workers::Workers,
     },
-    pacing::{
-        pace::{Pace, Pacer},
-        paced_pairs::Starters,
-        rendezvous::Rendezvous,
-    },
+    pacing::{pace::Start, rendezvous::Rendezvous, starters::Starters},
     system::clock::Clock,
     team::Team,
 };
@@ -55,7 +51,7 @@ impl Benchmark {
     ///
     /// The method describes what one thread does.
     #[track_caller]
-    pub const fn matched_threads<K: Kernel + Send + 'static, S: SampleLength>(
+    pub const fn matched_threads<K: Kernel + Send, S: SampleLength>(
         name: &'static str,
         about: &'static str,
         method: Method,
@@ -66,14 +62,23 @@ impl Benchmark {
 }
 
 /// Runs a kernel in every case of a session. [`Benchmark::matched_threads`] registers this function.
-pub fn run_matched<K: Kernel + Send + 'static, S: SampleLength>(session: &mut Session<'_>) -> Result<()> {
+pub fn run_matched<K: Kernel + Send, S: SampleLength>(session: &mut Session<'_>) -> Result<()> {
+    let kind =
+        KernelKind { work: work::<K>, bus_traffic: bus_traffic::<K>, ..const { KernelKind::new::<K>() } };
+    run_threads(session, kind, S::ITERATIONS, open_on_thread::<K>)
+}
+
+fn run_threads(
+    session: &mut Session<'_>,
+    kind: KernelKind,
+    iterations: Option<u64>,
+    open: OpenLoops<dyn Loops + Send>,
+) -> Result<()> {
     let (team, clock) = (session.team, session.clock);
     let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
-        Ok(Box::new(PacedThreads::<K, S>::open(team, clock, cx, case)?))
+        Ok(Box::new(PacedThreads::open((team, clock, iterations), cx, case, open)?))
     };
-    let factory =
-        KernelFactory { work: work::<K>, bus_traffic: bus_traffic::<K>, ..KernelFactory::of::<K>(&open) };
-    row::every_case(session, &factory)
+    row::every_case(session, &KernelFactory::new(kind, &open))
 }
 
 fn threads_of(case: &Case) -> u32 {
@@ -94,28 +99,17 @@ fn bus_traffic<K: Kernel>(case: &Case) -> Option<BusTraffic> {
 
 /// How a thread waits for the start of a sample: the threads of the rank meet, thread 0 meets those of the other ranks, and the threads
 /// meet again.
-enum Together {}
-
-/// What thread 0 waits with.
-struct Lead<'t> {
-    team: &'t dyn Team,
+struct Meeting<'t> {
     threads: &'t Rendezvous,
+    /// All ranks, on thread 0.
+    team: Option<&'t dyn Team>,
 }
 
-impl Pace<Lead<'_>> for Together {
-    #[inline(always)]
-    fn wait(pacer: &mut Pacer<Lead<'_>>, _: &Clock) -> Result<()> {
-        pacer.mesh.threads.wait()?;
-        pacer.mesh.team.barrier()?;
-        pacer.mesh.threads.wait()
-    }
-}
-
-impl Pace<&Rendezvous> for Together {
-    #[inline(always)]
-    fn wait(pacer: &mut Pacer<&Rendezvous>, _: &Clock) -> Result<()> {
-        pacer.mesh.wait()?;
-        pacer.mesh.wait()
+impl Start for Meeting<'_> {
+    fn wait(&mut self, _: &Clock) -> Result<()> {
+        self.threads.wait()?;
+        self.team.map_or(Ok(()), |team| team.barrier())?;
+        self.threads.wait()
     }
 }
 
@@ -131,40 +125,36 @@ struct Round {
 
 impl Round {
     /// Runs the round of one thread. Returns the clock readings at the start and the end of each sample; none on a rank that answers.
-    fn run<K: Kernel, M>(&self, kernel: &mut K, mesh: M) -> Result<Vec<u64>>
-    where
-        Together: Pace<M>,
-    {
+    fn run(&self, kernel: &mut dyn Loops, team: Option<&dyn Team>) -> Result<Vec<u64>> {
         let member = self.threads.member();
-        member.conclude(self.samples(kernel, Pacer::with(mesh)))
+        member.conclude(self.samples(kernel, Meeting { threads: &self.threads, team }))
     }
 
-    fn samples<K: Kernel, M>(&self, kernel: &mut K, mut pacer: Pacer<M>) -> Result<Vec<u64>>
-    where
-        Together: Pace<M>,
-    {
+    fn samples(&self, kernel: &mut dyn Loops, mut start: Meeting<'_>) -> Result<Vec<u64>> {
         if self.role == Role::Active {
             // The pages of the stamps are touched before timing starts.
             let mut stamps = vec![u64::MAX; 2 * self.samples as usize];
-            paced::<K, Together, M>(kernel, &mut pacer, &self.clock, self.batch, &mut stamps)?;
+            kernel.paced(&mut start, &self.clock, self.batch, &mut stamps)?;
             return Ok(stamps);
         }
         for _ in 0..self.samples {
-            Together::wait(&mut pacer, &self.clock)?;
-            answered(kernel, self.batch)?;
+            start.wait(&self.clock)?;
+            kernel.answered(self.batch)?;
         }
         Ok(Vec::new())
     }
 }
 
 /// The threads of a rank.
-struct PacedThreads<'t, K, S> {
+struct PacedThreads<'t> {
     role: Role,
     clock: Clock,
+    /// Iterations of a sample, if they are fixed.
+    iterations_of_sample: Option<u64>,
     /// Kernel of thread 0.
-    lead: K,
+    lead: Box<dyn Loops + Send>,
     /// Threads 1 and up.
-    others: Workers<K>,
+    others: Workers<Box<dyn Loops + Send>>,
     /// Time of all samples of each timed thread in nanoseconds, and the iterations in them, since the warm-up.
     spent_ns: Vec<u64>,
     iterations: u64,
@@ -172,14 +162,18 @@ struct PacedThreads<'t, K, S> {
     starters: Starters<'t>,
     /// Communicators of the other threads, which outlive the kernels.
     _teams: Vec<Box<dyn Team>>,
-    length: PhantomData<fn() -> S>,
 }
 
-impl<'t, K: Kernel + Send + 'static, S: SampleLength> PacedThreads<'t, K, S> {
+impl<'t> PacedThreads<'t> {
     /// Opens a kernel for every thread. Collective.
-    fn open(team: &'t dyn Team, clock: &Clock, cx: &Context<'_>, case: &Case) -> Result<Self> {
+    fn open(
+        (team, clock, iterations_of_sample): (&'t dyn Team, &Clock, Option<u64>),
+        cx: &Context<'_>,
+        case: &Case,
+        open: OpenLoops<dyn Loops + Send>,
+    ) -> Result<Self> {
         let threads = threads_of(case);
-        let lead = cx.agree(K::open(&Context { threads, ..*cx }, case))?;
+        let lead = cx.agree(open(&Context { threads, ..*cx }, case))?;
         // On an error, kernels are dropped before the communicators that they use.
         let mut teams: Vec<Box<dyn Team>> = Vec::new();
         let mut kernels = Vec::new();
@@ -187,11 +181,12 @@ impl<'t, K: Kernel + Send + 'static, S: SampleLength> PacedThreads<'t, K, S> {
             let missing = || Error::fabric("this rank is not in the team of all ranks");
             teams.push(team.subteam(team.size())?.ok_or_else(missing)?);
             let own = teams.last().map_or(team, |own| &**own);
-            kernels.push(cx.agree(K::open(&Context { team: own, thread, threads, ..*cx }, case))?);
+            kernels.push(cx.agree(open(&Context { team: own, thread, threads, ..*cx }, case))?);
         }
         Ok(PacedThreads {
             role: cx.role,
             clock: clock.clone(),
+            iterations_of_sample,
             lead,
             others: Workers::start(cx, kernels)?,
             spent_ns: Vec::new(),
@@ -199,17 +194,17 @@ impl<'t, K: Kernel + Send + 'static, S: SampleLength> PacedThreads<'t, K, S> {
             several_pairs: case.pairs > 1,
             starters: Starters::open(team, clock, cx.role)?,
             _teams: teams,
-            length: PhantomData,
         })
     }
 
     /// Runs `part` on every thread with its number.
     fn on_each<R: Send + 'static>(
         &mut self,
-        part: impl Fn(&mut K, u32) -> Result<R> + Clone + Send + 'static,
+        part: impl Fn(&mut dyn Loops, u32) -> Result<R> + Clone + Send + 'static,
     ) -> Result<Vec<R>> {
-        let others = self.others.begin(1.., part.clone())?;
-        let mut results = vec![part(&mut self.lead, 0)?];
+        let own = part.clone();
+        let others = self.others.begin(1.., move |kernel, thread| own(&mut **kernel, thread))?;
+        let mut results = vec![part(&mut *self.lead, 0)?];
         results.extend(others.results()?);
         Ok(results)
     }
@@ -219,11 +214,8 @@ impl<'t, K: Kernel + Send + 'static, S: SampleLength> PacedThreads<'t, K, S> {
         let threads = Arc::new(Rendezvous::of(1 + self.others.count()));
         let round = Round { clock: self.clock.clone(), role: self.role, batch, samples, threads };
         let rounds = vec![round.clone(); self.others.count()];
-        let others = self.others.begin(rounds, |kernel, round| {
-            let threads = Arc::clone(&round.threads);
-            round.run(kernel, &*threads)
-        })?;
-        let mine = round.run(&mut self.lead, Lead { team: self.starters.team, threads: &round.threads });
+        let others = self.others.begin(rounds, |kernel, round| round.run(&mut **kernel, None))?;
+        let mine = round.run(&mut *self.lead, Some(self.starters.team));
         Ok([vec![mine?], others.results()?].concat())
     }
 }
@@ -237,61 +229,13 @@ fn envelope(threads: &[Vec<u64>], stamps: &mut [u64]) {
     }
 }
 
-impl<K: Kernel + Send + 'static, S: SampleLength> OpenKernel for PacedThreads<'_, K, S> {
-    fn clocks(&self) -> usize {
-        1
-    }
-
-    fn batch(&self) -> Option<u64> {
-        S::ITERATIONS
-    }
-
-    fn least_sample_ns(&mut self, clock: &Clock) -> Result<f64> {
-        self.starters.least_sample_ns(clock)
-    }
-
-    fn readings(&self, samples: u64) -> u64 {
-        2 * samples
-    }
-
-    fn warmed_up(&mut self, _: &Clock) -> Result<()> {
-        self.spent_ns.clear();
-        self.iterations = 0;
-        Ok(())
-    }
-
+impl Steps for PacedThreads<'_> {
     fn fill(&mut self, fill: Fill) -> Result<()> {
         self.on_each(move |kernel, thread| kernel.fill(fill.of_thread(thread))).map(|_| ())
     }
 
     fn begin(&mut self) -> Result<()> {
         self.on_each(|kernel, _| kernel.begin()).map(|_| ())
-    }
-
-    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
-        let Some(stamps) = stamps.first_mut() else { return Ok(()) };
-        let samples = stamps.len() as u64 / 2;
-        let threads = self.round(batch, samples)?;
-        envelope(&threads, stamps);
-        self.iterations += batch * samples;
-        self.spent_ns.resize(threads.len(), 0);
-        for (spent_ns, stamps) in self.spent_ns.iter_mut().zip(&threads) {
-            let pairs = stamps.as_chunks().0.iter();
-            *spent_ns += pairs.map(|[start, end]| clock.nanos(*start, *end)).sum::<u64>();
-        }
-        Ok(())
-    }
-
-    fn answered(&mut self, batch: u64, samples: u64) -> Result<()> {
-        self.round(batch, samples).map(|_| ())
-    }
-
-    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
-        let (elapsed_ns, ticks) =
-            stamps.as_chunks().0.iter().map(|[start, end]| (clock.nanos(*start, *end), *start)).unzip();
-        let clock_owner = self.starters.clock_owner;
-        let starts = self.several_pairs.then_some(Starts { clock_owner, ticks });
-        RoundSamples { elapsed_ns, starts, ..RoundSamples::default() }
     }
 
     fn end(&mut self) -> Result<()> {
@@ -316,12 +260,59 @@ impl<K: Kernel + Send + 'static, S: SampleLength> OpenKernel for PacedThreads<'_
         let found = self.on_each(move |kernel, thread| kernel.check(fill.of_thread(thread)))?;
         Ok(found.into_iter().fold(Check::Passed, Check::and))
     }
+}
+
+impl OpenKernel for PacedThreads<'_> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        self
+    }
+
+    fn batch(&self) -> Option<u64> {
+        self.iterations_of_sample
+    }
+
+    fn least_sample_ns(&mut self, clock: &Clock) -> Result<f64> {
+        self.starters.least_sample_ns(clock)
+    }
+
+    fn readings(&self, samples: u64) -> u64 {
+        2 * samples
+    }
+
+    fn warmed_up(&mut self, _: &Clock) -> Result<()> {
+        self.spent_ns.clear();
+        self.iterations = 0;
+        Ok(())
+    }
+
+    fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
+        let Some(stamps) = stamps.first_mut() else { return Ok(()) };
+        let samples = stamps.len() as u64 / 2;
+        let threads = self.round(batch, samples)?;
+        envelope(&threads, stamps);
+        self.iterations += batch * samples;
+        self.spent_ns.resize(threads.len(), 0);
+        for (spent_ns, stamps) in self.spent_ns.iter_mut().zip(&threads) {
+            let pairs = stamps.as_chunks().0.iter();
+            *spent_ns += pairs.map(|[start, end]| clock.nanos(*start, *end)).sum::<u64>();
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, batch: u64, samples: u64) -> Result<()> {
+        self.round(batch, samples).map(|_| ())
+    }
+
+    fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+        let samples = self.starters.samples(clock, stamps);
+        RoundSamples { starts: samples.starts.filter(|_| self.several_pairs), ..samples }
+    }
 
     fn close(self: Box<Self>) -> Result<()> {
         let PacedThreads { lead, others, _teams: teams, .. } = *self;
         let others = others.join()?;
         lead.close()?;
-        others.into_iter().try_for_each(K::close)?;
+        others.into_iter().try_for_each(|kernel| kernel.close())?;
         drop(teams);
         Ok(())
     }

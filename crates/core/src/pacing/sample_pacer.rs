@@ -5,11 +5,12 @@ use crate::{
     error::Result,
     measure::{
         collect::{RoundSamples, collect, extend},
+        opened::PacedLoop,
         timed_loop::{Iteration, paced},
     },
     pacing::{
         mesh::Mesh,
-        pace::{self, Pacer, Pacing},
+        pace::{Barrier, Chosen, Pacer, Pacing},
         windows::WindowPacing,
     },
     result::Measurement,
@@ -18,8 +19,32 @@ use crate::{
     team::Team,
 };
 
+/// Samples that a barrier of the library precedes, which is called without a dynamic call before it.
+pub(crate) trait BarrierLoop<M>: PacedLoop {
+    /// Times batches one by one; see [`paced`].
+    fn after_barriers(
+        &mut self,
+        pacer: &mut Pacer<M>,
+        clock: &Clock,
+        batch: u64,
+        stamps: &mut [u64],
+    ) -> Result<()>;
+}
+
+impl<I: Iteration, M: Mesh> BarrierLoop<M> for I {
+    fn after_barriers(
+        &mut self,
+        pacer: &mut Pacer<M>,
+        clock: &Clock,
+        batch: u64,
+        stamps: &mut [u64],
+    ) -> Result<()> {
+        paced::<I, Barrier, M>(self, pacer, clock, batch, stamps)
+    }
+}
+
 /// One pacing method for the samples of a row.
-pub struct SamplePacer<'k, M> {
+pub(crate) struct SamplePacer<'k, M> {
     pace: Pacing,
     pacer: Pacer<M>,
     windows: Option<WindowPacing<'k, M>>,
@@ -36,38 +61,35 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
     }
 
     /// Returns the number of clock readings for `samples` samples.
-    pub const fn readings(samples: u64) -> u64 {
+    pub(crate) const fn readings(samples: u64) -> u64 {
         2 * samples
     }
 
     /// Returns how the times of ranks are aggregated. `usual` is the aggregation of the layout.
-    pub fn aggregation(&self, usual: Aggregation) -> Aggregation {
+    pub(crate) fn aggregation(&self, usual: Aggregation) -> Aggregation {
         if self.windows.is_some() { Aggregation::Global } else { usual }
     }
 
     /// Times as many samples as `stamps` has room for. Collective.
-    pub fn timed<I: Iteration>(
+    pub(crate) fn timed(
         &mut self,
-        iteration: &mut I,
+        iteration: &mut dyn BarrierLoop<M>,
         clock: &Clock,
         batch: u64,
         stamps: &mut [u64],
     ) -> Result<()> {
-        let samples = match self.pace {
-            Pacing::Window => paced::<I, pace::Window, M>,
-            Pacing::Dissemination => paced::<I, pace::Dissemination, M>,
-            Pacing::Barrier => paced::<I, pace::Barrier, M>,
-        };
-        let SamplePacer { pacer, windows, .. } = self;
-        match windows {
-            None => samples(iteration, pacer, clock, batch, stamps),
-            Some(windows) => windows
-                .round(pacer, stamps, &mut |pacer, stamps| samples(iteration, pacer, clock, batch, stamps)),
+        let (pace, SamplePacer { pacer, windows, .. }) = (self.pace, self);
+        match (pace, windows) {
+            (Pacing::Barrier, _) => iteration.after_barriers(pacer, clock, batch, stamps),
+            (_, None) => iteration.paced(&mut Chosen(pace, pacer), clock, batch, stamps),
+            (_, Some(windows)) => windows.round(pacer, stamps, &mut |pacer, stamps| {
+                iteration.paced(&mut Chosen(pace, pacer), clock, batch, stamps)
+            }),
         }
     }
 
     /// Converts the stamps of the last call of [`SamplePacer::timed`] to samples.
-    pub fn samples(&self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
+    pub(crate) fn samples(&self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         let Some(windows) = &self.windows else {
             return RoundSamples::chained(
                 stamps.as_chunks().0.iter().map(|[start, end]| clock.nanos(*start, *end)).collect(),
@@ -82,7 +104,7 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
     }
 
     /// Summarises the samples of all ranks like those of a row. Returns `None` on other ranks than 0. Collective.
-    pub fn summarise(
+    pub(crate) fn summarise(
         &self,
         team: &dyn Team,
         batch: u64,
@@ -95,7 +117,7 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
     }
 
     /// Returns the figures of the synchronised clocks, on rank 0. Collective.
-    pub fn figures(&mut self) -> Result<Figures> {
+    pub(crate) fn figures(&mut self) -> Result<Figures> {
         self.windows.as_mut().map_or_else(|| Ok(Figures::new()), WindowPacing::figures)
     }
 }

@@ -58,7 +58,7 @@ mod tests {
             runner::{self, Part},
             sink::Memory,
         },
-        pacing::pace::{Dissemination, Pace, Pacer, Pacing},
+        pacing::pace::{Chosen, Pacer, Pacing, Start},
         testkit::{Delay, Probe, SlowerByRank, measure, on_ranks, on_uneven_ranks},
     };
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ mod tests {
                     let late = if team.rank == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank) };
                     team.time.advance(late);
                     let entered = team.time.now();
-                    Dissemination::wait(&mut pacer, &team.clock).unwrap();
+                    Chosen(Pacing::Dissemination, &mut pacer).wait(&team.clock).unwrap();
                     times.push((entered, team.time.now()));
                 }
                 times

@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        opened::OpenKernel,
+        opened::{OpenKernel, Steps},
         session::Session,
         timed_loop::{arrivals, paced_sends},
     },
@@ -86,9 +86,42 @@ impl<L: DatagramLink> Paced<L> {
     }
 }
 
+impl<L: DatagramLink> Steps for Paced<L> {
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        match self.role {
+            Role::Active => fill.write(self.rank, self.slots, self.link.outgoing()),
+            Role::Passive => {
+                self.link.forget();
+                fill.poison(self.peer, self.slots, self.link.incoming());
+            }
+        }
+        Ok(())
+    }
+
+    fn figures(&mut self) -> Result<Figures> {
+        let offered = ("offered_per_s".to_owned(), Figure::Value(self.schedule.rate as f64));
+        Ok(self.longest.figures().into_iter().chain([offered]).collect())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let Paced { link, slots, role, rank, peer, .. } = self;
+        if *role == Role::Active {
+            return Ok(Check::Passed);
+        }
+        let numbers = link.arrived().to_vec();
+        let incoming = link.incoming();
+        let checks = (0..).zip(numbers).filter_map(|(slot, number)| {
+            let (number, start) = (number? % u64::from(slots.count), slots.offset(slot));
+            let message = &incoming[start..start + slots.bytes as usize];
+            Some(fill.words(*peer, number).check(message, (*rank, number)))
+        });
+        Ok(checks.fold(Check::Passed, Check::and))
+    }
+}
+
 impl<L: DatagramLink> OpenKernel for Paced<L> {
-    fn clocks(&self) -> usize {
-        1
+    fn steps(&mut self) -> &mut dyn Steps {
+        self
     }
 
     fn batch(&self) -> Option<u64> {
@@ -101,21 +134,6 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
 
     fn readings(&self, samples: u64) -> u64 {
         samples * DATAGRAMS_OF_SAMPLE + 1
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        match self.role {
-            Role::Active => fill.write(self.rank, self.slots, self.link.outgoing()),
-            Role::Passive => {
-                self.link.forget();
-                fill.poison(self.peer, self.slots, self.link.incoming());
-            }
-        }
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        Ok(())
     }
 
     fn warmed_up(&mut self, _: &Clock) -> Result<()> {
@@ -162,30 +180,6 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
             self.longest = std::mem::take(&mut self.last);
         }
         RoundSamples::chained(samples)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        let offered = ("offered_per_s".to_owned(), Figure::Value(self.schedule.rate as f64));
-        Ok(self.longest.figures().into_iter().chain([offered]).collect())
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        let Paced { link, slots, role, rank, peer, .. } = self;
-        if *role == Role::Active {
-            return Ok(Check::Passed);
-        }
-        let numbers = link.arrived().to_vec();
-        let incoming = link.incoming();
-        let checks = (0..).zip(numbers).filter_map(|(slot, number)| {
-            let (number, start) = (number? % u64::from(slots.count), slots.offset(slot));
-            let message = &incoming[start..start + slots.bytes as usize];
-            Some(fill.words(*peer, number).check(message, (*rank, number)))
-        });
-        Ok(checks.fold(Check::Passed, Check::and))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -21,7 +21,7 @@ pub use linktest::{Bidirectional, LinkPattern, Semidirectional, Unidirectional};
 /// One endpoint of a link between two ranks that exchange messages of equal size.
 ///
 /// The methods of the first group are called in the timed region, the others outside.
-pub trait Link: Sized {
+pub trait Link: Sized + 'static {
     /// Maximum number of elements of a message.
     const MAX_ELEMENTS: u64 = u64::MAX;
     /// Whether the messages of a window are contiguous in memory.

@@ -21,7 +21,12 @@ use crate::{
         payload::{Check, Fill, Mismatch, Slots},
     },
     error::{Error, Result},
-    measure::{collect::RoundSamples, opened::OpenKernel, session::Session, timed_loop::open_loop},
+    measure::{
+        collect::RoundSamples,
+        opened::{OpenKernel, Steps},
+        session::Session,
+        timed_loop::open_loop,
+    },
     system::clock::Clock,
     unit::Rank,
 };
@@ -103,19 +108,7 @@ fn wrong_reply(echoes: &[u8], rank: Rank) -> Option<Mismatch> {
     Some(Mismatch { rank, slot: number, byte: byte as u64, expected: expected[byte], actual: reply[byte] })
 }
 
-impl<L: RequestLink> OpenKernel for OpenLoop<L> {
-    fn clocks(&self) -> usize {
-        1
-    }
-
-    fn batch(&self) -> Option<u64> {
-        Some(1)
-    }
-
-    fn interval_ns(&self) -> Option<f64> {
-        Some(self.schedule.interval_ns())
-    }
-
+impl<L: RequestLink> Steps for OpenLoop<L> {
     fn fill(&mut self, fill: Fill) -> Result<()> {
         (self.used, self.wrong) = (0, None);
         match self.role {
@@ -125,8 +118,32 @@ impl<L: RequestLink> OpenKernel for OpenLoop<L> {
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<()> {
-        Ok(())
+    fn figures(&mut self) -> Result<Figures> {
+        Ok(self.load.figures())
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let OpenLoop { link, role, rank, peer, .. } = self;
+        let arrived = Slots { count: self.used, ..self.slots };
+        Ok(match (role, &self.wrong) {
+            (Role::Active, Some(mismatch)) => Check::Failed(mismatch.clone()),
+            (Role::Active, None) => Check::Passed,
+            (Role::Passive, _) => fill.check(*peer, arrived, link.incoming(), *rank),
+        })
+    }
+}
+
+impl<L: RequestLink> OpenKernel for OpenLoop<L> {
+    fn steps(&mut self) -> &mut dyn Steps {
+        self
+    }
+
+    fn batch(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn interval_ns(&self) -> Option<f64> {
+        Some(self.schedule.interval_ns())
     }
 
     fn warmed_up(&mut self, _: &Clock) -> Result<()> {
@@ -161,24 +178,6 @@ impl<L: RequestLink> OpenKernel for OpenLoop<L> {
         );
         self.wrong = self.wrong.take().or_else(|| wrong_reply(self.link.echoes(), self.rank));
         RoundSamples::chained(latencies)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        Ok(self.load.figures())
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        let OpenLoop { link, role, rank, peer, .. } = self;
-        let arrived = Slots { count: self.used, ..self.slots };
-        Ok(match (role, &self.wrong) {
-            (Role::Active, Some(mismatch)) => Check::Failed(mismatch.clone()),
-            (Role::Active, None) => Check::Passed,
-            (Role::Passive, _) => fill.check(*peer, arrived, link.incoming(), *rank),
-        })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

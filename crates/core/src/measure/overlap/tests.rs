@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     benchmark::{Benchmark, Layout, Metric, ParameterValue, Work},
+    error::Error,
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
     system::clock::VirtualTime,

@@ -19,7 +19,7 @@ pub struct Arrival {
 /// One endpoint of a link on which datagrams may be lost, late or doubled.
 ///
 /// Datagram `number` of a round has the message slot `number` modulo the number of slots.
-pub trait DatagramLink: Sized {
+pub trait DatagramLink: Sized + 'static {
     /// Maximum size of a message in bytes.
     const MAX_BYTES: u64 = u64::MAX;
 

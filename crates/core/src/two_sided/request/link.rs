@@ -12,7 +12,7 @@ pub const REPLY_BYTES: usize = 8;
 ///
 /// Request `number` of a round has the message slot `number` modulo the number of slots. At most as many requests as slots are in
 /// flight.
-pub trait RequestLink: Sized {
+pub trait RequestLink: Sized + 'static {
     /// Maximum size of a request in bytes.
     const MAX_BYTES: u64 = u64::MAX;
 

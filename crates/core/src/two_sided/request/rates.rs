@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     measure::{
         opened::OpenKernel,
-        row::{self, KernelFactory},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
     },
 };
@@ -27,14 +27,6 @@ pub(in crate::two_sided) fn at_each_rate(
         let rate = case.get::<Rate>().of_messages(case.bytes.0)?;
         open(cx, case, Schedule { rate, arrivals: case.get(), seed })
     };
-    let factory = KernelFactory {
-        metric,
-        work: |case| Work { bytes: case.bytes.0, ops: 1, legs: 1 },
-        bus_traffic: |_| None,
-        iterations_per_check: |_| 1,
-        open: &open,
-        floor_ns: None,
-        sharing: 1,
-    };
-    row::every_case(session, &factory)
+    let kind = KernelKind::with_work(metric, |case| Work { bytes: case.bytes.0, ops: 1, legs: 1 });
+    row::every_case(session, &KernelFactory::new(kind, &open))
 }
