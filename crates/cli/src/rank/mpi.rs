@@ -33,6 +33,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size())?;
     let team: &dyn Team = mpi.team();
+    handshake::same_build(team).unwrap_or_else(|error| failure::abort(team, &error));
     // A rank with a mistake of its own takes part in this, see `share`. MPI ends as usual, and rank 0 prints it.
     team.agree(Ok(()))?;
     // The launching process knows the ranks by the numbers of the launcher.
@@ -71,6 +72,7 @@ pub(crate) fn share(error: &Error) {
     if detection::refuse_singletons(mpi.team().size()).is_err() {
         return;
     }
+    handshake::same_build(mpi.team()).unwrap_or_else(|error| failure::abort(mpi.team(), &error));
     match mine.kind() {
         // Ranks do not agree on failures of the transport.
         Kind::Fabric => abort_without_mpi(error),
