@@ -124,6 +124,12 @@ pub(crate) fn refuse_singletons(size: u32) -> Result<()> {
     })
 }
 
+/// Returns whether this is the first process that [`refuse_singletons`] refuses, and not the first one of its launcher.
+#[cfg(feature = "mpi")]
+pub(crate) fn is_first_alone() -> bool {
+    launcher().is_some_and(|started| started.launcher == PALS && started.ranks.is_none() && started.rank == 1)
+}
+
 /// Returns a clause that says which launcher has started more than one process, or a process other than the first.
 #[cfg(feature = "mpi")]
 fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
