@@ -89,7 +89,12 @@ fn run(options: &Options) -> Result<ExitCode> {
             .iter()
             .map(|mpi| Stage::set(mpi, &workspace, !options.no_build))
             .collect::<Result<_>>()?;
-        return Ok(failed_if(soak::run(&stages, &options.only, time, options.seed.unwrap_or_else(|| fastrand::u64(..)))));
+        return Ok(failed_if(soak::run(
+            &stages,
+            &options.only,
+            time,
+            options.seed.unwrap_or_else(|| fastrand::u64(..)),
+        )));
     }
     let mut lines = Vec::new();
     let mut versions = Vec::new();

@@ -34,9 +34,10 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
 /// those of another.
 pub(crate) fn in_order(parts: &[Part]) -> Vec<(usize, usize)> {
     let medium = |(part, at): &(usize, usize)| parts[*part].choices[*at].bench.ranks.medium;
-    let places = parts.iter().enumerate().flat_map(|(part, Part { choices, .. })| {
-        (0..choices.len()).map(move |at| (part, at))
-    });
+    let places = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(part, Part { choices, .. })| (0..choices.len()).map(move |at| (part, at)));
     let mut places: Vec<(usize, usize)> = places.collect();
     let mut media: Vec<Medium> = Vec::new();
     for place in &places {
@@ -54,9 +55,10 @@ pub(crate) fn in_order(parts: &[Part]) -> Vec<(usize, usize)> {
 /// Usage error: none is left.
 pub(crate) fn from(parts: Vec<Part>, first: u32) -> Result<Vec<Part>> {
     let order = in_order(&parts);
-    let kept = order.get(first as usize - 1..).filter(|kept| !kept.is_empty()).ok_or_else(|| {
-        Error::usage(format!("--from {first}: there are {} benchmarks", order.len()))
-    })?;
+    let kept = order
+        .get(first as usize - 1..)
+        .filter(|kept| !kept.is_empty())
+        .ok_or_else(|| Error::usage(format!("--from {first}: there are {} benchmarks", order.len())))?;
     let left = |(part, Part { choices, plan }): (usize, Part)| {
         let choices = choices.into_iter().enumerate();
         let choices: Vec<Choice> =

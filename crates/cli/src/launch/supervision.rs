@@ -143,7 +143,8 @@ impl Supervision<'_> {
             timeline,
         } = self;
         let mut starting = StartingRanks::of(group, ranks_here);
-        let mut job = JobState { args, output, arrived, progress, timeline, group, history: History::default() };
+        let mut job =
+            JobState { args, output, arrived, progress, timeline, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.

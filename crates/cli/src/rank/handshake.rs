@@ -48,9 +48,8 @@ fn another(what: &str) -> Error {
 pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let (words, threads) = (hash_of(&argv::typed()[1..]), hash_of(&argv::threads()));
     let library = hash_of(&ombx_mpi::library_version());
-    let same =
-        [(words, "command line"), (threads, argv::THREADS), (library, "version of the MPI library")]
-            .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
+    let same = [(words, "command line"), (threads, argv::THREADS), (library, "version of the MPI library")]
+        .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
     let [words, threads, library] = same;
     let other = words?.or(threads?).or(library?);
     team.agree(other.map_or(Ok(()), |what| Err(another(what))))?;
@@ -91,7 +90,9 @@ mod tests {
         let ended = on_ranks(3, |team| match team.rank().0 {
             // A build whose messages nobody else understands.
             1 => team.broadcast(&mut [0; 8]).map(|()| String::new()),
-            rank => same(team, u64::from(rank)).map_or_else(|error| Ok(error.to_string()), |()| Ok(String::new())),
+            rank => {
+                same(team, u64::from(rank)).map_or_else(|error| Ok(error.to_string()), |()| Ok(String::new()))
+            }
         });
         let said: Vec<String> = ended.into_iter().map(|one| one.unwrap()).collect();
         assert!(said[0].is_empty() && said[2].contains("another build of ombx than rank 0"), "{said:?}");

@@ -98,11 +98,13 @@ impl OpenCase<'_, '_> {
             while iterations < warmup {
                 let next = warmup.div_ceil(WARM_UP_PARTS).min(warmup - iterations);
                 let (elapsed, wall) = self.iterate(next)?;
-                (elapsed_ns, spent_ns, iterations) = (elapsed_ns + elapsed, spent_ns + wall, iterations + next);
+                (elapsed_ns, spent_ns, iterations) =
+                    (elapsed_ns + elapsed, spent_ns + wall, iterations + next);
                 self.session.sink.alive();
             }
             if warmup > 0 {
-                (iteration_ns, wall_ns) = (elapsed_ns as f64 / warmup as f64, spent_ns as f64 / warmup as f64);
+                (iteration_ns, wall_ns) =
+                    (elapsed_ns as f64 / warmup as f64, spent_ns as f64 / warmup as f64);
             }
         } else {
             let goal = match self.known_batch {

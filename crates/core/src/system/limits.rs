@@ -119,7 +119,8 @@ impl KilledForMemory {
     /// Reads the numbers of the control groups of these processes.
     pub fn among(processes: impl IntoIterator<Item = u64>) -> KilledForMemory {
         let lines = processes.into_iter().map(|pid| read(&format!("/proc/{pid}/cgroup")));
-        let groups: BTreeSet<String> = lines.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+        let groups: BTreeSet<String> =
+            lines.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
         let groups = groups.iter().filter_map(|line| directory_of_group(line, "memory"));
         KilledForMemory(groups.filter_map(|(top, group)| killed_in(&top, &group)).collect())
     }

@@ -172,7 +172,7 @@ fn many_sizes() -> String {
             "{{\"kind\":\"case\",\"bench\":\"p2p.latency\",\"key\":\"p2p.latency/bytes={size}\",\"metric\":\"latency\",\"bytes\":{size},\
              \"pairs\":1,\"ranks\":2,\"axes\":{{}},\"work\":{{\"bytes\":{},\"ops\":2,\"legs\":2}},\"across\":\"origin\",\"outcome\":\"ok\",\
              \"check\":\"passed\",\"samples\":[{{\"rank\":0,\"batch\":20,\"elapsed_ns\":[{samples}]}}],\"summary\":{{\"n\":10,\
-             \"median_ns\":{ns},\"ci95_ns\":[{ns},{ns}],\"min_ns\":{ns},\"mean_ns\":{ns},\"max_ns\":{ns},\"mad_ns\":0.0,\"tail_n\":0,\
+             \"median_ns\":{ns},\"ci95_ns\":[{ns},{ns}],\"min_ns\":{ns},\"mean_ns\":{ns},\"max_ns\":{ns},\"mad_ns\":0.0,\"tail_n\":0,\"lag1\":0.0,\
              \"bimodal\":false}},\"trust\":[]}}",
             2 * size
         )

@@ -131,7 +131,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (what, bytes, words, says) in [
         ("two builds of ombx", "another build", "", "another build"),
         ("two command lines", "", "--no-verify", "another command line"),
-        ("two builds of ombx, of which one has a mistake,", "another build", "--no-such-option", "another build"),
+        (
+            "two builds of ombx, of which one has a mistake,",
+            "another build",
+            "--no-such-option",
+            "another build",
+        ),
     ] {
         cases.push(
             Case::of(&format!("{what} in one job"), Place::Start, "p2p.latency", MANY, 6)
@@ -153,7 +158,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     );
     let of_mpich = (!here).then(|| "Open MPI does not start with these variables".to_owned());
     for (what, script, code, says) in [
-        ("ranks do not get their environment", "exec '{launcher}' -n 2 env -i \"$@\"", 6, "variables are missing"),
+        (
+            "ranks do not get their environment",
+            "exec '{launcher}' -n 2 env -i \"$@\"",
+            6,
+            "variables are missing",
+        ),
         (
             "srun has started two processes that are alone",
             "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 exec \"$@\"",
@@ -161,7 +171,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             "srun started 2 processes",
         ),
         ("a process of PMIx is alone", "PMIX_RANK=0 exec \"$@\"", 6, "as rank 0"),
-        ("rank 1 of PALS is alone", "PALS_RANKID=1 PMIX_RANK=1 exec \"$@\"", 6, "PALS started this process as rank 1"),
+        (
+            "rank 1 of PALS is alone",
+            "PALS_RANKID=1 PMIX_RANK=1 exec \"$@\"",
+            6,
+            "PALS started this process as rank 1",
+        ),
         ("the only rank of PALS", "PALS_RANKID=0 PMIX_RANK=0 exec \"$@\"", 4, "needs 2 ranks"),
     ] {
         let skip = of_mpich.clone().filter(|_| !script.contains("env -i"));

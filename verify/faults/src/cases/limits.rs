@@ -97,20 +97,26 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 c.args(interpose::variables(stage.mpi.flavour, &[("LD_PRELOAD", library.as_str())]));
                 shell(c, directory, LITTLE_MEMORY)
             }),
-        Case::of("the kernel kills another program for its memory, and rank 1 dies", Place::Measuring, "p2p.latency", ENDLESS, 6)
-            .says(&["rank 1 on "])
-            .skip_if(no_groups())
-            .act(|job| {
-                let rank = job.rank(1)?;
-                let hog = Command::new("sh").args(["-c", LITTLE_MEMORY, "sh", "tail", "/dev/zero"]).output();
-                let killed = hog.map_err(|e| e.to_string())?.status.code();
-                rank.signal(Signal::KILL);
-                if killed == Some(137) { Ok(()) } else { Err(format!("the other program ended with {killed:?}")) }
-            })
-            .look(|done| match done.stderr.contains("the kernel killed") {
-                true => Err("claims that a rank was killed for its memory".into()),
-                false => Ok(String::new()),
-            }),
+        Case::of(
+            "the kernel kills another program for its memory, and rank 1 dies",
+            Place::Measuring,
+            "p2p.latency",
+            ENDLESS,
+            6,
+        )
+        .says(&["rank 1 on "])
+        .skip_if(no_groups())
+        .act(|job| {
+            let rank = job.rank(1)?;
+            let hog = Command::new("sh").args(["-c", LITTLE_MEMORY, "sh", "tail", "/dev/zero"]).output();
+            let killed = hog.map_err(|e| e.to_string())?.status.code();
+            rank.signal(Signal::KILL);
+            if killed == Some(137) { Ok(()) } else { Err(format!("the other program ended with {killed:?}")) }
+        })
+        .look(|done| match done.stderr.contains("the kernel killed") {
+            true => Err("claims that a rank was killed for its memory".into()),
+            false => Ok(String::new()),
+        }),
     ];
     let in_gate = ["few files can be opened", "the stack is small", "3 threads can be started"];
     let all = limited.into_iter().chain(processes).chain(threads).chain(memory);

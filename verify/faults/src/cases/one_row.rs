@@ -20,12 +20,13 @@ const OTHERS: usize = 5;
 const HANGING: &str = "run collective.scan collective.exscan --sizes 8,64 --max-time 10ms -n 2";
 
 /// Two benchmarks for two of three ranks, which make a communicator before their first case, and one for all.
-const PARTS: &str = "run p2p.latency collective.scan p2p.bw --sizes 8 --iterations 10 --warmup 2 --batch 1 -n 3 --window 2";
+const PARTS: &str =
+    "run p2p.latency collective.scan p2p.bw --sizes 8 --iterations 10 --warmup 2 --batch 1 -n 3 --window 2";
 /// A benchmark that cannot run on one rank, and one that can.
 const UNAVAILABLE: &str = "run p2p.latency collective.scan --sizes 8 --iterations 10 -n 1";
 /// Rows that end by time.
 const TIMED: &str = "run p2p.latency --sizes 1..64 --max-time 200ms -n 2";
-const CHECK: &str = "budget = \"60s\"\n[[entry]]\nrun = \"p2p.latency\"\nsizes = \"64\"\nlatency = \"<900ms\"\n";
+const CHECK: &str = "budget = \"60s\"\nbusy = \"never\"\n[[entry]]\nrun = \"p2p.latency\"\nsizes = \"64\"\nlatency = \"<900ms\"\n";
 
 const ENDS: [(&str, &str); 6] = [
     ("crashes", "segv"),
@@ -115,7 +116,6 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     ] {
         cases.push(
             Case::of(fault, Place::Measuring, "check", "check", code)
-                .says(&["p2p.latency"])
                 .deadline(90)
                 .without_out()
                 .prepared(move |c, stage, directory| checked(c, stage, directory, rule))
