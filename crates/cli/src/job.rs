@@ -101,7 +101,7 @@ impl Work {
         }
     }
 
-    fn choices(&self) -> Vec<Choice> {
+    pub(crate) fn choices(&self) -> Vec<Choice> {
         match self {
             Work::Benchmarks(parts) => parts.iter().flat_map(|part| part.choices.iter().copied()).collect(),
             Work::Links(task, _) => vec![task.choice],

@@ -175,6 +175,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 silence: silence(job),
                 unreachable: &|| preflight::unreachable(job, kind.medium),
                 output: &mut output,
+                arrived: &mut restarts.arrived,
                 progress: &progress,
                 timeline: &timeline,
             };

@@ -57,6 +57,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let silence = job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(factor);
     let _ = watchdog::start([time_limit::of_start(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
+    failure::plan(job);
     let works = match job.role.relay {
         None => of_media(&job.work),
         Some(_) => {

@@ -50,7 +50,7 @@ struct Options {
     /// MPI to test [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Run only cases whose line (fault, place, benchmark) contains all these words
+    /// Run only cases whose line (fault, place, benchmark) contains all these words, or random jobs of benchmarks with it in their names
     #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
     only: String,
     /// Run only the cases that every change must pass
@@ -66,7 +66,7 @@ struct Options {
     #[arg(long, conflicts_with_all = ["only", "gate", "list"])]
     write: bool,
     /// Run random jobs for this time instead, for example: --soak 10m
-    #[arg(long, value_name = "TIME", value_parser = ombx_core::unit::parse_duration, conflicts_with_all = ["only", "gate", "list", "write"])]
+    #[arg(long, value_name = "TIME", value_parser = ombx_core::unit::parse_duration, conflicts_with_all = ["gate", "list", "write"])]
     soak: Option<Duration>,
     /// Seed of the random jobs [default: a new one each time]
     #[arg(long, value_name = "N", requires = "soak")]
@@ -89,7 +89,12 @@ fn run(options: &Options) -> Result<ExitCode> {
             .iter()
             .map(|mpi| Stage::set(mpi, &workspace, !options.no_build))
             .collect::<Result<_>>()?;
-        return Ok(failed_if(soak::run(&stages, time, options.seed.unwrap_or_else(|| fastrand::u64(..)))));
+        return Ok(failed_if(soak::run(
+            &stages,
+            &options.only,
+            time,
+            options.seed.unwrap_or_else(|| fastrand::u64(..)),
+        )));
     }
     let mut lines = Vec::new();
     let mut versions = Vec::new();

@@ -16,9 +16,9 @@ use crate::{
 };
 use ombx_toolchain::registry::Bench;
 
-/// Deadline of a job. Its own limit is shorter.
-const DEADLINE: Duration = Duration::from_secs(150);
-const LIMIT: &str = "--timeout 120s";
+/// Deadline of a job. Its own limit is shorter, and a case without progress ends much earlier.
+const DEADLINE: Duration = Duration::from_secs(720);
+const LIMIT: &str = "--timeout 600s";
 /// Tolerated loss of available memory from the first job to the last, in KiB. Other programs use memory too.
 const MOST_LOST_KIB: u64 = 1 << 20;
 
@@ -39,8 +39,8 @@ enum Fault {
     Signal(i32, Duration),
 }
 
-/// Runs random jobs for this time. Returns whether one was wrong, which also ends it.
-pub(crate) fn run(stages: &[Stage], time: Duration, seed: u64) -> bool {
+/// Runs random jobs of the benchmarks whose names contain `only` for this time. Returns whether one was wrong, which also ends it.
+pub(crate) fn run(stages: &[Stage], only: &str, time: Duration, seed: u64) -> bool {
     println!("soak of {} s, seed {seed}", time.as_secs());
     let (since, before) = (Since::now(), available_kib());
     let (mut number, mut ended) = (0u64, [0u64; 4]);
@@ -48,12 +48,14 @@ pub(crate) fn run(stages: &[Stage], time: Duration, seed: u64) -> bool {
         // Each job has a generator of its own, so that a job can be repeated without those before it.
         let mut rng = Rng::with_seed(seed.wrapping_add(number));
         let stage = &stages[rng.usize(..stages.len())];
-        let plan = Plan::random(&mut rng, stage);
+        let plan = Plan::random(&mut rng, stage, only);
         match plan.wrong(stage) {
             Err(why) => {
                 println!("{} job {number} of seed {seed}: {why}\n   {plan}", stage.mpi.flavour);
                 println!("   shortest: {}", plan.shortest(stage));
-                println!("   alone: cargo xtask faults --soak 1s --seed {}", seed.wrapping_add(number));
+                let mpi = if stages.len() == 1 { stage.mpi.flavour.key() } else { "all" };
+                let seed = seed.wrapping_add(number);
+                println!("   alone: cargo xtask faults --soak 1s --seed {seed} --mpi {mpi} --only '{only}'");
                 return true;
             }
             Ok(code) => ended[[0, 4, 5].iter().position(|known| *known == code).unwrap_or(3)] += 1,
@@ -72,11 +74,13 @@ pub(crate) fn run(stages: &[Stage], time: Duration, seed: u64) -> bool {
 
 impl Plan {
     /// Returns a random job of a benchmark that is available.
-    fn random(rng: &mut Rng, stage: &Stage) -> Plan {
+    fn random(rng: &mut Rng, stage: &Stage, only: &str) -> Plan {
         // Some random options of files, such as --window, exclude others.
-        let is_tested = |bench: &&Bench| bench.unavailable.is_none() && !bench.name.starts_with("io.");
+        let is_tested = |bench: &&Bench| {
+            bench.unavailable.is_none() && !bench.name.starts_with("io.") && bench.name.contains(only)
+        };
         let available = stage.benches.iter().filter(is_tested);
-        let bench = rng.choice(available.collect::<Vec<_>>()).expect("benchmarks over sockets are available");
+        let bench = rng.choice(available.collect::<Vec<_>>()).expect("a benchmark that is available");
         let is_pipeline = bench.name == "sockets.pipeline";
         let over_mpi = !bench.name.starts_with("sockets.");
         let mut options = vec![LIMIT.to_owned()];

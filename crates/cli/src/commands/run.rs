@@ -102,6 +102,7 @@ pub(crate) fn job(
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
     selection::check_ranks(args.start.ranks, &parts)?;
+    let parts = args.start.from.map_or(Ok(parts.clone()), |first| selection::from(parts, first))?;
     if args.connect.connect.is_some() {
         return Err(Error::usage("--connect is an option of the command line, not of suites"));
     }

@@ -30,6 +30,44 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
     Ok(found)
 }
 
+/// Returns parts and places of all benchmarks, in the order in which ranks of a user's launcher measure them: those of one medium after
+/// those of another.
+pub(crate) fn in_order(parts: &[Part]) -> Vec<(usize, usize)> {
+    let medium = |(part, at): &(usize, usize)| parts[*part].choices[*at].bench.ranks.medium;
+    let places = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(part, Part { choices, .. })| (0..choices.len()).map(move |at| (part, at)));
+    let mut places: Vec<(usize, usize)> = places.collect();
+    let mut media: Vec<Medium> = Vec::new();
+    for place in &places {
+        if !media.contains(&medium(place)) {
+            media.push(medium(place));
+        }
+    }
+    places.sort_by_key(|place| media.iter().position(|one| *one == medium(place)));
+    places
+}
+
+/// Returns the parts without the benchmarks before number `first`, from 1.
+///
+/// # Errors
+/// Usage error: none is left.
+pub(crate) fn from(parts: Vec<Part>, first: u32) -> Result<Vec<Part>> {
+    let order = in_order(&parts);
+    let kept = order
+        .get(first as usize - 1..)
+        .filter(|kept| !kept.is_empty())
+        .ok_or_else(|| Error::usage(format!("--from {first}: there are {} benchmarks", order.len())))?;
+    let left = |(part, Part { choices, plan }): (usize, Part)| {
+        let choices = choices.into_iter().enumerate();
+        let choices: Vec<Choice> =
+            choices.filter(|(at, _)| kept.contains(&(part, *at))).map(|(_, choice)| choice).collect();
+        (!choices.is_empty()).then_some(Part { choices, plan })
+    };
+    Ok(parts.into_iter().enumerate().filter_map(left).collect())
+}
+
 /// Returns the benchmarks whose ranks are connected by sockets. Those that start their own processes are left out, with a notice.
 ///
 /// # Errors

@@ -21,12 +21,15 @@ pub(crate) struct StartedBy {
 /// Names of launchers that start ranks of one family of MPI only.
 pub(crate) const OPEN_MPI: &str = "Open MPI's mpiexec";
 pub(crate) const HYDRA: &str = "a Hydra mpiexec (MPICH and derivatives)";
+/// Launcher of HPE, which does not publish its number of ranks if they connect by PMIx.
+const PALS: &str = "PALS";
 
 /// Variables that each launcher sets: its name, rank, number of ranks. Open MPI's come before those of PMIx, which it sets too, and those
-/// of Flux before those of PMI.
-const VARIABLES: [(&str, &str, &str); 5] = [
+/// of Flux and PALS before those of PMI.
+const VARIABLES: [(&str, &str, &str); 6] = [
     (OPEN_MPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    (PALS, "PALS_RANKID", "PMI_SIZE"),
     (HYDRA, "PMI_RANK", "PMI_SIZE"),
     ("a PMIx launcher", "PMIX_RANK", "PMIX_SIZE"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
@@ -121,6 +124,12 @@ pub(crate) fn refuse_singletons(size: u32) -> Result<()> {
     })
 }
 
+/// Returns whether this is the first process that [`refuse_singletons`] refuses, and not the first one of its launcher.
+#[cfg(feature = "mpi")]
+pub(crate) fn is_first_alone() -> bool {
+    launcher().is_some_and(|started| started.launcher == PALS && started.ranks.is_none() && started.rank == 1)
+}
+
 /// Returns a clause that says which launcher has started more than one process, or a process other than the first.
 #[cfg(feature = "mpi")]
 fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
@@ -131,7 +140,9 @@ fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     if let Some(count) = started.as_ref().and_then(|started| started.ranks).or(of_slurm) {
         return (count > 1).then(|| format!("{name} started {count} processes"));
     }
-    // Without a size, any rank is reason enough: a launcher of ranks that MPI does not know has started it.
+    // Without a size, any rank is reason enough: a launcher of ranks that MPI does not know has started it. Rank 0 of PALS may be the only
+    // one; further ranks refuse themselves.
+    let started = started.filter(|started| started.launcher != PALS || started.rank > 0);
     started.map(|started| format!("{name} started this process as rank {}", started.rank))
 }
 
@@ -162,6 +173,8 @@ mod tests {
             &[][..],
             &[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7"), ("SLURM_STEP_NUM_TASKS", "4")],
             &[("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+            &[("PALS_RANKID", "0"), ("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+            &[("PALS_RANKID", "0"), ("PMIX_RANK", "0")],
             &[("PMIX_RANK", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")],
         ] {
             assert_eq!(with(alone), None, "{alone:?}");
@@ -169,6 +182,8 @@ mod tests {
         for (pairs, words) in [
             (&[("PMI_RANK", "0"), ("PMI_SIZE", "4")][..], "started 4 processes"),
             (&[("PMIX_RANK", "0")], "as rank 0"),
+            (&[("PALS_RANKID", "1"), ("PMIX_RANK", "1")], "PALS started this process as rank 1"),
+            (&[("PALS_RANKID", "0"), ("PMI_RANK", "0"), ("PMI_SIZE", "8")], "PALS started 8 processes"),
             (
                 &[("PMIX_RANK", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")],
                 "started 2 processes",

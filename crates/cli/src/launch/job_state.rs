@@ -24,7 +24,7 @@ use super::{
     limits,
     preflight::RankHost,
     rank_table::{self, RankTable},
-    restarts::{Early, named},
+    restarts::{Arrived, Early, named},
     shared_memory::OfRanks,
     timeline::{Phase, Timeline},
 };
@@ -85,6 +85,8 @@ pub(super) struct JobState<'a> {
     pub(super) progress: &'a Progress,
     pub(super) timeline: &'a Timeline,
     pub(super) args: &'a OutputArgs,
+    /// Rows of this launch.
+    pub(super) arrived: &'a mut Arrived,
     /// Process group of the launcher.
     pub(super) group: Pid,
     pub(super) history: History,
@@ -124,7 +126,9 @@ pub(super) struct History {
     pub(super) ranks: RankTable,
     /// Hosts that have started a rank.
     started: BTreeSet<String>,
-    /// Processes that the kernel had killed when the job began.
+    /// Number of rows that earlier ranks of this launch had measured already.
+    repeated: u64,
+    /// Processes that the kernel had killed when the ranks began.
     killed: KilledForMemory,
     /// Files of ranks when the end of the job was requested.
     pub(super) shared_memory: OfRanks,
@@ -187,6 +191,7 @@ impl JobState<'_> {
             Ok(None) => match Message::parse(&text) {
                 Some(Message::Benchmark { number, bench }) if self.history.end_reason.is_none() => {
                     self.history.benchmark = Some((number, bench));
+                    self.arrived.enter(number);
                     (self.history.last, self.history.done) = (None, None);
                     self.history.progress = Some(Since::now());
                 }
@@ -206,7 +211,10 @@ impl JobState<'_> {
                     self.progress.suspend(|| stderr_line!("{OMBX}{}", plain(&line)));
                 }
                 Some(Message::Failure { why }) => self.history.failure = Some(why),
-                Some(Message::Ranks { ranks }) => self.history.ranks = RankTable(ranks),
+                Some(Message::Ranks { ranks }) => {
+                    self.history.ranks = RankTable(ranks);
+                    self.history.killed = KilledForMemory::among(self.history.ranks.here());
+                }
                 Some(Message::Started { host }) => self.host_started(host),
                 None => {}
             },
@@ -229,15 +237,21 @@ impl JobState<'_> {
             Record::Launch(_) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
         }
         if let Record::End(RunOutcome::Complete, sent) = record {
-            let arrived = self.output.tally().cases;
+            let arrived = self.output.tally().cases + self.history.repeated;
             self.history.complete = sent.cases == arrived;
             if !self.history.complete {
                 let lost = format!("{} rows were measured, but only {arrived} arrived", sent.cases);
                 self.history.error.get_or_insert(Error::fabric(lost));
             }
         }
+        let is_repeated = match record {
+            Record::Launch(row) => self.history.benchmark.is_some() && !self.arrived.add(&row.key),
+            _ => false,
+        };
         let JobState { progress, output, .. } = self;
-        if let Err(error) = progress.suspend(|| output.record(record)) {
+        if is_repeated {
+            self.history.repeated += 1;
+        } else if let Err(error) = progress.suspend(|| output.record(record)) {
             self.history.error.get_or_insert(error);
         }
         if let Record::Launch(row) = record {

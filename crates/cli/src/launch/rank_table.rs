@@ -18,6 +18,12 @@ impl RankTable {
         self.0.get(rank).map(|process| format!("rank {rank} on {}", process.host))
     }
 
+    /// Returns the processes of the ranks on this host.
+    pub(super) fn here(&self) -> impl Iterator<Item = u64> {
+        let here = environment::hostname();
+        self.0.iter().filter(move |process| process.host == here).map(|process| process.pid)
+    }
+
     /// Returns a rank on this host whose process has ended, as `rank 1 on n01`. Its launcher may not have noticed.
     pub(super) fn ended_here(&self) -> Option<String> {
         let here = environment::hostname();

@@ -1,8 +1,9 @@
 //! Cases that end their ranks: each is a failed row and is left out from then on, and new ranks measure the rest.
 
-use std::ffi::OsString;
+use std::{collections::BTreeSet, ffi::OsString};
 
 use ombx_core::{
+    benchmark::Benchmark,
     measure::plan::{Rest, RowName},
     result::{Measurement, Outcome},
 };
@@ -21,7 +22,7 @@ pub(super) struct Early {
     pub(super) why: String,
     /// Whether a rank has printed why.
     pub(super) is_said: bool,
-    /// The case in which they have ended; `None` between two cases.
+    /// The case in which they have ended; `None` outside of cases.
     pub(super) case: Option<Box<Measurement>>,
     /// Number of the benchmark that ran, in the order of the launch.
     pub(super) number: usize,
@@ -35,21 +36,40 @@ pub(super) struct Early {
     pub(super) measured: u64,
 }
 
-impl Early {
-    /// Returns the case as a phrase of a sentence; empty between two cases.
-    pub(super) fn place(&self) -> String {
-        self.case.as_ref().map(|row| format!(" in {}", named(row))).unwrap_or_default()
-    }
-}
-
 /// Returns benchmark and size of a row.
 pub(super) fn named(row: &Measurement) -> String {
     row.bytes.map_or(row.bench.clone(), |bytes| format!("{}, {bytes} bytes", row.bench))
 }
 
+/// Rows of the benchmark that runs which have arrived in this launch, from all ranks that have measured it.
+#[derive(Default)]
+pub(super) struct Arrived {
+    /// Number of the benchmark in the order of the launch.
+    number: usize,
+    rows: BTreeSet<RowName>,
+}
+
+impl Arrived {
+    /// Takes note of the benchmark that runs.
+    pub(super) fn enter(&mut self, number: usize) {
+        if number != self.number {
+            *self = Arrived { number, ..Arrived::default() };
+        }
+    }
+
+    /// Adds a row. Returns whether it has not arrived before: new ranks may repeat the rows of earlier ones.
+    pub(super) fn add(&mut self, key: &str) -> bool {
+        self.rows.insert(RowName::new(key))
+    }
+}
+
 /// What is known of cases that have ended their ranks.
 pub(super) struct Restarts {
     fails_fast: bool,
+    /// Benchmarks of the job, and its number of ranks.
+    benches: Vec<&'static Benchmark>,
+    ranks: u32,
+    pub(super) arrived: Arrived,
     /// What the next ranks measure.
     rest: Rest,
     /// Benchmarks of the ends without a measured row in between.
@@ -69,11 +89,21 @@ pub(super) struct Aftermath {
 impl Restarts {
     pub(super) fn new(job: &Job) -> Restarts {
         let rest = job.role.rest.clone().unwrap_or_default();
-        Restarts { fails_fast: job.start.fail_fast, rest, in_a_row: Vec::new(), ends: 0 }
+        let benches = job.work.choices().into_iter().map(|choice| choice.bench).collect();
+        Restarts {
+            fails_fast: job.start.fail_fast,
+            benches,
+            ranks: job.extent.ranks,
+            arrived: Arrived::default(),
+            rest,
+            in_a_row: Vec::new(),
+            ends: 0,
+        }
     }
 
     /// Begins with the first ranks of a kind in a launch.
     pub(super) fn begin(&mut self) {
+        self.arrived = Arrived::default();
         self.rest = self.rest.of_next_launch();
     }
 
@@ -99,7 +129,15 @@ impl Restarts {
             self.in_a_row.clear();
         }
         self.in_a_row.push(early.bench.clone());
-        let place = early.place();
+        let of_this = self.in_a_row.iter().rev().take_while(|bench| **bench == early.bench).count();
+        let is_first = self.arrived.rows.is_empty();
+        // Ranks that have ended between two cases may have done so by chance; those before the first case would do so again.
+        let is_stuck = early.case.is_none() && (is_first || of_this > 1);
+        let place = match &early.case {
+            Some(row) => format!(" in {}", named(row)),
+            None if is_first => format!(" before the first case of {}", early.bench),
+            None => format!(" between cases of {}", early.bench),
+        };
         let mut rows = Vec::new();
         let run = self.rest.run.take().unwrap_or(early.run);
         self.rest =
@@ -108,19 +146,18 @@ impl Restarts {
             self.rest.left_out.insert(RowName::new(&case.key));
             rows.push(Measurement { outcome: Outcome::Failed(early.why.clone()), ..*case });
         }
-        let of_this = self.in_a_row.iter().rev().take_while(|bench| **bench == early.bench).count();
-        if of_this >= MOST_IN_A_ROW {
-            let key = format!("{}/", early.bench);
-            self.rest.left_out.insert(RowName::new(&key));
+        if is_stuck || of_this >= MOST_IN_A_ROW {
             (self.rest.first, self.rest.after) = (early.number + 1, None);
-            let why = format!(
-                "left out, because ranks have ended early in {of_this} of its cases one after the other"
-            );
-            rows.extend(rows.first().cloned().map(|row| {
-                let empty = Measurement::new(early.bench.clone(), key, row.metric, row.ranks);
-                Measurement { aggregation: row.aggregation, outcome: Outcome::Skipped(why), ..empty }
-            }));
+            let outcome = if is_stuck {
+                Outcome::Failed(format!("{}{place}", early.why))
+            } else {
+                Outcome::Skipped(format!(
+                    "left out, because ranks have ended early in {of_this} of its cases one after the other"
+                ))
+            };
+            rows.extend(self.whole(&early.bench, outcome));
         }
+        rows.retain(|row| self.arrived.add(&row.key));
         let mut benches = self.in_a_row.clone();
         benches.dedup();
         let what =
@@ -142,5 +179,14 @@ impl Restarts {
         }
         let sentence = format!("{what}; new ranks measure what is left");
         Aftermath { rows, sentence, ends: false }
+    }
+
+    /// Leaves a benchmark out from now on, and returns its row.
+    fn whole(&mut self, name: &str, outcome: Outcome) -> Option<Measurement> {
+        let bench = self.benches.iter().find(|bench| bench.name == name)?;
+        let key = format!("{name}/");
+        self.rest.left_out.insert(RowName::new(&key));
+        let empty = Measurement::new(name, key, bench.described.metric, self.ranks);
+        Some(Measurement { aggregation: bench.ranks.layout.aggregation(), outcome, ..empty })
     }
 }

@@ -22,6 +22,7 @@ use super::{
     job_state::{Child, EndReason, Ended, History, JobState},
     orphans,
     preflight::RankHost,
+    restarts::Arrived,
     session_directory,
     shared_memory::OfOthers,
     starting_ranks::StartingRanks,
@@ -85,6 +86,7 @@ pub(super) struct Supervision<'a> {
     /// Asks the hosts again and returns a sentence about those that do not answer.
     pub(super) unreachable: &'a dyn Fn() -> Option<String>,
     pub(super) output: &'a mut Output,
+    pub(super) arrived: &'a mut Arrived,
     pub(super) progress: &'a Progress,
     pub(super) timeline: &'a Timeline,
 }
@@ -136,11 +138,13 @@ impl Supervision<'_> {
             silence,
             unreachable,
             output,
+            arrived,
             progress,
             timeline,
         } = self;
         let mut starting = StartingRanks::of(group, ranks_here);
-        let mut job = JobState { args, output, progress, timeline, group, history: History::default() };
+        let mut job =
+            JobState { args, output, arrived, progress, timeline, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.

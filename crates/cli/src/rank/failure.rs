@@ -2,44 +2,67 @@
 
 use std::{sync::Mutex, thread, time::Duration};
 
-use ombx_core::{
-    error::Error,
-    measure::{engine, runner::Part},
-    system::environment::hostname,
-    team::Team,
-};
+use ombx_core::{error::Error, measure::engine, system::environment::hostname, team::Team};
 
-use crate::job::Job;
+use crate::job::{Job, Work, selection};
 
-/// Benchmarks of ranks that the user's launcher has started, in order, and the options that add to their result file.
-static PLAN: Mutex<(Vec<&str>, String)> = Mutex::new((Vec::new(), String::new()));
+/// Benchmarks that ranks of the user's launcher measure.
+struct Benchmarks {
+    /// Names in the order of measuring.
+    names: Vec<&'static str>,
+    /// How many of them have begun, and how many `--from` has left out before them.
+    begun: usize,
+    left_out: usize,
+    /// Words that add to the result file of the job, if it has one.
+    append: &'static str,
+}
+
+static BENCHMARKS: Mutex<Option<Benchmarks>> = Mutex::new(None);
 
 /// Remembers what ranks of the user's launcher measure. Those of the launching process are started again by it.
-pub(super) fn plan(job: &Job, parts: &[Part]) {
-    let benches = parts.iter().flat_map(|part| &part.choices).map(|choice| choice.bench.name);
-    let out = job.output.file.out.as_ref().map(|out| format!(" -o {} --append", out.display()));
-    if let (None, Ok(mut plan)) = (job.role.relay, PLAN.lock()) {
-        *plan = (benches.collect(), out.unwrap_or_default());
+pub(super) fn plan(job: &Job) {
+    let (None, Work::Benchmarks(parts), Ok(mut kept)) = (job.role.relay, &job.work, BENCHMARKS.lock()) else {
+        return;
+    };
+    let names = selection::in_order(parts).into_iter().map(|(part, at)| parts[part].choices[at].bench.name);
+    let left_out = job.start.from.map_or(0, |first| first as usize - 1);
+    let append = if job.output.file.out.is_some() { " --append" } else { "" };
+    *kept = Some(Benchmarks { names: names.collect(), begun: 0, left_out, append });
+}
+
+/// Takes note of the next benchmark.
+pub(super) fn enter() {
+    let Ok(mut kept) = BENCHMARKS.lock() else { return };
+    let Some(benchmarks) = &mut *kept else { return };
+    benchmarks.begun += 1;
+    #[cfg(feature = "mpi")]
+    ombx_mpi::Mpi::name_rest(&benchmarks.rest().map_or(String::new(), |line| format!("ombx: {line}\n")));
+}
+
+/// Prints what is not measured if this rank fails now.
+#[cfg(feature = "sockets")]
+pub(super) fn print_rest() {
+    let rest = BENCHMARKS.lock().ok().and_then(|kept| kept.as_ref().and_then(Benchmarks::rest));
+    if let Some(line) = rest {
+        stderr_line!("ombx: {line}");
     }
 }
 
-/// Sets the line about what is not measured if this rank fails in the benchmark with this number.
-pub(super) fn enter(number: usize) {
-    let Ok(plan) = PLAN.lock() else { return };
-    let (benches, out) = &*plan;
-    let line = match benches.get(number + 1..) {
-        None | Some([]) => String::new(),
-        Some(left) => format!(
-            "ombx: not measured: the rest of {}, {}. To measure them, start the launcher again, with: ombx run {}{out} and your other options\n",
-            benches[number],
-            left.join(", "),
-            left.join(" ")
-        ),
-    };
-    #[cfg(feature = "mpi")]
-    ombx_mpi::Mpi::name_rest(&line);
-    #[cfg(not(feature = "mpi"))]
-    drop(line);
+impl Benchmarks {
+    /// Returns a sentence about what is left; `None` before the first benchmark, and if none is left.
+    fn rest(&self) -> Option<String> {
+        let current = self.names.get(self.begun.checked_sub(1)?)?;
+        let next = self.names.get(self.begun)?;
+        let others = match self.names.len() - self.begun - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let number = self.left_out + self.begun + 1;
+        Some(format!(
+            "not measured: the rest of {current}; {next}{others}. Measure them by the same command with --from {number}{}",
+            self.append
+        ))
+    }
 }
 
 /// Time that rank 0 has for printing an error that all ranks have, before another rank prints it.
@@ -57,4 +80,25 @@ pub(super) fn print(rank: u64, error: &Error) {
         thread::sleep(RANK_0_PRINTS);
     }
     stderr_line!("ombx: rank {rank} on {}: {error}", hostname());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_about_the_rest_is_short_for_any_number_of_benchmarks() {
+        let rest = |begun, left_out, append| {
+            Benchmarks { names: [["a.b"; 999].as_slice(), &["c.d"]].concat(), begun, left_out, append }.rest()
+        };
+        assert_eq!(
+            rest(1, 0, "").unwrap(),
+            "not measured: the rest of a.b; a.b, and 998 more. Measure them by the same command with --from 2"
+        );
+        assert_eq!(
+            rest(999, 7, " --append").unwrap(),
+            "not measured: the rest of a.b; c.d. Measure them by the same command with --from 1007 --append"
+        );
+        assert_eq!([rest(0, 0, ""), rest(1000, 0, "")], [None, None]);
+    }
 }

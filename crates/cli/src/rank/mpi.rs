@@ -31,8 +31,13 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     accelerator::enter(work);
     let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
-    detection::refuse_singletons(mpi.team().size())?;
+    detection::refuse_singletons(mpi.team().size()).inspect_err(|error| {
+        if detection::is_first_alone() {
+            stderr_line!("ombx: {error}");
+        }
+    })?;
     let team: &dyn Team = mpi.team();
+    handshake::same_build(team).unwrap_or_else(|error| failure::abort(team, &error));
     // A rank with a mistake of its own takes part in this, see `share`. MPI ends as usual, and rank 0 prints it.
     team.agree(Ok(()))?;
     // The launching process knows the ranks by the numbers of the launcher.
@@ -71,6 +76,7 @@ pub(crate) fn share(error: &Error) {
     if detection::refuse_singletons(mpi.team().size()).is_err() {
         return;
     }
+    handshake::same_build(mpi.team()).unwrap_or_else(|error| failure::abort(mpi.team(), &error));
     match mine.kind() {
         // Ranks do not agree on failures of the transport.
         Kind::Fabric => abort_without_mpi(error),

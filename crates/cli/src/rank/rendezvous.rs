@@ -23,6 +23,7 @@ use ombx_sockets::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::failure;
 use crate::{
     arguments::start::StartArgs,
     launch::{coordinator::CONNECTION_REJECTED, detection},
@@ -85,6 +86,9 @@ pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
         // Rank 0 has the coordinator and reports everything but the coordinator's own end.
         if !why.is_empty() && (detection::is_first_process() || why.starts_with("the coordinator")) {
             stderr_line!("ombx: {why}");
+        }
+        if code != 0 && detection::is_first_process() {
+            failure::print_rest();
         }
         std::process::exit(code.into())
     };

@@ -56,7 +56,7 @@ impl Sink for RankSink {
     }
 
     fn entering(&mut self, number: usize, bench: &str) {
-        failure::enter(number);
+        failure::enter();
         watchdog::progress();
         if let RankSink::Relay(pipe, _) = self {
             let _ = Message::Benchmark { number, bench: bench.into() }.write(pipe);

@@ -6,6 +6,7 @@ use ombx_core::{
     error::{Kind, Result},
     system::environment::hostname,
     team::Team,
+    unit::Rank,
 };
 use ombx_sockets::{SocketTeam, session::join_timeout};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -67,6 +68,9 @@ fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
     if let Err(error) = measured {
         if error.kind() == Kind::Fabric {
             thread::sleep(COORDINATOR_PRINTS);
+        }
+        if team.rank() == Rank(0) {
+            failure::print_rest();
         }
         failure::abort(team, &error);
     }

@@ -11,7 +11,7 @@ use ombx_core::{
 };
 use ombx_links::sweep;
 
-use super::{failure, sink::RankSink};
+use super::sink::RankSink;
 use crate::{
     arguments::argv,
     job::{Job, Work},
@@ -49,7 +49,6 @@ impl RankState<'_> {
                 let mut parts = parts.clone();
                 let rest = self.job.role.rest.clone().unwrap_or_default();
                 parts.iter_mut().for_each(|part| part.plan.rest = rest.clone());
-                failure::plan(self.job, &parts);
                 runner::run_all(team, &parts, &clock, sink, argv)?
             }
             Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,

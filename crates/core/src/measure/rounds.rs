@@ -23,6 +23,8 @@ use crate::{
 
 /// Maximum number of samples that a row keeps, over all ranks.
 const MAX_KEPT_SAMPLES: u64 = 1 << 22;
+/// Parts of a warm-up of fixed length, each of which is a sign of progress.
+const WARM_UP_PARTS: u64 = 64;
 /// Maximum number of iterations that are checked before the ranks exchange what they found.
 const MOST_UNREPORTED: u64 = 1024;
 
@@ -92,13 +94,18 @@ impl OpenCase<'_, '_> {
             let plan = self.session.plan;
             let is_timed = !plan.least_time.is_zero() || plan.most_time.is_some();
             let warmup = if is_timed { warmup.max(1) } else { warmup };
-            if warmup > 0 {
-                let (elapsed, wall) = self.iterate(warmup)?;
-                iteration_ns = (elapsed + facts.resolution_ns) as f64 / warmup as f64;
-                wall_ns = wall as f64 / warmup as f64;
+            let (mut elapsed_ns, mut spent_ns) = (facts.resolution_ns, 0);
+            while iterations < warmup {
+                let next = warmup.div_ceil(WARM_UP_PARTS).min(warmup - iterations);
+                let (elapsed, wall) = self.iterate(next)?;
+                (elapsed_ns, spent_ns, iterations) =
+                    (elapsed_ns + elapsed, spent_ns + wall, iterations + next);
                 self.session.sink.alive();
             }
-            iterations = warmup;
+            if warmup > 0 {
+                (iteration_ns, wall_ns) =
+                    (elapsed_ns as f64 / warmup as f64, spent_ns as f64 / warmup as f64);
+            }
         } else {
             let goal = match self.known_batch {
                 Some(_) => WarmUpGoal::Repeat,

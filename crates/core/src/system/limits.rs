@@ -1,6 +1,7 @@
 //! Limits of the system on this process and those that it starts.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
 };
@@ -102,31 +103,53 @@ impl FreeMemory {
     }
 }
 
-/// Number of processes that the kernel had killed on this host because memory was short, at one time.
-#[derive(Debug, Clone, Copy)]
-pub struct KilledForMemory(Option<u64>);
+/// Number of processes that the kernel had killed for their memory, at one time, in the control group of each of some processes. What it
+/// kills elsewhere on the host is not theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KilledForMemory(BTreeMap<PathBuf, u64>);
 
 impl Default for KilledForMemory {
+    /// Reads the number of the control group of this process.
     fn default() -> KilledForMemory {
-        KilledForMemory::now()
+        KilledForMemory::among([std::process::id().into()])
     }
 }
 
 impl KilledForMemory {
-    /// Reads the number.
-    pub fn now() -> KilledForMemory {
-        KilledForMemory(field(&read("/proc/vmstat"), "oom_kill ").and_then(|number| number.parse().ok()))
+    /// Reads the numbers of the control groups of these processes.
+    pub fn among(processes: impl IntoIterator<Item = u64>) -> KilledForMemory {
+        let lines = processes.into_iter().map(|pid| read(&format!("/proc/{pid}/cgroup")));
+        let groups: BTreeSet<String> =
+            lines.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+        let groups = groups.iter().filter_map(|line| directory_of_group(line, "memory"));
+        KilledForMemory(groups.filter_map(|(top, group)| killed_in(&top, &group)).collect())
     }
 
     /// Returns a clause that says so if the kernel has killed more processes since; else nothing.
-    pub fn since(self) -> &'static str {
-        if KilledForMemory::now().0 > self.0 {
-            "; the kernel of this host killed a process because the memory of the host, container or batch job was used up: choose \
-             smaller --sizes or fewer ranks, or ask for more memory"
+    pub fn since(&self) -> &'static str {
+        let has_grown = |(file, before): (&PathBuf, &u64)| killed(file).is_some_and(|now| now > *before);
+        if self.0.iter().any(has_grown) {
+            "; the kernel killed a process of these ranks' container or batch job because its memory was used up: choose smaller --sizes \
+             or fewer ranks, or ask for more memory"
         } else {
             ""
         }
     }
+}
+
+/// Returns the file with the number of killed processes of a group, and the number. A container sees its own group at the top. The group
+/// of a whole host says nothing about a job.
+fn killed_in(top: &Path, group: &Path) -> Option<(PathBuf, u64)> {
+    let visible = group.ancestors().find(|directory| directory.join("cgroup.procs").exists())?;
+    let is_host = group == top && top.join("release_agent").exists();
+    let file = visible.join(if top.ends_with("memory") { "memory.oom_control" } else { "memory.events" });
+    let number = killed(&file).filter(|_| !is_host && visible.starts_with(top))?;
+    Some((file, number))
+}
+
+/// Returns the number of killed processes that a file of a group names.
+fn killed(file: &Path) -> Option<u64> {
+    field(&fs::read_to_string(file).ok()?, "oom_kill ")?.parse().ok()
 }
 
 /// Returns whether an error says that the system allows no further process, thread or open file.
@@ -311,10 +334,34 @@ mod tests {
     #[test]
     fn this_host_has_free_memory_and_a_kernel_that_has_killed_nothing_since() {
         assert!(FreeMemory::here().is_some_and(|free| free.bytes > 1 << 20));
-        assert_eq!(KilledForMemory::now().since(), "");
-        if KilledForMemory::now().0.is_some() {
-            assert!(KilledForMemory(None).since().contains("killed a process"));
+        assert_eq!(KilledForMemory::default().since(), "");
+    }
+
+    #[test]
+    fn kills_count_in_the_group_of_the_ranks_alone() {
+        let directory = crate::testkit::Directory::new("killed");
+        let top = directory.path();
+        let (ours, others) = (top.join("job"), top.join("other"));
+        let write = |group: &Path, kills: u64| {
+            fs::write(group.join("memory.events"), format!("oom 9\noom_kill {kills}\n")).unwrap();
+        };
+        for group in [&ours, &others] {
+            fs::create_dir_all(group).unwrap();
+            fs::write(group.join("cgroup.procs"), "").unwrap();
+            write(group, 2);
         }
+        let before = KilledForMemory(killed_in(top, &ours).into_iter().collect());
+        assert_eq!(before.0, [(ours.join("memory.events"), 2)].into());
+        write(&others, 3);
+        assert_eq!(before.since(), "");
+        write(&ours, 3);
+        assert!(before.since().contains("killed a process"));
+        assert_eq!(killed_in(top, &top.join("absent")), None, "no group is visible");
+        fs::write(top.join("cgroup.procs"), "").unwrap();
+        write(top, 1);
+        assert!(killed_in(top, &top.join("absent")).is_some(), "the group of a container");
+        fs::write(top.join("release_agent"), "").unwrap();
+        assert_eq!(killed_in(top, top), None, "the group of the host");
     }
 
     #[test]

@@ -36,7 +36,7 @@ void ombx_name_task(const char *task) {
 static char ombx_own_name[300] = "";
 
 /* What is not measured if this process fails now: a line, or an empty text. */
-static char ombx_rest[8192] = "";
+static char ombx_rest[1024] = "";
 
 void ombx_name_rest(const char *line) {
     strncpy(ombx_rest, line, sizeof ombx_rest - 1);

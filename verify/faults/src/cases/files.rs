@@ -42,7 +42,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         };
         let hostile = move |path: &str, rest: &str| {
             format!(
-                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; shift; ulimit -v 600000; {rest}; code=$?; {UNTOUCHED}"
+                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; chown -h 65534 \"$1\" 2>/dev/null; shift; ulimit -v 600000; {rest}; code=$?; {UNTOUCHED}"
             )
         };
         let in_results = "\"$@\" \"$DIRECTORY/results\"";
@@ -116,6 +116,20 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 }),
         );
     }
+    cases.push(
+        Case::of("3000 sizes in a model", Place::Start, "model", "model", 0)
+            .without_out()
+            .prepared(|c, _, directory| {
+                let path = directory.join("sizes.jsonl");
+                std::fs::write(&path, many_sizes()).map_err(|e| e.to_string())?;
+                c.arg(path);
+                Ok(())
+            })
+            .look(|done| match done.stdout.contains("NaN") {
+                true => Err("prints NaN".into()),
+                false => Ok(String::new()),
+            }),
+    );
     for (stream, redirection) in [("output", ""), ("messages", " >&2")] {
         cases.push(
             Case::of(&format!("a host prints {stream} without end"), Place::Start, "cluster", "cluster", 6)
@@ -146,6 +160,24 @@ fn results(directory: &Path) -> Result<(), String> {
         .and_then(|()| std::fs::write(results.join("a.jsonl"), GOLDEN))
         .and_then(|()| std::fs::write(directory.join("precious"), "precious\n"))
         .map_err(|e| e.to_string())
+}
+
+/// Returns a result with 3000 sizes of one benchmark, whose times grow in 30 steps. All samples of a row are equal.
+fn many_sizes() -> String {
+    let run = GOLDEN.lines().next().unwrap_or_default().to_owned();
+    let rows = (1..=3000).map(|size: u32| {
+        let (elapsed, each) = (14000 + size + size / 100 * 500, "0,".repeat(9) + "0");
+        let (samples, ns) = (each.replace('0', &elapsed.to_string()), f64::from(elapsed) / 40.0);
+        format!(
+            "{{\"kind\":\"case\",\"bench\":\"p2p.latency\",\"key\":\"p2p.latency/bytes={size}\",\"metric\":\"latency\",\"bytes\":{size},\
+             \"pairs\":1,\"ranks\":2,\"axes\":{{}},\"work\":{{\"bytes\":{},\"ops\":2,\"legs\":2}},\"across\":\"origin\",\"outcome\":\"ok\",\
+             \"check\":\"passed\",\"samples\":[{{\"rank\":0,\"batch\":20,\"elapsed_ns\":[{samples}]}}],\"summary\":{{\"n\":10,\
+             \"median_ns\":{ns},\"ci95_ns\":[{ns},{ns}],\"min_ns\":{ns},\"mean_ns\":{ns},\"max_ns\":{ns},\"mad_ns\":0.0,\"tail_n\":0,\"lag1\":0.0,\
+             \"bimodal\":false}},\"trust\":[]}}",
+            2 * size
+        )
+    });
+    std::iter::once(run).chain(rows).map(|line| line + "\n").collect()
 }
 
 /// Returns the result with a figure of its first row doubled, without checksums.

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 
 use crate::{
     case::{Case, Place},
+    cases::output::shell,
     run::Running,
     stage::Stage,
 };
@@ -13,6 +14,7 @@ use ombx_toolchain::mpi::{Flavour, Mpi, Places};
 
 /// Many rows of about 50 ms: enough time for a fault in the middle.
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
+const FEW: &str = "run p2p.latency --sizes 8 --iterations 50 -n 2";
 /// One row that takes hours.
 const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
 const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
@@ -126,11 +128,69 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             .says(&["belongs to another MPI"])
             .skip_if(why),
     );
-    for (what, words) in [("two builds of ombx", ""), ("two command lines", "--no-verify")] {
+    for (what, bytes, words, says) in [
+        ("two builds of ombx", "another build", "", "another build"),
+        ("two command lines", "", "--no-verify", "another command line"),
+        (
+            "two builds of ombx, of which one has a mistake,",
+            "another build",
+            "--no-such-option",
+            "another build",
+        ),
+    ] {
         cases.push(
             Case::of(&format!("{what} in one job"), Place::Start, "p2p.latency", MANY, 6)
-                .prepared(move |command, stage, directory| mixed(command, stage, directory, words))
-                .says(&["rank 1", "another"]),
+                .prepared(move |command, stage, directory| mixed(command, stage, directory, bytes, words))
+                .says(&["rank 1", says]),
+        );
+    }
+    cases.push(
+        Case::of("the launcher is broken", Place::Start, "p2p.latency", MANY, 6)
+            .prepared(|c, _, directory| {
+                script(c, directory, "#!/bin/sh\necho 'mpiexec: symbol lookup error: PMI_x' >&2\nexit 127\n")
+            })
+            .says(&["is no mpiexec that works", "symbol lookup error: PMI_x"]),
+    );
+    cases.push(
+        Case::of("ended children are ignored", Place::Start, "p2p.latency", FEW, 0)
+            .rows(1)
+            .prepared(|c, _, directory| shell(c, directory, "trap '' CHLD; exec \"$@\"")),
+    );
+    let of_mpich = (!here).then(|| "Open MPI does not start with these variables".to_owned());
+    for (what, script, code, says) in [
+        (
+            "ranks do not get their environment",
+            "exec '{launcher}' -n 2 env -i \"$@\"",
+            6,
+            "variables are missing",
+        ),
+        (
+            "srun has started two processes that are alone",
+            "SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 exec \"$@\"",
+            6,
+            "srun started 2 processes",
+        ),
+        ("a process of PMIx is alone", "PMIX_RANK=0 exec \"$@\"", 6, "as rank 0"),
+        (
+            "rank 1 of PALS is alone",
+            "PALS_RANKID=1 PMIX_RANK=1 exec \"$@\"",
+            6,
+            "PALS started this process as rank 1",
+        ),
+        ("the only rank of PALS", "PALS_RANKID=0 PMIX_RANK=0 exec \"$@\"", 4, "needs 2 ranks"),
+    ] {
+        let skip = of_mpich.clone().filter(|_| !script.contains("env -i"));
+        cases.push(
+            Case::of(what, Place::Start, "p2p.latency", &FEW.replace(" -n 2", ""), code)
+                .without_out()
+                .prepared(move |c, stage, directory| {
+                    shell(c, directory, &script.replace("{launcher}", &stage.mpi.mpiexec.to_string_lossy()))
+                })
+                .look(move |done| match (done.stdout.clone() + &done.stderr).contains(says) {
+                    true => Ok(String::new()),
+                    false => Err(format!("does not say {says:?}")),
+                })
+                .skip_if(skip),
         );
     }
     cases
@@ -183,14 +243,19 @@ fn script(command: &mut Command, directory: &Path, text: &str) -> Result<(), Str
     set(command, "OMBX_MPIEXEC", &path)
 }
 
-/// Starts rank 1 with a changed copy of ombx, or with additional arguments.
-fn mixed(command: &mut Command, stage: &Stage, directory: &Path, words: &str) -> Result<(), String> {
+/// Starts rank 1 with a copy of ombx that has more bytes, or with more words.
+fn mixed(
+    command: &mut Command,
+    stage: &Stage,
+    directory: &Path,
+    more: &'static str,
+    words: &str,
+) -> Result<(), String> {
     let other = directory.join("other");
     fs::copy(&stage.ombx, &other).map_err(|e| e.to_string())?;
-    if words.is_empty() {
-        let mut bytes = fs::OpenOptions::new().append(true).open(&other).map_err(|e| e.to_string())?;
-        std::io::Write::write_all(&mut bytes, b"another build").map_err(|e| e.to_string())?;
-    }
+    let mut bytes = fs::OpenOptions::new().append(true).open(&other).map_err(|e| e.to_string())?;
+    std::io::Write::write_all(&mut bytes, more.as_bytes()).map_err(|e| e.to_string())?;
+    drop(bytes);
     let (real, other) = (stage.mpi.mpiexec.display(), other.display());
     let script = format!(
         "while [ \"${{1##*/}}\" != ombx ]; do shift; done; first=$1; shift\n\

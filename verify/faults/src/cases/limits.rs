@@ -1,6 +1,8 @@
 //! Limits of the system: each is named before anything starts. Threads that cannot be started.
 
-use std::path::Path;
+use std::{path::Path, process::Command};
+
+use rustix::process::Signal;
 
 use crate::{
     case::{Case, Place},
@@ -12,7 +14,7 @@ use ombx_toolchain::command::compile;
 
 const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2 --timeout 15s";
 const FEW_OF_MANY: &str = "run p2p.latency --sizes 8,512M --iterations 50 -n 2 --timeout 15s";
-const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 -n 2 --timeout 20s";
+const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 -n 2 --timeout 60s";
 const SOCKETS: &str = "run sockets.latency --sizes 8 --iterations 50 -n 2 --timeout 15s";
 /// Library that limits the threads of a process.
 const THREADS: &str = include_str!("threads.c");
@@ -85,7 +87,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .skip_if(no_groups())
             .prepared(|c, _, directory| shell(c, directory, LITTLE_MEMORY)),
         Case::of("the kernel kills a rank for its memory", Place::Measuring, "p2p.latency", ENDLESS, 6)
-            .says(&["killed a process because the memory"])
+            .says(&["the kernel killed a process of these ranks' container or batch job"])
             .skip_if(no_groups())
             .prepared(|c, stage, directory| {
                 let options = ["-shared", "-fPIC", "-O1"];
@@ -95,6 +97,26 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 c.args(interpose::variables(stage.mpi.flavour, &[("LD_PRELOAD", library.as_str())]));
                 shell(c, directory, LITTLE_MEMORY)
             }),
+        Case::of(
+            "the kernel kills another program for its memory, and rank 1 dies",
+            Place::Measuring,
+            "p2p.latency",
+            ENDLESS,
+            6,
+        )
+        .says(&["rank 1 on "])
+        .skip_if(no_groups())
+        .act(|job| {
+            let rank = job.rank(1)?;
+            let hog = Command::new("sh").args(["-c", LITTLE_MEMORY, "sh", "tail", "/dev/zero"]).output();
+            let killed = hog.map_err(|e| e.to_string())?.status.code();
+            rank.signal(Signal::KILL);
+            if killed == Some(137) { Ok(()) } else { Err(format!("the other program ended with {killed:?}")) }
+        })
+        .look(|done| match done.stderr.contains("the kernel killed") {
+            true => Err("claims that a rank was killed for its memory".into()),
+            false => Ok(String::new()),
+        }),
     ];
     let in_gate = ["few files can be opened", "the stack is small", "3 threads can be started"];
     let all = limited.into_iter().chain(processes).chain(threads).chain(memory);

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     case::{Case, Place},
-    interpose,
+    interpose::{self, Rule},
     run::Done,
     stage::Stage,
 };
@@ -22,6 +22,12 @@ const TWO_WRITERS: &str = "\
     until [ -s \"$DIRECTORY/r.jsonl\" ]; do sleep 0.05; done\n\
     \"$@\" --force --output \"$DIRECTORY/r.jsonl\"; code=$?\n\
     kill -TERM $first; wait $first; exit $code";
+/// Replaces a file that must stay if nothing was measured, without anything beside it.
+const OLD_FILE: &str = "\
+    mkdir \"$DIRECTORY/old\"; echo old > \"$DIRECTORY/old/r.jsonl\"\n\
+    \"$@\" --force --output \"$DIRECTORY/old/r.jsonl\"; code=$?\n\
+    [ \"$(ls -A \"$DIRECTORY/old\") $(cat \"$DIRECTORY/old/r.jsonl\")\" = 'r.jsonl old' ] || code=99; exit $code";
+const LONG: &str = "run p2p.latency --sizes 8 --duration 3s -n 2";
 /// Library that moves the clocks of a process back from time to time.
 const CLOCKS: &str = include_str!("clocks.c");
 
@@ -106,6 +112,27 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             )
         }),
     ];
+    for (what, words, rule) in [
+        ("the launcher fails", "--launcher-arg=--no-such-argument", None),
+        ("rank 1 crashes at the start of MPI", "", Some(Rule::new("Init", "segv").on(1))),
+    ] {
+        let case = of(&format!("{what}, and --force"), &format!("{FEW} {words}"), 6).without_out();
+        let case = rule.into_iter().fold(case, Case::rule);
+        cases.push(case.prepared(|c, _, directory| shell(c, directory, OLD_FILE)));
+    }
+    cases.push(
+        Case::of("the host's clock becomes faster", Place::Measuring, "p2p.latency", LONG, 0)
+            .rows(1)
+            .prepared(|command, stage, directory| clocks(command, stage, directory, "faster"))
+            .look(|done| {
+                let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
+                let mut marks = file.runs.iter().flat_map(|run| &run.rows).flat_map(|row| &row.trust);
+                match marks.any(|mark| mark.code == "wrong_clock") {
+                    true => Ok(String::new()),
+                    false => Err("the row has no mark".into()),
+                }
+            }),
+    );
     for (what, which) in [("the time of day", "realtime"), ("every clock", "all")] {
         cases.push(
             Case::of(
