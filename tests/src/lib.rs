@@ -12,6 +12,7 @@ pub mod links;
 pub mod mpi;
 pub mod namespace;
 pub mod osu;
+pub mod parsers;
 pub mod prometheus;
 pub mod reframe;
 pub mod results;

@@ -95,7 +95,7 @@ pub fn recorded() -> Vec<Recorded> {
 
 /// Replaces figures with the blanks before them by their width, and the name of ombx in the title. OMB forks two children in
 /// osu_latency_mp, ombx one.
-fn masked(stdout: &str) -> String {
+pub fn masked(stdout: &str) -> String {
     let mut text = String::new();
     for line in stdout.lines() {
         let line = line.split(" (ombx ").next().unwrap_or(line);
@@ -131,6 +131,15 @@ fn with_widths(line: &str) -> String {
         rest = &after[shown.len()..];
     }
     text + rest
+}
+
+/// Returns what ombx prints for an output of OMB, masked, with the one size of a swap, and without what OMB prints above the tables of
+/// neighbourhoods.
+pub fn expected(program: &str, stdout: &str) -> String {
+    let is_of_graph = |line: &&str| line.starts_with("Dimensions size") || line.starts_with("Time took");
+    let text: Vec<&str> = stdout.lines().filter(|line| !is_of_graph(line)).collect();
+    let text = masked(&text.join("\n"));
+    if program == SWAP { text.replace("\n1<", "\n8<") } else { text }
 }
 
 /// Panics unless a program has printed what OMB prints.

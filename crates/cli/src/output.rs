@@ -94,6 +94,9 @@ pub(crate) struct Output {
     earlier_is_named: bool,
 }
 
+/// Code of the mark of rows without an interval, which tables of other suites do not have.
+const NO_INTERVAL: &str = "no_interval";
+
 /// What standard error says below a table of another suite, once for all rows.
 #[derive(Default)]
 struct Notices {
@@ -105,7 +108,8 @@ struct Notices {
 
 impl Notices {
     fn add(&mut self, row: &Measurement) {
-        self.marks.extend(row.doubts().map(|mark| (mark.code.clone(), mark.short.clone())));
+        let doubts = row.doubts().filter(|mark| mark.code != NO_INTERVAL);
+        self.marks.extend(doubts.map(|mark| (mark.code.clone(), mark.short.clone())));
         for (name, figure) in &row.figures {
             if let Figure::Unresolved(why) = figure {
                 self.unresolved.entry(name.clone()).or_insert_with(|| (0, why.clone())).0 += 1;
@@ -116,8 +120,11 @@ impl Notices {
     fn print(self) {
         for (name, (rows, why)) in self.unresolved {
             let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+            // The advice is about an option of `ombx run`.
+            let why = why.split(": raise ").next().unwrap_or_default();
             stderr_line!(
-                "ombx: the samples do not resolve {name} of {rows}, which is printed nevertheless: {why}"
+                "ombx: the samples do not resolve {name} of {rows}, which is printed nevertheless: {why}. More iterations (-i, IMB: -iter) \
+                 resolve it"
             );
         }
         if !self.marks.is_empty() {

@@ -116,7 +116,7 @@ fn groups_of_processes_run_at_the_same_time() {
          # ( 1 additional process waiting in MPI_Barrier)\n{rule}\n       #bytes #repetitions  t_min[usec]"
     );
     assert!(
-        together.stdout.contains(&heading) && together.stdout.contains("\n# (Multi-)Barrier\n"),
+        together.stdout.contains(&heading) && together.stdout.contains("\n# Barrier\n"),
         "{together}"
     );
     let tables = read(&together);

@@ -24,6 +24,7 @@ mod model;
 mod neighbourhoods;
 mod numbering;
 mod one_sided;
+mod originals;
 mod osu;
 mod sockets;
 mod suites;

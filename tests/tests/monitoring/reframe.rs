@@ -159,6 +159,90 @@ fn reframe_judges_by_references_exit_codes_and_data() {
     figures_are_those_of_the_result(&files, report.case("KeptLatency"));
 }
 
+/// Checks with the functions of ReFrame's own checks of OMB, which its package contains as an example.
+const OWN: &str = r"
+import importlib.util
+import os
+import sys
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+path = os.path.join(sys.prefix, 'share/doc/reframe-hpc/examples/tutorial/mpi/osu.py')
+spec = importlib.util.spec_from_file_location('osu', path)
+sys.modules['osu'] = osu = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(osu)
+
+
+class Program(rfm.RunOnlyRegressionTest):
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    executable_opts = ['-x', '3', '-i', '10', '-m', '8:1048576']
+
+    @sanity_function
+    def has_rows(self):
+        return sn.assert_found(r'^8', self.stdout)
+
+    @performance_function('figure')
+    def small(self):
+        return osu.osu_base_test._extract_metric(self, 8)
+
+    @performance_function('figure')
+    def large(self):
+        return osu.osu_base_test._extract_metric(self, 1048576)
+
+
+@rfm.simple_test
+class Latency(Program):
+    executable = 'osu_latency'
+
+
+@rfm.simple_test
+class Bandwidth(Program):
+    executable = 'osu_bw'
+
+
+@rfm.simple_test
+class Allreduce(Program):
+    executable = 'osu_allreduce'
+";
+
+#[test]
+fn checks_of_reframe_itself_read_the_osu_programs() {
+    let reframe = match reframe::program(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
+        Ok(program) => program,
+        Err(why) => return skipped(&why),
+    };
+    let files = Files::default();
+    let links = files.path("bin");
+    Job::ombx("osu --install-links").arg(&links).run().expect(0);
+    let report = files.path("report.json");
+    let done = Job::of(&reframe)
+        .args(["--nocolor", "--exec-policy=serial", "--run", "--checkpath"])
+        .arg(files.write("own_checks.py", OWN))
+        .args(["--prefix".as_ref(), files.root(), "--report-file".as_ref(), &report])
+        .env("PATH", format!("{}:{}", links.display(), env::var("PATH").unwrap()))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("OMBX_MPIEXEC", mpi::mpiexec())
+        .env("HOME", files.root())
+        .env("TMPDIR", files.root())
+        .directory(files.root())
+        .run();
+    if done.stderr.contains("examples/tutorial/mpi/osu.py") {
+        return skipped("this ReFrame is installed without its examples");
+    }
+    let done = done.expect(0);
+    let report = Report::read(&report);
+    assert_eq!(report.count(), 3, "{done}");
+    for name in ["Latency", "Bandwidth", "Allreduce"] {
+        let values = &report.case(name)["perfvalues"];
+        for variable in ["small", "large"] {
+            let value = &values[format!("generic:default:{variable}")];
+            assert!(value[0].as_f64().is_some_and(|value| value > 0.0), "{name}: {values}");
+        }
+    }
+}
+
 /// Compares the performance variables of a check of latency with the row that ombx wrote.
 #[track_caller]
 fn figures_are_those_of_the_result(files: &Files, case: &Value) {

@@ -14,6 +14,7 @@ mod launching;
 mod links;
 mod options;
 mod osu;
+mod parsers;
 mod provenance;
 mod records;
 mod suites;

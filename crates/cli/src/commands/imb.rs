@@ -139,6 +139,7 @@ pub(crate) fn prepare(
         types: [args.types.moved(), args.types.reduced()],
         groups: args.multi.and_then(Multi::groups),
         ranks,
+        matrix: args.map,
         benchmarks,
     };
     let output = output_of(args.file, program)?;

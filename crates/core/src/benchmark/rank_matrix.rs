@@ -27,6 +27,11 @@ impl RankMatrix {
         self.rows * self.columns
     }
 
+    /// Returns how many consecutive new numbers are in a row.
+    pub const fn columns(self) -> u32 {
+        self.columns
+    }
+
     /// Returns the launcher's ranks in the order of their new numbers.
     pub fn order(self) -> Vec<Rank> {
         (0..self.ranks()).map(|at| Rank(at % self.columns * self.rows + at / self.columns)).collect()

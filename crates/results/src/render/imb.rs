@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 use super::{Renderer, plain};
 use crate::file::RunOutcome;
 use ombx_core::{
-    benchmark::{ElementType, Preset},
+    benchmark::{ElementType, Preset, RankMatrix},
     result::{Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
@@ -15,7 +15,7 @@ use ombx_core::{
 pub use columns::ImbClass;
 
 /// Version of IMB that has these columns.
-const LIKE: &str = "2021.11";
+const LIKE: &str = "2021.10";
 /// Number of ranks on a line.
 const RANKS_PER_LINE: usize = 16;
 /// Width of a column.
@@ -40,6 +40,8 @@ pub struct ImbProgram {
     pub groups: Option<ImbGroups>,
     /// Number of ranks of the job; `None` if the launcher does not publish it.
     pub ranks: Option<u32>,
+    /// Matrix by which the processes are numbered anew.
+    pub matrix: Option<RankMatrix>,
     /// Benchmarks, in order.
     pub benchmarks: Vec<ImbBenchmark>,
 }
@@ -157,10 +159,9 @@ impl ImbTable {
             facts(run),
             plain(calling),
         );
-        let multi = if self.program.groups.is_some() { "(Multi-)" } else { "" };
         let mut last = "";
         for benchmark in benchmarks.iter().filter(|b| std::mem::replace(&mut last, b.name) != b.name) {
-            text += &format!("# {multi}{}\n", benchmark.name);
+            text += &format!("# {}\n", benchmark.name);
             text.extend(notes(benchmark.name).iter().map(|note| format!("#     {note}\n")));
         }
         text
@@ -191,6 +192,17 @@ impl ImbTable {
         self.program.groups == Some(ImbGroups::Separate)
     }
 
+    /// Returns what follows the number of processes: a blank, or the numbers that all processes had before.
+    fn order(&self, ranks: u32) -> String {
+        let Some(matrix) = self.program.matrix.filter(|matrix| matrix.ranks() == ranks) else {
+            return " ".into();
+        };
+        let before: Vec<u32> = matrix.order().into_iter().map(|rank| rank.0).collect();
+        let rows = before.chunks(matrix.columns() as usize);
+        let rows: Vec<String> = rows.map(|row| format!("# {}\n# ", numbers(row))).collect();
+        format!("; rank order (rowwise): \n{}", rows.join("\n"))
+    }
+
     /// Returns the lines above the rows of a benchmark.
     fn heading(&self, table: Table, row: &Measurement) -> String {
         let Table { benchmark, ranks, groups } = table;
@@ -210,7 +222,7 @@ impl ImbTable {
         let rule = format!("#{}\n", "-".repeat(WIDTH * titles.len() - 1));
         let name = benchmark.name;
         let mut text = match groups {
-            1 => format!("\n{rule}# Benchmarking {name} \n# #processes = {ranks} \n"),
+            1 => format!("\n{rule}# Benchmarking {name} \n# #processes = {ranks}{}\n", self.order(ranks)),
             _ => format!("\n{rule}# Benchmarking Multi-{name} \n{}", processes_of_groups(ranks, groups)),
         };
         let idle = self.program.ranks.unwrap_or(ranks).saturating_sub(ranks);
@@ -288,12 +300,16 @@ fn processes_of_groups(ranks: u32, groups: u32) -> String {
     let each = ranks / groups;
     let mut text = format!("# ( {groups} groups of {each} processes each running simultaneous ) \n");
     for group in 0..groups {
-        let ranks: Vec<String> =
-            (group * each..(group + 1) * each).map(|rank| format!(" {rank:4}")).collect();
-        let lines: Vec<String> = ranks.chunks(RANKS_PER_LINE).map(|line| line.concat()).collect();
-        text += &format!("# Group  {group}: {}\n# \n", lines.join("\n# "));
+        let ranks: Vec<u32> = (group * each..(group + 1) * each).collect();
+        text += &format!("# Group  {group}: {}\n# \n", numbers(&ranks));
     }
     text
+}
+
+/// Returns ranks in columns, on several lines if they are many.
+fn numbers(ranks: &[u32]) -> String {
+    let line = |ranks: &[u32]| ranks.iter().map(|rank| format!(" {rank:4}")).collect::<String>();
+    ranks.chunks(RANKS_PER_LINE).map(line).collect::<Vec<_>>().join("\n# ")
 }
 
 fn line(cells: impl IntoIterator<Item = impl std::fmt::Display>) -> String {

@@ -27,6 +27,8 @@ const PROCESSES: &str = "osu_latency_mp";
 const NO_ACCELERATOR: [&str; 3] = [NO_DATATYPE, MESSAGE_RATE, "osu_multi_lat"];
 /// Program that does not print its data type.
 const NO_DATATYPE: &str = "osu_get_acc_latency";
+/// Programs that print their whole heading above the table of each data type. The others print their title once.
+const TITLE_OF_EACH_TYPE: [&str; 3] = ["osu_acc_latency", "osu_fop_latency", "osu_cas_latency"];
 /// Part of the name of programs that move no data. They print neither sizes nor a data type.
 const NO_SIZE: &str = "barrier";
 /// Programs that print a sentence instead of a table.
@@ -337,11 +339,13 @@ impl Renderer for OsuTable {
                 write!(out, "{}", std::mem::take(&mut self.windows).tables(self.columns.rate))?;
                 let [above, of_type] = &heading;
                 let [before, _] = &self.heading;
-                match before {
-                    // A program with several data types prints its title once.
-                    before if before == above => write!(out, "{of_type}")?,
-                    before if before.is_empty() => write!(out, "{above}{of_type}")?,
-                    _ => write!(out, "\n{above}{of_type}")?,
+                let has_title_of_each_type = self.is_drop_in() && TITLE_OF_EACH_TYPE.contains(&name);
+                if before == above && !has_title_of_each_type {
+                    write!(out, "{of_type}")?;
+                } else if before.is_empty() || has_title_of_each_type {
+                    write!(out, "{above}{of_type}")?;
+                } else {
+                    write!(out, "\n{above}{of_type}")?;
                 }
                 self.heading = heading;
             }

@@ -1,0 +1,100 @@
+//! Programs that read OMB and IMB find in the output of ombx what they find in that of OMB and IMB.
+
+use ombx_tests::{
+    Files, Job,
+    osu::{Links, Recorded, recorded},
+    parsers,
+};
+
+/// Programs with options, and how many numbers a row has.
+const PROGRAMS: [(&str, &str, usize); 9] = [
+    ("osu_latency", "-m 8:1K -z", 5),
+    ("osu_bw", "-m 8:1K", 2),
+    ("osu_mbw_mr", "-m 8:1K", 3),
+    ("osu_latency_mt", "-m 8:16", 2),
+    ("osu_put_latency", "-m 8:1K", 2),
+    ("osu_allreduce", "-m 8:1K -f", 5),
+    ("osu_barrier", "", 1),
+    ("osu_iallreduce", "-m 8:1K", 5),
+    ("osu_iallreduce", "-m 8:1K -f", 10),
+];
+
+#[test]
+fn every_parser_finds_each_row_and_nothing_else() {
+    let links = Links::install();
+    for (name, options, numbers) in PROGRAMS {
+        let words = options.split_whitespace().chain(["-i", "20", "-x", "2"]);
+        let stdout = links.launched(2, name).args(words).run().expect(0).stdout;
+        let rows = parsers::perfkit(&stdout);
+        assert!(!rows.is_empty() && rows.iter().all(|row| row.len() == numbers), "{name}\n{stdout}");
+        assert_eq!(parsers::perfkit_facts(&stdout).len(), facts(name), "{name}\n{stdout}");
+        // Ramble has no heading of -f.
+        if !options.contains("-f") {
+            let (version, found) = parsers::ramble(&stdout).unwrap_or_else(|| panic!("{name}\n{stdout}"));
+            assert_eq!((version.as_str(), &found), ("v7.4", &rows), "{name}\n{stdout}");
+        }
+        if options.is_empty() {
+            continue;
+        }
+        let sizes = |row: &Vec<f64>| (row[0] as u64, row[1].trunc() as u64);
+        let pairs = parsers::parallelcluster(&stdout);
+        assert!(rows.iter().map(sizes).all(|pair| pairs.contains(&pair)), "{name}\n{stdout}");
+        assert_eq!(pairs.len(), rows.len(), "{name}\n{stdout}");
+        for row in &rows {
+            let size = row[0] as u64;
+            assert_eq!(parsers::reframe(&stdout, size), Some(row[1]), "{name} {size}\n{stdout}");
+            assert_eq!(
+                parsers::azurehpc(&stdout, &format!("{size} "), 2),
+                Some(row[1]),
+                "{name} {size}\n{stdout}"
+            );
+        }
+    }
+}
+
+/// Returns how many facts PerfKitBenchmarker reads.
+fn facts(program: &str) -> usize {
+    if ["osu_mbw_mr", "osu_latency_mt", "osu_put_latency"].contains(&program) { 2 } else { 0 }
+}
+
+#[test]
+fn startup_has_the_numbers_that_ramble_reads() {
+    let links = Links::install();
+    for (name, numbers) in [("osu_init", 4), ("osu_hello", 1)] {
+        let stdout = links.launched(2, name).run().expect(0).stdout;
+        let found = parsers::ramble_startup(&stdout);
+        assert!(found.len() == numbers && found[0] == 2.0, "{name}\n{stdout}");
+    }
+}
+
+#[test]
+fn tables_of_imb_are_read_line_by_line() {
+    let files = Files::default();
+    let job =
+        |names: &str| Job::ombx("imb IMB-MPI1 -n 2 -iter 5").args(names.split(' ')).directory(files.root());
+    let stdout = job("PingPong -msglog 9:10").run().expect(0).stdout;
+    let time = parsers::azurehpc(&stdout, "         1024 ", 4);
+    assert!(time.is_some_and(|time| time > 0.0), "{stdout}");
+    let stdout = job("Allreduce -msglog 3:4").run().expect(0).stdout;
+    let rows = parsers::azurehpc_allreduce(&stdout, 3).unwrap_or_else(|| panic!("{stdout}"));
+    assert!(rows.iter().map(|row| (row[0], row[1])).eq([(0.0, 5.0), (8.0, 5.0), (16.0, 5.0)]), "{stdout}");
+    assert!(rows.iter().all(|[.., least, most, mean]| least <= mean && mean <= most), "{stdout}");
+}
+
+/// What the parsers find in outputs of OMB itself: they are rebuilt correctly if they find every row there.
+#[test]
+fn the_parsers_read_omb_itself() {
+    let is_table =
+        |one: &Recorded| one.code == 0 && ["osu_latency", "osu_bw", "osu_allreduce"].contains(&one.program);
+    let mut read = 0;
+    for one in recorded().into_iter().filter(|one| is_table(one) && one.variant.is_empty()) {
+        // The record has the width of a figure with its blanks.
+        let stdout = one.output.replace('<', " 1.").replace('>', "");
+        let (version, rows) = parsers::ramble(&stdout).unwrap_or_else(|| panic!("{stdout}"));
+        assert_eq!((version.as_str(), rows.len()), ("v7.4", 7), "{stdout}");
+        assert_eq!(parsers::perfkit(&stdout), rows, "{stdout}");
+        assert_eq!(parsers::parallelcluster(&stdout).len(), 7, "{stdout}");
+        read += 1;
+    }
+    assert_eq!(read, 3);
+}
