@@ -26,7 +26,7 @@ use ombx_core::{
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Launched, Record, RunOutcome},
-    reached::Reached,
+    publishable::Reached,
     render::{
         Broadcasts, ImbTable, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status,
         map_so_far,

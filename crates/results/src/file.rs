@@ -3,7 +3,6 @@
 pub(crate) mod lines;
 mod record;
 mod records;
-mod validity;
 
 use std::{
     io::{BufRead, Write},

@@ -66,7 +66,7 @@ pub fn results(bytes: &[u8]) {
     let comparison = Comparison::of(&base, &new, Settings::default());
     render::compare::table(&mut text, &comparison, Paint::Plain, Some(60)).unwrap();
     harmless(&text);
-    write!(text, "{}", render::compare::json(&comparison)).unwrap();
+    write!(text, "{}", render::compare::comparison_json(&comparison)).unwrap();
 }
 
 /// Reads arbitrary bytes as an index and as a result of many days. The results must survive the index and all output formats.
@@ -92,7 +92,7 @@ fn over_time(bytes: &[u8]) {
     render::history::table(&mut text, &history, screen).unwrap();
     harmless(&text);
     let mut lines = Vec::new();
-    render::history::csv(&mut lines, &history).unwrap();
+    render::history::history_csv(&mut lines, &history).unwrap();
     assert!(csv::Reader::from_reader(lines.as_slice()).into_records().all(|row| row.is_ok()));
     write!(text, "{}", render::history::json(&history)).unwrap();
 }

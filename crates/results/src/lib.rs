@@ -69,12 +69,10 @@ pub mod percentiles;
 pub mod plot;
 pub mod provenance;
 pub mod publishable;
-pub mod reached;
 pub mod render;
 pub mod runs;
 pub mod samples;
 pub mod state;
-pub mod units;
 pub mod verdict;
 
 /// Returns the run of the golden file, a template for tests.

@@ -16,7 +16,6 @@
 //! Each launch has its own lines between the same switches. A parameter is the median over launches, and its interval is that of
 //! launches' medians.
 
-mod curve;
 mod loggp;
 mod segments;
 
@@ -25,9 +24,8 @@ use ombx_core::stats::median;
 use crate::estimate::interval;
 
 pub use self::{
-    curve::{Fit, Segment, Switch},
     loggp::{MachineModel, Parameter, Pattern, is_ping_pong, is_used, models, one_way},
-    segments::Protocol,
+    segments::{Fit, Protocol, Segment, Switch},
 };
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 mod criteria;
 mod detection;
-mod evidence;
 mod few_units;
 mod groups;
 mod hosts;
@@ -15,8 +14,6 @@ pub(crate) mod outlying;
 mod relative;
 mod retest;
 mod sample;
-mod search;
-mod steps;
 mod sweep;
 mod times;
 
@@ -29,12 +26,12 @@ pub(crate) use self::retest::usual_times;
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},
-    evidence::Evidence,
     groups::{Group, Groups},
     hosts::Hosts,
+    launches::{Step, join_steps},
+    relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
     sample::MOST_ROWS,
-    steps::{Step, join_steps},
     sweep::LinkSweep,
     times::{Link, LinkTimes, TimesBySize},
 };

@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use ombx_core::error::{Error, Result};
 use ombx_results::{
+    number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
     render::Shown,
-    units::{RateUnit, TimeUnit, Units},
 };
 
 use super::output::Format;

@@ -207,7 +207,7 @@ fn no_common_case(comparison: &Comparison) -> Error {
 fn print(comparison: &Comparison, format: Format, color: Color) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match format {
-        Format::Json => writeln!(out, "{}", render::json(comparison))?,
+        Format::Json => writeln!(out, "{}", render::comparison_json(comparison))?,
         Format::Junit => writeln!(out, "{}", report(comparison))?,
         Format::Markdown => write!(out, "{}", render::markdown(comparison))?,
         _ => render::table(&mut out, comparison, renderers::paint(color), terminal::columns())?,

@@ -169,7 +169,7 @@ fn print(history: &History, args: &HistoryArgs) -> io::Result<()> {
             };
             render::table(&mut out, history, screen)?;
         }
-        HistoryFormat::Csv => render::csv(&mut out, history)?,
+        HistoryFormat::Csv => render::history_csv(&mut out, history)?,
         HistoryFormat::Json => writeln!(out, "{}", render::json(history))?,
     }
     out.flush()

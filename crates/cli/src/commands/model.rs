@@ -150,8 +150,8 @@ fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
             let screen = Screen { paint: renderers::paint(args.color), columns: terminal::columns() };
             render::table(&mut out, shown, screen)?;
         }
-        ModelFormat::Csv => render::csv(&mut out, shown)?,
-        ModelFormat::Json => writeln!(out, "{:#}", render::json(shown))?,
+        ModelFormat::Csv => render::model_csv(&mut out, shown)?,
+        ModelFormat::Json => writeln!(out, "{:#}", render::model_json(shown))?,
     }
     out.flush()
 }

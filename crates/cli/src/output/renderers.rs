@@ -9,13 +9,13 @@ use ombx_core::{
     unit::Bytes,
 };
 use ombx_results::{
+    number::Units,
     number::figure,
     plot::Characters,
     render::{
         Csv, Document, Links, LinksCsv, LinksForm, LinksSummary, Markup, OpenMetrics, OsuColumns, OsuTable,
         Paint, Renderer, Shown, Table,
     },
-    units::Units,
 };
 
 use super::{junit::LinksReport, terminal};
@@ -152,7 +152,7 @@ mod tests {
     use std::time::Duration;
 
     use ombx_core::benchmark::{ConnectionCounters, Metric};
-    use ombx_results::units::RateUnit;
+    use ombx_results::number::RateUnit;
 
     use super::*;
 

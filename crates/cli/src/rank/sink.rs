@@ -11,7 +11,7 @@ use ombx_core::{
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},
-    units::Units,
+    number::Units,
 };
 
 use super::failure;

@@ -1,12 +1,13 @@
 //! Lines of a result file: the types of results with a kind, and their checks.
 
-use ombx_core::result::{Measurement, Rates, Run, Tally};
+use ombx_core::{
+    benchmark::{Figure, payload::Check},
+    result::{Measurement, Outcome, OverLaunches, Rates, Run, Samples, StateFigure, Tally},
+    stats::{Percentile, Summary, order_bounds, quantile_index},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{
-    record::{Launched, ReadError, Record, RunOutcome, SCHEMA},
-    validity,
-};
+use super::record::{Launched, ReadError, Record, RunOutcome, SCHEMA};
 use crate::verdict::Verdict;
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
@@ -107,7 +108,7 @@ pub(super) enum RowKind {
 
 /// Returns the line of a row without copying its samples.
 pub(super) fn row_to_json(row: &Measurement, kind: RowKind) -> Result<Vec<u8>, String> {
-    validity::row(row).map_err(|why| format!("{}: {why}", row.key))?;
+    check_row(row).map_err(|why| format!("{}: {why}", row.key))?;
     let row = RowWithRates { row, rates: row.rates() };
     let line = match kind {
         RowKind::Launch => Line::Launch(row),
@@ -143,7 +144,7 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
         }),
         "end" => body(text).and_then(|Ending { outcome }| Ok(Record::End(outcome, body(text)?))),
         "launched" => {
-            body(text).and_then(|launched| validity::launched(&launched).map(|()| Record::Launched(launched)))
+            body(text).and_then(|launched| check_launched(&launched).map(|()| Record::Launched(launched)))
         }
         "verdict" => body(text).map(|verdict| Record::Verdict(Box::new(verdict))),
         _ => return Ok(None),
@@ -157,7 +158,7 @@ fn body<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 
 fn row(text: &str) -> Result<Measurement, String> {
     let row = body(text)?;
-    validity::row(&row)?;
+    check_row(&row)?;
     Ok(row)
 }
 
@@ -203,6 +204,148 @@ pub(crate) fn seal_of(line: &str) -> Seal {
         None => Seal::Absent,
         Some((content, sum)) if crc32fast::hash(content.as_bytes()) == sum => Seal::Intact,
         Some(_) => Seal::Broken,
+    }
+}
+
+fn is_time(ns: f64) -> bool {
+    ns.is_finite() && ns >= 0.0
+}
+
+/// Checks a check_row, both before writing and after reading. The error names the violated condition.
+pub(super) fn check_row(row: &Measurement) -> Result<(), String> {
+    let must = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
+    must(row.ranks > 0 && row.pairs > 0, "ranks or pairs is 0")?;
+    must(row.depth != Some(0), "depth is 0")?;
+    must(row.work.is_none_or(|work| work.legs > 0), "work.legs is 0")?;
+    must(row.bus.is_none_or(|bus| is_time(bus.factor)), "bus.factor is not a factor")?;
+    must(row.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
+    must(row.tail.iter().all(|s| s.batch == 1), "tail has a batch that is not 1")?;
+    let whole = |s: &Samples| s.started_ns.is_empty() || s.started_ns.len() == s.elapsed_ns.len();
+    must(row.samples.iter().all(whole), "started_ns and elapsed_ns have different lengths")?;
+    let mut trips = row.samples.iter().chain(&row.tail).filter_map(|s| s.round_trips.as_ref());
+    must(trips.all(|r| r.batch > 0 && r.halves <= 2), "round_trips has batch 0 or more than two halves")?;
+    let corrupt = matches!(row.check, Check::Failed(_));
+    let failed = matches!(row.outcome, Outcome::Failed(_));
+    must(!corrupt || failed, "a failed check needs the outcome failed")?;
+    let finite = |figure: &Figure| !matches!(figure, Figure::Value(x) if !x.is_finite());
+    must(row.figures.values().all(finite), "a figure is not a finite number")?;
+    row.launches.as_ref().map_or(Ok(()), launches)?;
+    row.summary.as_ref().map_or(Ok(()), summary)
+}
+
+fn launches(over: &OverLaunches) -> Result<(), String> {
+    if over.batch == 0 || !over.medians_ns.iter().all(|ns| is_time(*ns)) {
+        return Err("launches has a median that is not a time, or batch 0".into());
+    }
+    let is_state = |state: &StateFigure| {
+        let ends = state.ends_ns.iter().flatten().chain(&state.core_to_core_ns);
+        is_time(state.median_ns)
+            && ends.copied().all(is_time)
+            && (0.0..=1.0).contains(&state.coverage)
+            && state.launches.iter().all(|at| *at < over.medians_ns.len())
+    };
+    if over.states.iter().all(is_state) && over.elapsed_s.is_none_or(is_time) {
+        Ok(())
+    } else {
+        Err("launches has a state or a time that cannot be".into())
+    }
+}
+
+fn summary(summary: &Summary) -> Result<(), String> {
+    let Summary { median, min, mean, max, mad, .. } = *summary;
+    let times = [("median_ns", median), ("min_ns", min), ("mean_ns", mean), ("max_ns", max), ("mad_ns", mad)];
+    let percentiles = [("p95", summary.p95), ("p99", summary.p99), ("p999", summary.p999)];
+    let percentiles = percentiles.into_iter().filter_map(|(name, percentile)| Some((name, percentile?)));
+    let lows = summary.ci95.iter().map(|ends| ("ci95_ns", ends[0]));
+    let values = percentiles.clone().map(|(name, Percentile { value, .. })| (name, value));
+    for (name, time) in times.into_iter().chain(lows).chain(values) {
+        if !is_time(time) {
+            return Err(format!("{name} is {time}, which is not a time"));
+        }
+    }
+    if summary.n == 0 {
+        return Err("a summary has no samples".into());
+    }
+    if !summary.lag1.is_finite() {
+        return Err(format!("lag1 is {}", summary.lag1));
+    }
+    let intervals = percentiles.filter_map(|(name, Percentile { ci95, .. })| Some((name, ci95?)));
+    for (name, [low, high]) in summary.ci95.map(|ends| ("ci95_ns", ends)).into_iter().chain(intervals) {
+        if !(low <= high && low.is_finite() && high.is_finite()) {
+            return Err(format!("the low end of the interval of {name} is above the high end"));
+        }
+    }
+    if !(min <= median && median <= max) {
+        return Err("median_ns is not between min_ns and max_ns".into());
+    }
+    Ok(())
+}
+
+/// Checks that the figures of a check_row follow from its samples, whatever its checksum says. A check_row without samples passes.
+pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
+    let (Some(given), Some(work)) = (&row.summary, row.work) else { return Ok(()) };
+    let mut times = Measurement::combine(&row.samples, work.legs);
+    let Some(last) = times.len().checked_sub(1) else { return Ok(()) };
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    times.sort_unstable_by(f64::total_cmp);
+    // The headline of several pairs is that of the total.
+    let is_total = row.samples.iter().any(|samples| !samples.started_ns.is_empty());
+    let middle = if is_total { [mean; 2] } else { [times[last / 2], times[last.div_ceil(2)]] };
+    let bounds = |times: &[f64], quantile| {
+        order_bounds(times.len(), quantile).map(|(low, high)| [times[low - 1], times[high - 1]])
+    };
+    let narrowest = bounds(&times, 0.5);
+    let mut single = Measurement::combine(row.of_single_iterations(), work.legs);
+    single.sort_unstable_by(f64::total_cmp);
+    let percentile = |given: &Option<Percentile>, quantile: f64| {
+        given.as_ref().is_none_or(|given| {
+            !single.is_empty()
+                && is_about(given.value, [single[quantile_index(single.len(), quantile)]; 2])
+                && contains(given.ci95, bounds(&single, quantile))
+        })
+    };
+    let figures = [
+        ("n", given.n == times.len()),
+        ("median_ns", is_about(given.median, middle)),
+        ("min_ns", is_about(given.min, [times[0]; 2])),
+        ("mean_ns", is_about(given.mean, [mean; 2])),
+        ("max_ns", is_about(given.max, [times[last]; 2])),
+        ("ci95_ns", is_total || contains(given.ci95, narrowest)),
+        ("p95", percentile(&given.p95, 0.95)),
+        ("p99", percentile(&given.p99, 0.99)),
+        ("p999", percentile(&given.p999, 0.999)),
+    ];
+    match figures.into_iter().find(|(_, follows)| !follows) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!("{name} of {} does not follow from its samples", row.key)),
+    }
+}
+
+/// Returns whether a time lies between two others, but for rounding.
+fn is_about(time: f64, [low, high]: [f64; 2]) -> bool {
+    let rounding = 1e-6 * high.abs().max(1.0);
+    (low - rounding..=high + rounding).contains(&time)
+}
+
+/// Returns whether an interval contains that of independent samples, the narrowest one. No interval contains everything.
+fn contains(interval: Option<[f64; 2]>, narrowest: Option<[f64; 2]>) -> bool {
+    interval.is_none_or(|[low, high]| {
+        narrowest.is_some_and(|[least, most]| {
+            is_about(low.min(least), [low; 2]) && is_about(high.max(most), [high; 2])
+        })
+    })
+}
+
+/// Checks what is known when a launch has ended.
+pub(super) fn check_launched(
+    Launched { core_to_core_ns, elapsed_s, ended }: &Launched,
+) -> Result<(), String> {
+    let mut numbers =
+        [Some(*elapsed_s), *core_to_core_ns, ended.map(|ended| ended.precision)].into_iter().flatten();
+    if numbers.all(is_time) {
+        Ok(())
+    } else {
+        Err("it has a number that is not a time or a precision".into())
     }
 }
 

@@ -11,9 +11,8 @@ use ombx_core::system::file::{open_found, open_named};
 use ruzstd::decoding::StreamingDecoder;
 
 use super::{
-    parse,
+    lines, parse,
     record::{ReadError, Record},
-    validity,
 };
 
 /// Maximum length of a line in bytes.
@@ -114,7 +113,7 @@ impl<R: BufRead> Records<R> {
                 Ok(Some(record)) => {
                     self.in_order(&record).map_err(bad)?;
                     if let Record::Launch(row) = &record {
-                        validity::follows_from_samples(row).map_err(bad)?;
+                        lines::follows_from_samples(row).map_err(bad)?;
                     }
                     return Ok(Some(record));
                 }

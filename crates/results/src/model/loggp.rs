@@ -2,7 +2,10 @@
 
 use ombx_core::{result::Measurement, unit::Bytes};
 
-use super::{Estimate, Fit, Protocol, curve::Curve, segments};
+use super::{
+    Estimate, Fit, Protocol,
+    segments::{self, Curve},
+};
 use crate::samples::{CaseSamples, LaunchSamples};
 
 /// Ping-pongs whose half round trip is the time of one message, and the streams that go with them.

@@ -1,6 +1,6 @@
 //! Tests of the model with simulated launches whose parameters are known.
 
-use super::{Estimate, Fit, curve::Curve};
+use super::{Estimate, Fit, segments::Curve};
 
 /// Number of simulated runs of each kind.
 const RUNS: u64 = 200;

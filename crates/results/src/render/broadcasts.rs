@@ -15,7 +15,10 @@ use super::{
     plain,
     table::fit::{NO_VALUE, grid, interval},
 };
-use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
+use crate::{
+    estimate::LEAST_LONG_LAUNCHES,
+    number::{Decimals, TimeUnit},
+};
 
 /// Beginning of the names of benchmarks of a broadcast.
 const FAMILY: &str = "collective.";

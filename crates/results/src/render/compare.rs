@@ -1,6 +1,5 @@
 //! Comparison as text tables.
 
-mod json;
 mod markdown;
 mod sentence;
 
@@ -19,10 +18,9 @@ use crate::{
     number::figure,
 };
 
-pub(super) use self::json::present;
+pub(super) use self::markdown::present;
 pub use self::{
-    json::json,
-    markdown::markdown,
+    markdown::{comparison_json, markdown},
     sentence::{sentence, summary},
 };
 

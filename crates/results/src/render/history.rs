@@ -1,6 +1,5 @@
 //! Results over time as text: a table with a line per case, then each change with what else changed at that time.
 
-mod csv;
 mod json;
 
 use std::{
@@ -9,7 +8,9 @@ use std::{
 };
 
 use super::{
-    Paint, plain,
+    Paint,
+    csv::Lines,
+    plain,
     table::fit::{Fitted, fitted, grid, interval, size},
     wrapped,
 };
@@ -20,7 +21,7 @@ use crate::{
     provenance::counted,
 };
 
-pub use self::{csv::csv, json::json};
+pub use self::json::json;
 
 /// Width of the line of bars.
 const TREND: usize = 16;
@@ -244,6 +245,66 @@ fn start(started: &str, length: usize) -> String {
     text.replace('T', " ")
 }
 
+/// Columns in order. New columns are added at the end only.
+const COLUMNS: &str = "\
+    key,fabric,ranks,hosts,from_host,to_host,unit,runs,first,last,level,level_low,level_high,judged,since,before,time_ratio,\
+    time_ratio_low,time_ratio_high,differences,core_to_core_ns";
+
+/// Writes a header line, then the lines. A value that does not exist is empty.
+pub fn history_csv(out: &mut dyn Write, history: &History) -> Result<()> {
+    let mut lines = Lines::default();
+    for series in &history.series {
+        if series.changes.is_empty() {
+            lines.write(out, COLUMNS, &fields(history, series, None))?;
+        }
+        for change in &series.changes {
+            lines.write(out, COLUMNS, &fields(history, series, Some(change)))?;
+        }
+    }
+    out.flush()
+}
+
+fn fields(history: &History, series: &Series, change: Option<&Change>) -> Vec<String> {
+    let (case, (level, ends)) = (&series.case, series.level());
+    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let [from, to] = case.ends.clone().unwrap_or_default();
+    let [low, high] = ends.map_or([None; 2], |ends| ends.map(Some));
+    let started = |at: usize| history.started(series, at).to_owned();
+    let mut fields = vec![
+        case.key.clone(),
+        case.fabric.clone(),
+        case.ranks.to_string(),
+        case.hosts.clone().unwrap_or_default(),
+        from,
+        to,
+        series.metric.unit().to_owned(),
+        series.points.len().to_string(),
+        started(0),
+        started(series.points.len() - 1),
+        level.to_string(),
+        text(low),
+        text(high),
+        series.is_judged().to_string(),
+    ];
+    fields.extend(match change {
+        None => vec![String::new(); 6],
+        Some(change) => {
+            let [low, high] = change.ci90.map_or([None; 2], |ends| ends.map(Some));
+            let each = change.differences.iter().map(|d| format!("{}={}->{}", d.name, d.before, d.after));
+            vec![
+                started(change.at),
+                started(change.at - 1),
+                change.ratio.to_string(),
+                text(low),
+                text(high),
+                each.collect::<Vec<_>>().join(";"),
+            ]
+        }
+    });
+    fields.push(case.core_to_core_ns.map(|ns| ns.to_string()).unwrap_or_default());
+    fields
+}
+
 #[cfg(test)]
 mod tests {
     use ombx_core::benchmark::Metric;
@@ -301,7 +362,7 @@ mod tests {
     fn csv_and_json_have_the_same_change() {
         let history = history(8.0);
         let mut out = Vec::new();
-        csv(&mut out, &history).unwrap();
+        history_csv(&mut out, &history).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.contains(",2026-03-16T02:00:00Z,2026-03-15T02:00:00Z,0.8"), "{text}");

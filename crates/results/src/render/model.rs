@@ -1,14 +1,15 @@
 //! A model of the machine as text: parameters of LogGP, the lines of both curves, and the switches between them.
 
-mod csv;
-mod json;
-
 use std::io::{Result, Write};
 
 use ombx_core::{result::Run, unit::Bytes};
+use serde_json::{Value, json};
 
 use super::{
-    Paint, plain,
+    Paint,
+    compare::present,
+    csv::Lines,
+    plain,
     table::fit::{Fitted, NO_VALUE, fitted, grid, interval},
     wrapped,
 };
@@ -17,10 +18,8 @@ use crate::{
     number::Decimals,
     provenance::counted,
     publishable::Publishable,
-    runs::banner,
+    runs::{banner, hosts, library},
 };
-
-pub use self::{csv::csv, json::json};
 
 /// What is shown: the models, the first run of each setup, and which rows they rest on.
 #[derive(Debug)]
@@ -179,4 +178,154 @@ fn notes(model: &MachineModel) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Columns in order. New columns are added at the end only. `low` and `high` are the 95 % interval of a value; without a value they
+/// are bounds.
+const COLUMNS: &str = "latency,stream,library,kind,name,from_bytes,to_bytes,value,low,high,unit,note";
+
+/// Writes a header line, then the lines. A value that does not exist is empty.
+pub fn model_csv(out: &mut dyn Write, shown: &Shown) -> Result<()> {
+    let mut lines = Lines::default();
+    for model in &shown.models {
+        let stream = model.stream.as_ref().map(|stream| stream.name.clone()).unwrap_or_default();
+        let library = shown.setups.get(model.setup).map(library).unwrap_or_default();
+        for fields in fields(model) {
+            let first = vec![model.latency.name.clone(), stream.clone(), library.clone()];
+            lines.write(out, COLUMNS, &[first, fields].concat())?;
+        }
+    }
+    out.flush()
+}
+
+fn fields(model: &MachineModel) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for parameter in &model.parameters {
+        let [low, high] = parameter.interval.map_or([None; 2], |ends| ends.map(Some));
+        all.push(vec![
+            "parameter".into(),
+            parameter.symbol.into(),
+            String::new(),
+            String::new(),
+            text(parameter.value),
+            text(low),
+            text(high),
+            parameter.unit.into(),
+            parameter.note.clone(),
+        ]);
+    }
+    for (curve, fit) in [("one_way", &model.one_way), ("gap", &model.gaps)] {
+        all.extend(fit.iter().flat_map(|fit| segments(curve, fit)));
+    }
+    let named = model.one_way.iter().flat_map(|fit| fit.switches.iter().zip(&model.protocols));
+    all.extend(
+        named.map(|(switch, protocol)| {
+            line("switch", protocol.name(), switch.between, Some(switch.step), "us")
+        }),
+    );
+    all
+}
+
+fn segments(curve: &str, fit: &Fit) -> Vec<Vec<String>> {
+    let both = |segment: &crate::model::Segment| {
+        [
+            line("segment", &format!("{curve}_fixed"), segment.bytes, segment.fixed.as_time(), "us"),
+            line(
+                "segment",
+                &format!("{curve}_per_byte"),
+                segment.bytes,
+                segment.per_byte.as_time(),
+                "ns/byte",
+            ),
+        ]
+    };
+    fit.segments.iter().flat_map(both).collect()
+}
+
+fn line(kind: &str, name: &str, bytes: [u64; 2], estimate: Option<Estimate>, unit: &str) -> Vec<String> {
+    let [low, high] =
+        estimate.and_then(|estimate| estimate.interval).map_or([None; 2], |ends| ends.map(Some));
+    vec![
+        kind.into(),
+        name.into(),
+        bytes[0].to_string(),
+        bytes[1].to_string(),
+        text(estimate.map(|estimate| estimate.value)),
+        text(low),
+        text(high),
+        unit.into(),
+        String::new(),
+    ]
+}
+
+fn text(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Name, major and minor version of the schema.
+const SCHEMA: (&str, u32, u32) = ("ombx.model", 1, 0);
+
+/// Returns the JSON object of models.
+pub fn model_json(shown: &Shown) -> Value {
+    json!({
+        "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
+        "models": shown.models.iter().map(|one| model(one, shown)).collect::<Vec<_>>(),
+        "rows": shown.rows.to_string(),
+    })
+}
+
+fn model(model: &MachineModel, shown: &Shown) -> Value {
+    let run = shown.setups.get(model.setup);
+    let switches = |fit: &Fit| {
+        let named = fit.switches.iter().zip(&model.protocols);
+        named.map(|(found, protocol)| switch(found, Some(protocol.name()))).collect::<Vec<_>>()
+    };
+    let unnamed = |fit: &Fit| fit.switches.iter().map(|found| switch(found, None)).collect::<Vec<_>>();
+    present(json!({
+        "latency": model.latency.name,
+        "stream": model.stream.as_ref().map(|stream| &stream.name),
+        "library": run.map(library),
+        "hosts": run.map(hosts),
+        "launches": model.one_way.as_ref().map(|fit| fit.launches),
+        "parameters": model.parameters.iter().map(parameter).collect::<Vec<_>>(),
+        "one_way": model.one_way.as_ref().map(|fit| lines(fit, switches(fit))),
+        "gaps": model.gaps.as_ref().map(|fit| lines(fit, unnamed(fit))),
+    }))
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let name = if parameter.value.is_some() { "ci95" } else { "bounds" };
+    let mut fields = json!({
+        "symbol": parameter.symbol, "unit": parameter.unit, "value": parameter.value, "note": parameter.note,
+    });
+    fields[name] = json!(parameter.interval);
+    present(fields)
+}
+
+fn lines(fit: &Fit, switches: Vec<Value>) -> Value {
+    json!({
+        "segments": fit.segments.iter().map(segment).collect::<Vec<_>>(),
+        "switches": switches,
+        "points": fit.points.iter().map(|(bytes, us)| json!({"bytes": bytes, "us": us})).collect::<Vec<_>>(),
+    })
+}
+
+fn segment(segment: &Segment) -> Value {
+    present(json!({
+        "bytes": segment.bytes,
+        "fixed_us": segment.fixed.as_time().map(estimate),
+        "per_byte_ns": segment.per_byte.as_time().map(estimate),
+        "residual": segment.residual,
+    }))
+}
+
+fn switch(switch: &Switch, name: Option<&str>) -> Value {
+    present(json!({
+        "between": switch.between, "name": name, "step_us": estimate(switch.step),
+        "fixed_us": estimate(switch.fixed), "per_byte_ns": estimate(switch.per_byte),
+    }))
+}
+
+fn estimate(estimate: Estimate) -> Value {
+    present(json!({"value": estimate.value, "ci95": estimate.interval}))
 }

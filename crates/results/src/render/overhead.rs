@@ -11,7 +11,10 @@ use ombx_core::{
 };
 
 use super::table::fit::{NO_VALUE, grid, interval};
-use crate::{estimate::LEAST_LONG_LAUNCHES, number::Decimals, units::TimeUnit};
+use crate::{
+    estimate::LEAST_LONG_LAUNCHES,
+    number::{Decimals, TimeUnit},
+};
 
 /// Compares rows `p2p.X` and `sockets.X` of the same size and depth.
 #[derive(Debug, Default)]

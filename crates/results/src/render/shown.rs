@@ -9,7 +9,7 @@ use ombx_core::{
     stats::Summary,
 };
 
-use crate::{percentiles::Percentiles, units::Units};
+use crate::{number::Units, percentiles::Percentiles};
 
 /// Percentile that tables show by default.
 const USUAL: f64 = 99.0;

@@ -27,8 +27,7 @@ use crate::{
     file::RunOutcome,
     knee::{self, Knees, RATE},
     plot::curve,
-    publishable::Publishable,
-    reached::Reached,
+    publishable::{Publishable, Reached},
     runs::{banner, launches},
     state,
 };

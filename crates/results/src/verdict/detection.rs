@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Component, Hosts, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, SlowComponent, evidence,
+    Component, Hosts, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, SlowComponent,
     few_units::FewUnits,
     outlying::{LinkTest, slow_units},
-    relative::{RelativeLink, Retested, Scope, median, recentre, relative_times},
+    relative::{self, RelativeLink, Retested, Scope, median, recentre, relative_times},
 };
 
 /// Part of the links of a slow group that are slow by at least half of its factor. With fewer, some of its hosts are slow.
@@ -78,7 +78,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     search.links();
     let Search { slow, nameable, .. } = search;
     let (parts, logs): (Vec<Component>, Vec<f64>) = slow.into_iter().unzip();
-    let evidence = evidence::of_components(times, hosts, &parts);
+    let evidence = relative::of_components(times, hosts, &parts);
     let all = parts.into_iter().zip(logs).zip(evidence).map(|((component, log), evidence)| SlowComponent {
         component,
         factor: evidence.factor.unwrap_or(log.exp()),

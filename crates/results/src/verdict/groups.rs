@@ -3,11 +3,12 @@
 //! A file has a group per line, `rack r1: n[01-16]` or `r1: n[01-16]`, whose hosts may be other groups: `row: @r[1-4]`. The lines of
 //! Slurm's `topology.conf` and of `scontrol show topology` are read too.
 
-mod read;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use ombx_core::system::node_set;
+use ombx_core::system::{host_name::check_host, node_set};
 
 /// Option of a run that holds its groups.
 const GROUPS: &str = "groups";
@@ -90,6 +91,166 @@ impl Groups {
     pub fn of_plan(plan: &BTreeMap<String, String>) -> Groups {
         plan.get(GROUPS).and_then(|line| Groups::of_line(line).ok()).unwrap_or_default()
     }
+}
+
+/// Maximum number of groups.
+const MOST_GROUPS: usize = 1 << 16;
+
+/// Group before the groups that it contains are known.
+#[derive(Debug, Clone, Default)]
+struct Raw {
+    noun: String,
+    hosts: BTreeSet<String>,
+    /// Names of groups that it contains.
+    children: BTreeSet<String>,
+}
+
+type Checked<T> = Result<T, String>;
+
+impl FromStr for Groups {
+    type Err = String;
+
+    fn from_str(text: &str) -> Checked<Groups> {
+        let mut raw: BTreeMap<String, Raw> = BTreeMap::new();
+        // A backslash continues a line, as in the files of Slurm.
+        for (number, line) in (1..).zip(text.replace("\\\n", "  ").lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                read_line(line, &mut raw).map_err(|why| format!("line {number}: {why}"))?;
+            }
+        }
+        if raw.len() > MOST_GROUPS {
+            return Err(format!("there are more than {MOST_GROUPS} groups"));
+        }
+        let levels = levels(&raw)?;
+        if levels.is_empty() { Err("no group has a host".into()) } else { Ok(Groups { levels }) }
+    }
+}
+
+/// Adds the group of a line.
+fn read_line(line: &str, raw: &mut BTreeMap<String, Raw>) -> Checked<()> {
+    if line.split_whitespace().next().is_some_and(|first| first.contains('=')) {
+        return read_slurm(line, raw);
+    }
+    let form = || format!("{line:?} is not a group. Write it as r1: n[01-16] or rack r1: n[01-16]");
+    let (head, members) = line.split_once(':').ok_or_else(form)?;
+    let (noun, name) = match head.split_whitespace().collect::<Vec<_>>()[..] {
+        [name] => ("group", name),
+        [noun, name] => (noun, name),
+        _ => return Err(form()),
+    };
+    for name in [noun, name] {
+        check_name(name)?;
+    }
+    let group = raw.entry(name.to_owned()).or_default();
+    noun.clone_into(&mut group.noun);
+    for words in members.split_whitespace() {
+        for element in node_set::elements(words).filter(|element| !element.is_empty()) {
+            match element.strip_prefix('@') {
+                Some(groups) => group.children.extend(names(groups)?),
+                None => group.hosts.extend(host_names(element)?),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds the switch or block of a line of Slurm.
+fn read_slurm(line: &str, raw: &mut BTreeMap<String, Raw>) -> Checked<()> {
+    let words: BTreeMap<String, &str> = line
+        .split_whitespace()
+        .filter_map(|word| word.split_once('='))
+        .map(|(key, value)| (key.to_ascii_lowercase(), value))
+        .collect();
+    let named = [("switch", "switchname"), ("block", "blockname")];
+    let Some((noun, list)) = named.iter().find_map(|(noun, key)| Some((*noun, *words.get(*key)?))) else {
+        // Other lines of topology.conf, such as BlockSizes.
+        return Ok(());
+    };
+    for name in names(list)? {
+        let group = raw.entry(name).or_default();
+        noun.clone_into(&mut group.noun);
+        if let Some(nodes) = words.get("nodes").filter(|nodes| **nodes != "(null)") {
+            group.hosts.extend(host_names(nodes)?);
+        }
+        if let Some(switches) = words.get("switches").filter(|switches| **switches != "(null)") {
+            group.children.extend(names(switches)?);
+        }
+    }
+    Ok(())
+}
+
+fn host_names(text: &str) -> Checked<Vec<String>> {
+    let host_names = node_set::expand(text).map_err(|e| e.to_string())?;
+    host_names.iter().try_for_each(|host| check_host(host).map(|_| ())).map_err(|e| e.to_string())?;
+    Ok(host_names)
+}
+
+fn names(text: &str) -> Checked<Vec<String>> {
+    let names = node_set::expand(text).map_err(|e| e.to_string())?;
+    names.iter().try_for_each(|name| check_name(name))?;
+    Ok(names)
+}
+
+/// Refuses a name that verdicts and result files cannot hold.
+fn check_name(name: &str) -> Checked<()> {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    match is_plain && (1..=64).contains(&name.len()) {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?} is not the name of a group: use at most 64 letters, digits, '-', '_' and '.'"
+        )),
+    }
+}
+
+/// Returns the groups by level: a group that contains others is one level above the highest of them.
+fn levels(raw: &BTreeMap<String, Raw>) -> Checked<Vec<Vec<Group>>> {
+    let mut known: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
+    while known.len() < raw.len() {
+        let before = known.len();
+        for (name, group) in
+            raw.iter().filter(|(name, _)| !known.contains_key(name.as_str())).collect::<Vec<_>>()
+        {
+            let children: Option<Vec<_>> =
+                group.children.iter().map(|child| known.get(child.as_str())).collect();
+            let Some(children) = children else { continue };
+            let level = children.iter().map(|(level, _)| level + 1).max().unwrap_or(0);
+            let mut host_names = group.hosts.clone();
+            children.iter().for_each(|(_, of_child)| host_names.extend(of_child.iter().cloned()));
+            known.insert(name, (level, host_names));
+        }
+        if known.len() == before {
+            let name = raw.keys().find(|name| !known.contains_key(name.as_str()));
+            let name = name.map_or("", String::as_str);
+            return Err(format!("group {name} contains a group that is not there, or itself"));
+        }
+    }
+    let mut levels: Vec<Vec<Group>> = Vec::new();
+    for (name, (level, host_names)) in known.into_iter().filter(|(_, (_, host_names))| !host_names.is_empty())
+    {
+        levels.resize_with(levels.len().max(level + 1), Vec::new);
+        let noun = raw.get(name).map(|group| group.noun.clone()).unwrap_or_default();
+        levels[level].push(Group { noun, name: name.to_owned(), hosts: host_names });
+    }
+    if let Some((host, [one, other])) = levels.first().and_then(|lowest| shared(lowest)) {
+        return Err(format!("host {host} is in {one} and in {other}: leave it in one of them"));
+    }
+    // The switches above several spines share their host_names, so that they cannot be compared.
+    levels.retain(|level| !level.is_empty() && shared(level).is_none());
+    Ok(levels)
+}
+
+/// Returns a host in two groups of a level.
+fn shared(level: &[Group]) -> Option<(&str, [&str; 2])> {
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for group in level {
+        for host in &group.hosts {
+            if let Some(other) = known.insert(host, &group.name) {
+                return Some((host, [other, &group.name]));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]

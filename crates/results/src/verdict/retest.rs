@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Component, Hosts, LOOKS, Link, LinkTimes,
     detection::at_one_size,
-    evidence,
-    relative::{RelativeLink, Retested, median, relative_times},
-    search,
+    few_units,
+    relative::{self, RelativeLink, Retested, median, relative_times},
 };
 
 /// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is two per
@@ -62,7 +61,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
         // All links of a slow host are unsuitable as ordinary links, also those not measured again.
         let mut named: BTreeSet<(u32, u32)> = BTreeSet::new();
         // Few links are all measured again: with few, a disturbed one hides the others.
-        let few = hosts.ranks() as usize <= search::MAX_UNITS;
+        let few = hosts.ranks() as usize <= few_units::MAX_UNITS;
         let (per_unit, references) =
             if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_UNIT, REFERENCE_LINKS) };
         let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
@@ -106,7 +105,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
 /// Returns the links that are measured once more: the ordinary ones, and the slow ones that were slow each time until now. Few links are
 /// all measured equally often, because the shortest times of all are compared. `again` has the rows that measured links again.
 pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
-    if hosts.ranks() as usize <= search::MAX_UNITS {
+    if hosts.ranks() as usize <= few_units::MAX_UNITS {
         return links;
     }
     // Links of earlier looks have all their rows, those of this one not yet.
@@ -143,6 +142,6 @@ pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[Component
 /// Returns the time of ordinary links by distance, in nanoseconds: of those that belong to no slow component, or of all if all of a
 /// distance are slow.
 pub(crate) fn usual_times(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<f64> {
-    let [usual, all] = [slow, &[]].map(|parts| evidence::ordinary(times, hosts, parts));
+    let [usual, all] = [slow, &[]].map(|parts| relative::ordinary(times, hosts, parts));
     usual.iter().zip(&all).map(|(usual, all)| if usual.ns > 0.0 { usual.ns } else { all.ns }).collect()
 }

@@ -16,9 +16,8 @@ use super::{
     count,
     detection::{Detected, at_one_size, slow_of_sizes},
     few_units,
-    launches::{Launch, median_over},
+    launches::{Launch, Step, Steps, median_over},
     link_name, no_verdict_reason,
-    steps::{Step, Steps},
     times::WAITING,
 };
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use ombx_core::result::{Mark, Outcome};
 use ombx_results::{
     file,
+    number::{RateUnit, TimeUnit},
     render::{Csv, Renderer},
-    units::{RateUnit, TimeUnit},
 };
 
 use crate::{allreduce, around, bandwidth, complete, golden, latency, nine_launches, rendered, shown};

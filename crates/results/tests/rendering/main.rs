@@ -15,9 +15,9 @@ use ombx_core::{
 use ombx_results::{
     estimate::Cases,
     file,
+    number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
     render::{Renderer, Shown},
-    units::{RateUnit, TimeUnit, Units},
 };
 
 const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");

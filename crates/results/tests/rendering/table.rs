@@ -7,8 +7,8 @@ use ombx_core::{
 use ombx_results::{
     estimate::Cases,
     file,
+    number::{RateUnit, TimeUnit},
     render::Table,
-    units::{RateUnit, TimeUnit},
 };
 
 use crate::{

@@ -25,7 +25,7 @@ fn printed(base: &SideResults, new: &SideResults) -> Comparison {
     render::compare::table(&mut out, &comparison, Paint::Plain, None).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
-    let json = render::compare::json(&comparison).to_string();
+    let json = render::compare::comparison_json(&comparison).to_string();
     let read: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(read["cases"].as_array().unwrap().len(), comparison.cases.len());
     assert!(!has_null(&read), "{json}");

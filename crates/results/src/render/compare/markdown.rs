@@ -1,8 +1,13 @@
 //! Comparison as a Markdown document: the answer, the sides, and one table.
 
+use serde_json::{Map, Value, json};
+
 use super::{describe, heading, percent, sentence, verdict};
 use crate::{
-    compare::{CaseComparison, Comparison},
+    compare::{
+        CaseComparison, CaseId, Comparison, Counts, Power, Side, SideInfo, StateOfSides, Unit, UnitMedians,
+        Unmatched, Verdict,
+    },
     number::figure,
     render::{
         plain,
@@ -55,4 +60,79 @@ fn cell(text: &str) -> String {
         .chars()
         .flat_map(|c| ['\\'].into_iter().filter(move |_| "\\|`*_<>[]#".contains(c)).chain([c]))
         .collect()
+}
+
+/// Name, major and minor version of the schema.
+const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
+
+/// Returns the JSON object of a comparison.
+pub fn comparison_json(comparison: &Comparison) -> Value {
+    let Counts { worse, better, same, inconclusive } = comparison.counts();
+    json!({
+        "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
+        "base": side(&comparison.base),
+        "new": side(&comparison.new),
+        "margin": comparison.margin,
+        "unit": if comparison.unit == Unit::Run { "run" } else { "turn" },
+        "state": state(comparison.state),
+        "summary": {
+            "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
+            "inconclusive": inconclusive, "text": super::sentence(comparison),
+        },
+        "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
+        "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
+        "broken": comparison.broken.iter().map(|(key, why)| json!({"key": key, "reason": why})).collect::<Vec<_>>(),
+        "notes": comparison.notes.iter().map(|n| json!({"code": n.code, "text": n.text})).collect::<Vec<_>>(),
+    })
+}
+
+fn side(side: &SideInfo) -> Value {
+    json!({"label": side.label, "name": side.name, "launches": side.runs, "libraries": side.libraries})
+}
+
+fn state(StateOfSides { core_to_core_ns, units, of }: StateOfSides) -> Value {
+    present(json!({"core_to_core_ns": core_to_core_ns, "units": units, "of": of}))
+}
+
+fn case(case: &CaseComparison) -> Value {
+    let CaseId { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.id;
+    let reason = match &case.verdict {
+        Verdict::Inconclusive(reason) => Some(reason.to_string()),
+        Verdict::Better | Verdict::Worse | Verdict::Same => None,
+    };
+    let power = |of: fn(&Power) -> Option<usize>| case.power.as_ref().and_then(of);
+    present(json!({
+        "bench": bench, "key": key, "metric": metric.name(), "unit": unit, "bytes": bytes, "depth": depth,
+        "pairs": pairs, "axes": axes,
+        "base": level(&case.base),
+        "new": level(&case.new),
+        "time_change": present(json!({"estimate": case.change.estimate, "ci90": case.change.ci90})),
+        "p_adjusted": case.p_adjusted, "p_beyond_margin": case.p_beyond,
+        "detectable": case.power.map(|power| power.detectable),
+        "units_to_decide": power(|power| power.units_to_decide),
+        "not_slower": case.is_not_slower,
+        "verdict": case.verdict.name(), "reason": reason,
+    }))
+}
+
+fn level(level: &UnitMedians) -> Value {
+    json!({"median": level.median, "values": level.values, "range": level.range(), "trust": level.marks})
+}
+
+fn unmatched(lost: &Unmatched) -> Value {
+    let only = match lost.only {
+        Side::Base => "base",
+        Side::New => "new",
+    };
+    json!({"key": lost.key, "only": only, "reason": lost.why})
+}
+
+/// Removes fields that are null.
+pub(in crate::render) fn present(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().filter(|(_, field)| !field.is_null()).collect::<Map<_, _>>())
+        }
+        other => other,
+    }
 }
