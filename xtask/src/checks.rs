@@ -114,6 +114,7 @@ pub(crate) const CHECKS: &[Check] = &[
         run.unit_tests("examples", &["--doc"])
     }),
     check("oldest-rust", Tier::Nightly, "compiles with the oldest supported Rust", oldest_rust),
+    check("without-mpi", Tier::Nightly, "compiles for sockets alone, without MPI, bindgen and a C compiler", without_mpi),
     jobs("matrices", Tier::Nightly, "combinations of options on ranks and sockets", |run| {
         run.tests_with_each("matrices")
     }),
@@ -268,6 +269,14 @@ fn oldest_rust(run: &Run) -> Vec<Step> {
         check.env("MPICC", &mpi.mpicc);
     }
     vec![Step::run(name, &mut check)]
+}
+
+/// Compiles ombx for sockets alone. Whatever looks for an MPI or a C compiler finds none.
+fn without_mpi(run: &Run) -> Vec<Step> {
+    let words = ["check", "-p", "ombx-cli", "--no-default-features", "--features", "sockets"];
+    let mut check = cargo_with_first(run, &words);
+    check.env("RUSTFLAGS", "-D warnings").env("MPICC", "/none").env("CC", "/none");
+    vec![Step::run("without-mpi", check.env("LIBCLANG_PATH", "/none"))]
 }
 
 fn outcome(count: usize, of_what: &str) -> Outcome {

@@ -3,6 +3,8 @@
 //! A command (`commands`) reads its `arguments` and prepares a `job`. The `role` of the process decides what runs it:
 //! `launch` starts the ranks, `rank` measures as one of them. `output` writes the rows.
 
+#![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only launchers of MPI need it"))]
+
 /// Writes one formatted line to standard error.
 macro_rules! stderr_line {
     ($($words:tt)*) => { $crate::stderr::write_line(format_args!($($words)*)) };
