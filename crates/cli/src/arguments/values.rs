@@ -1,10 +1,14 @@
 //! Parsers of numbers, days, hosts, programs and network interfaces. What goes on to launchers is refused if a launcher could take it for
 //! an option, or a shell for a command.
 
-use std::{fmt::Display, fs::File, io::Read, ops::RangeInclusive, str::FromStr};
+use std::{fmt::Display, io::Read, ops::RangeInclusive, path::Path, str::FromStr};
 
 use ombx_core::{
-    system::{host_name::check_host, node_set},
+    system::{
+        file::{LONGEST_TEXT, open_found},
+        host_name::check_host,
+        node_set,
+    },
     unit::digits,
 };
 
@@ -49,13 +53,11 @@ pub(super) fn hosts(text: &str) -> Result<HostList, String> {
     }
 }
 
-/// Returns whether a name is that of a file that lists hosts: its first word is a host.
+/// Returns whether a name is that of a file that lists hosts: its first word is a host. Nobody said that it is a file: it may be anything.
 fn is_host_file(name: &str) -> bool {
     let mut start = String::new();
-    let read = File::open(name).and_then(|file| {
-        let is_file = file.metadata()?.is_file();
-        if is_file { file.take(BEGINNING).read_to_string(&mut start) } else { Ok(0) }
-    });
+    let read = open_found(Path::new(name), LONGEST_TEXT)
+        .and_then(|file| file.take(BEGINNING).read_to_string(&mut start));
     let mut lines = start.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let first = lines.next().and_then(|line| line.split([' ', '\t', ':', ',', '=']).next());
     read.is_ok() && first.is_some_and(|word| check_host(word).is_ok())
