@@ -11,7 +11,7 @@ use crate::{
     drawing::Drawing,
     frame::{Frame, Key, Sample},
     options::{Options, PlotError},
-    style::SHADES,
+    style::{GRID, SHADES},
 };
 
 /// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.
@@ -60,7 +60,10 @@ pub(crate) fn draw(
         let (from, to) = (from as f64, to as f64);
         [(to - 0.5, from - 0.5), (to + 0.5, from + 0.5)]
     };
+    let end = map.side as f64 - 0.5;
     Ok(frame.draw(options, |plane| {
+        // A rank and itself, and links that were not measured.
+        plane.rectangle([(-0.5, -0.5), (end, end)], GRID);
         for (from, to, cell) in map.measured() {
             plane.rectangle(corners(from, to), SHADES[shades.shade(cell.ns)]);
         }

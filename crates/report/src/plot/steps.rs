@@ -37,7 +37,7 @@ pub(crate) fn draw(id: &str, bytes: u64, steps: &[Step]) -> Markup {
     }
 }
 
-/// Returns the least, the mean and the largest figure: MB/s, or µs for messages of 0 bytes.
+/// Returns the least, the mean and the largest figure: MB/s, or µs of steps without rates.
 fn figures(step: &Step) -> [f64; 3] {
     match (step.range_mb_per_s, step.mean_mb_per_s()) {
         (Some([low, high]), Some(mean)) => [low, mean, high],
@@ -51,7 +51,7 @@ fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step]) -> Markup {
     let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step)), Ticks::Decimal) else {
         return html! {};
     };
-    let unit = if bytes > 0 { "MB/s" } else { "µs" };
+    let unit = if points.iter().all(|(_, step)| step.range_mb_per_s.is_some()) { "MB/s" } else { "µs" };
     let across = |step: usize| LEFT + (right - LEFT) * (step - 1) as f64 / (steps.len() - 1) as f64;
     let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
     html! {
