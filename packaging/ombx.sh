@@ -35,21 +35,24 @@ full_name() {
     case $1 in
     mpich) echo MPICH ;;
     mpich-debian) echo "MPICH of Debian" ;;
+    intel) echo "Intel MPI, whose library is called as that of MPICH" ;;
     openmpi) echo "Open MPI" ;;
     abi) echo "the standard ABI of MPI 5" ;;
+    no-mpi) echo "no MPI" ;;
     *) echo "$1" ;;
     esac
 }
 
-# Prints the MPI of a launcher. The names of most launchers say it; the others are asked for their version.
+# Prints the MPI of a launcher. The names of some launchers say it; the others are asked for their version.
 mpi_of() {
     program=$(readlink -f "$1")
     case ${program##*/} in
-    mpiexec.hydra | *.mpich) echo mpich ;;
+    *.mpich) echo mpich ;;
     orterun | prterun | *.openmpi) echo openmpi ;;
     *)
         case $(timeout 10 "$1" --version 2>&1 </dev/null) in
-        *HYDRA* | *Hydra* | *MPICH* | *"Intel(R) MPI"*) echo mpich ;;
+        *"Intel(R) MPI"*) echo intel ;;
+        *HYDRA* | *Hydra* | *MPICH*) echo mpich ;;
         *"Open MPI"* | *OpenRTE* | *PRRTE* | *prterun*) echo openmpi ;;
         esac
         ;;
@@ -70,15 +73,29 @@ libraries_of() {
     done
 }
 
-# Says whether a build starts, with MPI's library of the directory $libraries if the launcher has one.
+# Prints the directories of the libraries of all launchers in PATH, with a colon behind each.
+libraries_in_path() {
+    rest=$PATH:
+    while [ -n "$rest" ]; do
+        if [ -x "${rest%%:*}/mpiexec" ]; then
+            directory=$(libraries_of "${rest%%:*}/mpiexec")
+            printf '%s' "${directory:+$directory:}"
+        fi
+        rest=${rest#*:}
+    done
+}
+
+# Says whether a build starts, with MPI's library of the directory $libraries if it is not empty.
 runs() {
     "$builds/$1/ombx" --version >/dev/null 2>&1 || return 1
     if [ -z "$libraries" ]; then
         return
     fi
     # The loader prints `NAME => PATH (ADDRESS)` for each library instead of starting the program.
-    while read -r object arrow path rest; do
-        case $object,$arrow,$path,$rest in
+    while read -r object arrow path; do
+        # The path may have blanks.
+        path=${path% (*}
+        case $object,$arrow,$path in
         libmpi*,'=>',/*)
             if ! [ "$path" -ef "$libraries/$object" ]; then
                 return 1
@@ -90,12 +107,30 @@ $(LD_TRACE_LOADED_OBJECTS=1 "$builds/$1/ombx")
 EOF
 }
 
-# Prints the first of the named builds whose libraries are found.
+# Prints the first of the named builds whose libraries are found. The build without MPI is none of them.
 usable() {
     for name; do
-        if has "$name" && runs "$name"; then
+        if [ "$name" != no-mpi ] && has "$name" && runs "$name"; then
             echo "$name"
             return
+        fi
+    done
+}
+
+# Sets $chosen to the first of the named builds whose libraries are found by the loader, or in a directory of $beside.
+choose() {
+    chosen=$(usable "$@")
+    earlier=${LD_LIBRARY_PATH-}
+    rest=$beside
+    while [ -z "$chosen" ] && [ -n "$rest" ]; do
+        export LD_LIBRARY_PATH="${rest%%:*}${earlier:+:$earlier}"
+        chosen=$(usable "$@")
+        rest=${rest#*:}
+        if [ -z "$chosen" ]; then
+            unset LD_LIBRARY_PATH
+            if [ -n "$earlier" ]; then
+                export LD_LIBRARY_PATH="$earlier"
+            fi
         fi
     done
 }
@@ -103,7 +138,7 @@ usable() {
 # Prints the builds that an MPI can run, the best first.
 builds_of() {
     case $1 in
-    mpich) echo mpich mpich-debian abi ;;
+    mpich | intel) echo mpich mpich-debian abi ;;
     openmpi) echo openmpi abi ;;
     *) echo "$1" ;;
     esac
@@ -143,17 +178,28 @@ measures=
 case "$called ${1-}" in
 osu_* | IMB-* | *" run" | *" congestion" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
 esac
-chosen=$wanted why='' libraries='' is_rank=''
-if [ -z "$chosen" ]; then
+chosen=$wanted why='' libraries='' beside='' loaded='' is_rank=''
+if [ -n "$wanted" ] && ! runs "$wanted"; then
+    beside=$(libraries_in_path)
+    choose "$wanted"
+    if [ -z "$chosen" ]; then
+        lacks=$("$builds/$wanted/ombx" --version 2>&1)
+        echo "ombx: the build with $(full_name "$wanted") does not start: ${lacks##*ombx: }. Load the module of this MPI, or install it" >&2
+        exit 6
+    fi
+elif [ -z "$wanted" ]; then
     if [ -n "${OMPI_COMM_WORLD_RANK-}" ]; then
-        loaded=openmpi measures='' is_rank=yes why="Open MPI's launcher started this process"
+        loaded=openmpi is_rank=yes
     elif [ -n "${PMI_RANK-}" ] && [ -z "${SLURM_STEP_ID-}" ]; then
-        loaded=mpich measures='' is_rank=yes why="a launcher of MPICH or a relative started this process"
+        loaded=mpich is_rank=yes
+    fi
+    if [ -n "$is_rank" ]; then
+        measures='' beside=$(libraries_in_path)
     else
         launcher=$(command -v mpiexec || command -v mpirun || true)
-        loaded=
         if [ -n "$launcher" ]; then
             loaded=$(mpi_of "$launcher") libraries=$(libraries_of "$launcher")
+            beside=${libraries:+$libraries:}
         fi
         case $launcher,$loaded in
         ,*) why="no mpiexec in PATH" ;;
@@ -163,17 +209,7 @@ if [ -z "$chosen" ]; then
     fi
     if [ -n "$loaded" ]; then
         # shellcheck disable=SC2046 # the names are words
-        chosen=$(usable $(builds_of "$loaded"))
-        if [ -z "$chosen" ] && [ -n "$libraries" ]; then
-            # The library is outside of the loader's directories.
-            earlier=${LD_LIBRARY_PATH-}
-            export LD_LIBRARY_PATH="$libraries${earlier:+:$earlier}"
-            # shellcheck disable=SC2046
-            chosen=$(usable $(builds_of "$loaded"))
-            if [ -z "$chosen" ]; then
-                LD_LIBRARY_PATH=$earlier
-            fi
-        fi
+        choose $(builds_of "$loaded")
         libraries=
     fi
     if [ -z "$chosen" ] && [ -n "$is_rank" ]; then
@@ -183,10 +219,22 @@ if [ -z "$chosen" ]; then
     if [ -z "$chosen" ]; then
         # shellcheck disable=SC2086
         chosen=$(usable mpich mpich-debian openmpi abi $names)
-        if [ -z "$chosen" ]; then
-            echo "ombx: $why; there are builds for:$names, but the library of none is found. Load the module of an MPI, or install one" >&2
+    fi
+    if [ -z "$chosen" ]; then
+        with_mpi=$names
+        if has no-mpi; then
+            with_mpi=${names%% no-mpi*}${names##* no-mpi}
+        fi
+        why="$why; there are builds for:$with_mpi, but the library of none is found"
+        case "$measures $*" in
+        yes*" sockets"* | yes*--connect* | yes*--fabric*) ;;
+        yes*) measures=refused ;;
+        esac
+        if [ "$measures" = refused ] || ! has no-mpi; then
+            echo "ombx: $why. Load the module of an MPI, or install one: pip install mpich" >&2
             exit 6
         fi
+        chosen=no-mpi
     fi
     if [ -n "$measures" ] && [ "$names" != " $chosen" ]; then
         echo "ombx: build with $(full_name "$chosen"): $why (--mpi chooses one of:$names)" >&2

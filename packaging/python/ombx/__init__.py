@@ -13,11 +13,15 @@ import os
 import shutil
 import subprocess
 import sys
+import typing
+
+if typing.TYPE_CHECKING:
+    import pandas
 
 __all__ = ["read", "TEXTS"]
 
 #: Columns that hold text.
-TEXTS = (
+TEXTS: typing.Tuple[str, ...] = (
     "run",
     "bench",
     "key",
@@ -37,7 +41,7 @@ TEXTS = (
 )
 
 
-def _program():
+def _program() -> str:
     beside = os.path.join(os.path.dirname(sys.executable), "ombx")
     found = os.environ.get("OMBX") or (beside if os.access(beside, os.X_OK) else shutil.which("ombx"))
     if not found:
@@ -45,8 +49,8 @@ def _program():
     return found
 
 
-def read(*paths):
-    """Returns the rows of result files as a pandas.DataFrame: a row for each case, over all launches.
+def read(*paths: "typing.Union[str, os.PathLike[str]]") -> "pandas.DataFrame":
+    """Returns the rows of result files as a frame: a row for each case, over all launches.
 
     Several paths are launches of one result, as for ``ombx show``. Raises ValueError with the message of ombx if a file cannot be read.
     """
@@ -62,6 +66,8 @@ def read(*paths):
     for name in rows.columns:
         if name in TEXTS:
             rows[name] = rows[name].fillna("")
-        elif name != "publishable":
+        elif name == "publishable":
+            rows[name] = rows[name].astype(bool)
+        else:
             rows[name] = pandas.to_numeric(rows[name]).astype(float)
     return rows

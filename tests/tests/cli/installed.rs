@@ -8,11 +8,12 @@ use std::{
 
 use ombx_tests::{Done, Files, Job, missing, skipped};
 
-/// Version texts of launchers, as MPICH 4 and Open MPI 4 and 5 print them.
-const VERSIONS: [(&str, &str); 3] = [
+/// Version texts of launchers, as MPICH 4, Open MPI 4 and 5, and Intel MPI print them.
+const VERSIONS: [(&str, &str); 4] = [
     ("mpich", "HYDRA build details:"),
     ("openmpi", "mpiexec (OpenRTE) 4.1.4"),
     ("openmpi", "mpirun (Open MPI) 5.0.6"),
+    ("mpich", "Intel(R) MPI Library for Linux* OS, Version 2021.16 Build 20250513"),
 ];
 
 /// Installation with a program in place of each build, which prints its name and its words.
@@ -82,6 +83,7 @@ fn the_mpi_in_the_search_path_is_taken_and_named() {
         let name = if *mpi == "mpich" { "build with MPICH: " } else { "build with Open MPI: " };
         assert!(done.sentence().starts_with(name) && done.sentence().contains("--mpi"), "{done}");
     }
+    installation.ombx(&["run"], "mpi3").expect(0).complains(&["is of Intel MPI"]);
     // Commands that measure nothing are silent.
     let done = installation.ombx(&["list"], "mpi0").expect(0);
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("mpich 1 list\n", ""));
@@ -151,6 +153,34 @@ fn without_its_mpi_a_build_that_starts_is_taken() {
         .complains(&["no mpiexec in PATH; there are builds for: mpich openmpi"]);
     let empty = Installation::with(&[]);
     empty.ombx(&["list"], "mpi0").expect(6).complains(&["no build of ombx"]);
+}
+
+/// A build that was named, but whose library is missing, is an error, not a reason for another one.
+#[test]
+fn a_chosen_build_that_does_not_start_is_named() {
+    let installation = Installation::with(&BOTH);
+    let failing = "#!/bin/sh\necho 'libmpi.so.40: cannot open shared object file' >&2\nexit 127\n";
+    fs::write(installation.0.path("libexec/ombx/openmpi/ombx"), failing).unwrap();
+    installation
+        .ombx(&["list", "--mpi", "openmpi"], "mpi0")
+        .expect(6)
+        .complains(&["the build with Open MPI does not start: libmpi.so.40: cannot open"]);
+}
+
+#[test]
+fn without_any_mpi_results_and_sockets_work() {
+    let installation = Installation::with(&["mpich", "no-mpi"]);
+    // A build that starts without MPI does not replace one with MPI.
+    assert_eq!(installation.ombx(&["list"], "other").expect(0).stdout, "mpich 1 list\n");
+    fs::write(installation.0.path("libexec/ombx/mpich/ombx"), "#!/bin/sh\nexit 127\n").unwrap();
+    let done = installation.ombx(&["show", "f"], "nowhere").expect(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("no-mpi 2 show f\n", ""));
+    let done = installation.ombx(&["run", "sockets.bw"], "nowhere").expect(0);
+    assert_eq!(done.stdout, "no-mpi 2 run sockets.bw\n");
+    assert!(done.sentence().starts_with("build with no MPI: no mpiexec in PATH"), "{done}");
+    for words in [&["run", "p2p.latency"][..], &["osu", "osu_latency"], &["doctor"]] {
+        installation.ombx(words, "nowhere").expect(6).complains(&["there are builds for: mpich, but"]);
+    }
 }
 
 /// Debian names MPICH's library otherwise, and MPI 5 has a standard library.

