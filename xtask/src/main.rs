@@ -6,7 +6,6 @@ mod count;
 mod delegate;
 mod demo;
 mod dist;
-mod imports;
 mod install;
 mod libclang;
 mod package;
@@ -44,7 +43,6 @@ enum Task {
     Ci(test::CiOptions),
     Nightly(test::NightlyOptions),
     Tidy(tidy::Options),
-    Graph(imports::Options),
     Count(count::Options),
     Picture(picture::Options),
     Install(install::Options),
@@ -92,7 +90,6 @@ fn main() -> ExitCode {
         Task::Ci(options) => test::ci(&options),
         Task::Nightly(options) => test::nightly(&options),
         Task::Tidy(options) => tidy::main(&options),
-        Task::Graph(options) => imports::main(&options),
         Task::Count(options) => count::main(&options),
         Task::Picture(options) => picture::main(&options),
         Task::Install(options) => install::main(&options),

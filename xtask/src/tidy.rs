@@ -2,7 +2,6 @@
 
 mod architecture;
 mod changelog;
-mod cycle;
 mod dependency;
 mod file;
 mod link;
@@ -20,7 +19,7 @@ use ombx_toolchain::{
 use self::violation::Violation;
 use crate::{repository, source::Source};
 
-/// Check rules of the repository: dependencies, import cycles, files, ARCHITECTURE.md, links of documents, unsafe code, clocks
+/// Check rules of the repository: dependencies, files, ARCHITECTURE.md, links of documents, unsafe code, clocks
 ///
 /// Prints every violation as file:line and fails when there is any. Needs no MPI, no network and no build of ombx.
 #[derive(clap::Args)]
@@ -54,7 +53,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
     violations.extend(changelog::check(text(changelog::PATH).unwrap_or_default()));
     violations.extend(link::check(&files, |path| workspace.root.join(path).exists()));
     violations.extend(module::check(&sources));
-    violations.extend(cycle::check(workspace, &sources));
     violations.extend(sources.iter().flat_map(place::check));
     violations.sort();
     for violation in &violations {

@@ -2,7 +2,14 @@
 
 use std::hint::black_box;
 
-use ombx_core::{benchmark::{Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work, payload::{Check, Fill, Slots}}, error::{Error, Result}, unit::Rank};
+use ombx_core::{
+    benchmark::{
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        payload::{Check, Fill, Slots},
+    },
+    error::{Error, Result},
+    unit::Rank,
+};
 
 /// Copy between two buffers of a rank.
 struct Copy {
@@ -27,8 +34,8 @@ impl Kernel for Copy {
     fn open(cx: &Context<'_>, case: &Case) -> Result<Copy> {
         let slots = Slots::new(case.bytes.0, 1);
         cx.afford(2 * slots.total())?;
-        let length =
-            usize::try_from(slots.total()).map_err(|_| Error::unsupported("the buffer is larger than the address space"));
+        let length = usize::try_from(slots.total())
+            .map_err(|_| Error::unsupported("the buffer is larger than the address space"));
         let length = cx.agree(length)?;
         Ok(Copy { rank: cx.rank(), slots, from: vec![1; length], to: vec![2; length] })
     }

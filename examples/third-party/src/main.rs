@@ -1,6 +1,7 @@
-//! The command line of ombx with an additional benchmark.
+//! The command line of ombx with two additional benchmarks.
 
 mod copy;
+mod request;
 
 fn main() -> std::process::ExitCode {
     ombx_cli::main()
