@@ -114,7 +114,12 @@ pub(crate) const CHECKS: &[Check] = &[
         run.unit_tests("examples", &["--doc"])
     }),
     check("oldest-rust", Tier::Nightly, "compiles with the oldest supported Rust", oldest_rust),
-    check("without-mpi", Tier::Nightly, "compiles for sockets alone, without MPI, bindgen and a C compiler", without_mpi),
+    check(
+        "without-mpi",
+        Tier::Nightly,
+        "compiles for sockets alone, without MPI, bindgen and a C compiler",
+        without_mpi,
+    ),
     jobs("matrices", Tier::Nightly, "combinations of options on ranks and sockets", |run| {
         run.tests_with_each("matrices")
     }),

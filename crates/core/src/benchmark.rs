@@ -18,9 +18,7 @@ pub mod memory;
 pub mod neighbourhood;
 mod pairs;
 mod parameter;
-mod parameter_list;
 pub mod payload;
-mod preset;
 mod rank_matrix;
 pub mod reduction;
 mod registry;
@@ -48,8 +46,6 @@ pub use self::{
         ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterValue, Reader, Shown, Text, Values,
         if_chosen,
     },
-    parameter_list::ParameterList,
-    preset::{Osu, Preset},
     rank_matrix::RankMatrix,
     reduction::{ElementType, Numbers, ReductionOp},
     registry::Registry,
@@ -57,3 +53,5 @@ pub use self::{
     threads::{MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
     work::{BusTraffic, Method, Metric, Role, Work},
 };
+pub use crate::benchmark::entry::{Osu, Preset};
+pub use crate::benchmark::parameter::ParameterList;

@@ -1,6 +1,5 @@
 //! How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
 
-mod background;
 pub mod collect;
 pub mod engine;
 pub mod intervals;

@@ -2,12 +2,10 @@
 
 pub mod clock_sync;
 pub mod mesh;
-pub mod one_way;
 pub mod pace;
 pub mod paced_kernel;
 pub mod paced_threads;
 mod rendezvous;
 pub(crate) mod sample_pacer;
-mod start_times;
 pub(crate) mod starters;
 pub mod windows;

@@ -4,7 +4,6 @@ mod launches;
 mod mark;
 mod rate;
 mod run;
-mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +14,8 @@ pub use self::{
     mark::{Level, Mark},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
     run::{ClockFacts, Run},
-    tally::Tally,
 };
+pub use crate::result::run::Tally;
 use crate::{
     benchmark::{Aggregation, BusTraffic, Figures, Metric, Work, payload::Check},
     measure::phases::Phases,

@@ -1,15 +1,10 @@
 //! Estimates from samples: the median and percentiles, with distribution-free intervals.
 
+mod dependence;
+
 use serde::{Deserialize, Serialize};
 
-mod dependence;
-mod proportion;
-
-pub use self::proportion::proportion_interval;
-
 use self::dependence::{inflation, inflation_by_lag1};
-
-mod total;
 
 /// Probability that the true value lies beyond one end of an interval.
 const TAIL: f64 = 0.025;
@@ -353,5 +348,75 @@ fn bimodal(sorted: &[f64]) -> bool {
     gap > 0.05 * median_of_sorted(sorted) && gap > widest
 }
 
+/// Normal quantile of intervals of 95 %.
+const Z95: f64 = 1.959_964;
+
+/// Returns the 95 % interval of the probability of success after `part` successes in `all` independent trials (Wilson 1927); `None`
+/// without trials.
+pub fn proportion_interval(part: u64, all: u64) -> Option<[f64; 2]> {
+    let (n, p) = (all as f64, part.min(all) as f64 / all as f64);
+    let square = Z95 * Z95 / n;
+    let (middle, width) = (p + square / 2.0, Z95 * (p * (1.0 - p) / n + square / (4.0 * n)).sqrt());
+    // Rounding must not leave the share outside.
+    let ends = [(middle - width) / (1.0 + square), (middle + width) / (1.0 + square)];
+    (all > 0).then(|| [ends[0].clamp(0.0, p), ends[1].clamp(p, 1.0)])
+}
+
+/// Number of groups of consecutive samples from which the interval is estimated.
+const GROUPS: usize = 12;
+/// Probability of the median of the groups.
+const HALF: f64 = 0.5;
+
+impl Summary {
+    /// Summarises samples like [`Summary::of`], except that the headline (the field `median`) is their mean.
+    ///
+    /// The mean is total time over total work: a pause of one pair counts with its length, however rare it is. The interval is
+    /// that of the median of 12 means of consecutive samples, and extends to the mean if that lies outside.
+    pub fn of_total(samples: &[f64]) -> Option<Summary> {
+        let summary = Summary::of(samples)?;
+        let (n, groups) = (samples.len(), samples.len().min(GROUPS));
+        let mean = |group: usize| {
+            let part = &samples[group * n / groups..(group + 1) * n / groups];
+            part.iter().sum::<f64>() / part.len() as f64
+        };
+        let means = sorted(&(0..groups).map(mean).collect::<Vec<f64>>());
+        let ci95 = order_bounds(groups, HALF)
+            .map(|(low, high)| [means[low - 1].min(summary.mean), means[high - 1].max(summary.mean)]);
+        Some(Summary { median: summary.mean, ci95, ..summary })
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod proportion_tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_proportions_are_wilsons() {
+        // Brown, Cai and DasGupta (2001): 10 of 100.
+        let [low, high] = proportion_interval(10, 100).unwrap();
+        assert!((low - 0.0552).abs() < 1e-4 && (high - 0.1744).abs() < 1e-4, "{low} {high}");
+        assert_eq!(proportion_interval(0, 0), None);
+        assert!(proportion_interval(0, 5).unwrap()[0] == 0.0 && proportion_interval(5, 5).unwrap()[1] == 1.0);
+    }
+}
+
+#[cfg(test)]
+mod total_tests {
+    use super::*;
+
+    #[test]
+    fn the_headline_is_the_total_and_lies_in_its_interval() {
+        // Two of 60 samples contain a pause.
+        let times: Vec<f64> = (0..60).map(|i| if i % 30 == 17 { 300.0 } else { 10.0 }).collect();
+        let summary = Summary::of_total(&times).unwrap();
+        let [low, high] = summary.ci95.unwrap();
+        assert_eq!((summary.n, summary.median), (60, (58.0 * 10.0 + 600.0) / 60.0));
+        assert!((low, high) == (10.0, summary.median), "{low} {high}");
+        assert_eq!(Summary::of_total(&[1.0, 2.0, 3.0, 4.0, 5.0, 9.0]).unwrap().ci95, Some([1.0, 9.0]));
+        assert_eq!(Summary::of_total(&[1.0; 5]).unwrap().ci95, None);
+        assert_eq!(Summary::of_total(&[]), None);
+    }
+}

@@ -50,6 +50,5 @@ pub mod open;
 pub mod options;
 pub mod read;
 pub mod started;
-mod sync;
 mod unordered;
 pub mod write;

@@ -26,7 +26,7 @@ use ombx_mpi::{
 use crate::{
     blocks::Blocks,
     options::{self, Access, FileSync, check_started},
-    sync::{Completion, Synced, Unsynced},
+    write::{Completion, Synced, Unsynced},
 };
 
 const FORMULA: &str =

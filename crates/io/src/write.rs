@@ -13,13 +13,12 @@ use ombx_core::{
 };
 use ombx_mpi::{
     Mesh,
-    file::{Call, Files, Pointer, Write, WriteAll, WriteAt, WriteAtAll, WriteOrdered, WriteShared},
+    file::{Call, File, Files, Pointer, Write, WriteAll, WriteAt, WriteAtAll, WriteOrdered, WriteShared},
 };
 
 use crate::{
     blocks::Blocks,
     options::{self, Access, FileSync},
-    sync::{Completion, Synced, Unsynced},
 };
 
 ombx_core::inventory::submit! {
@@ -101,5 +100,30 @@ impl<C: Call, S: Completion> Kernel for Writing<C, S> {
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         self.blocks.check_writes(fill)
+    }
+}
+
+/// What follows the writes of an iteration.
+pub(crate) trait Completion: 'static {
+    fn complete(file: &File) -> Result<()>;
+}
+
+/// `MPI_File_sync`.
+pub(crate) enum Synced {}
+
+/// Nothing.
+pub(crate) enum Unsynced {}
+
+impl Completion for Synced {
+    #[inline(always)]
+    fn complete(file: &File) -> Result<()> {
+        file.sync()
+    }
+}
+
+impl Completion for Unsynced {
+    #[inline(always)]
+    fn complete(_: &File) -> Result<()> {
+        Ok(())
     }
 }

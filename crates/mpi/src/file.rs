@@ -1,7 +1,6 @@
 //! MPI-IO: files that ranks open together, and the calls that move data between them and memory.
 
 mod call;
-mod created;
 mod handle;
 mod named;
 mod opening;

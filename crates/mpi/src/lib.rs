@@ -82,7 +82,6 @@ pub use self::{
         ready::ReadyChannel,
         request::RequestChannel,
         rounds::{RoundsChannel, Step},
-        source::Source,
         staged::Staged,
         star::StarChannel,
         threaded::SharedChannel,
@@ -95,6 +94,7 @@ pub use self::{
         synchronization::{Epochs, LockKind},
     },
 };
+pub use crate::two_sided::mode::Source;
 
 /// The compiler wrapper of the MPI library that the build has found.
 pub const COMPILER: &str = env!("OMBX_MPICC");

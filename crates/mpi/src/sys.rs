@@ -1,7 +1,6 @@
 //! The layer below every other module: constants, error handling, datatypes and message memory.
 
 pub(crate) mod buffer;
-pub(crate) mod completion;
 pub(crate) mod constants;
 pub(crate) mod datatype;
 pub(crate) mod derived;

@@ -10,7 +10,6 @@ pub(crate) mod persistent;
 pub(crate) mod ready;
 pub(crate) mod request;
 pub(crate) mod rounds;
-pub(crate) mod source;
 pub(crate) mod staged;
 pub(crate) mod star;
 pub(crate) mod threaded;

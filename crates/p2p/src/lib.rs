@@ -46,22 +46,14 @@
 //! }
 //! ```
 
-mod bibw;
-mod bw;
 mod fan;
 mod halo;
-mod latency;
 mod latency_mp;
-mod latency_mt;
-mod link;
 mod neighbours;
-mod pairs;
-mod partitioned;
-mod persistent;
 mod random;
 mod replace;
-mod request;
 mod threads;
+mod two_sided;
 
 use ombx_core::{
     benchmark::{

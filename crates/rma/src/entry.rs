@@ -3,14 +3,14 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Layout, Pairing, Pairs, Parameter, ParameterValue, Preset,
-        cold::Cache,
+        cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
         memory::BufferMemory,
         payload::Datatype,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements, MESSAGE_TYPE},
     },
     error::Result,
-    measure::{plan::Plan, session::Session},
+    measure::{engine::run, plan::Plan, session::Session},
 };
 use ombx_mpi::{Hints, WindowKind};
 
@@ -18,8 +18,8 @@ use crate::{
     kernel::Access,
     mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
     operation::Operation,
+    passive::Target,
     sync::{SyncKind, by_sync},
-    target::Target,
 };
 
 /// Options of the `osu_passive_*` programs of OMB 3.x, whose windows are on memory of `MPI_Alloc_mem`.
@@ -143,4 +143,12 @@ pub const fn bandwidth<O: Operation>(name: &'static str, about: &'static str) ->
 #[track_caller]
 pub const fn bidirectional_bandwidth<O: Operation>(name: &'static str, about: &'static str) -> Benchmark {
     entry::<O, BidirectionalBandwidth>(name, about).streaming()
+}
+
+/// Runs a kernel with the same memory in every iteration, or with other memory.
+pub(crate) fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, cache| match cache {
+        Cache::Warm => run::<K>(session),
+        Cache::Cold => run::<Cold<K>>(session),
+    })
 }

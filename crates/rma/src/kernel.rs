@@ -15,8 +15,11 @@ use ombx_core::{
 use ombx_mpi::{Hints, Window, WindowKind, WindowOptions, combining_works};
 
 use crate::{
-    iteration::Iteration, memory::Memory, mode::Mode, operation::Operation, sync::Synchronization,
-    target::Target,
+    memory::Memory,
+    mode::Mode,
+    operation::{Iteration, Operation},
+    passive::Target,
+    sync::Synchronization,
 };
 
 /// Time that a computing target computes in each iteration before it calls MPI once.

@@ -7,7 +7,7 @@
 //! | [`sync`] | the synchronisations: `pscw`, `fence`, `lock` and others |
 //! | [`mode`] | latency, bandwidth, bandwidth in both directions |
 //! | [`kernel`] | the kernel that combines an operation, a synchronisation and a mode |
-//! | [`iteration`], [`memory`], [`target`] | the kernel's operations on a window, its memory, the activity of a passive target |
+//! | [`operation`], [`memory`], [`passive`] | the kernel's operations on a window, its memory, the activity of a passive target |
 //! | [`many`], [`completion`] | accesses to several ranks, and the flush or fence that completes them |
 //! | [`entry`] | constructors of registry entries |
 //!
@@ -44,12 +44,10 @@
 //! }
 //! ```
 
-mod cached;
 mod combined;
 pub mod completion;
 pub mod entry;
 mod incast;
-pub mod iteration;
 pub mod kernel;
 mod lifetime;
 pub mod many;
@@ -57,6 +55,5 @@ pub mod memory;
 pub mod mode;
 pub mod op;
 pub mod operation;
-mod passive;
+pub mod passive;
 pub mod sync;
-pub mod target;

@@ -5,7 +5,10 @@ use ombx_core::{
     error::Result,
 };
 
-use crate::{iteration::Iteration, operation::Operation, sync::Synchronization};
+use crate::{
+    operation::{Iteration, Operation},
+    sync::Synchronization,
+};
 
 /// The number of operations per iteration, and the ranks that issue them.
 pub trait Mode: 'static + Sized {

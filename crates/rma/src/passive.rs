@@ -37,7 +37,7 @@ trait Part: 'static {
 enum Origin {}
 
 /// The rank whose memory is written. It computes.
-enum Target {}
+enum OnTarget {}
 
 /// Computation of a rank that does not compute.
 struct Nothing;
@@ -61,7 +61,7 @@ impl Part for Origin {
     }
 }
 
-impl Part for Target {
+impl Part for OnTarget {
     const ROLE: Role = Role::Passive;
     type Computation = Compute;
 
@@ -145,7 +145,7 @@ impl<P: Part> Overlappable for Passive<P> {
 fn run(session: &mut Session<'_>) -> Result<()> {
     match session.team.rank().0 % 2 {
         0 => overlap::run::<Passive<Origin>, Mesh>(session),
-        _ => overlap::run::<Passive<Target>, Mesh>(session),
+        _ => overlap::run::<Passive<OnTarget>, Mesh>(session),
     }
 }
 
@@ -164,4 +164,14 @@ ombx_core::inventory::submit! {
     .layout(Layout::Everyone { least: 2 })
     .made_of(derived::block_bytes, derived::check)
     .with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, WindowKind::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+}
+
+ombx_core::parameter! {
+    /// Activity of a passive target during accesses
+    pub enum Target: "target", IfChosen, default Waiting {
+        /// Wait in a barrier
+        Waiting = "waiting",
+        /// Compute, and call MPI once per 50 us
+        Computing = "computing",
+    }
 }

@@ -185,7 +185,7 @@ macro_rules! synchronizations {
             ($session:expr, $kernel:ident < $op:ident, .., $mode:ident >) => {
                 $session.split(|session, kind| match kind {
                     $($crate::sync::SyncKind::$Type => {
-                        $crate::cached::run_cached::<$kernel<$op, $crate::sync::$Type, $mode>>(session)
+                        $crate::entry::run_cached::<$kernel<$op, $crate::sync::$Type, $mode>>(session)
                     })+
                 })
             };

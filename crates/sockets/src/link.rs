@@ -1,10 +1,8 @@
 //! Links: connections between two ranks that carry the payload of a case.
 
-pub(crate) mod buffer;
 pub(crate) mod connect;
 pub(crate) mod connections;
 pub(crate) mod datagrams;
-pub(crate) mod error;
 pub(crate) mod paced;
 pub(crate) mod request;
 pub(crate) mod stream;

@@ -13,7 +13,6 @@ mod message;
 mod node;
 mod phase;
 mod report;
-mod role;
 mod shape;
 mod shared_memory;
 mod storage;
@@ -39,12 +38,12 @@ use self::{
     failure::REPORTED,
     hosts::Hosts,
     memory::WaitMode,
-    role::run_role,
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     storage::Storage,
     task::Plan,
     worker_cpus::WorkerCpus,
 };
+use crate::pipeline::member::run_role;
 use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell},
     transport::{CONGESTION, SOCKET_BUFFER, socket_options},

@@ -4,8 +4,8 @@ use std::{fmt, panic::Location};
 
 use crate::{
     benchmark::{
-        Case, Depth, Groups, Initialization, Layout, MEMORY_LIMIT, Method, Metric, Osu, PairCount, Parameter,
-        ParameterList, ParameterValue, Preset, RankMatrix, Root, Threading, Threads,
+        Case, Depth, Groups, Initialization, Layout, MEMORY_LIMIT, Method, Metric, PairCount, Parameter,
+        ParameterList, ParameterValue, RankMatrix, Root, Threading, Threads,
     },
     error::{Error, Result},
     measure::{plan::Plan, session::Session},
@@ -431,3 +431,17 @@ impl fmt::Debug for Benchmark {
         write!(f, "{} ({}:{})", self.name, self.at.file(), self.at.line())
     }
 }
+
+/// OSU program that a benchmark replaces; used by `ombx osu` and the osu format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Osu {
+    /// Name of the program, such as `osu_put_bw`.
+    pub name: &'static str,
+    /// Title that the program prints, without version: `OSU MPI_Put Bandwidth Test`.
+    pub title: &'static str,
+    /// Values of the benchmark's parameters, if the user selects none.
+    pub axes: Preset,
+}
+
+/// Parameters and values that a name selects.
+pub type Preset = &'static [(&'static str, &'static str)];

@@ -13,12 +13,12 @@ use crate::{
     },
     error::{Error, Kind, Result},
     measure::{
-        background::{Background, Repeated},
         collect::first_mismatch,
         intervals::Interval,
         opened::OpenKernel,
         plan::{Congestor, Plan, Under, load_names},
         ranks::{Ranks, skipped},
+        repeat::{Background, Repeated},
         session::Session,
         sink::Sink,
     },

@@ -3,12 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    benchmark::payload::Fill,
-    error::Result,
-    measure::{
-        background::{Background, Repeated},
-        rounds::{OpenCase, Sampling},
-    },
+    benchmark::payload::{Check, Fill},
+    error::{Error, Result},
+    measure::rounds::{OpenCase, Sampling},
 };
 
 /// Time between two tests of whether the ranks that are measured are done, in nanoseconds. A test is a small broadcast among the
@@ -60,4 +57,27 @@ impl Sampling {
             precision: f64::INFINITY,
         }
     }
+}
+
+/// The job around a session that repeats its first case as load.
+pub(crate) trait Background {
+    /// Takes the reason why the case cannot run. It is the same on every rank of the session.
+    fn is_unsupported(&self, why: &Error);
+    /// Returns whether a case has started. A session that has several repeats its first one only.
+    fn has_started(&self) -> bool;
+    /// Waits until all ranks of the job are ready. Called once, when the first iterations are done. Collective over the job.
+    fn start(&self) -> Result<()>;
+    /// Returns whether those that are measured are done.
+    fn is_over(&self) -> Result<bool>;
+    /// Takes what was run and how its verification ended. The check is the same on every rank of the session.
+    fn ended(&self, work: Repeated, check: Check);
+}
+
+/// Iterations that were run as load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Repeated {
+    /// Bytes that all ranks together sent.
+    pub(crate) bytes: u64,
+    /// Time of all rounds.
+    pub(crate) spent_ns: u64,
 }

@@ -11,10 +11,10 @@ use crate::{
     codec,
     error::{Error, Kind, Result},
     measure::{
-        background::Background,
         intervals::Intervals,
         opened::OpenKernel,
         phases::{Phases, Stopwatch},
+        repeat::Background,
         rounds::{OpenCase, Sampling},
         session::Session,
     },

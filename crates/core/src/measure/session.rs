@@ -7,8 +7,8 @@ use crate::{
     },
     error::{Error, Result},
     measure::{
-        background::Background,
         plan::{Plan, RowName},
+        repeat::Background,
         sink::Sink,
     },
     result::Mark,

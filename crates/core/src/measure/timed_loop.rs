@@ -11,8 +11,8 @@ use crate::{
     },
     system::clock::Clock,
     two_sided::{
-        datagrams::link::{Arrival, DatagramLink},
-        request::link::RequestLink,
+        datagrams::{Arrival, DatagramLink},
+        request::RequestLink,
     },
     unit::Rank,
 };

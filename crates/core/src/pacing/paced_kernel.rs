@@ -14,8 +14,7 @@ use crate::{
     },
     pacing::{
         clock_sync::{ClockSync, SyncHosts, learning_time},
-        mesh::Mesh,
-        one_way::one_way_ns,
+        mesh::{Mesh, one_way_ns},
         pace::Pacing,
         sample_pacer::{BarrierLoop, SamplePacer},
         windows::{SharedClockSync, WindowPacing},

@@ -8,8 +8,7 @@ use crate::{
     pacing::{
         clock_sync::{ClockSync, Residual},
         mesh::Mesh,
-        pace::Pacer,
-        start_times::{FIRST_WINDOW_NS, StartTimes},
+        pace::{FIRST_WINDOW_NS, Pacer, StartTimes},
     },
     team::Team,
 };

@@ -6,7 +6,7 @@ use super::thread_team::{SimMessage, ThreadTeam};
 use crate::{
     benchmark::{Context, payload::Slots},
     error::Result,
-    two_sided::request::link::{REPLY_BYTES, RequestLink},
+    two_sided::request::{REPLY_BYTES, RequestLink},
     unit::Rank,
 };
 

@@ -4,26 +4,23 @@
 //! scheduled time, so that a pause of the other rank delays every request that was due meanwhile. A closed loop would send none
 //! meanwhile and omit them (coordinated omission).
 
-pub mod link;
 pub mod load;
-pub mod rates;
 pub mod schedule;
 
 use self::{
-    link::{REPLY_BYTES, RequestLink},
     load::Load,
-    rates::at_each_rate,
-    schedule::Schedule,
+    schedule::{Rate, Schedule},
 };
 use crate::{
     benchmark::{
-        Case, Context, Figures, Method, Metric, Role,
+        Case, Context, Figures, Method, Metric, Role, Work,
         payload::{Check, Fill, Mismatch, Slots},
     },
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
         opened::{OpenKernel, Steps},
+        row::{self, KernelFactory, KernelKind},
         session::Session,
         timed_loop::open_loop,
     },
@@ -183,6 +180,56 @@ impl<L: RequestLink> OpenKernel for OpenLoop<L> {
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
+}
+
+/// Bytes of a reply: the number of its request, little endian.
+pub const REPLY_BYTES: usize = 8;
+
+/// One endpoint of a link on which one rank sends requests and the other replies to each, in order.
+///
+/// Request `number` of a round has the message slot `number` modulo the number of slots. At most as many requests as slots are in
+/// flight.
+pub trait RequestLink: Sized + 'static {
+    /// Maximum size of a request in bytes.
+    const MAX_BYTES: u64 = u64::MAX;
+
+    /// Opens the endpoint of this rank. Collective, untimed.
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
+    /// Prepares a round of `requests` on the rank that sends them: memory for their replies. Untimed.
+    fn prepare(&mut self, requests: u64) -> Result<()>;
+    /// Continues to send a request, without blocking. Returns whether the request is sent.
+    fn send_some(&mut self, number: u64) -> Result<bool>;
+    /// Takes the replies that have arrived, without blocking. Returns how many requests of the round have their reply.
+    fn replies(&mut self) -> Result<u64>;
+    /// Receives a request on the other rank and replies with its number.
+    fn answer(&mut self, number: u64) -> Result<()>;
+
+    /// Returns the replies of the last round, [`REPLY_BYTES`] each.
+    fn echoes(&mut self) -> &[u8];
+    /// Returns the buffer that requests are sent from.
+    fn outgoing(&mut self) -> &mut [u8];
+    /// Returns the buffer that requests are received in.
+    fn incoming(&mut self) -> &mut [u8];
+}
+
+/// Opens the kernel of a case with a schedule.
+pub(in crate::two_sided) type OpenScheduled<'k> =
+    &'k dyn Fn(&Context<'_>, &Case, Schedule) -> Result<Box<dyn OpenKernel + 'k>>;
+
+/// Measures every case at every rate of the plan.
+pub(in crate::two_sided) fn at_each_rate(
+    session: &mut Session<'_>,
+    metric: Metric,
+    open: OpenScheduled<'_>,
+) -> Result<()> {
+    let seed = session.plan.launch.map_or(0, |launch| launch.order);
+    let open = |cx: &Context<'_>, case: &Case| {
+        // A rate that is not possible is the reason of a skipped row.
+        let rate = case.get::<Rate>().of_messages(case.bytes.0)?;
+        open(cx, case, Schedule { rate, arrivals: case.get(), seed })
+    };
+    let kind = KernelKind::with_work(metric, |case| Work { bytes: case.bytes.0, ops: 1, legs: 1 });
+    row::every_case(session, &KernelFactory::new(kind, &open))
 }
 
 #[cfg(test)]

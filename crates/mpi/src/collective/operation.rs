@@ -23,7 +23,6 @@ use crate::{
     Buffer, Comm, MpiTeam,
     runtime::{device_support, library},
     sys::{
-        completion,
         derived::DerivedDatatype,
         error::{self, check},
         requests,
@@ -317,7 +316,7 @@ impl<C: Call> Operation<C> {
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check(C::START, C::start(&self.arguments, &raw mut request))?;
-            completion::overlap(&mut request, tests, slice)?;
+            requests::overlap(&mut request, tests, slice)?;
         }
         self.advance();
         Ok(())

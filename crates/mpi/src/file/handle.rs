@@ -12,10 +12,10 @@ use ombx_core::{
 
 use super::{
     Pointer,
-    created::Created,
     named::{Files, Named},
     view::{Tile, View},
 };
+use crate::file::named::Created;
 use crate::{
     Buffer, MpiTeam,
     sys::{

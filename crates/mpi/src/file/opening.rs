@@ -13,10 +13,8 @@ use ombx_core::{
     unit::Rank,
 };
 
-use super::{
-    created::Created,
-    named::{Files, Named},
-};
+use super::named::{Files, Named};
+use crate::file::named::Created;
 use crate::{
     Buffer, MpiTeam,
     sys::{

@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::error::Result;
 
 use super::{File, Order};
-use crate::sys::{completion, constants::BYTE, error::check};
+use crate::sys::{constants::BYTE, error::check, requests};
 
 /// An access that a call starts and another one completes.
 pub trait Started: 'static {
@@ -46,7 +46,7 @@ macro_rules! requests {
                         stringify!($name),
                         ffi::$name(file.raw, $(file.$offset(0),)? memory, file.count, BYTE, &raw mut request),
                     )?;
-                    completion::overlap(&mut request, tests, slice)
+                    requests::overlap(&mut request, tests, slice)
                 }
             }
         }

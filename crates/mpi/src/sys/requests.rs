@@ -1,9 +1,12 @@
 //! The number of persistent requests that a rank can have.
 
+use mpi::ffi;
 use ombx_core::{
     benchmark::{Context, cold::Copies},
     error::{Error, Result},
 };
+
+use crate::sys::error::check;
 
 /// Most requests of a rank. MPICH 4.0 has at most 262,144.
 const MOST: u64 = 1 << 17;
@@ -23,4 +26,27 @@ pub(crate) fn afford(cx: &Context<'_>, copies: Copies, each: u64, bytes: u64) ->
         )));
     }
     cx.afford(bytes.saturating_add(requests.saturating_mul(BYTES)))
+}
+
+/// Calls `slice`, then `tests` times `MPI_Test` and `slice`, and waits for a request.
+///
+/// The request is changed in place: a copy of it would be an instruction in every timed iteration.
+///
+/// # Safety
+/// The request is active or null, and what it reads and writes exists until it has completed.
+#[inline(always)]
+pub(crate) unsafe fn overlap(
+    request: &mut ffi::MPI_Request,
+    tests: u32,
+    mut slice: impl FnMut(),
+) -> Result<()> {
+    slice();
+    for _ in 0..tests {
+        let mut done = 0;
+        // SAFETY: the caller guarantees it for the request. MPI makes a completed one null, for which the calls are legal.
+        check("MPI_Test", unsafe { ffi::MPI_Test(request, &raw mut done, ffi::RSMPI_STATUS_IGNORE) })?;
+        slice();
+    }
+    // SAFETY: as above.
+    check("MPI_Wait", unsafe { ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE) })
 }

@@ -9,10 +9,8 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use super::{
-    counting::{Counting, Endpoint, Int},
-    source::Source,
-};
+use super::counting::{Counting, Endpoint, Int};
+use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{derived::MessageType, error::check},

@@ -10,15 +10,16 @@ use ombx_core::{
     benchmark::{Context, memory::Staged, payload::Slots},
     error::{Error, Result},
     two_sided::pattern::Link,
+    unit::Rank,
 };
 
-use super::{
-    channel::Channel,
-    counting::{Counting, Endpoint, Int},
-};
 use crate::{
     Buffer,
     sys::error::{self, check},
+    two_sided::{
+        channel::Channel,
+        counting::{Counting, Endpoint, Int},
+    },
 };
 
 ombx_core::parameter! {
@@ -222,6 +223,27 @@ impl Drop for AttachedBuffer {
             // SAFETY: both results outlive the call, which returns when the messages in the buffer have been delivered.
             let code = unsafe { ffi::MPI_Buffer_detach((&raw mut start).cast(), &raw mut length) };
             error::check_freed(c"MPI_Buffer_detach", code);
+        }
+    }
+}
+
+ombx_core::parameter! {
+    /// Source argument of receives
+    pub enum Source: "receive-from", IfChosen, default Specific {
+        /// The rank that sends
+        Specific = "specific",
+        /// MPI_ANY_SOURCE
+        Any = "any",
+    }
+}
+
+impl Source {
+    /// Returns the source that the receives from `rank` name in this case.
+    pub(crate) fn of(cx: &Context<'_>, rank: Rank) -> c_int {
+        match cx.get() {
+            Source::Specific => rank.0 as c_int,
+            // SAFETY: this static of mpi-sys is never written.
+            Source::Any => unsafe { ffi::RSMPI_ANY_SOURCE },
         }
     }
 }

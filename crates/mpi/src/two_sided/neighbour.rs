@@ -8,7 +8,7 @@ use ombx_core::{
     error::Result,
 };
 
-use super::source::Source;
+use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{derived::MessageType, error::check},

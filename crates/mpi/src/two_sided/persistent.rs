@@ -12,10 +12,8 @@ use ombx_core::{
     two_sided::pattern::Link,
 };
 
-use super::{
-    counting::{Counting, Large},
-    source::Source,
-};
+use super::counting::{Counting, Large};
+use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{

@@ -7,7 +7,8 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::{error::TRANSFER_TIMEOUT, tcp_info, zero_copy};
+use super::{tcp_info, zero_copy};
+use crate::link::stream::TRANSFER_TIMEOUT;
 use crate::{
     control::{Listener, listener},
     session::SocketTeam,

@@ -29,11 +29,9 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    buffer::Buffer,
-    error::{TRANSFER_TIMEOUT, closed, failed},
-    stream::carries,
-};
+use super::stream::carries;
+use crate::link::stream::Buffer;
+use crate::link::stream::{TRANSFER_TIMEOUT, closed, failed};
 use crate::{control::Token, session::SocketTeam};
 
 /// Bytes of the cookie.

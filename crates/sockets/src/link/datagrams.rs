@@ -30,11 +30,9 @@ use self::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    buffer::Buffer,
-    connect::{CONNECT_TIMEOUT, datagram_socket},
-    error::{closed, failed},
-};
+use super::connect::{CONNECT_TIMEOUT, datagram_socket};
+use crate::link::stream::Buffer;
+use crate::link::stream::{closed, failed};
 use crate::{control::Token, session::SocketTeam};
 
 /// A request is repeated after this time, or after three round trips if that is longer.

@@ -12,7 +12,7 @@ use ombx_core::{
     benchmark::{Context, Role, payload::Slots},
     error::{Error, Result},
     system::clock::Since,
-    two_sided::datagrams::link::{Arrival, DatagramLink},
+    two_sided::datagrams::{Arrival, DatagramLink},
 };
 use rustix::{
     io::Errno,
@@ -23,11 +23,9 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    buffer::Buffer,
-    connect::{CONNECT_TIMEOUT, connect, datagram_socket},
-    error::{closed, failed},
-};
+use super::connect::{CONNECT_TIMEOUT, connect, datagram_socket};
+use crate::link::stream::Buffer;
+use crate::link::stream::{closed, failed};
 use crate::{control::Token, session::SocketTeam, socket::Stream, transport::Tcp};
 
 /// Bytes of a header.
@@ -249,7 +247,7 @@ impl DatagramLink for PacedDatagrams {
             }
         };
         set_socket_timeout(&link.socket, Timeout::Recv, Some(silence)).map_err(failed)?;
-        let limit = Some(super::error::TRANSFER_TIMEOUT);
+        let limit = Some(super::stream::TRANSFER_TIMEOUT);
         link.control.set_timeout(limit).map_err(|e| lost_control(&e))?;
         Ok(link)
     }

@@ -7,7 +7,7 @@ use ombx_core::{
     error::Result,
     two_sided::{
         pattern::Link,
-        request::link::{REPLY_BYTES, RequestLink},
+        request::{REPLY_BYTES, RequestLink},
     },
 };
 use rustix::{
@@ -17,9 +17,9 @@ use rustix::{
 
 use super::{
     connect::SocketKind,
-    error::{closed, failed},
     stream::{Moved, StreamLink, moved},
 };
+use crate::link::stream::{closed, failed};
 
 /// A stream socket on which the active rank sends without blocking, and the other rank waits for each request.
 pub(crate) struct RequestStream<K> {

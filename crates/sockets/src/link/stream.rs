@@ -1,7 +1,7 @@
 //! A stream socket between two ranks. One `send` writes a message and one `recv` reads it, unless the kernel transfers less
 //! at a time.
 
-use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
+use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd, time::Duration};
 
 use ombx_core::{
     benchmark::{ConnectionCounters, Context, Figure, Figures, payload::Slots},
@@ -14,14 +14,15 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{
-    buffer::Buffer,
-    connect::{SocketKind, connect},
-    error::{TRANSFER_TIMEOUT, closed, failed},
-    tcp_info,
-    zero_copy::{self, Sends},
+use crate::{
+    link::{
+        connect::{SocketKind, connect},
+        tcp_info,
+        zero_copy::{self, Sends},
+    },
+    session::SocketTeam,
+    socket::deadline::timespec,
 };
-use crate::{session::SocketTeam, socket::deadline::timespec};
 
 /// A stream socket of kind `K`.
 pub(crate) struct StreamLink<K> {
@@ -302,4 +303,57 @@ impl<K: SocketKind> Link for StreamLink<K> {
     fn incoming(&mut self) -> &mut [u8] {
         self.incoming.bytes_mut()
     }
+}
+
+const PAGE: usize = 4096;
+
+/// Bytes that start on a page boundary.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// Returns a buffer whose pages the kernel has allocated.
+    pub(crate) fn touched(len: u64) -> Buffer {
+        let len = len as usize;
+        let mut memory = vec![0; len + PAGE];
+        // The kernel allocates a page at the first write.
+        memory.fill(1);
+        let start = memory.as_ptr().align_offset(PAGE).min(PAGE);
+        Buffer { memory, start, len }
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+}
+
+/// A transfer that makes no progress for this time has failed.
+pub(crate) const TRANSFER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Returns the error of a failed transfer.
+#[cold]
+pub(crate) fn failed(errno: Errno) -> Error {
+    match errno {
+        Errno::AGAIN => {
+            Error::fabric(format!("a connection made no progress for {} s", TRANSFER_TIMEOUT.as_secs()))
+        }
+        Errno::CONNRESET | Errno::PIPE | Errno::CONNREFUSED => closed(),
+        other => Error::fabric(format!("a connection failed: {other}")),
+    }
+}
+
+/// Returns the error of a connection that the other rank closed.
+#[cold]
+pub(crate) fn closed() -> Error {
+    Error::fabric("the other rank closed the connection")
 }

@@ -17,11 +17,11 @@ use rustix::{
 };
 
 use super::{
-    buffer::Buffer,
     connect::{SocketKind, connect},
-    error::{TRANSFER_TIMEOUT, closed, failed},
     stream::{Moved, Progress, acknowledge, acknowledged, carries, connections_of, moved},
 };
+use crate::link::stream::Buffer;
+use crate::link::stream::{TRANSFER_TIMEOUT, closed, failed};
 use crate::{session::SocketTeam, socket::deadline::timespec};
 
 /// Maximum number of streams between two ranks, as in iperf3.

@@ -15,7 +15,7 @@ use rustix::{
     net::SendFlags,
 };
 
-use super::error::TRANSFER_TIMEOUT;
+use crate::link::stream::TRANSFER_TIMEOUT;
 use crate::socket::deadline::timespec;
 
 /// The flag of a send without copying.

@@ -17,10 +17,10 @@ use super::{
     hosts::Hosts,
     member::{self, SUBCOMMAND},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
-    role::run_role,
     shape::Shape,
     task::{Entrance, Plan, Role, Task},
 };
+use crate::pipeline::member::run_role;
 use crate::{
     control::{
         Execution, ProcessGroup, Started, Token,

@@ -1,22 +1,28 @@
 //! The processes or threads that a node or a phase starts, and its watch on the process that started it.
 
 use std::{
+    io,
     os::fd::BorrowedFd,
     sync::mpsc::{self, Receiver},
     thread::JoinHandle,
 };
 
-use ombx_core::error::Result;
+use ombx_core::error::{Error, Result};
 
-use super::{
-    failure::Failure,
-    message::Message,
-    task::{Plan, Role, RunRole, Task},
-};
-use crate::control::{
-    Execution, MessageReader, MessageWriter, ProcessGroup, Started,
-    process::{self, Event},
-    thread,
+use crate::{
+    control::{
+        Channel, Execution, MessageReader, MessageWriter, ProcessGroup, Started,
+        process::{self, Event},
+        thread,
+    },
+    pipeline::{
+        failure::Failure,
+        message::Message,
+        node::node,
+        phase::phase,
+        task::{Assignment, Plan, Role, RunRole, Task},
+        worker::{receiver, sender},
+    },
 };
 
 /// The hidden subcommand of this binary that runs a role of a pipeline.
@@ -97,4 +103,33 @@ pub(super) fn watch_parent(
             std::process::exit(0);
         }
     })
+}
+
+/// Receives a task and does it, until the parent closes the channel, or until the role fails and has reported why.
+pub(super) fn run_role(mut channel: Channel, execution: Execution) -> io::Result<()> {
+    let (message, files) = channel.reader.read_with_files().map_err(|e| io::Error::other(e.to_string()))?;
+    let parent = channel.writer.clone();
+    let task = match message {
+        Message::Task(task) => task.checked().map_err(Failure::from),
+        _ => Err(Failure::from(Error::fabric("a process of a pipeline received no task"))),
+    };
+    let done = task.and_then(|task| {
+        let role = task.role;
+        let assignment = Assignment {
+            plan: task.plan,
+            name: role.name(),
+            entrance: task.entrance,
+            files,
+            channel,
+            execution,
+            run_role,
+        };
+        match role {
+            Role::Node { node: number } => node(assignment, number),
+            Role::Phase { node, phase: number } => phase(assignment, node, number),
+            Role::Sender { phase, peer, .. } => sender(assignment, phase, peer),
+            Role::Receiver { phase, peer, .. } => receiver(assignment, phase, peer),
+        }
+    });
+    done.or_else(|failure| parent.write(&Message::Failure(failure)))
 }

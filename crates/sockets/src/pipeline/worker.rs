@@ -162,8 +162,7 @@ mod tests {
 
     use super::{
         super::{
-            member::Members,
-            role::run_role,
+            member::{Members, run_role},
             task::{Plan, Role},
         },
         *,

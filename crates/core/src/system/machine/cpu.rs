@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::files::Files;
+use crate::system::machine::Files;
 use crate::{fact::Fact, system::environment::parse_cpus};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu";

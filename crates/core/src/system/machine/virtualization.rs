@@ -2,8 +2,8 @@
 
 use std::env;
 
-use super::files::Files;
 use crate::fact::Fact;
+use crate::system::machine::Files;
 
 const NONE: &str = "none";
 /// Makers and products that firmware names in virtual machines.

@@ -1,6 +1,6 @@
 //! What arrived of a round of datagrams: rate, loss, order, duplicates and jitter.
 
-use super::link::Arrival;
+use crate::two_sided::datagrams::Arrival;
 use crate::{
     benchmark::{Figure, Figures},
     stats::{Summary, proportion_interval},

@@ -11,7 +11,7 @@ use rustix::{
 use super::header::{ACKNOWLEDGEMENT, Header, Kind, LENGTH};
 use crate::{
     control::Token,
-    link::{buffer::Buffer, error::failed},
+    link::stream::{Buffer, failed},
     session::IdleTask,
 };
 

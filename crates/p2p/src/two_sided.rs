@@ -1,0 +1,148 @@
+//! Patterns of two ranks: latency, bandwidth, links, persistent and partitioned messages, requests at an offered rate.
+
+use ombx_core::{
+    benchmark::{
+        Benchmark, Case, Layout, Method, Metric, Pairing, Pairs, ParameterValue,
+        cold::Cache,
+        derived,
+        memory::{BufferMemory, Staged},
+        payload::Datatype,
+        reduction::MESSAGE_TYPE,
+    },
+    error::Result,
+    measure::{plan::Plan, session::Session},
+    two_sided::{
+        pattern::{
+            BiStream, Bidirectional, Buffers, LinkPattern, Pattern, PatternKernel, PingPong, Semidirectional,
+            Stream, Unidirectional,
+        },
+        request::{
+            self,
+            schedule::{Arrivals, Rate},
+        },
+        threaded::SharedPing,
+    },
+};
+use ombx_mpi::{PartitionedChannel, PersistentChannel, RequestChannel, SendMode, SharedChannel, Source};
+
+use crate::{PING_PONG, STREAM, in_modes, over, run_cached, run_two_sided};
+
+ombx_core::inventory::submit! {
+    in_modes::<PingPong>("p2p.latency", "blocking ping-pong between two ranks, one way")
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .osu("osu_latency", "OSU MPI Latency Test")
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::threaded::<SharedPing<SharedChannel>>("p2p.latency_mt", "blocking ping-pongs of several threads, one way")
+        .iterates(PING_PONG, "t / 2, over the samples of all threads").sizes("0,1..4M").with(&[MESSAGE_TYPE, BufferMemory::PARAMETER]).made_of(derived::block_bytes, derived::check)
+        .osu("osu_latency_mt", "OSU MPI Multi-threaded Latency Test")
+}
+
+ombx_core::inventory::submit! {
+    in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
+        .iterates(STREAM, "W S / t").streaming()
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER]).osu("osu_bw", "OSU MPI Bandwidth Test")
+}
+
+/// Refuses ready sends: neither rank can know that the other has posted its receives.
+fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
+    match case.get() {
+        SendMode::Ready => Err("--send ready: sends in both directions at once may precede their receives; choose --send standard, \
+                                synchronous or buffered"
+            .to_owned()),
+        _ => derived::check(case, plan),
+    }
+}
+
+ombx_core::inventory::submit! {
+    in_modes::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
+        .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t").streaming().made_of(derived::block_bytes, check)
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
+}
+
+ombx_core::inventory::submit! {
+    in_modes::<Stream>("p2p.mbw_mr", "bandwidth and message rate of many pairs at the same time")
+        .iterates(STREAM, "P W S / t, and P W / t messages a second; t from the first start to the last end")
+        .streaming().layout(Layout::Pairs(Pairs::Most)).with(&[Buffers::PARAMETER, Pairing::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .osu("osu_mbw_mr", "OSU MPI Multiple Bandwidth / Message Rate Test")
+}
+ombx_core::inventory::submit! {
+    in_modes::<PingPong>("p2p.multi_latency", "blocking ping-pongs of many pairs at the same time, one way")
+        .iterates(PING_PONG, "t / 2; t from the first start to the last end")
+        .layout(Layout::Pairs(Pairs::Most)).with(&[Pairing::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .osu("osu_multi_lat", "OSU MPI Multi Latency Test")
+}
+
+const METHOD: Method = Method {
+    timed: "for messages of S bytes: semidirectional, a ping-pong, S divided by half the time; bidirectional, two ping-pongs at once, \
+            2 S divided by half the time; unidirectional, a window of W blocking messages and one acknowledgement, W S divided by the time",
+    untimed: "connections, buffers, filling and checking them",
+    like: "LinkTest's three patterns",
+};
+
+fn by_pattern(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, pattern| match pattern {
+        LinkPattern::Bidirectional => run_two_sided::<Bidirectional>(session),
+        LinkPattern::Unidirectional => run_two_sided::<Unidirectional>(session),
+        LinkPattern::Semidirectional => run_two_sided::<Semidirectional>(session),
+    })
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
+        .iterates(PING_PONG, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
+        .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name()).with(&[LinkPattern::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER])
+}
+
+ombx_core::inventory::submit! {
+    over::<PingPong, PersistentChannel>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
+        .iterates(&["MPI_Start", "MPI_Wait"], "t / 2").sizes("0,1..4M")
+        .with(&[Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER]).osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
+}
+ombx_core::inventory::submit! {
+    over::<Stream, PersistentChannel>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
+        .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t").streaming()
+        .with(&[Buffers::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
+}
+ombx_core::inventory::submit! {
+    over::<BiStream, PersistentChannel>("p2p.bibw_persistent", "windows of persistent messages in both directions at once")
+        .iterates(&["MPI_Startall", "MPI_Waitall"], "2 W S / t").streaming()
+        .with(&[Buffers::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+        .osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
+}
+
+/// Returns the entry of a pattern over partitioned messages.
+#[track_caller]
+const fn partitioned<P: Pattern>(
+    name: &'static str,
+    about: &'static str,
+    formula: &'static str,
+) -> Benchmark {
+    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_cached::<PatternKernel<P, PartitionedChannel>>)
+        .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], formula)
+        .with(&[Cache::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+        .made_of(derived::block_bytes, derived::check)
+        .available(PartitionedChannel::available)
+}
+
+ombx_core::inventory::submit! {
+    partitioned::<PingPong>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way", "t / 2")
+}
+ombx_core::inventory::submit! {
+    partitioned::<Stream>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready separately, acknowledged once", "W S / t").streaming()
+}
+
+/// Calls for one request on both ranks.
+const CALLS: &[&str] = &["MPI_Irecv", "MPI_Isend", "MPI_Testall", "MPI_Recv", "MPI_Send"];
+
+ombx_core::inventory::submit! {
+    Benchmark::custom(
+        "p2p.request",
+        "requests at an offered rate, latency from the scheduled time to the reply",
+        Metric::Latency,
+        request::method("none in OMB and IMB"),
+        request::run_requests::<RequestChannel>,
+    ).iterates(CALLS, request::FORMULA).sizes("64").streaming().with(&[Rate::PARAMETER, Arrivals::PARAMETER, BufferMemory::PARAMETER])
+}
