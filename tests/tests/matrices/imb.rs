@@ -115,10 +115,7 @@ fn groups_of_processes_run_at_the_same_time() {
          # Group  0:     0    1\n# \n# Group  1:     2    3\n# \n\
          # ( 1 additional process waiting in MPI_Barrier)\n{rule}\n       #bytes #repetitions  t_min[usec]"
     );
-    assert!(
-        together.stdout.contains(&heading) && together.stdout.contains("\n# Barrier\n"),
-        "{together}"
-    );
+    assert!(together.stdout.contains(&heading) && together.stdout.contains("\n# Barrier\n"), "{together}");
     let tables = read(&together);
     let found: Vec<(&str, usize)> =
         tables.iter().map(|((name, _), rows)| (name.as_str(), rows.len())).collect();

@@ -9,7 +9,8 @@ use ombx_core::{
 
 use crate::arguments::start::StartArgs;
 
-pub(crate) const NO_MPI: &str = "this build of ombx has no MPI: load or install an MPI, or build ombx-cli with the feature `mpi`";
+pub(crate) const NO_MPI: &str =
+    "this build of ombx has no MPI: load or install an MPI, or build ombx-cli with the feature `mpi`";
 
 pub(crate) fn library() -> String {
     "no MPI".into()

@@ -69,13 +69,18 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             ));
         }
         let hosts = "run sockets.latency --sizes 8 --hosts n01,n01 --timeout 15s";
-        cases.push(of("a file with the name of a host", "sockets.latency", hosts, 6).says(&["n01"]).prepared(
-            move |c, _, directory| {
-                results(directory)?;
-                let script = hostile("results/n01", "cd \"$DIRECTORY/results\"; export OMBX_SSH=/bin/false; \"$@\"");
-                shell(c, directory, &script.replace("600000", "unlimited"))
-            },
-        ));
+        cases.push(
+            of("a file with the name of a host", "sockets.latency", hosts, 6).says(&["n01"]).prepared(
+                move |c, _, directory| {
+                    results(directory)?;
+                    let script = hostile(
+                        "results/n01",
+                        "cd \"$DIRECTORY/results\"; export OMBX_SSH=/bin/false; \"$@\"",
+                    );
+                    shell(c, directory, &script.replace("600000", "unlimited"))
+                },
+            ),
+        );
         cases.push(of("a good day", "check", "check", 7).says(&["b.jsonl"]).prepared(
             move |c, _, directory| {
                 results(directory)?;
