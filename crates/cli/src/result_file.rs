@@ -13,7 +13,7 @@ use ombx_core::{
 use ombx_results::{
     compare::SideResults,
     file::{self, Record, Records, RunWithRows},
-    runs::KnownRows,
+    run_info::KnownRows,
     verdict::LinkSweep,
 };
 

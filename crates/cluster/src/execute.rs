@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, Launcher},
     collect::Counters,
-    options, parallel,
+    command, parallel,
     plan::Job,
     record::{self, Ending},
     remote::{Ended, Place, ScriptFiles, at},
@@ -62,7 +62,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
         let launch = json!({
             "took_s": (since.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             "mark": cluster.mark(job),
-            "command": options::of(cluster, job),
+            "command": command::of(cluster, job),
             "left_behind": left.iter().flatten().sum::<u64>(),
             "network": host_records(cluster, job, &before, &after),
         });
@@ -78,7 +78,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
 
 /// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
 fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
-    let script = script::job(&cluster.inventory, &cluster.mark(job), &options::of(cluster, job));
+    let script = script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job));
     let place = match cluster.launcher {
         Launcher::Slurm if env::var_os("SLURM_JOB_ID").is_none() => {
             return scheduler::run(cluster, job, &script, files);

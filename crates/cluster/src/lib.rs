@@ -27,6 +27,7 @@
 mod campaign;
 mod cluster;
 mod collect;
+mod command;
 mod execute;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ombx_results::{
     render::plain,
-    runs::{hosts, library},
+    run_info::{hosts, library},
 };
 
 use crate::{

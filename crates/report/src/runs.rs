@@ -89,7 +89,7 @@ impl<'a> RunEntry<'a> {
 
     /// Returns whether it is a run of `ombx links`.
     pub(crate) fn is_sweep(&self) -> bool {
-        verdict::is_sweep(self.run)
+        self.run.is_sweep()
     }
 
     /// Returns the rows of `ombx links`.

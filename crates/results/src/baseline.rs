@@ -10,9 +10,9 @@ use ombx_core::{
 use crate::{
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
-    runs::hosts,
+    percentiles::upper_quantile,
+    run_info::hosts,
     state::{self, Distances, States, is_same},
-    verdict::outlying,
 };
 
 /// Number of days below which the variation between days is not known well enough for a limit. With three days, the limit of prediction
@@ -186,7 +186,7 @@ pub fn limit_of_days(days: &[f64], limits: usize) -> Option<f64> {
     let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
     (days.len() >= LEAST_DAYS).then(|| {
         // Bonferroni's correction holds whatever the rows of a day have in common.
-        let quantile = outlying::upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
+        let quantile = upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
         (mean + quantile * (variance * (1.0 + 1.0 / n)).sqrt()).exp()
     })
 }

@@ -12,7 +12,7 @@ use std::{
 use ombx_core::result::{Measurement, Run};
 
 use self::lines::{RowKind, Seal};
-use crate::runs::is_same_launch;
+use crate::run_info::is_same_launch;
 
 pub use self::{
     record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},

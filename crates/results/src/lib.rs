@@ -70,6 +70,7 @@ pub mod plot;
 pub mod provenance;
 pub mod publishable;
 pub mod render;
+pub mod run_info;
 pub mod runs;
 pub mod samples;
 pub mod state;

@@ -15,7 +15,7 @@ use crate::{
     file::RunWithRows,
     provenance::{counted, host_list},
     publishable::Publishable,
-    runs::{hosts, library},
+    run_info::{hosts, library},
     state, verdict,
 };
 

@@ -9,8 +9,6 @@ use ombx_core::{
     system::clock::Facts,
 };
 
-use crate::verdict::outlying;
-
 /// Maximum number of percentiles.
 const MOST: usize = 9;
 /// Fewest launches with an iteration beyond a percentile: of fewer, chance decides which launches have one.
@@ -54,7 +52,7 @@ pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percent
     let between = variance(launches, &reached).max(variance(launches, &above));
     // Launches that happen to agree are not more exact than independent iterations.
     let independent = quantile * (1.0 - quantile) / total as f64;
-    let half = outlying::upper_quantile(launches.len() - 1, TAIL) * between.max(independent).sqrt();
+    let half = upper_quantile(launches.len() - 1, TAIL) * between.max(independent).sqrt();
     let [low, high] = [quantile - half, quantile + half];
     let (lower, upper) = ((total as f64 * low).floor(), (total as f64 * high).ceil() + 1.0);
     let ends = (lower >= 1.0 && upper <= total as f64).then_some([lower as u64, upper as u64])?;
@@ -140,6 +138,33 @@ impl fmt::Display for Percentiles {
     }
 }
 
+/// Returns the value that a t-distributed variable with `df` degrees of freedom exceeds with probability `p` (below 0.5).
+pub(crate) fn upper_quantile(df: usize, p: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1e9);
+    for _ in 0..120 {
+        let middle = 0.5 * (low + high);
+        if upper_tail(df, middle) > p { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// Returns the probability of a larger value, by the finite series for whole degrees of freedom (Abramowitz and Stegun, 26.7.3
+/// and 26.7.4).
+fn upper_tail(df: usize, t: f64) -> f64 {
+    let theta = (t / (df as f64).sqrt()).atan();
+    let (sine, cosine) = theta.sin_cos();
+    let (odd, first) = (df % 2 == 1, if df % 2 == 1 { cosine } else { 1.0 });
+    let (mut term, mut sum) = (first, 0.0);
+    let mut k = if odd { 3 } else { 2 };
+    while k <= df {
+        sum += term;
+        term *= cosine * cosine * (k - 1) as f64 / k as f64;
+        k += 2;
+    }
+    let inside = if odd { std::f64::consts::FRAC_2_PI * (theta + sine * sum) } else { sine * sum };
+    0.5 * (1.0 - inside)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,5 +208,19 @@ mod tests {
         let samples = |text: &str| text.parse::<Percentiles>().unwrap().samples();
         assert_eq!((samples("50"), samples("99"), samples("99.9,50")), (7, 460, 4610));
         assert_eq!(Percentiles::default().samples(), 0);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_tables() {
+        for (df, p, t) in [
+            (1, 0.025, 12.706),
+            (2, 0.025, 4.303),
+            (3, 0.005, 5.841),
+            (4, 0.001, 7.173),
+            (7, 0.05, 1.895),
+            (30, 0.0005, 3.646),
+        ] {
+            assert!((upper_quantile(df, p) - t).abs() < 1e-3, "{df} {p}: {}", upper_quantile(df, p));
+        }
     }
 }

@@ -10,7 +10,7 @@ use ombx_core::{
 use crate::{
     estimate::{estimate, have_same_setup, without_samples},
     file::RunWithRows,
-    runs::is_same_launch,
+    run_info::is_same_launch,
     state::{self, Distances, Launches, States},
 };
 

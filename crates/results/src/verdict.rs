@@ -10,7 +10,7 @@ mod few_units;
 mod groups;
 mod hosts;
 mod launches;
-pub(crate) mod outlying;
+mod outlying;
 mod relative;
 mod retest;
 mod sample;
@@ -19,8 +19,6 @@ mod times;
 
 use ombx_core::unit::Bytes;
 use serde::{Deserialize, Serialize};
-
-use crate::file::RunWithRows;
 
 pub(crate) use self::retest::usual_times;
 pub use self::{
@@ -68,11 +66,6 @@ const MIN_LINKS: usize = 10;
 const MIN_UNITS: usize = 4;
 /// Probability with which a slow part is not named although it has the factor that is printed.
 const MISSED: f64 = 0.05;
-
-/// Returns whether a run is a sweep over links.
-pub fn is_sweep(run: &RunWithRows) -> bool {
-    !run.rows.is_empty() && run.rows.iter().all(|row| row.bench == BENCH)
-}
 
 /// Part of a machine that can be slow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -22,7 +22,6 @@ use ombx_results::{
     publishable::Publishable,
     render::model::{self as render, Screen, Shown},
     samples::SampleStore,
-    verdict,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -112,7 +111,7 @@ pub(crate) fn model(args: &ModelArgs) -> Result<u8> {
 }
 
 fn add(store: &mut SampleStore, file: &ResultFile) {
-    file.runs.iter().filter(|run| !verdict::is_sweep(run)).for_each(|launch| store.launch(launch));
+    file.runs.iter().filter(|run| !run.is_sweep()).for_each(|launch| store.launch(launch));
 }
 
 /// Measures both benchmarks and keeps the rows in the file of `-o`.

@@ -9,7 +9,6 @@ use ombx_results::{
     file::RunWithRows,
     model,
     samples::{CaseSamples, SampleStore},
-    verdict,
 };
 
 use crate::{
@@ -168,7 +167,7 @@ fn read(args: &PlotArgs) -> Result<Results> {
             stores.len() - 1
         });
         let (links, launches): (Vec<_>, Vec<_>) =
-            known.read(path)?.runs.into_iter().partition(verdict::is_sweep);
+            known.read(path)?.runs.into_iter().partition(RunWithRows::is_sweep);
         launches.iter().for_each(|launch| stores[at].1.launch(launch));
         sweeps.extend(links);
     }

@@ -14,7 +14,6 @@ use ombx_results::{
     file::{ResultFile, RunWithRows},
     history::{History, Selection, newest},
     samples::{CaseSamples, SampleStore},
-    verdict,
 };
 
 use super::{compare::Names, history};
@@ -150,7 +149,7 @@ fn read(paths: &[PathBuf], open: fn(&mut KnownRuns, &Path) -> Result<ResultFile>
         let mut file = open(&mut known, path)?;
         file.runs.iter().for_each(|run| results.run(run));
         let known = cases.groups().len();
-        let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(verdict::is_sweep);
+        let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(RunWithRows::is_sweep);
         let rows = sweeps.iter_mut().flat_map(|run| &mut run.rows);
         rows.flat_map(|row| row.samples.iter_mut().chain(&mut row.tail))
             .for_each(|samples| samples.elapsed_ns = Vec::new());

@@ -21,7 +21,6 @@ use ombx_results::{
     render::{Broadcasts, Overhead, Renderer, Shown, plain, wrapped},
     runs::EarlierRuns,
     samples::SampleStore,
-    verdict,
 };
 
 use crate::{
@@ -106,7 +105,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         if let Some(earlier) = &mut earlier {
             earlier.forget(&file.runs.iter().map(|run| run.run.id.clone()).collect::<Vec<_>>());
         }
-        let (of_links, of_benchmarks): (Vec<_>, Vec<_>) = file.runs.into_iter().partition(verdict::is_sweep);
+        let (of_links, of_benchmarks): (Vec<_>, Vec<_>) =
+            file.runs.into_iter().partition(RunWithRows::is_sweep);
         of_benchmarks.iter().for_each(|launch| cases.launch(launch));
         links.extend(of_links);
         if file.cut_off {
@@ -236,7 +236,7 @@ fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
     let (mut store, mut known) = (SampleStore::default(), KnownRuns::default());
     for path in files {
         let file = known.read(path)?;
-        file.runs.iter().filter(|run| !verdict::is_sweep(run)).for_each(|launch| store.launch(launch));
+        file.runs.iter().filter(|run| !run.is_sweep()).for_each(|launch| store.launch(launch));
     }
     let cases = rows.choose(store.into_cases(), "the files")?;
     if cases.is_empty() {
@@ -253,7 +253,7 @@ fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
 
 /// Prints the provenance of runs. The launches of one setup are one result; sweeps over links are shown one by one.
 fn show_provenance(runs: Vec<RunWithRows>) -> Result<u8> {
-    let (links, benchmarks): (Vec<_>, Vec<_>) = runs.into_iter().partition(verdict::is_sweep);
+    let (links, benchmarks): (Vec<_>, Vec<_>) = runs.into_iter().partition(RunWithRows::is_sweep);
     let mut cases = Cases::default();
     benchmarks.iter().for_each(|launch| cases.launch(launch));
     let results: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).chain(links).collect();

@@ -10,7 +10,7 @@ use ombx_core::{
 
 use super::{comparison::Note, side::SideResults};
 use crate::{
-    runs::{hosts, library},
+    run_info::{hosts, library},
     state,
 };
 

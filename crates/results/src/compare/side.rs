@@ -14,7 +14,7 @@ use super::{
 use crate::{
     estimate::is_within_a_launch,
     file::{Record, RunOutcome, RunWithRows},
-    runs::{is_next_launch, is_same_launch, library},
+    run_info::{is_next_launch, is_same_launch, library},
     state::Distances,
 };
 

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use ombx_core::result::{Measurement, Run, Tally};
 use serde::{Deserialize, Serialize};
 
-use crate::{estimate::Ending, state, verdict::Verdict};
+use crate::{
+    estimate::Ending,
+    state,
+    verdict::{self, Verdict},
+};
 
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
 pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
@@ -129,6 +133,13 @@ pub struct RunWithRows {
     pub end: Option<(RunOutcome, Tally)>,
     /// Verdict on the links of a sweep that ends with this run.
     pub verdict: Option<Box<Verdict>>,
+}
+
+impl RunWithRows {
+    /// Returns whether the run is a sweep over links.
+    pub fn is_sweep(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.bench == verdict::BENCH)
+    }
 }
 
 /// Error of reading a file.

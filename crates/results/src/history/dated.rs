@@ -17,7 +17,7 @@ use crate::{
     estimate::{Cases, Group, interval},
     file::{Record, Records},
     provenance::title,
-    runs::{hosts, library},
+    run_info::{hosts, library},
     state::{self, StateFigure, States},
     verdict::{self, Hosts},
 };

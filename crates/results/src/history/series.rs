@@ -15,7 +15,7 @@ use super::{
 use crate::{
     compare::{Ranks, Shifts},
     estimate::interval,
-    runs::are_known,
+    run_info::are_known,
     state,
 };
 

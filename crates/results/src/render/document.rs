@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     file::RunOutcome,
-    runs::{banner, launches},
+    run_info::{banner, launches},
     verdict::{self, RETEST},
 };
 

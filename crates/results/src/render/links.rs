@@ -22,7 +22,7 @@ use crate::{
     file::RunOutcome,
     number::{self, Scale},
     plot::{Histogram, heat_map},
-    runs::banner,
+    run_info::banner,
     verdict::{self, Component, Link, LinkSweep, LinkTimes, SlowLink, Step, Verdict},
 };
 

@@ -18,7 +18,7 @@ use crate::{
     number::Decimals,
     provenance::counted,
     publishable::Publishable,
-    runs::{banner, hosts, library},
+    run_info::{banner, hosts, library},
 };
 
 /// What is shown: the models, the first run of each setup, and which rows they rest on.

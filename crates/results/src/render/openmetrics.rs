@@ -19,7 +19,7 @@ use ombx_core::{
 use super::Renderer;
 use crate::{
     file::RunOutcome,
-    runs::{hosts, library},
+    run_info::{hosts, library},
     verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
 };
 

@@ -28,7 +28,7 @@ use crate::{
     knee::{self, Knees, RATE},
     plot::curve,
     publishable::{Publishable, Reached},
-    runs::{banner, launches},
+    run_info::{banner, launches},
     state,
 };
 

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::unit::Bytes;
 
+use crate::percentiles::upper_quantile;
+
 use super::{
-    Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED, outlying, plural,
+    Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED, plural,
     relative::{RelativeLink, Retested, Scope, median, relative_links},
 };
 
@@ -304,7 +306,7 @@ pub(super) fn explain(
     }
     let links = pairs.iter().map(|pair| Part::Link(pair.ends));
     let parts: Vec<Part> = units.iter().copied().map(Part::Unit).chain(links).collect();
-    let limit = |df: usize, sets: usize| outlying::upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
+    let limit = |df: usize, sets: usize| upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
     let least = MIN_SPREAD.max(row_error);
     let fit = |set: &[Part]| fit(pairs, set, least, offsets);
     let mut best = fit(&[])?;
@@ -336,7 +338,7 @@ pub(super) fn explain(
     let error = best.spread * (1.0 + 1.0 / (best.ordinary - 1.0).max(1.0)).sqrt();
     let limit = (limit(freedom, parts.len()) * error).max(MIN_FACTOR.ln());
     Some(Explanation {
-        nameable: limit + outlying::upper_quantile(freedom, MISSED) * error,
+        nameable: limit + upper_quantile(freedom, MISSED) * error,
         spread: best.spread,
         slow: best.slow.into_iter().map(|(part, log, _)| (part, log)).collect(),
     })

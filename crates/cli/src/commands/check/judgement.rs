@@ -11,7 +11,7 @@ use ombx_results::{
     limit::{Standing, disturbance, standing},
     number::{self, Decimals},
     render::monitoring::Status,
-    runs::hosts,
+    run_info::hosts,
     state::is_same,
 };
 
