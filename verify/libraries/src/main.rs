@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
     thread::sleep,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use clap::Parser as _;
@@ -72,6 +72,8 @@ const OTHERS: [&str; 3] = ["failures", "launching", "OSU programs"];
 const LIMIT: &str = "300";
 /// Time in which ranks start, and in which a disturbed job leaves nothing behind.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Run every benchmark once on the MPI libraries of the Python registry and of this machine, with the binaries that are published
 ///
@@ -225,6 +227,9 @@ impl Library {
     }
 }
 
+/// Name of a way to end a job early, further options, what ends it, and the exit code.
+type EarlyEnd<'a> = (&'static str, &'static [&'static str], &'a dyn Fn(u32, &[u32]), i32);
+
 /// A library under test.
 struct Trial<'a> {
     /// Directory of the binaries.
@@ -326,7 +331,7 @@ impl Trial<'_> {
         let interrupt = |job: u32, _: &[u32]| signal("INT", Some(job));
         let hang_up = |job: u32, _: &[u32]| signal("HUP", Some(job));
         let nothing = |_: u32, _: &[u32]| {};
-        let trials: [(&str, &[&str], &dyn Fn(u32, &[u32]), i32); 4] = [
+        let trials: [EarlyEnd<'_>; 4] = [
             ("a killed rank", &[], &kill_one, 6),
             ("Ctrl-C", &[], &interrupt, 130),
             ("a closed terminal", &[], &hang_up, 129),
@@ -425,7 +430,7 @@ impl Trial<'_> {
                 let name = program.file_name().to_string_lossy().into_owned();
                 let is_of_start = kind.file_name() == "startup";
                 let words: &[&str] = if is_of_start { &[] } else { &["-m", "8:64", "-i", "20", "-x", "2"] };
-                let mut command = self.command(&program.path());
+                let mut command = self.command(program.path());
                 command.args(words).args(self.build());
                 let ended = command
                     .stdout(Stdio::piped())
@@ -482,12 +487,11 @@ fn signal(name: &str, process: Option<u32>) {
 
 /// Waits until something is true. Returns whether it is.
 fn waited(is_true: impl Fn() -> bool) -> bool {
-    let since = Instant::now();
-    while since.elapsed() < PATIENCE {
+    for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
         if is_true() {
             return true;
         }
-        sleep(Duration::from_millis(50));
+        sleep(PAUSE);
     }
     false
 }
