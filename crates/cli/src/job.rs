@@ -69,6 +69,8 @@ pub(crate) struct Extent {
     pub(crate) rows: u64,
     /// Time limit of all rows; rows that are measured at the same time count once.
     pub(crate) time: Duration,
+    /// Benchmarks before the first one that is measured.
+    pub(crate) left_out: usize,
 }
 
 /// Kind of ranks that some benchmarks need. One start of ranks gives ranks of one kind.

@@ -52,9 +52,6 @@ pub(crate) struct StartArgs {
     /// End the command at the first case whose ranks crash, exit or hang, instead of measuring the rest with new ranks
     #[arg(long, help_heading = "Ranks")]
     pub(crate) fail_fast: bool,
-    /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
-    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
-    pub(crate) from: Option<u32>,
     /// New file on a shared file system, through which ranks of an external launcher connect by sockets
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
     pub(crate) rendezvous: Option<PathBuf>,

@@ -143,7 +143,7 @@ pub(crate) fn prepare(
         benchmarks,
     };
     let output = output_of(args.file, program)?;
-    let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time };
+    let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time, left_out: 0 };
     let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
     Ok((
         Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None, against: None },

@@ -106,7 +106,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         imb: None,
     }
     .settled()?;
-    let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows) };
+    let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows), left_out: 0 };
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
     Ok((

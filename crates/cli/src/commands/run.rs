@@ -102,14 +102,15 @@ pub(crate) fn job(
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
     selection::check_ranks(args.start.ranks, &parts)?;
-    let parts = args.start.from.map_or(Ok(parts.clone()), |first| selection::from(parts, first))?;
+    let parts = args.from.map_or(Ok(parts.clone()), |first| selection::from(parts, first))?;
     if args.connect.connect.is_some() {
         return Err(Error::usage("--connect is an option of the command line, not of suites"));
     }
     let output = args.output.settled()?;
     renderers::plot_columns(output.format, output.plot)?;
     output.shown.shown(output.format)?;
-    let mut extent = Extent { ranks, ..Extent::default() };
+    let left_out = args.from.map_or(0, |first| first as usize - 1);
+    let mut extent = Extent { ranks, left_out, ..Extent::default() };
     for Part { choices, plan } in &parts {
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
         let rows = selection::rows(plan, choices)?;

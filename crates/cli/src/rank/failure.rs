@@ -25,7 +25,11 @@ pub(super) fn plan(job: &Job) {
         return;
     };
     let names = selection::in_order(parts).into_iter().map(|(part, at)| parts[part].choices[at].bench.name);
-    let left_out = job.start.from.map_or(0, |first| first as usize - 1);
+    // The output of OMB and IMB has no continuation.
+    if job.output.osu.is_some() || job.output.imb.is_some() {
+        return;
+    }
+    let left_out = job.extent.left_out;
     let append = if job.output.file.out.is_some() { " --append" } else { "" };
     *kept = Some(Benchmarks { names: names.collect(), begun: 0, left_out, append });
 }

@@ -15,6 +15,7 @@ use crate::arguments::{
     output::OutputArgs,
     role::RoleArgs,
     start::StartArgs,
+    values,
 };
 
 #[derive(Debug, Args)]
@@ -25,6 +26,9 @@ pub(crate) struct RunArgs {
     /// Repeat the run of this result file: its benchmarks and options, except those that are given here
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) like: Option<PathBuf>,
+    /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
+    pub(crate) from: Option<u32>,
 
     #[command(flatten)]
     pub(crate) start: StartArgs,
