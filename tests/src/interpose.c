@@ -9,6 +9,7 @@
  *   count           writes to standard error how often each rank has called the functions of `COUNTED` when it ends
  *   alloc           writes the hint of each MPI_Alloc_mem to standard error
  *   scan            makes the last rank crash in MPI_Scan
+ *   scan_some       the same in a call with 64 to 512 bytes
  *   iscan           makes the last rank exit in MPI_Iscan
  *   finalize        makes the last rank crash in MPI_Finalize
  *   version         gives the last rank another version of the library
@@ -166,6 +167,9 @@ int MPI_Win_unlock(int target, MPI_Win win) {
 
 int MPI_Scan(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (is_last() && spoils("scan")) raise(SIGSEGV);
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    if (is_last() && spoils("scan_some") && count * size >= 64 && count * size <= 512) raise(SIGSEGV);
     return PMPI_Scan(from, to, count, type, op, comm);
 }
 

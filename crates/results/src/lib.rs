@@ -7,16 +7,13 @@
 //! | [`baseline`] | figures of good days, and the limits that follow from them |
 //! | [`limit`] | says whether rows meet limits |
 //! | [`compare`] | compares two sets of runs case by case |
-//! | [`copies`] | finds launches that are copies of others |
 //! | [`history`] | reads a directory of result files as series over time, and finds changes |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |
 //! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
-//! | [`methods`] | the method of a run as a paragraph |
+//! | [`methods`] | the method of a run as a paragraph, and how to cite ombx |
 //! | [`model`] | parameters of LogGP, and sizes at which the protocol switches |
-//! | [`citation`] | how to cite ombx |
 //! | [`provenance`] | lists where, when and how rows were measured |
-//! | [`publishable`] | says which rows are fit to publish |
-//! | [`reached`] | says why launches ended, and what precision they reached |
+//! | [`publishable`] | says which rows are fit to publish, why launches ended, and what precision they reached |
 //! | [`render`] | writes rows as tables, CSV, OSU format, OpenMetrics and others |
 //! | [`runs`] | where the next run lies, from earlier ones |
 //! | [`samples`] | raw samples of each case, launch by launch |

@@ -67,7 +67,7 @@ def read(*paths: "typing.Union[str, os.PathLike[str]]") -> "pandas.DataFrame":
         if name in TEXTS:
             rows[name] = rows[name].fillna("")
         elif name == "publishable":
-            rows[name] = rows[name].astype(bool)
+            rows[name] = rows[name].fillna(False).astype(bool)
         else:
             rows[name] = pandas.to_numeric(rows[name]).astype(float)
     return rows

@@ -74,6 +74,19 @@ fn a_launch_goes_on_in_another_run_of_the_file() {
 }
 
 #[test]
+fn two_ends_one_after_the_other_repeat_no_row() {
+    let kept = Kept::new();
+    let done = spoilt(&kept, "scan_some", "collective.scan --sizes 8,64,512,4K --quick", 6);
+    let (measured, failed) = rows(&kept);
+    let names = |rows: Vec<&String>| rows.into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(names(measured.keys().collect()), ["collective.scan 4096", "collective.scan 8"], "{done}");
+    assert_eq!(names(failed.keys().collect()), ["collective.scan 512", "collective.scan 64"], "{done}");
+    assert!(measured.values().all(|times| *times == 1), "{measured:?}\n{done}");
+    // The file can be read and continued.
+    Job::ombx("show --format csv").arg(kept.out()).run().expect(0);
+}
+
+#[test]
 fn the_first_end_is_the_last_one_if_the_user_says_so() {
     let kept = Kept::new();
     let done = spoilt(&kept, "scan", "collective.scan p2p.latency --sizes 8,64 --quick --fail-fast", 6);

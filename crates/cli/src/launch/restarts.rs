@@ -74,6 +74,8 @@ pub(super) struct Restarts {
     rest: Rest,
     /// Benchmarks of the ends without a measured row in between.
     in_a_row: Vec<String>,
+    /// How many of them were outside of cases since the last one inside.
+    between_cases: usize,
     /// How often ranks have ended early.
     ends: u64,
 }
@@ -81,7 +83,7 @@ pub(super) struct Restarts {
 /// What follows the early end of ranks: rows, and new ranks unless there is an error.
 pub(super) struct Aftermath {
     pub(super) rows: Vec<Measurement>,
-    /// Sentence about the end; `None` if the error says it.
+    /// Sentence about the end.
     pub(super) sentence: String,
     pub(super) ends: bool,
 }
@@ -97,6 +99,7 @@ impl Restarts {
             arrived: Arrived::default(),
             rest,
             in_a_row: Vec::new(),
+            between_cases: 0,
             ends: 0,
         }
     }
@@ -120,19 +123,21 @@ impl Restarts {
     /// Takes note of ranks that have measured everything that was left.
     pub(super) fn completed(&mut self) {
         self.in_a_row.clear();
+        self.between_cases = 0;
     }
 
     /// Takes note of an end, and returns what follows.
     pub(super) fn add(&mut self, early: Early) -> Aftermath {
         self.ends += 1;
         if early.measured > 0 {
-            self.in_a_row.clear();
+            self.completed();
         }
         self.in_a_row.push(early.bench.clone());
+        self.between_cases = if early.case.is_none() { self.between_cases + 1 } else { 0 };
         let of_this = self.in_a_row.iter().rev().take_while(|bench| **bench == early.bench).count();
         let is_first = self.arrived.rows.is_empty();
-        // Ranks that have ended between two cases may have done so by chance; those before the first case would do so again.
-        let is_stuck = early.case.is_none() && (is_first || of_this > 1);
+        // Ranks that have ended between two cases may have done so by chance once; those before the first case would do so again.
+        let is_stuck = early.case.is_none() && (is_first || self.between_cases.min(of_this) > 1);
         let place = match &early.case {
             Some(row) => format!(" in {}", named(row)),
             None if is_first => format!(" before the first case of {}", early.bench),
@@ -140,8 +145,10 @@ impl Restarts {
         };
         let mut rows = Vec::new();
         let run = self.rest.run.take().unwrap_or(early.run);
-        self.rest =
-            Rest { first: early.number, after: early.done, run: Some(run), ..self.rest.of_next_launch() };
+        // Ranks without a new row of the benchmark have begun after the last row of earlier ones.
+        let earlier = self.rest.after.filter(|_| self.rest.first == early.number);
+        let after = early.done.or(earlier);
+        self.rest = Rest { first: early.number, after, run: Some(run), ..self.rest.of_next_launch() };
         if let Some(case) = early.case {
             self.rest.left_out.insert(RowName::new(&case.key));
             rows.push(Measurement { outcome: Outcome::Failed(early.why.clone()), ..*case });

@@ -23,8 +23,8 @@ use crate::{
 
 /// Maximum number of samples that a row keeps, over all ranks.
 const MAX_KEPT_SAMPLES: u64 = 1 << 22;
-/// Parts of a warm-up of fixed length, each of which is a sign of progress.
-const WARM_UP_PARTS: u64 = 64;
+/// Time from which on the parts of a warm-up of fixed length do not grow: a tenth of a second is far below the limit of a hang.
+const WARM_UP_PART_NS: u64 = 100_000_000;
 /// Maximum number of iterations that are checked before the ranks exchange what they found.
 const MOST_UNREPORTED: u64 = 1024;
 
@@ -94,17 +94,17 @@ impl OpenCase<'_, '_> {
             let plan = self.session.plan;
             let is_timed = !plan.least_time.is_zero() || plan.most_time.is_some();
             let warmup = if is_timed { warmup.max(1) } else { warmup };
-            let (mut elapsed_ns, mut spent_ns) = (facts.resolution_ns, 0);
+            // Parts are signs of progress. Each is twice as long as the one before, until it lasts long enough.
+            let batch = self.kernel.batch().unwrap_or(1);
+            let mut next = batch;
             while iterations < warmup {
-                let next = warmup.div_ceil(WARM_UP_PARTS).min(warmup - iterations);
-                let (elapsed, wall) = self.iterate(next)?;
-                (elapsed_ns, spent_ns, iterations) =
-                    (elapsed_ns + elapsed, spent_ns + wall, iterations + next);
+                let part = next.min((warmup - iterations).next_multiple_of(batch));
+                let (elapsed, wall) = self.iterate(part)?;
+                iterations += part;
+                iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / part as f64);
+                wall_ns = wall_ns.min(wall as f64 / part as f64);
                 self.session.sink.alive();
-            }
-            if warmup > 0 {
-                (iteration_ns, wall_ns) =
-                    (elapsed_ns as f64 / warmup as f64, spent_ns as f64 / warmup as f64);
+                next = team.broadcast_value(if wall < WARM_UP_PART_NS { 2 * next } else { next })?;
             }
         } else {
             let goal = match self.known_batch {

@@ -172,10 +172,10 @@ pub(super) fn schema() -> serde_json::Value {
 
 const START: &str = ",\"checksum\":\"";
 const END: &str = "\"}";
-/// Digits seal_of the checksum.
+/// Digits of the checksum.
 const DIGITS: usize = 8;
 
-/// Adds the checksum seal_of the bytes before its closing brace to a JSON object, as its last field.
+/// Adds the checksum of the bytes before its closing brace to a JSON object, as its last field.
 pub(crate) fn add_seal(line: &mut Vec<u8>) {
     if line.pop_if(|last| *last == b'}').is_some() {
         let sum = crc32fast::hash(line);
@@ -183,7 +183,7 @@ pub(crate) fn add_seal(line: &mut Vec<u8>) {
     }
 }
 
-/// What the checksum seal_of a line says.
+/// What the checksum of a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seal {
     Intact,
@@ -211,7 +211,7 @@ fn is_time(ns: f64) -> bool {
     ns.is_finite() && ns >= 0.0
 }
 
-/// Checks a check_row, both before writing and after reading. The error names the violated condition.
+/// Checks a row, both before writing and after reading. The error names the violated condition.
 pub(super) fn check_row(row: &Measurement) -> Result<(), String> {
     let must = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
     must(row.ranks > 0 && row.pairs > 0, "ranks or pairs is 0")?;
@@ -281,7 +281,7 @@ fn summary(summary: &Summary) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the figures of a check_row follow from its samples, whatever its checksum says. A check_row without samples passes.
+/// Checks that the figures of a row follow from its samples, whatever its checksum says. A row without samples passes.
 pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
     let (Some(given), Some(work)) = (&row.summary, row.work) else { return Ok(()) };
     let mut times = Measurement::combine(&row.samples, work.legs);

@@ -136,8 +136,9 @@ impl Links {
     /// Prints the sweep once it has ended.
     fn print(&mut self, out: &mut dyn Write) -> Result<()> {
         let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
+        let reached = self.verdict.take();
         let verdict = match outcome {
-            RunOutcome::Complete => self.verdict.take().unwrap_or_else(|| {
+            RunOutcome::Complete => reached.unwrap_or_else(|| {
                 Verdict::incomplete(format!("not complete: no verdict was reached after {rows} rows"))
             }),
             RunOutcome::Interrupted => {
