@@ -161,7 +161,8 @@ fn the_example_works_on_any_machine() {
     let text = example.replace("busy = \"10%\"", "busy = \"never\"").replace("<10ms", "<60000ms");
     let path = files.write("node.toml", text);
     let done = Job::of(mpi::ombx()).arg("check").arg(&path).env("OMBX_MPIEXEC", mpi::mpiexec()).run();
-    let done = done.expect(0);
     done.leaves_nothing();
-    assert!(done.stdout.contains("OK: 2 limits are met"), "{done}");
+    // A row that was disturbed all the time has no interval; no row may be beyond its limit or fail.
+    let is_undecided = done.code == Some(8) && done.stdout.contains("undecided: disturbed");
+    assert!(is_undecided || done.code == Some(0) && done.stdout.contains("OK: 2 limits are met"), "{done}");
 }
