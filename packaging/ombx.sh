@@ -228,7 +228,7 @@ elif [ -z "$wanted" ]; then
         why="$why; there are builds for:$with_mpi, but the library of none is found"
         case "$measures $* " in
         yes*" sockets"* | yes*--connect* | yes*--fabric* | yes*" --help "* | yes*" -h "*) ;;
-        "yes model "* | "yes doctor "* | "yes osu " | "yes imb ") ;;
+        "yes model "* | "yes osu " | "yes imb ") ;;
         yes*) measures=refused ;;
         esac
         if [ "$measures" = refused ] || ! has no-mpi; then

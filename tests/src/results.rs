@@ -2,7 +2,10 @@
 
 use std::{fs, io::BufReader, path::Path};
 
-use ombx_results::file::{self, RunWithRows};
+use ombx_results::{
+    file::{self, Record, RunWithRows},
+    verdict::LinkSweep,
+};
 use serde_json::{Value, json};
 
 /// Result file of a single launch.
@@ -40,7 +43,7 @@ pub fn runs_of(path: &Path) -> Vec<RunWithRows> {
     file.runs
 }
 
-/// Returns a result file of `ombx links`: four hosts with one rank each. The link between ranks 1 and 3 takes twice as long as others.
+/// Returns a result file of `ombx links` with its verdict: four hosts with one rank each. The link between ranks 1 and 3 takes twice as long as others.
 pub fn links() -> String {
     let mut run = lines(GOLDEN).swap_remove(0);
     let place = |rank: u32| json!({"host": format!("n{rank}"), "cpus": "0", "online": 2});
@@ -62,7 +65,13 @@ pub fn links() -> String {
     lines.push(
         json!({"kind": "end", "outcome": "complete", "cases": 12, "skipped": 0, "failed": 0, "corrupt": 0}),
     );
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let run = file::read(text.as_bytes()).expect("the file can be read").runs.remove(0);
+    let mut sweep = LinkSweep::of_run(&run.run);
+    run.rows.iter().for_each(|row| sweep.add(row));
+    let mut out = text.into_bytes();
+    file::write(&mut out, &Record::Verdict(Box::new(sweep.verdict()))).expect("memory can be written");
+    String::from_utf8(out).expect("lines are text")
 }
 
 /// Returns the number of complete rows in a file that is being written.

@@ -52,7 +52,7 @@ use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
     exit::Exit,
-    system::{clock::Since, ssh},
+    system::{clock::Since, host, ssh},
     team::Place,
 };
 use ombx_results::file::Launched;
@@ -244,10 +244,11 @@ fn start_limit(job: &Job) -> Duration {
     job.start.timeout.map_or(usual, |timeout| usual.max(timeout / 4))
 }
 
-/// Returns how long a case may make no progress. Ranks that share cores take longer.
+/// Returns how long a case may make no progress. Ranks that share cores, with each other or with other programs, take longer.
 fn silence(job: &Job) -> Duration {
     let ranks = if preflight::all_here(&job.start) { job.extent.ranks } else { 1 };
-    job.work.silence(job.start.timeout, ranks.div_ceil(Place::here().online))
+    let online = Place::here().online;
+    job.work.silence(job.start.timeout, ranks.div_ceil(online).max(host::processes_per_cpu(online)))
 }
 
 /// Returns a number that a signal of the user sets to its own.

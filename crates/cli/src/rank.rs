@@ -24,7 +24,7 @@ use ombx_core::error::Error;
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::Result,
-    system::watchdog,
+    system::{host, watchdog},
     team::Place,
 };
 
@@ -53,8 +53,10 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let is_limited = job.role.relay.is_none() && job.start.timeout.is_some();
     let factor = if is_limited { 1 } else { WATCHDOG_FACTOR };
     let (timeout, ranks) = (job.start.timeout, detection::ranks_here().unwrap_or(1));
-    let shared = ranks.div_ceil(Place::here().online.into());
-    let silence = job.work.silence(timeout, u32::try_from(shared).unwrap_or(1)).saturating_mul(factor);
+    let online = Place::here().online;
+    let shared = u32::try_from(ranks.div_ceil(online.into())).unwrap_or(1);
+    let shared = shared.max(host::processes_per_cpu(online));
+    let silence = job.work.silence(timeout, shared).saturating_mul(factor);
     let _ = watchdog::start([time_limit::of_start(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
     failure::plan(job);

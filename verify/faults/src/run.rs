@@ -24,6 +24,9 @@ const POLL: Duration = Duration::from_millis(5);
 pub(crate) struct Running<'a> {
     child: Child,
     since: Since,
+    /// Length of the result file, and the time since it was another one.
+    length: u64,
+    unchanged: Since,
     deadline: Duration,
     mark: &'a Mark,
     /// Path of the result file of the job.
@@ -85,12 +88,21 @@ impl Running<'_> {
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) -> Result<(), String> {
         while !holds(self) {
             let ended = matches!(self.child.try_wait(), Ok(Some(_)));
-            if ended || self.since.elapsed() > self.deadline {
+            if ended || self.is_late() {
                 return Err(format!("this never happened: {what}"));
             }
             thread::sleep(POLL);
         }
         Ok(())
+    }
+
+    /// Returns whether nothing was added to the result file for the time of the deadline. A job may be slow, as where others build.
+    fn is_late(&mut self) -> bool {
+        let length = self.out.metadata().map_or(0, |file| file.len());
+        if length != self.length {
+            (self.length, self.unchanged) = (length, Since::now());
+        }
+        self.unchanged.elapsed() > self.deadline
     }
 }
 
@@ -129,7 +141,9 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
 
     let since = Since::now();
     let child = command.spawn().map_err(|e| format!("{} could not be started: {e}", stage.ombx.display()))?;
-    let mut running = Running { child, since, deadline: job.deadline, mark: &mark, out: out.clone(), stage };
+    let (length, unchanged, deadline) = (0, Since::now(), job.deadline);
+    let mut running =
+        Running { child, since, length, unchanged, deadline, mark: &mark, out: out.clone(), stage };
     let action_error = job.act.as_ref().and_then(|act| act(&mut running).err());
     let status = end(&mut running);
     let took = running.since.elapsed();
@@ -161,7 +175,7 @@ fn end(running: &mut Running<'_>) -> Option<ExitStatus> {
     loop {
         match running.child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if running.since.elapsed() < running.deadline => thread::sleep(POLL),
+            Ok(None) if !running.is_late() => thread::sleep(POLL),
             _ => {
                 running.mark.kill();
                 let _ = running.child.kill();

@@ -205,7 +205,7 @@ impl Pattern {
 
 /// Changes what `ombx links` does differently from `ombx run` in the arguments that they share.
 pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
-    let links = ["plot", "unit", "percentiles", "fail_fast", "from"]
+    let links = ["plot", "unit", "percentiles", "fail_fast"]
         .into_iter()
         .fold(links, |links, unused| links.mut_arg(unused, |arg| arg.hide(true)))
         .mut_arg("format", |format| format.value_parser(some_of(&FORMATS)));

@@ -116,6 +116,8 @@ pub(super) struct History {
     quiet: Duration,
     /// Case that runs, or that ran when the end of the job was requested. A stopped rank may continue then and report another case.
     case: Option<Box<Measurement>>,
+    /// Benchmark and size of the case that ran when the end of the job was requested. It may have ended since.
+    ended_in: Option<String>,
     /// Benchmark that runs, with its number in the order of the launch.
     benchmark: Option<(usize, String)>,
     /// Its last case that has started, and the last one whose rows have arrived.
@@ -148,6 +150,7 @@ impl JobState<'_> {
     pub(super) fn end(&mut self, reason: EndReason) {
         self.history.end_reason = Some(reason);
         self.history.quiet = self.history.progress.as_ref().map_or(Duration::ZERO, Since::elapsed);
+        self.history.ended_in = self.history.case.as_deref().map(named);
         self.history.shared_memory = OfRanks::now();
         let _ = kill_process_group(self.group, Signal::TERM);
     }
@@ -325,7 +328,8 @@ impl JobState<'_> {
         let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
         self.output.record(&Record::End(outcome, tally))?;
         let kept = self.output.kept();
-        let case = self.history.case.take().map(|row| format!(" in {}", named(&row))).unwrap_or_default();
+        let case = self.history.ended_in.take().or_else(|| self.history.case.as_deref().map(named));
+        let case = case.map_or(String::new(), |case| format!(" in {case}"));
         match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
                 self.progress.suspend(|| stderr_line!("{OMBX}interrupted; {kept}"));

@@ -39,7 +39,11 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let team: &dyn Team = mpi.team();
     handshake::same_build(team).unwrap_or_else(|error| failure::abort(team, &error));
     // A rank with a mistake of its own takes part in this, see `share`. MPI ends as usual, and rank 0 prints it.
-    team.agree(Ok(()))?;
+    team.agree(Ok(())).or_else(|error| match error.kind() {
+        // This rank alone has it: others wait for it.
+        Kind::Fabric => failure::abort(team, &error),
+        _ => Err(error),
+    })?;
     // The launching process knows the ranks by the numbers of the launcher.
     let measured = handshake::run(team, state.pipe.as_mut())
         .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
@@ -81,6 +85,13 @@ pub(crate) fn share(error: &Error) {
         // Ranks do not agree on failures of the transport.
         Kind::Fabric => abort_without_mpi(error),
         _ => drop((mpi.team() as &dyn Team).agree::<()>(Err(mine))),
+    }
+}
+
+/// Waits until rank 0 has printed an error that all ranks have: Open MPI ends the other ranks as soon as one has ended.
+pub(crate) fn let_rank_0_print() {
+    if detection::launcher().is_some_and(|started| started.rank > 0) {
+        thread::sleep(failure::RANK_0_PRINTS);
     }
 }
 

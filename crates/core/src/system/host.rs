@@ -18,6 +18,16 @@ const MIN_FILES: u64 = 256;
 /// Minimum free shared memory per rank in bytes, for windows of large messages.
 pub const MIN_SHARED: u64 = 64 << 20;
 
+/// Returns how many processes there were for each of `cpus` CPUs in the last minute, at least 1: what runs takes so many times longer.
+pub fn processes_per_cpu(cpus: u32) -> u32 {
+    per_cpu(&read("/proc/loadavg"), cpus)
+}
+
+fn per_cpu(loads: &str, cpus: u32) -> u32 {
+    let load = loads.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
+    ((load / f64::from(cpus.max(1))).round() as u32).max(1)
+}
+
 /// Facts of this host. A fact that the kernel does not provide is `None` and causes no notice.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Host {
@@ -172,6 +182,16 @@ mod tests {
 
     fn codes(host: &Host, ranks: u32) -> Vec<String> {
         host.problems(ranks).into_iter().map(|notice| notice.code).collect()
+    }
+
+    #[test]
+    fn a_host_that_is_busy_needs_more_time() {
+        let of = |loads| per_cpu(loads, 2);
+        assert_eq!(
+            [of("0.13 0.64 1.52 1/234 5"), of("3.1 1 1 1/2 3"), of("27.4 29 30 9/800 1"), of("")],
+            [1, 2, 14, 1]
+        );
+        assert!(processes_per_cpu(1) >= 1);
     }
 
     #[test]

@@ -126,7 +126,9 @@ const ROWS: &[Row] = &[
     row("Comm_free", Closing, "collective.neighbor_allgather", "", 1),
 
     gate("Barrier", Between, "p2p.latency", "", 2),
+    row("Bcast", Between, "p2p.latency", "", 1),
     row("Bcast", Between, "p2p.latency", "", 2),
+    row("Bcast", Between, "p2p.latency", "", 3),
     row("Gatherv", Between, "p2p.latency", "", 2),
 ];
 
