@@ -77,6 +77,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "mpi")]
         if measures {
             rank::mpi::share(&error);
+            rank::mpi::let_rank_0_print();
         }
         error.kind().exit_code()
     }))

@@ -66,7 +66,7 @@ impl Benchmarks {
 }
 
 /// Time that rank 0 has for printing an error that all ranks have, before another rank prints it.
-const RANK_0_PRINTS: Duration = Duration::from_millis(300);
+pub(super) const RANK_0_PRINTS: Duration = Duration::from_millis(300);
 
 /// Prints an error and ends all ranks.
 pub(super) fn abort(team: &dyn Team, error: &Error) -> ! {

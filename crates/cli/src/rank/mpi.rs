@@ -84,6 +84,13 @@ pub(crate) fn share(error: &Error) {
     }
 }
 
+/// Waits until rank 0 has printed an error that all ranks have: Open MPI ends the other ranks as soon as one has ended.
+pub(crate) fn let_rank_0_print() {
+    if detection::launcher().is_some_and(|started| started.rank > 0) {
+        thread::sleep(failure::RANK_0_PRINTS);
+    }
+}
+
 /// Ends the job: the other ranks would wait for this one, which has no MPI.
 fn abort_without_mpi(error: &Error) -> ! {
     let rank = detection::launcher().map_or(0, |started| started.rank);
