@@ -78,7 +78,7 @@ impl<K: Kernel> Steps for K {
 
 /// Samples whose start the ranks agree on.
 pub trait PacedLoop {
-    /// Times batches one by one; see [`paced`].
+    /// Times batches one by one; see `paced`.
     fn paced(&mut self, start: &mut dyn Start, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()>;
 }
 
@@ -90,9 +90,9 @@ impl<I: Iteration> PacedLoop for I {
 
 /// An open kernel with its timed loops, which alone are compiled for its type. Each is one dynamic call per round.
 pub trait Loops: Steps + PacedLoop {
-    /// Times batches back to back; see [`timed`].
+    /// Times batches back to back; see `timed`.
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()>;
-    /// Runs iterations on a rank that answers; see [`answered`].
+    /// Runs iterations on a rank that answers; see `answered`.
     fn answered(&mut self, iterations: u64) -> Result<()>;
 }
 
