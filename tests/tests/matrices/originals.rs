@@ -118,7 +118,7 @@ const OF_IMB: [(u32, &str, &str); 20] = [
     // What the document of differences names is left out.
     (2, "IMB-RMA", "-exclude Fetch_and_op,Compare_and_swap -iter 4 -msglog 3:4"),
     (2, "IMB-RMA", "Unidir_put -aggregate_mode aggregate -iter 4 -msglog 3:3"),
-    (2, "IMB-P2P", "-exclude Stencil2D,Stencil3D -iter 4 -msglog 3:4"),
+    (2, "IMB-P2P", "PingPong PingPing Unirandom Birandom Corandom SendRecv_Replace -iter 4 -msglog 3:4"),
     (2, "IMB-MT", "-repeat 4 -warmup 2 -count 1,2"),
 ];
 
