@@ -43,10 +43,9 @@ const WATCHDOG_FACTOR: u32 = 4;
 pub(crate) fn run(job: &Job) -> Result<u8> {
     // Under the user's launcher the number of rows is unknown here, and time limits are the user's.
     let limited = job.role.relay.is_some() || job.start.timeout.is_some();
-    let limit = match limited {
-        true => time_limit::of_job(job.extent.time, job.start.timeout).saturating_add(time_limit::AFTER_JOB),
-        false => Duration::MAX,
-    };
+    let limit = if limited { time_limit::of_job(job.extent.time, job.start.timeout) } else { Duration::MAX };
+    // The launching process ends its ranks first.
+    let limit = if job.role.relay.is_some() { limit.saturating_add(time_limit::AFTER_JOB) } else { limit };
     // Without a watchdog, the launching process has a time limit too.
     // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks, but no
     // longer than the user says.
