@@ -118,7 +118,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         let kept = work.join(format!("{}.json", library.key()));
         if !options.only.is_empty() && !options.only.iter().any(|part| library.name.contains(part)) {
             let text = fs::read_to_string(&kept).unwrap_or_default();
-            lines.extend(serde_json::from_str::<Line>(&text));
+            lines.push(serde_json::from_str(&text).unwrap_or_else(|_| Line::skipped(library.name, "not run yet")));
             continue;
         }
         let line = match library.programs(&work) {
@@ -158,7 +158,7 @@ struct Line {
 impl Line {
     fn skipped(library: &str, why: &str) -> Line {
         println!("{library}: skipped, {why}");
-        let reasons = BTreeMap::from([(format!("not installed: {why}"), BTreeSet::new())]);
+        let reasons = BTreeMap::from([(format!("skipped: {why}"), BTreeSet::new())]);
         Line {
             library: library.into(),
             cells: vec!["-".into(); FAMILIES.len() + OTHERS.len()],
