@@ -1,5 +1,6 @@
 //! Mistakes that clap finds in a command line, as one sentence.
 
+use clap::error::ErrorKind;
 use ombx_core::error::{Error, Result};
 
 /// Prints the version and returns the exit code, or returns the mistake as an error.
@@ -23,5 +24,9 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
     let leads_nowhere = |line: &&str| line.starts_with("tip: to pass ") || line.is_empty();
     let words: Vec<&str> = message.map(str::trim).filter(|line| !leads_nowhere(line)).collect();
     let sentence = words.join(" ");
-    sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ")
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ");
+    if error.kind() == ErrorKind::ArgumentConflict && sentence.contains("--quick") {
+        return format!("{sentence}: --quick starts the ranks once; leave it out");
+    }
+    sentence
 }
