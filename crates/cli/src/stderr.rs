@@ -23,7 +23,8 @@ const LONGEST_LINE: usize = 8000;
 /// no reason to fail.
 pub(crate) fn write_line(text: Arguments<'_>) {
     let mut line = text.to_string();
-    let columns = io::stderr().is_terminal().then(terminal::stderr_size).flatten().map(|[columns, _]| columns);
+    let columns =
+        io::stderr().is_terminal().then(terminal::stderr_size).flatten().map(|[columns, _]| columns);
     if let Some(columns) = columns.filter(|_| line.starts_with("ombx: ")) {
         line = wrapped(&line, columns.saturating_sub(INDENTATION.len())).join(INDENTATION);
     }

@@ -67,7 +67,9 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
         "m" | "min" => 60.0,
         "h" => 3600.0,
         "" if number.parse::<f64>().is_ok_and(|time| time > 0.0) => {
-            return Err(Error::usage(format!("duration {trimmed:?} has no unit: write {trimmed}s or {trimmed}ms")));
+            return Err(Error::usage(format!(
+                "duration {trimmed:?} has no unit: write {trimmed}s or {trimmed}ms"
+            )));
         }
         _ => return Err(bad()),
     };

@@ -185,9 +185,7 @@ impl Renderer for Table {
         match outcome {
             RunOutcome::Complete => {}
             RunOutcome::Interrupted => writeln!(out, "\nnot complete: interrupted after {after}")?,
-            RunOutcome::Broken => {
-                writeln!(out, "\nnot complete: the job ended early, after {after}")?
-            }
+            RunOutcome::Broken => writeln!(out, "\nnot complete: the job ended early, after {after}")?,
         }
         out.flush()
     }
