@@ -7,10 +7,9 @@ use ombx_results::{
 };
 
 use crate::plot::{
-    canvas::Canvas,
-    label::{Quantity, describe, shortened},
+    Canvas, Quantity, describe, dots,
     line_chart::{BESIDE, MAX_DOTS, Point},
-    svg::{dots, n, symbol},
+    n, shortened, symbol,
 };
 
 const TOP: f64 = 8.0;

@@ -14,12 +14,8 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::{
-        canvas::Canvas,
-        label::shortened,
-        svg::{n, symbol},
-    },
-    runs::{count, of_bytes},
+    page::{count, of_bytes},
+    plot::{Canvas, n, shortened, symbol},
 };
 
 const TOP: f64 = 8.0;
