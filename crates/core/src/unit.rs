@@ -51,10 +51,10 @@ impl fmt::Display for Rank {
     }
 }
 
-/// Reads a duration: `1s`, `500ms`, `2m`, `1h`. A number without unit is seconds.
+/// Reads a duration: `1s`, `500ms`, `2m`, `1h`.
 ///
 /// # Errors
-/// Usage error if it is malformed, 0, or longer than a year.
+/// Usage error if it is malformed, has no unit, or is 0 or longer than a year.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let trimmed = text.trim();
     let bad = || Error::usage(format!("duration {trimmed:?} is not a positive time such as 1s, 500ms or 2m"));
@@ -63,9 +63,14 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     let scale = match unit.trim() {
         "us" => 1e-6,
         "ms" => 1e-3,
-        "s" | "" => 1.0,
+        "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        "" if number.parse::<f64>().is_ok_and(|time| time > 0.0) => {
+            return Err(Error::usage(format!(
+                "duration {trimmed:?} has no unit: write {trimmed}s or {trimmed}ms"
+            )));
+        }
         _ => return Err(bad()),
     };
     let seconds = number.parse::<f64>().map_err(|_| bad())? * scale;

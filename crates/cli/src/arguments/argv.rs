@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use clap::{Arg, ArgMatches, Command, parser::ValueSource};
+use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 use ombx_core::error::{Error, Result};
 
 use crate::arguments::role;
@@ -175,7 +175,11 @@ pub(crate) fn mistake_sentence(error: &clap::Error) -> String {
     let leads_nowhere = |line: &&str| line.starts_with("tip: to pass ") || line.is_empty();
     let words: Vec<&str> = message.map(str::trim).filter(|line| !leads_nowhere(line)).collect();
     let sentence = words.join(" ");
-    sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ")
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ");
+    if error.kind() == ErrorKind::ArgumentConflict && sentence.contains("--quick") {
+        return format!("{sentence}: --quick starts the ranks once; leave it out");
+    }
+    sentence
 }
 
 #[cfg(test)]

@@ -359,9 +359,10 @@ impl Schedule {
             }
         }
         let each = spent / turns;
-        let least = each * LEAST_TURNS;
-        let budget = if least <= LEAST_TIME { self.budget.max(least) } else { self.budget };
-        let spent_soon = spent + each > budget;
+        if turns < LEAST_TURNS && each * LEAST_TURNS <= LEAST_TIME {
+            return false;
+        }
+        let spent_soon = spent + each > self.budget;
         if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
                 "ombx: {turns} turns took {:.0} s and no more fit into the budget: give a longer --budget",
@@ -378,8 +379,10 @@ impl fmt::Display for Schedule {
             Some(fixed) => write!(f, "{fixed} turns of both sides"),
             None => write!(
                 f,
-                "{LEAST_TURNS} to {MOST_LAUNCHES} turns of both sides, until every case is decided or {} s have passed",
-                self.budget.as_secs_f64()
+                "{LEAST_TURNS} to {MOST_LAUNCHES} turns of both sides, until every case is decided or {} s have passed; \
+                 the first {LEAST_TURNS} may take up to {} min",
+                self.budget.as_secs_f64(),
+                LEAST_TIME.as_secs() / 60
             ),
         }
     }
@@ -408,6 +411,10 @@ mod schedule_tests {
         assert_eq!(turns(None, 50, 5000, 1000), 10);
         // Twenty seconds each: six take two minutes.
         assert_eq!(turns(None, 60, 20_000, 1000), 6);
+        // A time that is no multiple of the number of turns.
+        let mut schedule = Schedule::new(None, Duration::from_secs(5));
+        assert!(!schedule.ends(5, Duration::new(35, 1), || false));
+        assert!(schedule.ends(6, Duration::new(42, 1), || false));
         // A minute each: six would take six minutes.
         assert_eq!(turns(None, 130, 60_000, 1000), 2);
         assert_eq!(turns(None, 10, 60_000, 1000), 1);

@@ -325,6 +325,7 @@ impl JobState<'_> {
         let tally = self.output.tally();
         let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
         let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
+        self.progress.done();
         self.output.record(&Record::End(outcome, tally))?;
         let kept = self.output.kept();
         let case = self.history.ended_in.take().or_else(|| self.history.case.as_deref().map(named));

@@ -142,7 +142,7 @@ impl Links {
                 Verdict::incomplete(format!("not complete: interrupted after {rows} rows"))
             }
             RunOutcome::Broken => {
-                Verdict::incomplete(format!("not complete: a rank or a connection failed after {rows} rows"))
+                Verdict::incomplete(format!("not complete: the job ended early, after {rows} rows"))
             }
         };
         writeln!(out)?;

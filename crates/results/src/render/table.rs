@@ -36,7 +36,8 @@ pub(super) use self::cells::{failed, format, other_states, titles};
 
 /// What is said once of rows that come from a single launch.
 pub const ONE_LAUNCH: &str = "\
-    1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
+    1 launch: variation between launches unknown; without --quick and without a launcher of your own ombx starts several, and ombx show \
+    a.jsonl b.jsonl combines files";
 
 /// What is said once of rows over launches without three earlier runs.
 const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same state of the machine; --against DIR names them";
@@ -183,9 +184,7 @@ impl Renderer for Table {
         match outcome {
             RunOutcome::Complete => {}
             RunOutcome::Interrupted => writeln!(out, "\nnot complete: interrupted after {after}")?,
-            RunOutcome::Broken => {
-                writeln!(out, "\nnot complete: a rank or a connection failed after {after}")?
-            }
+            RunOutcome::Broken => writeln!(out, "\nnot complete: the job ended early, after {after}")?,
         }
         out.flush()
     }
