@@ -13,16 +13,13 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use super::{
-    Renderer, plain,
-    table::fit::{Fitted, fitted, grid},
-    wrapped,
-};
+use super::{Renderer, plain, wrapped};
+use crate::render::table::cells::{Fitted, fitted, grid};
 use crate::{
     file::RunOutcome,
     number::{self, Scale},
     plot::{Histogram, heat_map},
-    run_info::banner,
+    runs::banner,
     verdict::{self, Component, Link, LinkSweep, LinkTimes, SlowLink, Step, Verdict},
 };
 

@@ -1,7 +1,6 @@
 //! Text table: one per benchmark and choice of axes, with the marks of each row.
 
-mod cells;
-pub(super) mod fit;
+pub(super) mod cells;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,22 +12,22 @@ use ombx_core::{
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
     },
-    two_sided::datagrams::received::SHARES,
+    two_sided::datagrams::SHARES,
     unit::Bytes,
 };
 
-use self::fit::{Fitted, fitted, grid};
 use super::{
     Paint, Renderer, Shown,
     pipeline::{drawing, is_part},
     plain, wrapped,
 };
+use crate::render::table::cells::{Fitted, fitted, grid};
 use crate::{
     file::RunOutcome,
     knee::{self, Knees, RATE},
     plot::curve,
     publishable::{Publishable, Reached},
-    run_info::{banner, launches},
+    runs::{banner, launches},
     state,
 };
 
