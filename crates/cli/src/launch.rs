@@ -7,7 +7,6 @@ mod core_to_core;
 pub(crate) mod cores;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
-pub(crate) mod hostfile;
 pub(crate) mod hosts;
 #[cfg(feature = "sockets")]
 pub(crate) mod invitation;
@@ -21,7 +20,6 @@ mod orphans;
 #[cfg(feature = "sockets")]
 pub(crate) mod placement;
 pub(crate) mod preflight;
-pub(crate) mod reachability;
 mod repetition;
 mod restarts;
 #[cfg(feature = "sockets")]

@@ -2,7 +2,6 @@
 
 mod case;
 mod context;
-mod depth;
 pub mod derived;
 mod entry;
 mod groups;
@@ -20,7 +19,6 @@ mod work;
 pub use self::{
     case::Case,
     context::{Context, MEMORY_LIMIT},
-    depth::{Depth, parse_depths},
     entry::{
         Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, OwnParameters, RankNeeds, Streams,
     },
@@ -43,6 +41,7 @@ pub use crate::benchmark::derived::{
 pub use crate::benchmark::entry::Registry;
 pub use crate::benchmark::entry::{Osu, Preset};
 pub use crate::benchmark::groups::RankMatrix;
+pub use crate::benchmark::groups::{Depth, parse_depths};
 pub use crate::benchmark::layout::{Fan, FanDirection};
 pub use crate::benchmark::parameter::ParameterList;
 pub use crate::benchmark::root::Imbalance;

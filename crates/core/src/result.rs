@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{Aggregation, BusTraffic, Figures, Metric, Work, payload::Check},
-    measure::opened::Phases,
+    measure::engine::Phases,
     stats::{self, Percentile, Summary},
     system::clock::Facts,
 };

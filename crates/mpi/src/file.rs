@@ -2,20 +2,19 @@
 
 mod handle;
 mod opening;
-mod started;
 
 pub use self::{
     handle::{File, FileOptions},
     opening::Opening,
-    started::{
-        Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
-        IwriteShared, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin,
-        WriteAtAllBegin, WriteOrderedBegin,
-    },
 };
 pub use crate::file::handle::{
     Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
     WriteAt, WriteAtAll, WriteOrdered, WriteShared,
+};
+pub use crate::file::handle::{
+    Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
+    IwriteShared, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin, WriteAtAllBegin,
+    WriteOrderedBegin,
 };
 pub use crate::file::opening::{FILES_VARIABLE, Files, files_of};
 

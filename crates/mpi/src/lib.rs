@@ -62,11 +62,10 @@ mod window;
 pub use self::{
     runtime::{
         device_support::{combining_works, open_devices},
-        initialization::{Mpi, sessions_exist},
         library::{Family, compare_and_swap_works, family, grants, library_version},
     },
     sys::buffer::Buffer,
-    team::{communicator::Comm, mpi_team::MpiTeam},
+    team::communicator::Comm,
     threads::{Holder, OnThread},
     two_sided::{
         channel::Channel,
@@ -86,10 +85,12 @@ pub use self::{
     window::{epoch::Epoch, handle::Window},
 };
 pub use crate::collective::Broadcast;
-pub use crate::runtime::initialization::ForkedChild;
+pub use crate::runtime::library::ForkedChild;
 pub use crate::runtime::library::library_file;
+pub use crate::runtime::library::{Mpi, sessions_exist};
 pub use crate::team::communicator::Handles;
-pub use crate::team::mpi_team::Mesh;
+pub use crate::team::communicator::Mesh;
+pub use crate::team::communicator::MpiTeam;
 pub use crate::two_sided::mode::Source;
 pub use crate::window::WindowLifetime;
 pub use crate::window::epoch::{Epochs, LockKind};

@@ -26,14 +26,13 @@ mod drawing;
 mod file;
 mod frame;
 mod kind;
-mod options;
 mod series;
 mod style;
 
 pub use self::{
     drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
-    options::{MAX_SERIES, Options, PlotError, Scale, Width},
     series::Input,
 };
 pub use crate::axis::Quantity;
-pub use crate::options::{Kind, draw, heat_map};
+pub use crate::frame::{Kind, draw, heat_map};
+pub use crate::frame::{MAX_SERIES, Options, PlotError, Scale, Width};

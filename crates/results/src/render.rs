@@ -12,7 +12,6 @@ pub mod monitoring;
 mod openmetrics;
 mod osu;
 mod overhead;
-mod pipeline;
 mod table;
 
 use std::{
@@ -34,10 +33,7 @@ pub use self::{
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
     imb::{ImbBenchmark, ImbClass, ImbGroups, ImbHeader, ImbProgram, ImbTable},
-    links::{
-        Links, map_so_far,
-        summary::{Form as LinksForm, LinksSummary, status as links_status},
-    },
+    links::{Links, map_so_far},
     openmetrics::{CheckedLimit, OpenMetrics},
     osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
@@ -46,6 +42,7 @@ pub use self::{
         title,
     },
 };
+pub use crate::render::links::{Form as LinksForm, LinksSummary, status as links_status};
 pub use crate::render::table::cells::wrapped;
 
 /// Writes runs in one format, row by row or in groups of rows.

@@ -50,7 +50,6 @@ pub mod entry;
 mod incast;
 pub mod kernel;
 pub mod many;
-pub mod memory;
 pub mod mode;
 pub mod op;
 pub mod operation;

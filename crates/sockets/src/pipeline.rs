@@ -10,9 +10,7 @@ mod message;
 mod node;
 mod phase;
 mod report;
-mod shape;
 mod shared_memory;
-mod worker;
 
 use std::{
     fs::File,
@@ -31,16 +29,11 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{
-    coordinator::Pipeline,
-    ends::EndWork,
-    member::run_role,
-    memory::WaitMode,
-    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
-};
+use self::{coordinator::Pipeline, ends::EndWork, member::run_role, memory::WaitMode};
+use crate::pipeline::ends::WorkerCpus;
 use crate::pipeline::message::Plan;
+use crate::pipeline::message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape};
 use crate::pipeline::phase::Storage;
-use crate::pipeline::worker::WorkerCpus;
 use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::Exit},
     socket::{address_towards, is_here},

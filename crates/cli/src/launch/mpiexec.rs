@@ -24,9 +24,9 @@ use super::{
     cores::cores,
     detection,
     hosts::{Host, hosts, ranks_by_host},
-    reachability,
     version::{self, Version},
 };
+use crate::launch::hosts;
 use crate::{
     arguments::{
         argv,
@@ -115,7 +115,7 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
         return None;
     }
     if args.ssh.is_some() {
-        return Some(reachability::ssh(args));
+        return Some(hosts::ssh(args));
     }
     let variable =
         |names: &[&str]| names.iter().find_map(|name| env::var(name).ok()).filter(|v| !v.is_empty());

@@ -17,9 +17,9 @@ use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{
+        self,
         derived::MessageType,
         error::{self, check},
-        requests,
         session::LargeCalls,
     },
 };
@@ -122,7 +122,7 @@ impl Link for PersistentChannel {
         let comm = team.comm().raw();
         let depth = slots.count as usize;
         slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
-        requests::afford(
+        sys::afford(
             cx,
             slots.copies,
             2 * u64::from(slots.count),

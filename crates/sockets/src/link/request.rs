@@ -15,10 +15,8 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{
-    connect::SocketKind,
-    stream::{Moved, StreamLink, moved},
-};
+use super::stream::{Moved, StreamLink, moved};
+use crate::link::connections::SocketKind;
 use crate::link::stream::{closed, failed};
 
 /// A stream socket on which the active rank sends without blocking, and the other rank waits for each request.

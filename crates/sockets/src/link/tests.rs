@@ -29,7 +29,8 @@ use ombx_core::{
     unit::{Bytes, Rank},
 };
 
-use super::{connect::SocketKind, datagrams::Datagrams, stream::StreamLink};
+use super::{datagrams::Datagrams, stream::StreamLink};
+use crate::link::connections::SocketKind;
 use crate::{
     control::Token,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},

@@ -15,10 +15,10 @@ use super::{
     ends::{Data, RunId, Wrong},
     member::{self, SUBCOMMAND},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
-    shape::Shape,
 };
 use crate::pipeline::Hosts;
 use crate::pipeline::member::run_role;
+use crate::pipeline::message::Shape;
 use crate::pipeline::message::{Entrance, Plan, Role, Task};
 use crate::pipeline::{Cause, Failure};
 use crate::{
