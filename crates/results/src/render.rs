@@ -4,6 +4,7 @@ mod broadcasts;
 pub mod compare;
 mod csv;
 mod document;
+mod figures;
 pub mod history;
 mod imb;
 mod links;

@@ -233,11 +233,7 @@ pub(crate) trait SocketKind: 'static {
 }
 
 /// Opens the listener of the passive rank.
-fn listen_as<K: SocketKind>(
-    cx: &Context<'_>,
-    team: &SocketTeam,
-    options: &LinkOptions,
-) -> Result<Listener> {
+fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener> {
     if !K::UNIX {
         return Listener::tcp(team.listen_address(cx.peer, options.ip), &options.socket, *team.token());
     }
