@@ -54,7 +54,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
-    job_state::{Child, Ended},
+    job_state::{Child, Ended, Phase, Timeline},
     preflight::RankHost,
     repetition::Repetition,
     restarts::{Aftermath, Restarts},
@@ -62,7 +62,6 @@ use self::{
 };
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
-use crate::launch::job_state::{Phase, Timeline};
 use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, RankKind, Work, time_limit},

@@ -4,19 +4,14 @@ mod handle;
 mod opening;
 
 pub use self::{
-    handle::{File, FileOptions},
-    opening::Opening,
+    handle::{
+        Call, Direction, File, FileOptions, Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite,
+        IwriteAll, IwriteAt, IwriteAtAll, IwriteShared, Order, Read, ReadAll, ReadAllBegin, ReadAt,
+        ReadAtAll, ReadAtAllBegin, ReadOrdered, ReadOrderedBegin, ReadShared, Started, Write, WriteAll,
+        WriteAllBegin, WriteAt, WriteAtAll, WriteAtAllBegin, WriteOrdered, WriteOrderedBegin, WriteShared,
+    },
+    opening::{FILES_VARIABLE, Files, Opening, files_of},
 };
-pub use crate::file::handle::{
-    Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
-    WriteAt, WriteAtAll, WriteOrdered, WriteShared,
-};
-pub use crate::file::handle::{
-    Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
-    IwriteShared, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin, WriteAtAllBegin,
-    WriteOrderedBegin,
-};
-pub use crate::file::opening::{FILES_VARIABLE, Files, files_of};
 
 ombx_core::parameter! {
     /// Where in the file a block is written or read

@@ -433,7 +433,7 @@ pub fn heat_map(
     bytes: Option<u64>,
     options: &Options<'_>,
 ) -> Result<Drawing, PlotError> {
-    kind::heat_map::draw(sweep, slow, bytes, options)
+    kind::order::draw(sweep, slow, bytes, options)
 }
 
 #[cfg(test)]

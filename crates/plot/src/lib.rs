@@ -30,9 +30,8 @@ mod series;
 mod style;
 
 pub use self::{
+    axis::Quantity,
     drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
+    frame::{Kind, MAX_SERIES, Options, PlotError, Scale, Width, draw, heat_map},
     series::Input,
 };
-pub use crate::axis::Quantity;
-pub use crate::frame::{Kind, draw, heat_map};
-pub use crate::frame::{MAX_SERIES, Options, PlotError, Scale, Width};

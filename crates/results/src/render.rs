@@ -34,17 +34,15 @@ pub use self::{
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
     imb::{ImbBenchmark, ImbClass, ImbGroups, ImbHeader, ImbProgram, ImbTable},
-    links::{Links, map_so_far},
+    links::{Form as LinksForm, Links, LinksSummary, map_so_far, status as links_status},
     openmetrics::{CheckedLimit, OpenMetrics},
     osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
     table::{
-        FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_other_states, format_row, heading,
-        title,
+        FormattedRow, ONE_LAUNCH, Scope, Table, cells::wrapped, column_titles, format_other_states,
+        format_row, heading, title,
     },
 };
-pub use crate::render::links::{Form as LinksForm, LinksSummary, status as links_status};
-pub use crate::render::table::cells::wrapped;
 
 /// Writes runs in one format, row by row or in groups of rows.
 pub trait Renderer {

@@ -15,7 +15,7 @@ use ombx_core::{
 use ombx_mpi::{Hints, Window, WindowKind, WindowOptions, combining_works};
 
 use crate::{
-    combined::Memory,
+    memory::Memory,
     mode::Mode,
     operation::{Iteration, Operation},
     passive::Target,

@@ -50,6 +50,7 @@ pub mod entry;
 mod incast;
 pub mod kernel;
 pub mod many;
+pub mod memory;
 pub mod mode;
 pub mod op;
 pub mod operation;

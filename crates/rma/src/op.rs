@@ -17,4 +17,4 @@ use ombx_core::{
 };
 use ombx_mpi::Epoch;
 
-use crate::{combined::Memory, operation::Operation};
+use crate::{memory::Memory, operation::Operation};

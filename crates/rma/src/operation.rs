@@ -11,7 +11,7 @@ use ombx_core::{
 };
 use ombx_mpi::{Epoch, Window};
 
-use crate::combined::Memory;
+use crate::memory::Memory;
 
 /// An operation of an origin on its target's window.
 pub trait Operation: 'static {

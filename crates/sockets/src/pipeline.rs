@@ -29,11 +29,14 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{coordinator::Pipeline, ends::EndWork, member::run_role, memory::WaitMode};
-use crate::pipeline::ends::WorkerCpus;
-use crate::pipeline::message::Plan;
-use crate::pipeline::message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape};
-use crate::pipeline::phase::Storage;
+use self::{
+    coordinator::Pipeline,
+    ends::{EndWork, WorkerCpus},
+    member::run_role,
+    memory::WaitMode,
+    message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Plan, Shape},
+    phase::Storage,
+};
 use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::Exit},
     socket::{address_towards, is_here},

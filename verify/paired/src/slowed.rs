@@ -11,7 +11,7 @@ use ombx_core::{
     two_sided::pattern::{Link, PatternKernel, PingPong},
 };
 use ombx_mpi::{Channel, Epoch};
-use ombx_rma::{combined::Memory, entry::bandwidth, op::put::Put, operation::Operation};
+use ombx_rma::{entry::bandwidth, memory::Memory, op::put::Put, operation::Operation};
 
 /// Family of these benchmarks.
 pub(crate) const FAMILY: &str = "slowed";

@@ -18,8 +18,7 @@ use ombx_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::report::{Examination, Facts, WIDTH};
-use crate::commands::doctor::report::Finding;
+use self::report::{Examination, Facts, Finding, WIDTH};
 use crate::{
     arguments::{
         argv,

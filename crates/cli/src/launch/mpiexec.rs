@@ -26,12 +26,12 @@ use super::{
     hosts::{Host, hosts, ranks_by_host},
     version::{self, Version},
 };
-use crate::launch::hosts;
 use crate::{
     arguments::{
         argv,
         start::{Bind, JobExtent, Launcher, LauncherCommand, StartArgs},
     },
+    launch::hosts,
     search_path,
 };
 

@@ -19,8 +19,12 @@ use super::{
     hosts::{Host, hosts, ranks_by_host},
     mpiexec,
 };
-use crate::launch::hosts::{self, LIMIT_AFTER_JOB, REACH_LIMIT};
-use crate::{arguments::start::StartArgs, job::Job, search_path};
+use crate::{
+    arguments::start::StartArgs,
+    job::Job,
+    launch::hosts::{self, LIMIT_AFTER_JOB, REACH_LIMIT},
+    search_path,
+};
 
 /// Maximum number of ranks per core. With more of them a measurement is meaningless and the start can exhaust a machine.
 const MOST_PER_CORE: usize = 64;

@@ -14,12 +14,12 @@ use crate::{
 };
 
 pub use self::{
-    accumulated::Accumulation,
-    blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
+    accumulated::{Accumulation, Words},
+    blocks::{
+        BLOCK_LENGTH, BLOCKS, BlockList, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES,
+    },
     reduced::{Contributors, Reduced, Reduction},
 };
-pub use crate::benchmark::payload::accumulated::Words;
-pub use crate::benchmark::payload::blocks::{BLOCKS, BlockList};
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use ombx_core::{
 };
 
 use super::counting::{Counting, Large};
-use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{
@@ -22,6 +21,7 @@ use crate::{
         error::{self, check},
         session::LargeCalls,
     },
+    two_sided::mode::Source,
 };
 
 const TAG: c_int = 2;

@@ -12,7 +12,6 @@ use ombx_core::{
 };
 use serde_json::{Value, json};
 
-use self::SLOWEST;
 use crate::{
     file::RunOutcome,
     number::{self, Scale},

@@ -23,10 +23,16 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::link::connections::{CONNECT_TIMEOUT, connect_peers, datagram_socket};
-use crate::link::stream::Buffer;
-use crate::link::stream::{closed, failed};
-use crate::{control::Token, session::SocketTeam, socket::Stream, transport::Tcp};
+use crate::{
+    control::Token,
+    link::{
+        connections::{CONNECT_TIMEOUT, connect_peers, datagram_socket},
+        stream::{Buffer, closed, failed},
+    },
+    session::SocketTeam,
+    socket::Stream,
+    transport::Tcp,
+};
 
 /// Bytes of a header.
 const LENGTH: usize = 24;

@@ -16,8 +16,10 @@ use rustix::{
 };
 
 use super::stream::{Moved, StreamLink, moved};
-use crate::link::connections::SocketKind;
-use crate::link::stream::{closed, failed};
+use crate::link::{
+    connections::SocketKind,
+    stream::{closed, failed},
+};
 
 /// A stream socket on which the active rank sends without blocking, and the other rank waits for each request.
 pub(crate) struct RequestStream<K> {

@@ -17,10 +17,14 @@ use rustix::{
 };
 
 use super::stream::{Moved, Progress, acknowledge, acknowledged, carries, connections_of, moved};
-use crate::link::connections::{SocketKind, connect_peers};
-use crate::link::stream::Buffer;
-use crate::link::stream::{TRANSFER_TIMEOUT, closed, failed};
-use crate::{session::SocketTeam, socket::timespec};
+use crate::{
+    link::{
+        connections::{SocketKind, connect_peers},
+        stream::{Buffer, TRANSFER_TIMEOUT, closed, failed},
+    },
+    session::SocketTeam,
+    socket::timespec,
+};
 
 /// Maximum number of streams between two ranks, as in iperf3.
 pub(crate) const MAX_STREAMS: u32 = 128;

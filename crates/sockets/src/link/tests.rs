@@ -11,7 +11,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Choice, Chosen, Context, Depth, Figure,
+        Benchmark, Choice, Chosen, Context, Depth, Figure, ParameterValue,
         payload::{Check, Slots},
     },
     error::Result,
@@ -30,14 +30,13 @@ use ombx_core::{
 };
 
 use super::{datagrams::Datagrams, stream::StreamLink};
-use crate::link::connections::SocketKind;
 use crate::{
     control::Token,
+    link::connections::SocketKind,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
     socket::LinkOptions,
     transport::{StreamKindTest, Tcp, test_stream_kinds},
 };
-use ombx_core::benchmark::ParameterValue;
 
 thread_local! {
     /// One in this number of datagrams of this thread is lost; 0: none.

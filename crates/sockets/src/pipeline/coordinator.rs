@@ -16,15 +16,15 @@ use super::{
     member::{self, SUBCOMMAND},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
 };
-use crate::pipeline::Hosts;
-use crate::pipeline::member::run_role;
-use crate::pipeline::message::Shape;
-use crate::pipeline::message::{Entrance, Plan, Role, Task};
-use crate::pipeline::{Cause, Failure};
 use crate::{
     control::{
         Execution, ProcessGroup, Started, Token,
         process::{self, Event},
+    },
+    pipeline::{
+        Cause, Failure, Hosts,
+        member::run_role,
+        message::{Entrance, Plan, Role, Shape, Task},
     },
     socket::Deadline,
 };

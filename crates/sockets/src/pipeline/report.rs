@@ -26,9 +26,10 @@ use super::{
     ends::{Data, EndWork, Wrong},
     message::{NodeRun, NodeStatus},
 };
-use crate::pipeline::Hosts;
-use crate::pipeline::message::Plan;
-use crate::pipeline::message::Shape;
+use crate::pipeline::{
+    Hosts,
+    message::{Plan, Shape},
+};
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.
