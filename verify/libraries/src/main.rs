@@ -521,7 +521,7 @@ fn reason(ended: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let rows = text(&ended.stdout);
     let mut failed =
-        rows.lines().filter(|line| line.starts_with("# FAILED at") || line.starts_with("# skipped at"));
+        rows.lines().filter(|line| line.starts_with("# FAILED") || line.starts_with("# skipped"));
     if let Some((_, why)) = failed.next().and_then(|line| line.split_once(": ")) {
         return why.split(": expected 0x").next().unwrap_or_default().to_owned();
     }
