@@ -72,7 +72,7 @@ fn check_job(job: &Job) -> Result<()> {
     assert!(job.extent.ranks > 0 && !job.work.kinds().is_empty());
     #[cfg(feature = "sockets")]
     if job.start.hostfile.is_none() {
-        crate::launch::placement::of_ranks(&job.start, job.extent.ranks)?;
+        crate::launch::coordinator::of_ranks(&job.start, job.extent.ranks)?;
     }
     Ok(())
 }
@@ -124,8 +124,8 @@ pub fn hosts(bytes: &[u8]) {
 
     use crate::{
         launch::{
+            coordinator::Invitation,
             hosts::{Hostfile, hosts_of_line},
-            invitation::Invitation,
         },
         rank::rendezvous,
     };

@@ -28,7 +28,7 @@ use crate::{
     launch::{
         detection, finite_run,
         hosts::{self, slots},
-        limits, mpiexec, preflight,
+        mpiexec, preflight,
     },
     output::{monitoring, target, terminal, unwritable},
 };
@@ -137,7 +137,7 @@ fn within(started: &detection::StartedBy) -> Examination {
 /// Starts ranks as a run would, unless a limit of this host prevents it, and examines where they are.
 fn outside(args: &DoctorArgs, ranks: u32) -> Examination {
     let mut examination = Examination::default();
-    let limits = limits::of_mpi_ranks(&args.start, ranks);
+    let limits = preflight::of_mpi_ranks(&args.start, ranks);
     if !limits.is_empty() {
         examination.ranks_here = ranks;
         examination.findings.extend(limits.into_iter().map(|limit| {

@@ -27,7 +27,7 @@ use crate::{
         start::StartArgs,
         values,
     },
-    job::{Extent, Job, Work, time_limit},
+    job::{self, Extent, Job, Work},
     launch::{detection, finite_run, hosts::slots},
     result_file,
 };
@@ -318,7 +318,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let seed = args.launch.map(|launch| launch.order).or(args.randomize);
     let choice = Choice { bench, preset: &[] };
     let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
-    let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps), left_out: 0 };
+    let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, junit, .. } = args;
     let output = OutputArgs { follow: args.follow, junit, ..output.settled()? };

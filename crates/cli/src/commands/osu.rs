@@ -21,7 +21,7 @@ use crate::{
         launches::Launches,
         output::{Color, Format, GraphRequest, OutputArgs, ShownArgs},
     },
-    job::{Extent, Job, Work, lookup, selection, time_limit},
+    job::{self, Extent, Job, Work, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
     role,
@@ -106,7 +106,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         imb: None,
     }
     .settled()?;
-    let extent = Extent { ranks, rows, time: time_limit::of_rows(&parts[0].plan, rows), left_out: 0 };
+    let extent = Extent { ranks, rows, time: job::rows_time_limit(&parts[0].plan, rows), left_out: 0 };
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
     Ok((

@@ -15,8 +15,8 @@ use ombx_core::{
 use crate::{
     Buffer, Handles,
     collective::{
+        Neighbours,
         data_flow::{Blocks, DataFlow, Participants, Share},
-        topology::Neighbours,
     },
     sys::{IN_PLACE, datatype, derived::DerivedDatatype},
 };

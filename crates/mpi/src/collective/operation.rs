@@ -19,10 +19,9 @@ use ombx_core::{
 use crate::{
     Buffer, Comm, MpiTeam,
     collective::{
-        Staging,
+        self, Neighbours, Staging,
         arguments::{Addresses, Arguments, Gaps, Part, Role},
         call::Call,
-        topology::{self, Neighbours},
     },
     runtime::{device_support, library},
     sys::{
@@ -77,7 +76,7 @@ impl Options {
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
         let neighbours = match C::FLOW.has_neighbours() {
-            true => topology::neighbours(topology, neighbourhood, rank, ranks),
+            true => collective::neighbours(topology, neighbourhood, rank, ranks),
             false => Neighbours::default(),
         };
         Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
@@ -142,7 +141,7 @@ impl<C: Call> Operation<C> {
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
         if C::FLOW.has_neighbours() {
-            topology::check_edges(options.topology, options.neighbourhood, comm.size())?;
+            collective::check_edges(options.topology, options.neighbourhood, comm.size())?;
         }
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
@@ -167,7 +166,7 @@ impl<C: Call> Operation<C> {
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {
-            true => Some(topology::communicator(options.topology, options.neighbourhood, comm)?),
+            true => Some(collective::communicator(options.topology, options.neighbourhood, comm)?),
             false => None,
         };
         let op = OpHandle::of(part.element, part.op)?;

@@ -10,8 +10,8 @@ use ombx_core::{
     two_sided::datagrams::{SHARES, Share},
 };
 
-use super::schedule::LEAST_LONG_LAUNCHES;
 use crate::{
+    estimate::LEAST_LONG_LAUNCHES,
     percentiles,
     state::{self, States},
 };

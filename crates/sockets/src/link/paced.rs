@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::Token,
     link::{
-        connections::{CONNECT_TIMEOUT, connect_peers, datagram_socket},
+        CONNECT_TIMEOUT, connect_peers, datagram_socket,
         stream::{Buffer, closed, failed},
     },
     session::SocketTeam,

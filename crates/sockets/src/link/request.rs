@@ -17,7 +17,7 @@ use rustix::{
 
 use super::stream::{Moved, StreamLink, moved};
 use crate::link::{
-    connections::SocketKind,
+    SocketKind,
     stream::{closed, failed},
 };
 

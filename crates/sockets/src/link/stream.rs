@@ -16,8 +16,7 @@ use rustix::{
 
 use crate::{
     link::{
-        connections::{SocketKind, connect_peers},
-        tcp_info,
+        SocketKind, connect_peers, tcp_info,
         zero_copy::{self, Sends},
     },
     session::SocketTeam,

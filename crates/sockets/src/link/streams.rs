@@ -19,7 +19,7 @@ use rustix::{
 use super::stream::{Moved, Progress, acknowledge, acknowledged, carries, connections_of, moved};
 use crate::{
     link::{
-        connections::{SocketKind, connect_peers},
+        SocketKind, connect_peers,
         stream::{Buffer, TRANSFER_TIMEOUT, closed, failed},
     },
     session::SocketTeam,

@@ -32,7 +32,7 @@ use ombx_core::{
 use super::{datagrams::Datagrams, stream::StreamLink};
 use crate::{
     control::Token,
-    link::connections::SocketKind,
+    link::SocketKind,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
     socket::LinkOptions,
     transport::{StreamKindTest, Tcp, test_stream_kinds},
