@@ -414,12 +414,8 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
         Kind::Histogram => {
             kind::distribution::histogram(&series::by_size(series, MAX_SERIES, options)?, options)
         }
-        Kind::Samples => {
-            kind::order::samples(&series::by_size(series, kind::order::MOST_OF_SAMPLES, options)?, options)
-        }
-        Kind::Launches => {
-            kind::order::launches(&series::by_size(series, kind::order::MOST_OF_LAUNCHES, options)?, options)
-        }
+        Kind::Samples => kind::samples(&series::by_size(series, kind::MOST_OF_SAMPLES, options)?, options),
+        Kind::Launches => kind::launches(&series::by_size(series, kind::MOST_OF_LAUNCHES, options)?, options),
     }
 }
 
@@ -433,7 +429,7 @@ pub fn heat_map(
     bytes: Option<u64>,
     options: &Options<'_>,
 ) -> Result<Drawing, PlotError> {
-    kind::order::draw(sweep, slow, bytes, options)
+    kind::draw(sweep, slow, bytes, options)
 }
 
 #[cfg(test)]

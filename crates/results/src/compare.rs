@@ -1,21 +1,13 @@
 //! Comparison of two sides of runs: the difference of each case, its interval, and a verdict.
 
 mod comparison;
+mod evaluation;
 mod shift;
 mod side;
 
 use std::collections::HashSet;
 
-use ombx_core::stats::median;
-
-use self::{
-    comparison::{
-        CaseComparison, Change, Power, Reason, SIGNIFICANCE, SIGNIFICANCE_OF_LOOK, Settings, Unit,
-        UnitMedians, Verdict,
-    },
-    shift::{Scatter, Shifts, Side, TAIL, Values, rank, signed_rank},
-    side::{Launch, Row, Units},
-};
+use crate::compare::side::Units;
 
 pub(crate) use self::{
     comparison::EXPECTED_OPTIONS,
@@ -28,194 +20,6 @@ pub use self::{
     },
     side::SideResults,
 };
-
-/// Difference of p values that are equal but for rounding.
-const ROUNDING: f64 = 1e-9;
-
-/// Evaluates all cases of two sides.
-fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings) -> Vec<CaseComparison> {
-    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new, units)).collect();
-    let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
-    let values: Vec<Values> = tested.iter().map(|at| cases[*at].units.concat()).collect();
-    let (base, edge) = (units.sides[0].len(), settings.margin.ln_1p());
-    let p_of = |side: Side| {
-        let mut all = vec![None; cases.len()];
-        let found = shift::permutation_test(&values, base, units.unit, side, edge);
-        tested.iter().zip(found).for_each(|(at, p)| all[*at] = Some(p));
-        all
-    };
-    let p = [Side::Both, Side::Above, Side::Below].map(p_of);
-    let level = if units.is_looked_at { SIGNIFICANCE_OF_LOOK } else { SIGNIFICANCE };
-    let judge = Judge { edge, level, unit: units.unit };
-    let compared = cases.into_iter().zip(pairs).enumerate();
-    compared.map(|(at, (case, pair))| case.compared(*pair, [p[0][at], p[1][at], p[2][at]], judge)).collect()
-}
-
-/// Values of one case that count.
-struct Case<'r> {
-    /// Launches of both sides that count.
-    sides: [Vec<&'r Launch>; 2],
-    /// Logarithm of the time in each run or turn of both sides.
-    units: [Values; 2],
-    /// Why the case cannot have a verdict.
-    excluded: Option<Reason>,
-}
-
-impl<'r> Case<'r> {
-    /// Leaves out launches that a mark makes invalid. If too few runs or turns remain, all launches count and there is no verdict.
-    fn of(base: &'r Row, new: &'r Row, units: &Units) -> Case<'r> {
-        let rows = [base, new];
-        let all = rows.map(|row| row.launches.iter().collect::<Vec<_>>());
-        let of_unit = |side: usize, launches: &[usize], is_valid: bool| {
-            let counted =
-                |launch: &&Launch| launches.contains(&launch.run) && (!is_valid || launch.invalid.is_none());
-            rows[side].launches.iter().filter(counted).collect::<Vec<_>>()
-        };
-        let values = |is_valid: bool| {
-            [0, 1].map(|side| {
-                let value = |launches: &Vec<usize>| {
-                    let times: Vec<f64> =
-                        of_unit(side, launches, is_valid).iter().map(|launch| launch.log_time).collect();
-                    median(&times)
-                };
-                units.sides[side].iter().map(value).collect::<Values>()
-            })
-        };
-        let valid = values(true);
-        let is_enough =
-            |values: &[Values; 2]| counts(values, units.unit).iter().all(|n| *n >= units.unit.least());
-        let mark = all.iter().flatten().find_map(|launch| launch.invalid.clone());
-        let excluded = match (&units.excluded, mark) {
-            (Some(reason), _) => Some(reason.clone()),
-            (None, _) if is_enough(&valid) => None,
-            (None, Some(mark)) if is_enough(&values(false)) => Some(Reason::Marked(mark)),
-            (None, _) => Some(Reason::FewUnits(units.unit)),
-        };
-        let counted = |side: usize| {
-            let launches = units.sides[side].iter().flat_map(|launches| of_unit(side, launches, true));
-            launches.collect::<Vec<_>>()
-        };
-        let sides = if excluded.is_none() { [counted(0), counted(1)] } else { all };
-        Case { sides, units: valid, excluded }
-    }
-
-    fn compared(
-        self,
-        (base, new): (&Row, &Row),
-        [p_adjusted, p_above, p_below]: [Option<f64>; 3],
-        judge: Judge,
-    ) -> CaseComparison {
-        let known = |side: usize| self.units[side].iter().flatten().copied().collect::<Vec<f64>>();
-        let pairs = self.units[0].iter().zip(&self.units[1]);
-        let differences: Vec<f64> = pairs.filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
-        let sides = match &self.excluded {
-            None => [known(0), known(1)],
-            Some(_) => self.sides.each_ref().map(|side| side.iter().map(|launch| launch.log_time).collect()),
-        };
-        let has_verdict = self.excluded.is_none();
-        let [a, b] = sides.each_ref().map(Vec::len);
-        let (shifts, ranks, scatter, number) = match judge.unit {
-            Unit::Turn if has_verdict => {
-                let n = differences.len();
-                let ranks = [TAIL, judge.level].map(|tail| signed_rank(n, tail));
-                (Shifts::of_pairs(&differences), ranks, Scatter::of_turns(&differences), [n, n])
-            }
-            Unit::Run | Unit::Turn => {
-                let ranks = [TAIL, judge.level].map(|tail| rank(&[[a, b]], tail));
-                let scatter = Scatter::of_runs([&sides[0], &sides[1]]);
-                (Shifts::of(std::slice::from_ref(&sides)), ranks, scatter, [a, b])
-            }
-        };
-        let shift = shifts.estimate().unwrap_or(f64::NAN);
-        let [shown, decisive] = ranks.map(|rank| shifts.interval(rank).filter(|_| has_verdict));
-        let edge = judge.edge;
-        let is_not_slower = has_verdict && decisive.is_some_and(|[_, high]| high < edge);
-        let verdict = match (self.excluded.clone(), p_adjusted.zip(p_above).zip(p_below)) {
-            (Some(reason), _) => Verdict::Inconclusive(reason),
-            (None, Some(((p, above), below))) => judge.verdict(decisive, p, above, below),
-            (None, None) => Verdict::Inconclusive(Reason::FewUnits(judge.unit)),
-        };
-        let power = scatter.filter(|_| has_verdict).and_then(|scatter| {
-            let detectable = (edge + scatter.shows(number)?).exp_m1();
-            // A difference that was shown could be shown.
-            let is_shown = matches!(verdict, Verdict::Worse | Verdict::Better);
-            let most = if is_shown { shift.abs().exp_m1() } else { f64::INFINITY };
-            Some(Power {
-                detectable: detectable.min(most),
-                units_to_decide: scatter.units_for((shift.abs() - edge).abs()),
-            })
-        });
-        let counted = self.units.each_ref().map(|units| units.as_slice());
-        CaseComparison {
-            id: base.id.clone(),
-            base: medians(&self.sides[0], counted[0], base, has_verdict),
-            new: medians(&self.sides[1], counted[1], new, has_verdict),
-            change: Change { estimate: shift.exp_m1(), ci90: shown.map(|ends| ends.map(f64::exp_m1)) },
-            p_adjusted,
-            p_beyond: if shift < 0.0 { p_below } else { p_above },
-            is_not_slower,
-            power,
-            verdict,
-        }
-    }
-}
-
-/// Returns how many runs of each side have a value, or how many turns have both.
-fn counts([base, new]: &[Values; 2], unit: Unit) -> [usize; 2] {
-    match unit {
-        Unit::Run => [base, new].map(|side| side.iter().flatten().count()),
-        Unit::Turn => [base.iter().zip(new).filter(|(a, b)| a.is_some() && b.is_some()).count(); 2],
-    }
-}
-
-/// What verdicts need.
-#[derive(Debug, Clone, Copy)]
-struct Judge {
-    /// Margin, as a logarithm.
-    edge: f64,
-    /// Accepted probability of a wrong verdict.
-    level: f64,
-    unit: Unit,
-}
-
-impl Judge {
-    /// Judges a difference by its interval, a logarithm, and by adjusted p values: of a difference, and of one above or below the margin.
-    fn verdict(self, interval: Option<[f64; 2]>, p: f64, above: f64, below: f64) -> Verdict {
-        let Judge { edge, level, .. } = self;
-        let is_small = |p: f64| p <= level + ROUNDING;
-        let is_within = interval.is_some_and(|[low, high]| low > -edge && high < edge);
-        let is_beyond = interval.is_some_and(|[low, high]| low > edge || high < -edge);
-        match () {
-            () if is_small(above) => Verdict::Worse,
-            () if is_small(below) => Verdict::Better,
-            () if is_within => Verdict::Same,
-            () if p < SIGNIFICANCE => Verdict::Inconclusive(Reason::SizeUnknown),
-            () if is_beyond => Verdict::Inconclusive(Reason::Chance),
-            () => Verdict::Inconclusive(Reason::Scatter),
-        }
-    }
-}
-
-/// Returns the figures of a side, in the unit of its headline: of runs or turns with a verdict, else of launches.
-fn medians(launches: &[&Launch], units: &[Option<f64>], row: &Row, has_verdict: bool) -> UnitMedians {
-    // The logarithm of the time has the sign of a latency.
-    let of = |log_time: f64| {
-        if row.id.metric == ombx_core::benchmark::Metric::Latency {
-            log_time.exp()
-        } else {
-            (-log_time).exp()
-        }
-    };
-    let values: Vec<f64> = match has_verdict {
-        true => units.iter().flatten().map(|log_time| of(*log_time)).collect(),
-        false => launches.iter().map(|launch| launch.median).collect(),
-    };
-    UnitMedians {
-        median: median(&values).unwrap_or(f64::NAN),
-        values,
-        marks: row.launches.iter().flat_map(|launch| launch.marks.iter().cloned()).collect(),
-    }
-}
 
 #[cfg(test)]
 mod tests;
@@ -246,7 +50,7 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluate(&measured, &units, settings),
+            cases: evaluation::evaluate(&measured, &units, settings),
             unit: units.unit,
             state: units.state,
             unmatched,

@@ -11,8 +11,6 @@ use std::time::Duration;
 use ombx_core::{result::Measurement, stats::median};
 use serde::{Deserialize, Serialize};
 
-use self::cases::Cases;
-
 pub(crate) use self::{
     case::is_within_a_launch,
     cases::{have_same_setup, without_samples},

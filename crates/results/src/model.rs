@@ -20,7 +20,7 @@ mod segments;
 
 use ombx_core::{result::Measurement, stats::median, unit::Bytes};
 
-use self::{Estimate, segments::Curve};
+use self::segments::Curve;
 use crate::{
     estimate::interval,
     samples::{CaseSamples, LaunchSamples},

@@ -39,7 +39,6 @@ use serde::{Deserialize, Serialize};
 use self::{
     stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed},
     streams::MAX_STREAMS,
-    tcp_info, zero_copy,
 };
 use crate::{
     control::{Listener, Token, listener},

@@ -12,7 +12,7 @@ use ombx_core::{
     error::{Error, Exit, Result},
     measure::plan::RowName,
     result::{Measurement, Outcome},
-    system::{clock::Since, environment::hostname, node_set, preflight::KilledForMemory},
+    system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},

@@ -16,6 +16,9 @@ use ombx_core::{
     unit::Bytes,
 };
 
+#[cfg(feature = "mpi")]
+use ombx_mpi::Family;
+
 use crate::{
     arguments::start::StartArgs,
     job::Job,
@@ -160,12 +163,6 @@ fn check_number(ranks: u32, hosts: usize) -> Result<()> {
         false => Ok(()),
     }
 }
-
-#[cfg(feature = "mpi")]
-use ombx_mpi::Family;
-
-#[cfg(feature = "mpi")]
-use super::mpiexec;
 
 /// Stack that this program needs, with the libraries of a rank.
 const STACK: u64 = 512 << 10;

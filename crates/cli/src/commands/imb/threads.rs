@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     arguments::argv::THREADS,
-    commands::imb::arguments::{Barrier, Datatype, ThreadArgs},
+    commands::imb::arguments::{Barrier, ThreadArgs},
 };
 
 /// Alignment of buffers in bytes.
