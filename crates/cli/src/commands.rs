@@ -264,7 +264,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         #[cfg(feature = "sockets")]
         Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
         #[cfg(feature = "sockets")]
-        Command::Worker => execute(registry, parser, crate::launch::invitation::accept()?),
+        Command::Worker => execute(registry, parser, crate::launch::coordinator::accept()?),
         #[cfg(feature = "sockets")]
         Command::Sockets(args) => sockets::sockets(&args),
         #[cfg(feature = "sockets")]

@@ -72,7 +72,7 @@ fn check_job(job: &Job) -> Result<()> {
     assert!(job.extent.ranks > 0 && !job.work.kinds().is_empty());
     #[cfg(feature = "sockets")]
     if job.start.hostfile.is_none() {
-        crate::launch::placement::of_ranks(&job.start, job.extent.ranks)?;
+        crate::launch::coordinator::of_ranks(&job.start, job.extent.ranks)?;
     }
     Ok(())
 }
@@ -123,7 +123,10 @@ pub fn hosts(bytes: &[u8]) {
     use ombx_core::codec;
 
     use crate::{
-        launch::{hostfile::Hostfile, hosts::hosts_of_line, invitation::Invitation},
+        launch::{
+            coordinator::Invitation,
+            hosts::{Hostfile, hosts_of_line},
+        },
         rank::rendezvous,
     };
     let text = String::from_utf8_lossy(bytes);

@@ -6,7 +6,6 @@ pub(crate) mod accelerator;
 pub(crate) mod directory;
 pub(crate) mod lookup;
 pub(crate) mod selection;
-pub(crate) mod time_limit;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,7 +13,7 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, Medium, Registry, Threading},
     error::{Error, Result},
     measure::{
-        plan::{Plan, Under, check_loads},
+        plan::{Effort, Plan, Under, Verify, check_loads},
         runner::Part,
     },
 };
@@ -183,13 +182,13 @@ impl Work {
 
     /// Returns the time within which each row should end, if every row has such a time.
     pub(crate) fn row_limit(&self) -> Option<Duration> {
-        self.plans().into_iter().map(time_limit::of_row).collect::<Option<Vec<Duration>>>()?.into_iter().max()
+        self.plans().into_iter().map(row_time_limit).collect::<Option<Vec<Duration>>>()?.into_iter().max()
     }
 
     /// Returns how long a case may make no progress, on ranks of which `shared` share a CPU.
     pub(crate) fn silence(&self, timeout: Option<Duration>, shared: u32) -> Duration {
         let plans = self.plans().into_iter();
-        plans.map(|plan| time_limit::of_silence(plan, timeout, shared)).max().unwrap_or_default()
+        plans.map(|plan| silence_time_limit(plan, timeout, shared)).max().unwrap_or_default()
     }
 }
 
@@ -231,4 +230,77 @@ pub(crate) fn check_load(loads: &[Under], choices: &[Choice]) -> Result<()> {
         return Err(Error::usage(format!("{name} cannot be a load: {reason}")));
     }
     Ok(())
+}
+
+/// Time for starting MPI on a slow cluster.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// Time for opening, warming up and verifying a row, in addition to measuring it.
+const ROW_LIMIT: Duration = Duration::from_secs(20);
+/// Shortest time without progress that ends a case.
+const SILENCE: Duration = Duration::from_secs(30);
+/// The same where iterations are fixed, whose warm-up takes an unknown time.
+const FIXED_SILENCE: Duration = Duration::from_secs(300);
+/// Time for a row with a fixed number of iterations, whose duration is unknown.
+const FIXED_ROW: Duration = Duration::from_secs(3600);
+
+/// Time that the launcher and its ranks have for ending by themselves after the launching process has ended the job.
+pub(crate) const AFTER_JOB: Duration = Duration::from_secs(10);
+
+/// Returns the limit for starting the ranks and measuring rows that take up to `rows`.
+pub(crate) fn job_time_limit(rows: Duration, timeout: Option<Duration>) -> Duration {
+    timeout.unwrap_or_else(|| START_LIMIT.saturating_add(rows))
+}
+
+/// Returns the limit for measuring this many rows one after the other.
+pub(crate) fn rows_time_limit(plan: &Plan, rows: u64) -> Duration {
+    row_time_limit(plan).unwrap_or(FIXED_ROW).saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX))
+}
+
+/// Returns the limit for measuring one row, if it has one.
+pub(crate) fn row_time_limit(plan: &Plan) -> Option<Duration> {
+    row_time(plan).map(|time| time.saturating_mul(10).saturating_add(ROW_LIMIT))
+}
+
+/// Returns the limit for a case that shows no progress. Cases show it when a round of samples ends. Without a known time, a warm-up of a
+/// fixed number of iterations tells how many of them are a round. Ranks of which `shared` share a CPU take longer.
+pub(crate) fn silence_time_limit(plan: &Plan, timeout: Option<Duration>, shared: u32) -> Duration {
+    let of_time = |time: Duration| time.saturating_mul(3).max(SILENCE);
+    let silence = match plan.effort {
+        Effort::Fixed { warmup: 0, .. } => FIXED_ROW,
+        Effort::Fixed { .. } => FIXED_SILENCE,
+        Effort::Precision { .. } | Effort::Time(_) => plan.row_time().map_or(FIXED_ROW, of_time),
+    };
+    let silence = silence.saturating_mul(shared.max(1));
+    timeout.map_or(silence, |timeout| timeout.min(silence))
+}
+
+/// Returns the limit for a rank that does not begin its first case.
+pub(crate) fn start_time_limit(timeout: Option<Duration>) -> Duration {
+    timeout.map_or(START_LIMIT, |timeout| timeout.min(START_LIMIT))
+}
+
+/// Returns the time of a row if it is known. How long it takes to verify every iteration is not.
+fn row_time(plan: &Plan) -> Option<Duration> {
+    plan.row_time().filter(|_| plan.verify != Verify::Full)
+}
+
+#[cfg(test)]
+mod time_limit_tests {
+    use super::*;
+
+    #[test]
+    fn a_case_without_progress_has_a_limit_that_fits() {
+        let s = Duration::from_secs;
+        let of = |effort, timeout, shared| {
+            silence_time_limit(&Plan { effort, ..Plan::default() }, timeout, shared)
+        };
+        let precision = |max_time| Effort::Precision { precision: 0.01, max_time };
+        assert_eq!(of(precision(Duration::from_millis(100)), None, 1), s(30));
+        assert_eq!(of(precision(s(60)), None, 1), s(180));
+        assert_eq!(of(precision(s(1)), None, 32), s(960));
+        assert_eq!(of(precision(s(1)), Some(s(5)), 32), s(5));
+        let fixed = |warmup| Effort::Fixed { iterations: 1000, warmup };
+        assert_eq!([fixed(10), fixed(0)].map(|effort| of(effort, None, 1)), [FIXED_SILENCE, FIXED_ROW]);
+        assert_eq!([None, Some(s(5))].map(start_time_limit), [START_LIMIT, s(5)]);
+    }
 }

@@ -7,27 +7,18 @@ mod core_to_core;
 pub(crate) mod cores;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
-pub(crate) mod hostfile;
 pub(crate) mod hosts;
-#[cfg(feature = "sockets")]
-pub(crate) mod invitation;
 mod job_state;
-pub(crate) mod limits;
 #[cfg(feature = "mpi")]
 pub(crate) mod mpiexec;
 #[cfg(not(feature = "mpi"))]
 pub(crate) mod no_mpi;
 mod orphans;
-#[cfg(feature = "sockets")]
-pub(crate) mod placement;
 pub(crate) mod preflight;
-pub(crate) mod reachability;
 mod repetition;
-mod restarts;
 #[cfg(feature = "sockets")]
 pub(crate) mod served;
 mod shared_memory;
-mod starting_ranks;
 pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
@@ -56,18 +47,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
-    job_state::{Child, Ended},
+    job_state::{Child, Ended, Phase, Timeline},
     preflight::RankHost,
-    repetition::Repetition,
-    restarts::{Aftermath, Restarts},
+    repetition::{Aftermath, Repetition, Restarts},
     supervision::Supervision,
 };
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
-use crate::launch::job_state::{Phase, Timeline};
 use crate::{
     arguments::{argv, role, start::Launcher},
-    job::{Job, RankKind, Work, time_limit},
+    job::{self, Job, RankKind, Work},
     output::{Output, progress::Progress},
     stderr::printable,
 };
@@ -92,7 +81,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut output = Output::open(job)?;
     #[cfg(feature = "io")]
     let files = FilesOfJob::of(job);
-    let limit = time_limit::of_job(job.extent.time, job.start.timeout);
+    let limit = job::job_time_limit(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
     // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
     let is_here = job.start.hosts().is_empty()
@@ -146,7 +135,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 reserved.pass_to(&mut command)?;
             }
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
-            let late = limit.saturating_add(time_limit::AFTER_JOB).as_secs().min(1 << 30);
+            let late = limit.saturating_add(job::AFTER_JOB).as_secs().min(1 << 30);
             command.env("MPIEXEC_TIMEOUT", late.to_string());
             // Ranks over sockets and pipelines reach other hosts through this program.
             if let Some(ssh) = &job.start.ssh {
@@ -272,7 +261,7 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     }
     for kind in kinds {
         preflight::check(&job.start, job.extent.ranks, kind.medium)?;
-        limits::check(&job.start, job.extent.ranks, kind.medium)?;
+        preflight::check_limits(&job.start, job.extent.ranks, kind.medium)?;
         command(job, *kind, &[])?;
     }
     let mut hosts: Vec<Vec<RankHost>> = Vec::new();
@@ -295,7 +284,7 @@ fn command(job: &Job, kind: RankKind, arguments: &[OsString]) -> Result<Command>
         }
         #[cfg(feature = "sockets")]
         Medium::Sockets => {
-            placement::of_ranks(&job.start, job.extent.ranks)?;
+            coordinator::of_ranks(&job.start, job.extent.ranks)?;
             child_command(arguments, role::COORDINATOR)
         }
         #[cfg(not(feature = "sockets"))]

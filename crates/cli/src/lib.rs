@@ -37,7 +37,7 @@ use ombx_core::benchmark::Registry;
 
 use crate::{
     arguments::argv,
-    launch::{detection, limits},
+    launch::{detection, preflight},
     output::{monitoring, terminal},
 };
 
@@ -62,7 +62,7 @@ pub fn main() -> ExitCode {
     let service = monitoring::service(&words);
     #[cfg(feature = "mpi")]
     let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));
-    let ended = limits::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words.clone()));
+    let ended = preflight::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words.clone()));
     if let Some(service) = service {
         return ExitCode::from(monitoring::conclude(service, ended));
     }

@@ -44,7 +44,7 @@ use self::{
 };
 use crate::{
     arguments::{output::Format, start::Launcher},
-    job::{Job, Work, time_limit},
+    job::{self, Job, Work},
     launch::detection,
     result_file,
 };
@@ -140,7 +140,7 @@ impl Output {
         let args = &job.output;
         let (format, color) = (args.format, args.color);
         let shown = args.shown.shown(format)?;
-        let limit = time_limit::of_job(job.extent.time, job.start.timeout);
+        let limit = job::job_time_limit(job.extent.time, job.start.timeout);
         let mut at_end = Vec::new();
         if let Some(path) = args.junit.clone() {
             let summary = LinksSummary::new(LinksForm::Json);

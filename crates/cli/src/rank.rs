@@ -34,13 +34,13 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use self::sink::RankSink;
 use crate::{
     arguments::argv,
-    job::{Job, RankKind, Work, time_limit},
+    job::{self, Job, RankKind, Work},
     launch::detection,
     output::{Output, relay},
 };
 
 #[cfg(feature = "sockets")]
-use crate::launch::invitation;
+use crate::launch::coordinator;
 #[cfg(not(all(feature = "mpi", feature = "sockets")))]
 use ombx_core::error::Error;
 
@@ -51,9 +51,9 @@ const WATCHDOG_FACTOR: u32 = 4;
 pub(crate) fn run(job: &Job) -> Result<u8> {
     // Under the user's launcher the number of rows is unknown here, and time limits are the user's.
     let limited = job.role.relay.is_some() || job.start.timeout.is_some();
-    let limit = if limited { time_limit::of_job(job.extent.time, job.start.timeout) } else { Duration::MAX };
+    let limit = if limited { job::job_time_limit(job.extent.time, job.start.timeout) } else { Duration::MAX };
     // The launching process ends its ranks first.
-    let limit = if job.role.relay.is_some() { limit.saturating_add(time_limit::AFTER_JOB) } else { limit };
+    let limit = if job.role.relay.is_some() { limit.saturating_add(job::AFTER_JOB) } else { limit };
     // Without a watchdog, the launching process has a time limit too.
     // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks, but no
     // longer than the user says.
@@ -64,7 +64,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let shared = u32::try_from(ranks.div_ceil(online.into())).unwrap_or(1);
     let shared = shared.max(host::processes_per_cpu(online));
     let silence = job.work.silence(timeout, shared).saturating_mul(factor);
-    let _ = watchdog::start([time_limit::of_start(timeout).max(silence), silence], limit);
+    let _ = watchdog::start([job::start_time_limit(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
     failure::plan(job);
     let works = match job.role.relay {
@@ -103,7 +103,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 /// Returns the kind of this rank, which the launching process has started.
 fn kind(job: &Job) -> RankKind {
     #[cfg(feature = "sockets")]
-    let is_worker = invitation::accepted().is_some();
+    let is_worker = coordinator::accepted().is_some();
     #[cfg(not(feature = "sockets"))]
     let is_worker = false;
     let medium = match (job.role.alone, is_worker) {
@@ -180,7 +180,7 @@ impl RankState<'_> {
 /// Returns the words of this rank's command line; a worker's are in its invitation.
 fn command_line() -> Vec<OsString> {
     #[cfg(feature = "sockets")]
-    if let Some(invitation) = crate::launch::invitation::accepted() {
+    if let Some(invitation) = crate::launch::coordinator::accepted() {
         return invitation.argv.iter().map(Into::into).collect();
     }
     argv::typed()

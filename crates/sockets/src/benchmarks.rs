@@ -15,7 +15,7 @@ use ombx_core::{
 };
 
 use crate::{
-    link::{self, Streams, connections::Connections, stream::StreamLink},
+    link::{self, Connections, Streams, stream::StreamLink},
     transport::{
         CONGESTION, DSCP, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,

@@ -1,7 +1,5 @@
 //! Links: connections between two ranks that carry the payload of a case.
 
-pub(crate) mod connect;
-pub(crate) mod connections;
 pub(crate) mod datagrams;
 pub(crate) mod paced;
 pub(crate) mod request;
@@ -10,14 +8,43 @@ pub(crate) mod streams;
 mod tcp_info;
 mod zero_copy;
 
-use ombx_core::{
-    benchmark::{Case, Named, Parameter, ParameterValue, Reader, if_chosen},
-    error::{Error, Result},
-    measure::plan::Plan,
-    unit::parse_numbers,
+use std::{
+    io::IoSliceMut,
+    net::{IpAddr, SocketAddr, TcpListener, UdpSocket},
+    ops::Range,
+    os::fd::OwnedFd,
+    time::Duration,
 };
 
-use self::streams::MAX_STREAMS;
+use ombx_core::{
+    benchmark::{
+        Case, Context, Kernel, Method, Metric, Named, Parameter, ParameterValue, Reader, Role, Work,
+        if_chosen,
+        payload::{Check, Fill, Slots},
+    },
+    error::{Error, Result},
+    measure::plan::Plan,
+    unit::{Rank, parse_numbers},
+};
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with,
+        connect, ipproto, recv, recvmsg, send, socket_with,
+        sockopt::{Timeout, set_socket_linger, set_socket_timeout},
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use self::{
+    stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed},
+    streams::MAX_STREAMS,
+};
+use crate::{
+    control::{Listener, Token, listener},
+    session::SocketTeam,
+    socket::{Address, Deadline, Ip, LinkOptions, MPTCP, Stream},
+};
 
 /// Number of streams between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +92,286 @@ pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String>
         )),
         false => Ok(()),
     }
+}
+
+/// Bytes of the cookie.
+const COOKIE: usize = 8;
+/// A connection that sends nothing for this time is of another program.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Kernel of connections that one rank opens and the other accepts.
+pub(crate) struct Connections {
+    /// Where the active rank connects to.
+    to: SocketAddr,
+    /// Where the passive rank accepts.
+    listener: Option<OwnedFd>,
+    cookie: [u8; COOKIE],
+    slots: Slots,
+    /// The cookie and a message on the active rank; a message on the other.
+    outgoing: Buffer,
+    incoming: Buffer,
+    rank: Rank,
+    peer: Rank,
+}
+
+/// What the other rank must know of a listener.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Entrance {
+    port: u16,
+    cookie: [u8; COOKIE],
+}
+
+/// Returns a listener and what the other rank must know.
+fn listen(at: IpAddr) -> Result<(TcpListener, Entrance)> {
+    let failed = |e: std::io::Error| Error::unsupported(format!("cannot listen on {at}: {e}"));
+    let listener = TcpListener::bind((at, 0)).map_err(failed)?;
+    set_socket_timeout(&listener, Timeout::Recv, Some(REQUEST_TIMEOUT)).map_err(|e| failed(e.into()))?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    let cookie = Token::random()?.bytes().first_chunk().copied().unwrap_or_default();
+    Ok((listener, Entrance { port, cookie }))
+}
+
+impl Connections {
+    /// Sends bytes on a new connection, in most cases with one call.
+    #[inline(always)]
+    fn send_all(&self, socket: &OwnedFd, mut range: Range<usize>) -> Result<()> {
+        loop {
+            match send(socket, &self.outgoing.bytes()[range.clone()], SendFlags::NOSIGNAL) {
+                Ok(sent) if sent == range.len() => return Ok(()),
+                Ok(sent) => range.start += sent,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    /// Receives the rest of a message, in most cases with one call.
+    #[inline(always)]
+    fn receive_rest(&mut self, socket: &OwnedFd, mut received: usize) -> Result<()> {
+        let bytes = self.slots.bytes as usize;
+        while received < bytes {
+            match recv(socket, &mut self.incoming.bytes_mut()[received..bytes], RecvFlags::WAITALL) {
+                Ok((0, _)) => return Err(closed()),
+                Ok((read, _)) => received += read,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives a request. Returns whether it has the cookie.
+    #[inline(always)]
+    fn receive_request(&mut self, socket: &OwnedFd) -> Result<bool> {
+        let (mut cookie, bytes) = ([0; COOKIE], self.slots.bytes as usize);
+        let mut parts =
+            [IoSliceMut::new(&mut cookie), IoSliceMut::new(&mut self.incoming.bytes_mut()[..bytes])];
+        match recvmsg(socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::WAITALL) {
+            Ok(received) if received.bytes >= COOKIE && cookie == self.cookie => {
+                self.receive_rest(socket, received.bytes - COOKIE).map(|()| true)
+            }
+            // Another program.
+            Ok(_) | Err(_) => Ok(false),
+        }
+    }
+}
+
+/// Returns the error of a connection that was not opened.
+#[cold]
+fn not_opened(to: SocketAddr, errno: Errno) -> Error {
+    match errno {
+        Errno::ADDRNOTAVAIL => Error::fabric(format!(
+            "no free port to connect to {to} from: end programs that open many connections, or widen net.ipv4.ip_local_port_range"
+        )),
+        _ => Error::fabric(format!("cannot connect to {to}: {errno}")),
+    }
+}
+
+impl Kernel for Connections {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method {
+        timed: "on rank 0: socket, setsockopt, connect, a send, a recv of a message of the same size, and a close that resets the \
+                connection; on rank 1: accept, a recv, a send and a close",
+        untimed: "the listening socket, buffers, filling and checking them",
+        like: "netperf TCP_CRR, which closes without a reset and thus needs a range of ports of its own",
+    };
+
+    fn work(case: &Case) -> Work {
+        Work { bytes: 2 * case.bytes.0, ops: 1, legs: 1 }
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let slots = Slots::new(case.bytes.0, 1);
+        cx.agree(carries(slots))?;
+        cx.afford(2 * slots.total())?;
+        let team: &SocketTeam = cx.fabric()?;
+        let ip = team.link_options().ip;
+        let listener = match cx.role {
+            Role::Passive => listen(team.listen_address(cx.peer, ip)).map(Some),
+            Role::Active => Ok(None),
+        };
+        let (listener, Entrance { port, cookie }) = match cx.agree(listener)? {
+            Some((listener, entrance)) => {
+                team.send_message(cx.peer, &entrance)?;
+                (Some(OwnedFd::from(listener)), entrance)
+            }
+            None => (None, team.receive_message(cx.peer, "port")?),
+        };
+        let address = match listener {
+            Some(_) => Ok(ip.loopback()),
+            None => team.address_of(cx.peer, ip),
+        };
+        let address = cx.agree(address)?;
+        let mut outgoing = Buffer::touched(COOKIE as u64 + slots.total());
+        if listener.is_none() {
+            outgoing.bytes_mut()[..COOKIE].copy_from_slice(&cookie);
+        }
+        Ok(Connections {
+            to: SocketAddr::new(address, port),
+            listener,
+            cookie,
+            slots,
+            outgoing,
+            incoming: Buffer::touched(slots.total()),
+            rank: cx.rank(),
+            peer: cx.peer,
+        })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        fill.write(self.rank, self.slots, &mut self.outgoing.bytes_mut()[COOKIE..]);
+        fill.poison(self.peer, self.slots, self.incoming.bytes_mut());
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        let family = if self.to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP));
+        let socket = socket.map_err(failed)?;
+        set_socket_linger(&socket, Some(Duration::ZERO)).map_err(failed)?;
+        connect(&socket, &self.to).map_err(|errno| not_opened(self.to, errno))?;
+        self.send_all(&socket, 0..COOKIE + self.slots.bytes as usize)?;
+        self.receive_rest(&socket, 0)
+    }
+
+    #[inline(always)]
+    fn passive(&mut self) -> Result<()> {
+        let (mut silence, start) = (Duration::ZERO, COOKIE);
+        loop {
+            let Some(listener) = &self.listener else { return Err(closed()) };
+            match accept_with(listener, SocketFlags::CLOEXEC) {
+                Ok(socket) if self.receive_request(&socket)? => {
+                    return self.send_all(&socket, start..start + self.slots.bytes as usize);
+                }
+                Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) if silence < TRANSFER_TIMEOUT => silence += REQUEST_TIMEOUT,
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        Ok(fill.check(self.peer, self.slots, self.incoming.bytes(), self.rank))
+    }
+}
+
+/// Two ranks connect within this time.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A kind of stream socket.
+pub(crate) trait SocketKind: 'static {
+    /// Whether the socket is a Unix-domain socket. Otherwise it is a TCP socket.
+    const UNIX: bool = false;
+    /// Whether sends avoid a copy (`MSG_ZEROCOPY`).
+    const ZERO_COPY: bool = false;
+}
+
+/// Opens the listener of the passive rank.
+fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkOptions) -> Result<Listener> {
+    if !K::UNIX {
+        return Listener::tcp(team.listen_address(cx.peer, options.ip), &options.socket, *team.token());
+    }
+    if !team.same_host(cx.rank(), cx.peer) {
+        let [here, there] = [cx.rank(), cx.peer].map(|rank| team.host(rank));
+        return Err(Error::unsupported(format!("Unix-domain sockets do not connect {here} and {there}")));
+    }
+    Listener::unix(&options.socket, *team.token())
+}
+
+/// Returns the address of the passive rank's listener from its name or port.
+fn address<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, ip: Ip, name: String) -> Result<Address> {
+    if K::UNIX {
+        return Ok(Address::Unix(name));
+    }
+    let port: u16 = name.parse().map_err(|_| Error::fabric("the other rank sent no port"))?;
+    Ok(Address::Tcp((team.address_of(cx.peer, ip)?, port).into()))
+}
+
+/// Opens the datagram socket of this rank, for messages behind a header of this many bytes.
+fn datagram_socket(
+    cx: &Context<'_>,
+    options: &LinkOptions,
+    slots: Slots,
+    header: usize,
+) -> Result<UdpSocket> {
+    let team: &SocketTeam = cx.fabric()?;
+    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - header as u64;
+    if slots.bytes > most {
+        return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
+    }
+    let at = team.listen_address(cx.peer, options.ip);
+    let socket = UdpSocket::bind((at, 0));
+    let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
+    options.socket.set_before_connecting(&socket)?;
+    Ok(socket)
+}
+
+/// Connects this rank with its peer. Both ranks call it.
+pub(crate) fn connect_peers<K: SocketKind>(cx: &Context<'_>) -> Result<OwnedFd> {
+    let team: &SocketTeam = cx.fabric()?;
+    let options = team.link_options();
+    let listener = match cx.role {
+        Role::Passive => listen_as::<K>(cx, team, &options).map(Some),
+        Role::Active => Ok(None),
+    };
+    let deadline = || Deadline::after(CONNECT_TIMEOUT);
+    let stream = match cx.agree(listener)? {
+        Some(mut listener) => {
+            let name = match listener.address() {
+                Address::Tcp(address) => address.port().to_string(),
+                Address::Unix(name) => name.clone(),
+            };
+            team.send(cx.peer, name.as_bytes())?;
+            let failed = |e| Error::fabric(format!("rank {} did not connect: {e}", cx.peer));
+            listener.accept(deadline()).map(|peer| peer.stream).map_err(failed)
+        }
+        None => {
+            let name = String::from_utf8_lossy(&team.receive(cx.peer)?).into_owned();
+            address::<K>(cx, team, options.ip, name)
+                .and_then(|to| listener::connect(&to, team.token(), b"", &options.socket, deadline()))
+        }
+    };
+    let stream = stream.and_then(|stream| prepare::<K>(stream, &options));
+    Ok(cx.agree(stream)?.into())
+}
+
+fn prepare<K: SocketKind>(stream: Stream, options: &LinkOptions) -> Result<Stream> {
+    if K::UNIX {
+        options.socket.set_before_connecting(&stream)?;
+    } else {
+        options.socket.set_tcp(&stream)?;
+    }
+    let limited = stream.set_timeout(Some(TRANSFER_TIMEOUT));
+    limited.map_err(|e| Error::fabric(format!("cannot set the timeout of a connection: {e}")))?;
+    if options.socket.protocol == MPTCP {
+        tcp_info::check_mptcp(&stream)?;
+    }
+    if K::ZERO_COPY {
+        let refused = |e| Error::unsupported(format!("this kernel cannot send without copying: {e}"));
+        zero_copy::allow(&stream).map_err(refused)?;
+    }
+    Ok(stream)
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use rustix::net::{Protocol, ipproto};
 
 use crate::{
     link::{
-        Streams as StreamCount, connect::SocketKind, connections::Connections, datagrams::Datagrams,
-        paced::PacedDatagrams, request::RequestStream, stream::StreamLink, streams::Streams,
+        Connections, SocketKind, Streams as StreamCount, datagrams::Datagrams, paced::PacedDatagrams,
+        request::RequestStream, stream::StreamLink, streams::Streams,
     },
     session::SocketTeam,
     socket::{Ip, LinkOptions, MPTCP, SocketOptions},

@@ -127,8 +127,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     if options.write {
         let table = table::table(&all);
         let what = format!(
-            "{} invocations of each command, on {machine}. Headlines are in us or MB/s; half width, launches and seconds are medians over \
-             invocations",
+            "{} invocations of each command, on {machine}. The half width is the median over invocations",
             options.times
         );
         document::write(workspace, "coverage-invocations", &what, &table, &table)?;

@@ -158,15 +158,14 @@ pub(crate) enum Format {
     Junit,
 }
 
-/// Formats of a command: their names, what they are, and their values.
-pub(crate) type Formats = [(&'static str, &'static str, Format)];
-
-/// Returns a parser that accepts these formats only.
-pub(crate) fn some_of(formats: &'static Formats) -> impl TypedValueParser<Value = Format> {
-    let names = formats.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+/// Returns a parser that accepts these values only. Each has a name and a help text.
+pub(crate) fn some_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
     PossibleValuesParser::new(names).map(|typed| {
-        let found = formats.iter().find(|(name, ..)| *name == typed);
-        found.map_or(Format::Table, |(.., format)| *format)
+        let found = values.iter().find(|(name, ..)| name.eq_ignore_ascii_case(&typed));
+        found.unwrap_or(&values[0]).2
     })
 }
 
@@ -267,44 +266,28 @@ pub(crate) fn row_pattern(text: &str) -> std::result::Result<glob::Pattern, Stri
 #[derive(Debug, Default, Args)]
 pub(crate) struct ShownArgs {
     /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s; in CSV ns,MB/s]
-    #[arg(long, value_enum, value_name = "UNIT", value_delimiter = ',', help_heading = "Output")]
-    pub(crate) unit: Vec<Unit>,
+    #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',', help_heading = "Output")]
+    pub(crate) unit: Vec<Units>,
     /// Percentiles of single iterations, such as 50,99,99.9 [default: 99; in CSV 95,99,99.9]
     #[arg(long, value_name = "P,P", help_heading = "Output")]
     pub(crate) percentiles: Option<Percentiles>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Unit {
-    /// Nanoseconds
-    Ns,
-    /// Microseconds
-    Us,
-    /// Milliseconds
-    Ms,
-    /// 10^6 bytes per second
-    #[value(name = "MB/s")]
-    MegaBytes,
-    /// 2^20 bytes per second
-    #[value(name = "MiB/s")]
-    MebiBytes,
-    /// 10^9 bits per second
-    #[value(name = "Gbit/s")]
-    GigaBits,
-}
-
-impl Unit {
-    fn is_of_rates(self) -> bool {
-        matches!(self, Unit::MegaBytes | Unit::MebiBytes | Unit::GigaBits)
-    }
-}
+const UNITS: [(&str, &str, Units); 6] = [
+    ("ns", "Nanoseconds", Units { time: Some(TimeUnit::Ns), rate: None }),
+    ("us", "Microseconds", Units { time: Some(TimeUnit::Us), rate: None }),
+    ("ms", "Milliseconds", Units { time: Some(TimeUnit::Ms), rate: None }),
+    ("MB/s", "10^6 bytes per second", Units { time: None, rate: Some(RateUnit::MegaBytes) }),
+    ("MiB/s", "2^20 bytes per second", Units { time: None, rate: Some(RateUnit::MebiBytes) }),
+    ("Gbit/s", "10^9 bits per second", Units { time: None, rate: Some(RateUnit::GigaBits) }),
+];
 
 impl ShownArgs {
     /// Returns what a format shows. Only tables and CSV have a choice.
     pub(crate) fn shown(&self, format: Format) -> Result<Shown> {
         self.check(format)?;
         for of_rates in [false, true] {
-            if self.unit.iter().filter(|unit| unit.is_of_rates() == of_rates).count() > 1 {
+            if self.unit.iter().filter(|unit| unit.rate.is_some() == of_rates).count() > 1 {
                 return Err(Error::usage("--unit: give at most one unit of times and one of bandwidths"));
             }
         }
@@ -315,15 +298,7 @@ impl ShownArgs {
     pub(crate) fn units(&self) -> Units {
         let mut units = Units::default();
         for unit in &self.unit {
-            let (time, rate) = match unit {
-                Unit::Ns => (Some(TimeUnit::Ns), None),
-                Unit::Us => (Some(TimeUnit::Us), None),
-                Unit::Ms => (Some(TimeUnit::Ms), None),
-                Unit::MegaBytes => (None, Some(RateUnit::MegaBytes)),
-                Unit::MebiBytes => (None, Some(RateUnit::MebiBytes)),
-                Unit::GigaBits => (None, Some(RateUnit::GigaBits)),
-            };
-            units = Units { time: units.time.or(time), rate: units.rate.or(rate) };
+            units = Units { time: units.time.or(unit.time), rate: units.rate.or(unit.rate) };
         }
         units
     }

@@ -18,16 +18,16 @@ use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
 
 use self::{
     arguments::{ImbArgs, MemoryKind, Multi, Switch, TypeArgs},
+    plan::Iterations,
     suites::{Entry, Suite},
 };
-use crate::commands::imb::plan::Iterations;
 use crate::{
     arguments::{
         argv,
         launches::Launches,
         output::{Color, FileArgs, Format, OutputArgs, ShownArgs},
     },
-    job::{Extent, Job, Work, selection, time_limit},
+    job::{self, Extent, Job, Work, selection},
     launch::{detection, preflight},
     output::terminal,
     role,
@@ -126,7 +126,7 @@ pub(crate) fn prepare(
     }
     let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));
     let rows: Vec<u64> = rows.collect::<Result<_>>()?;
-    let time = parts.iter().zip(&rows).map(|(part, rows)| time_limit::of_rows(&part.plan, *rows)).sum();
+    let time = parts.iter().zip(&rows).map(|(part, rows)| job::rows_time_limit(&part.plan, *rows)).sum();
     let program = ImbProgram {
         name: suite.name,
         part: suite.part,

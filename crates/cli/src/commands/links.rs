@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command, str::FromStr, sync::Arc, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ombx_core::{
     benchmark::{
         Choice, Chosen, Depth, ParameterValue, Registry,
@@ -27,7 +27,7 @@ use crate::{
         start::StartArgs,
         values,
     },
-    job::{Extent, Job, Work, time_limit},
+    job::{self, Extent, Job, Work},
     launch::{detection, finite_run, hosts::slots},
     result_file,
 };
@@ -62,11 +62,11 @@ pub(crate) struct LinksArgs {
     pub(crate) start: StartArgs,
 
     /// Connection between the ranks; all but mpi work without MPI
-    #[arg(long, value_enum, default_value_t = Fabric::Mpi, help_heading = "What is measured")]
+    #[arg(long, default_value = "mpi", value_parser = some_of(&FABRICS), help_heading = "What is measured")]
     pub(crate) fabric: Fabric,
     /// Traffic on a link
-    #[arg(long, value_enum, default_value_t = Pattern::Semidirectional, help_heading = "What is measured")]
-    pub(crate) pattern: Pattern,
+    #[arg(long, default_value = "semidirectional", value_parser = some_of(&PATTERNS), help_heading = "What is measured")]
+    pub(crate) pattern: &'static str,
     /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
     #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
@@ -121,8 +121,8 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
     /// What ends this command with a code other than 0
-    #[arg(long, value_enum, default_value_t = FailOnArg::Slow, help_heading = "Verdict")]
-    pub(crate) fail_on: FailOnArg,
+    #[arg(long, default_value = "slow", value_parser = some_of(&FAIL_ON), help_heading = "Verdict")]
+    pub(crate) fail_on: FailOn,
     /// Show the map of the smallest size while it fills, on standard error; without a terminal, print it after each quarter of the rows
     #[arg(long, conflicts_with_all = ["quiet", "bisection"], help_heading = "Output")]
     pub(crate) follow: bool,
@@ -147,60 +147,28 @@ pub(crate) struct LinksArgs {
     pub(crate) role: RoleArgs,
 }
 
-/// Connection between ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fabric {
-    /// MPI
-    Mpi,
-    /// TCP
-    Tcp,
-    /// Unix-domain sockets, inside a host
-    Unix,
-    /// UDP
-    Udp,
-}
+/// Benchmark that measures links, and the value of its parameter `transport`.
+type Fabric = (&'static str, Option<&'static str>);
+const MPI: Fabric = (OVER_MPI, None);
+const FABRICS: [(&str, &str, Fabric); 4] = [
+    ("mpi", "MPI", MPI),
+    ("tcp", "TCP", (OVER_SOCKETS, Some("tcp"))),
+    ("unix", "Unix-domain sockets, inside a host", (OVER_SOCKETS, Some("unix"))),
+    ("udp", "UDP", (OVER_SOCKETS, Some("udp"))),
+];
 
-impl Fabric {
-    /// Returns the benchmark that measures links over this fabric, and the value of the parameter `transport`.
-    const fn bench(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Fabric::Mpi => (OVER_MPI, None),
-            Fabric::Tcp => (OVER_SOCKETS, Some("tcp")),
-            Fabric::Unix => (OVER_SOCKETS, Some("unix")),
-            Fabric::Udp => (OVER_SOCKETS, Some("udp")),
-        }
-    }
-}
+const FAIL_ON: [(&str, &str, FailOn); 2] = [
+    ("slow", "Something slow (exit code 9), or no verdict (10)", FailOn::Slow),
+    ("nothing", "No verdict at all", FailOn::Nothing),
+];
 
-/// Value of `--fail-on`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FailOnArg {
-    /// Something slow (exit code 9), or no verdict (10)
-    Slow,
-    /// No verdict at all
-    Nothing,
-}
-
+const UNIDIRECTIONAL: &str = "unidirectional";
 /// Patterns of LinkTest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pattern {
-    /// One ping-pong
-    Semidirectional,
-    /// Two ping-pongs at the same time
-    Bidirectional,
-    /// Messages in one direction, then an acknowledgement
-    Unidirectional,
-}
-
-impl Pattern {
-    const fn name(self) -> &'static str {
-        match self {
-            Pattern::Semidirectional => "semidirectional",
-            Pattern::Bidirectional => "bidirectional",
-            Pattern::Unidirectional => "unidirectional",
-        }
-    }
-}
+const PATTERNS: [(&str, &str, &str); 3] = [
+    ("semidirectional", "One ping-pong", "semidirectional"),
+    ("bidirectional", "Two ping-pongs at the same time", "bidirectional"),
+    (UNIDIRECTIONAL, "Messages in one direction, then an acknowledgement", UNIDIRECTIONAL),
+];
 
 /// Changes what `ombx links` does differently from `ombx run` in the arguments that they share.
 pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
@@ -217,8 +185,7 @@ pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
 
 /// Returns the job of a command line after finding every mistake in it. Starts nothing.
 pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
-    if args.output.format == Format::Nagios && (args.fail_on == FailOnArg::Nothing || args.output.allow_skips)
-    {
+    if args.output.format == Format::Nagios && (args.fail_on == FailOn::Nothing || args.output.allow_skips) {
         return Err(Error::usage(
             "--format nagios has exit codes of its own: leave out --fail-on nothing and --allow-skips",
         ));
@@ -241,22 +208,21 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
             "--follow needs ranks that ombx starts itself: leave it out, or start ombx without a launcher",
         ));
     }
-    if args.window.is_some() && args.pattern != Pattern::Unidirectional {
+    if args.window.is_some() && args.pattern != UNIDIRECTIONAL {
         return Err(Error::usage("--window needs --pattern unidirectional: add it, or leave out --window"));
     }
-    let (bench, transport) = args.fabric.bench();
+    let (bench, transport) = args.fabric;
     let Some(bench) = registry.all().iter().find(|b| b.name == bench) else {
-        let instead =
-            if args.fabric == Fabric::Mpi { ": choose --fabric tcp, which needs no MPI" } else { "" };
+        let instead = if args.fabric == MPI { ": choose --fabric tcp, which needs no MPI" } else { "" };
         return Err(Error::usage(format!(
             "this build lacks the benchmark {bench}, which measures these links{instead}"
         )));
     };
     let mut chosen = Chosen::default();
-    chosen.set("pattern", [args.pattern.name()]);
+    chosen.set("pattern", [args.pattern]);
     chosen.set("transport", transport);
     let memory = args.memory;
-    if !memory.is_host() && args.fabric != Fabric::Mpi {
+    if !memory.is_host() && args.fabric != MPI {
         return Err(Error::usage(format!(
             "--memory {} needs --fabric mpi: choose it, or leave out --memory",
             memory.text()
@@ -301,14 +267,10 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     }
     let reference = reference(&args, &sizes)?;
     let groups = groups(&args)?;
-    let fail_on = match args.fail_on {
-        FailOnArg::Slow => FailOn::Slow,
-        FailOnArg::Nothing => FailOn::Nothing,
-    };
     // A demand on each link needs a second measurement of more than the slowest few.
     let demands = !args.expect.is_empty() || args.reference.is_some();
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
-    let criteria = Criteria { expectations: args.expect, reference, fail_on, groups };
+    let criteria = Criteria { expectations: args.expect, reference, fail_on: args.fail_on, groups };
     let launches = Launches {
         count: LaunchCount::Fixed(if args.launch.is_some() { 1 } else { args.launches }),
         goal: Goal::USUAL,
@@ -318,7 +280,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let seed = args.launch.map(|launch| launch.order).or(args.randomize);
     let choice = Choice { bench, preset: &[] };
     let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
-    let extent = Extent { ranks, rows, time: time_limit::of_rows(&plan, steps), left_out: 0 };
+    let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
     let read_from = args.reference.map(|path| ("the reference that is read", path));
     let LinksArgs { start, output, role, junit, .. } = args;
     let output = OutputArgs { follow: args.follow, junit, ..output.settled()? };
@@ -339,7 +301,7 @@ fn warm_up(registry: &Registry, args: &LinksArgs) -> Result<Option<Choice>> {
     if !args.all_to_all {
         return Ok(None);
     }
-    if args.fabric != Fabric::Mpi {
+    if args.fabric != MPI {
         return Err(Error::usage(
             "--all-to-all needs --fabric mpi: sockets are connected anew for each row, so leave it out",
         ));
@@ -352,7 +314,7 @@ fn warm_up(registry: &Registry, args: &LinksArgs) -> Result<Option<Choice>> {
 /// Fails if an expectation limits a figure that the run does not measure.
 fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
     for expectation in &args.expect {
-        if expectation.is_latency() && args.pattern == Pattern::Unidirectional {
+        if expectation.is_latency() && args.pattern == UNIDIRECTIONAL {
             return Err(Error::usage(format!(
                 "--expect '{expectation}': the unidirectional pattern measures no latency: leave out --pattern, or expect a bandwidth"
             )));
@@ -401,11 +363,11 @@ fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>
         return Ok(None);
     }
     let file = result_file::read(path).map_err(|e| Error::usage(format!("--reference: {e}")))?;
-    let (_, transport) = args.fabric.bench();
+    let (_, transport) = args.fabric;
     let name = path.display().to_string();
     let memory = args.memory.text();
     let choices = [
-        ("pattern", Some(args.pattern.name())),
+        ("pattern", Some(args.pattern)),
         ("transport", transport),
         ("memory", Some(memory.as_str()).filter(|_| !args.memory.is_host())),
         ("staged", args.staged.then_some("on")),

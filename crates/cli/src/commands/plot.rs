@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_results::{
@@ -12,7 +12,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::RowArgs,
+    arguments::output::{RowArgs, some_of},
     output::{target, terminal::reason},
     result_file::{KnownRuns, only_sweep},
 };
@@ -32,77 +32,78 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_name = "svg|pdf|png", value_parser = format_named)]
     format: Option<FileFormat>,
     /// What the figure shows [default: heatmap for results of `ombx links`, else curve]
-    #[arg(long, value_enum)]
-    kind: Option<FigureKind>,
+    #[arg(long, value_parser = some_of(&KINDS))]
+    kind: Option<Figure>,
     #[command(flatten)]
     rows: RowArgs,
     /// Text in the legend, once per file or once per series; files with the same text are launches of one result
     #[arg(long, value_name = "TEXT")]
     label: Vec<String>,
     /// Figure of curves, if it is not the time or the bandwidth of the rows
-    #[arg(long, value_enum)]
-    quantity: Option<DerivedQuantity>,
+    #[arg(long, value_parser = some_of(&QUANTITIES))]
+    quantity: Option<Quantity>,
     /// Text above the figure
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Width on paper
-    #[arg(long, value_enum, default_value_t = FigureWidth::OneColumn)]
-    width: FigureWidth,
+    #[arg(long, default_value = "one-column", value_parser = some_of(&WIDTHS))]
+    width: Width,
     /// Scale of the horizontal axis
-    #[arg(long, value_enum, default_value_t = AxisScale::Auto)]
-    x_axis: AxisScale,
+    #[arg(long, default_value = "auto", value_parser = some_of(&SCALES))]
+    x_axis: Scale,
     /// Scale of the vertical axis
-    #[arg(long, value_enum, default_value_t = AxisScale::Auto)]
-    y_axis: AxisScale,
+    #[arg(long, default_value = "auto", value_parser = some_of(&SCALES))]
+    y_axis: Scale,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DerivedQuantity {
-    /// Messages per second of bandwidth benchmarks
-    MessageRate,
-    /// Bus bandwidth of collective operations
-    BusBandwidth,
+/// What a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Figure {
+    Rows(Kind),
+    Links,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FigureKind {
-    /// Medians by message size, with 95 % intervals
-    Curve,
-    /// Medians and 99th percentiles of requests by the rate at which they were offered (--rate)
-    Rate,
-    /// Cumulative distribution of the samples
-    Cdf,
-    /// Histogram of the samples
-    Histogram,
-    /// Density of the samples by message size, with median and quartiles
-    Violin,
-    /// Samples in the order of measurement
-    Samples,
-    /// Times of all links
-    Heatmap,
-    /// Median of each launch, with the interval over launches
-    Launches,
-    /// Medians of ping-pongs by message size, with the lines of `ombx model` and the sizes at which they change
-    Model,
-}
+const KINDS: [(&str, &str, Figure); 9] = [
+    ("curve", "Medians by message size, with 95 % intervals", Figure::Rows(Kind::Curve)),
+    (
+        "rate",
+        "Medians and 99th percentiles of requests by the rate at which they were offered (--rate)",
+        Figure::Rows(Kind::Rate),
+    ),
+    ("cdf", "Cumulative distribution of the samples", Figure::Rows(Kind::Cdf)),
+    ("histogram", "Histogram of the samples", Figure::Rows(Kind::Histogram)),
+    (
+        "violin",
+        "Density of the samples by message size, with median and quartiles",
+        Figure::Rows(Kind::Violin),
+    ),
+    ("samples", "Samples in the order of measurement", Figure::Rows(Kind::Samples)),
+    ("heatmap", "Times of all links", Figure::Links),
+    ("launches", "Median of each launch, with the interval over launches", Figure::Rows(Kind::Launches)),
+    (
+        "model",
+        "Medians of ping-pongs by message size, with the lines of `ombx model` and the sizes at which they change",
+        Figure::Rows(Kind::Model),
+    ),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FigureWidth {
-    /// 85 mm
-    OneColumn,
-    /// 178 mm
-    TwoColumns,
-}
+const QUANTITIES: [(&str, &str, Quantity); 2] = [
+    ("message-rate", "Messages per second of bandwidth benchmarks", Quantity::MessageRate),
+    ("bus-bandwidth", "Bus bandwidth of collective operations", Quantity::BusBandwidth),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum AxisScale {
-    /// Logarithmic for sizes, curves, and values that differ by a factor of 10; else linear
-    Auto,
-    /// Logarithmic
-    Log,
-    /// Linear
-    Linear,
-}
+const WIDTHS: [(&str, &str, Width); 2] =
+    [("one-column", "85 mm", Width::OneColumn), ("two-columns", "178 mm", Width::TwoColumns)];
+
+const SCALES: [(&str, &str, Scale); 3] = [
+    (
+        "auto",
+        "Logarithmic for sizes, curves, and values that differ by a factor of 10; else linear",
+        Scale::Auto,
+    ),
+    ("log", "Logarithmic", Scale::Log),
+    ("linear", "Linear", Scale::Linear),
+];
 
 /// Formats of the file, by their names.
 const FORMATS: [(&str, FileFormat); 3] =
@@ -125,7 +126,8 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     let Results { groups, sweeps } = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
     let kind = match args.kind {
-        Some(kind) => kind.of_rows(),
+        Some(Figure::Rows(kind)) => Some(kind),
+        Some(Figure::Links) => None,
         None => (!links).then_some(Kind::Curve),
     };
     if links && kind.is_some() {
@@ -175,9 +177,9 @@ fn read(args: &PlotArgs) -> Result<Results> {
     for (label, store) in stores {
         let cases = store.into_cases();
         // The sizes of a heat map are those of links.
-        let links = args.kind == Some(FigureKind::Heatmap);
+        let links = args.kind == Some(Figure::Links);
         let mut cases = if links { cases } else { args.rows.choose(cases, &label)? };
-        if args.kind == Some(FigureKind::Model) {
+        if args.kind == Some(Figure::Rows(Kind::Model)) {
             cases.retain(|case| model::is_ping_pong(&case.row().bench));
         }
         groups.push((label, cases));
@@ -209,8 +211,8 @@ impl PlotArgs {
             None => (false, false),
         };
         let idle = [
-            ("--x-axis", !x && self.x_axis != AxisScale::Auto),
-            ("--y-axis", !y && self.y_axis != AxisScale::Auto),
+            ("--x-axis", !x && self.x_axis != Scale::Auto),
+            ("--y-axis", !y && self.y_axis != Scale::Auto),
             ("--quantity", self.quantity.is_some() && kind != Some(Kind::Curve)),
             ("--label", kind.is_none() && !self.label.is_empty()),
             ("--rows", kind.is_none() && self.rows.has_patterns()),
@@ -226,17 +228,11 @@ impl PlotArgs {
     fn options(&self) -> Options<'_> {
         let per_series = self.files.len() == 1 || self.label.len() != self.files.len();
         Options {
-            width: match self.width {
-                FigureWidth::OneColumn => Width::OneColumn,
-                FigureWidth::TwoColumns => Width::TwoColumns,
-            },
-            x: self.x_axis.scale(),
-            y: self.y_axis.scale(),
+            width: self.width,
+            x: self.x_axis,
+            y: self.y_axis,
             title: self.title.as_deref(),
-            quantity: self.quantity.map(|quantity| match quantity {
-                DerivedQuantity::MessageRate => Quantity::MessageRate,
-                DerivedQuantity::BusBandwidth => Quantity::BusBandwidth,
-            }),
+            quantity: self.quantity,
             labels: if per_series { &self.label } else { &[] },
         }
     }
@@ -265,33 +261,6 @@ fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
         Some(_) => return Err(Error::usage("a heat map shows one message size: give one with --sizes")),
     };
     ombx_plot::heat_map(&sweep, &slow, bytes, &args.options()).map_err(|e| Error::usage(e.to_string()))
-}
-
-impl FigureKind {
-    /// Returns the kind of a figure of rows; `None` for a heat map, which shows links.
-    fn of_rows(self) -> Option<Kind> {
-        match self {
-            FigureKind::Curve => Some(Kind::Curve),
-            FigureKind::Rate => Some(Kind::Rate),
-            FigureKind::Cdf => Some(Kind::Cdf),
-            FigureKind::Histogram => Some(Kind::Histogram),
-            FigureKind::Violin => Some(Kind::Violin),
-            FigureKind::Samples => Some(Kind::Samples),
-            FigureKind::Launches => Some(Kind::Launches),
-            FigureKind::Model => Some(Kind::Model),
-            FigureKind::Heatmap => None,
-        }
-    }
-}
-
-impl AxisScale {
-    fn scale(self) -> Scale {
-        match self {
-            AxisScale::Auto => Scale::Auto,
-            AxisScale::Log => Scale::Log,
-            AxisScale::Linear => Scale::Linear,
-        }
-    }
 }
 
 /// Returns the format that the ending of a file chooses.

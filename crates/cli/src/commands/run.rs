@@ -35,7 +35,7 @@ use crate::{
         start::{ConnectArgs, StartArgs},
         values,
     },
-    job::{self, Extent, Job, Work, selection, time_limit},
+    job::{self, Extent, Job, Work, selection},
     launch::{detection, mpiexec},
     output::renderers,
     result_file, suite,
@@ -135,7 +135,7 @@ pub(crate) fn job(
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
         let rows = selection::rows(plan, choices)?;
         extent.rows = extent.rows.saturating_add(rows);
-        extent.time = extent.time.saturating_add(time_limit::of_rows(plan, rows));
+        extent.time = extent.time.saturating_add(job::rows_time_limit(plan, rows));
     }
     #[cfg(feature = "mpi")]
     if args.role.relay.is_none() {

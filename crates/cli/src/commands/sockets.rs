@@ -30,7 +30,7 @@ use crate::{
     commands::run::{self, RunArgs},
     job::selection,
     launch::{
-        invitation::Invitation,
+        coordinator::Invitation,
         served::{self, ServedRank, TOKEN},
     },
     output::terminal,

@@ -2,16 +2,24 @@
 //! mpiexec of these ranks, a process beside the one that writes results.
 
 use std::{
-    io,
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    io::{self, Read},
+    iter::repeat_n,
+    net::{IpAddr, SocketAddr},
     os::unix::process::ExitStatusExt,
     process::{ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        OnceLock,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     time::Duration,
 };
 
 use ombx_core::{
     codec,
-    error::{Kind, Result},
+    error::{Error, Kind, Result},
     system::{clock::Since, environment::hostname},
     unit::Rank,
 };
@@ -22,18 +30,18 @@ use ombx_sockets::{
         process::{self, ProcessGroup, Started},
     },
     session::{Reach, SessionEvent, listen},
-    socket::address_towards,
+    socket::{self, address_towards},
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
 
-use super::{
-    invitation::Invitation,
-    placement::{self, Placement},
-    served::Serving,
-};
 use crate::{
-    arguments::{argv, role},
+    arguments::{argv, role, start::StartArgs},
     job::Job,
+    launch::{
+        hosts::{Host, hosts},
+        served::Serving,
+    },
     output::relay::Message,
 };
 
@@ -66,7 +74,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let serving = job.start.connect.connect.as_ref().map(Serving::from_stdin).transpose()?;
     let placements = match &serving {
         Some(serving) => serving.placements(),
-        None => placement::of_ranks(&job.start, job.extent.ranks)?,
+        None => of_ranks(&job.start, job.extent.ranks)?,
     };
     let here = placements.iter().all(|placement| placement.host.is_none());
     let token = Token::random()?;
@@ -211,5 +219,113 @@ impl Session<'_> {
             let _ = Message::Failure { why }.write(&mut io::stdout());
         }
         code
+    }
+}
+
+/// Maximum length in bytes.
+const LONGEST: u64 = 1 << 22;
+
+/// Rank of a process in a session, and the command line that it runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Invitation {
+    pub(crate) token: Token,
+    /// Port and possible addresses of the coordinator.
+    pub(crate) port: u16,
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) rank: u32,
+    /// Number of this rank among those of its host, and their count.
+    pub(crate) on_host: (u32, u32),
+    pub(crate) argv: Vec<String>,
+}
+
+static INVITATION: OnceLock<Invitation> = OnceLock::new();
+
+impl Invitation {
+    /// Returns the possible addresses of the coordinator: its own list, and the origin of this process's ssh session.
+    pub(crate) fn coordinator(&self) -> Vec<SocketAddr> {
+        let ssh = env::var("SSH_CONNECTION").ok();
+        let client = ssh.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<IpAddr>().ok());
+        let mut addresses: Vec<IpAddr> = self.addresses.iter().copied().chain(client).collect();
+        addresses.dedup();
+        addresses.into_iter().map(|ip| (ip, self.port).into()).collect()
+    }
+}
+
+/// Reads the invitation of this process from standard input and returns its command line.
+pub(crate) fn accept() -> Result<Vec<OsString>> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
+    let invitation: Invitation = read.ok().and_then(|_| codec::decode(&bytes)).ok_or_else(|| {
+        Error::usage(
+            "the standard input of ombx worker is not an invitation: use ombx run, which starts workers",
+        )
+    })?;
+    Ok(INVITATION.get_or_init(|| invitation).argv.iter().map(OsString::from).collect())
+}
+
+/// Returns the invitation of this process if it is a worker.
+pub(crate) fn accepted() -> Option<&'static Invitation> {
+    INVITATION.get()
+}
+
+/// Maximum number of ranks. The coordinator has a thread and a connection for each.
+const MOST_RANKS: u32 = 4096;
+
+/// Place of one rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placement {
+    /// Host, or `None` for this one.
+    pub(crate) host: Option<String>,
+    /// Number of this rank among those of its host, and their count.
+    pub(crate) on_host: (u32, u32),
+}
+
+/// Returns the place of each rank. Ranks fill the slots of each host in turn, and begin again at the first.
+pub(crate) fn of_ranks(start: &StartArgs, ranks: u32) -> Result<Vec<Placement>> {
+    let hosts = hosts(start)?;
+    if ranks > MOST_RANKS {
+        return Err(Error::usage(format!(
+            "-n {ranks} is too large: sockets connect at most {MOST_RANKS} ranks"
+        )));
+    }
+    let hosts = if hosts.is_empty() { vec![Host::new("localhost")] } else { hosts };
+    let slots = hosts.iter().flat_map(|Host { name, slots, .. }| repeat_n(name, slots.unwrap_or(1) as usize));
+    let names: Vec<&String> = slots.cycle().take(ranks as usize).collect();
+    let mut counts: BTreeMap<&str, (bool, u32)> = BTreeMap::new();
+    for name in &names {
+        counts.entry(name).or_insert_with(|| (socket::is_here(name), 0)).1 += 1;
+    }
+    let mut placed: BTreeMap<&str, u32> = BTreeMap::new();
+    let placements = names.into_iter().map(|name| {
+        let (here, count) = counts[name.as_str()];
+        let before = placed.entry(name).or_insert(0);
+        *before += 1;
+        Placement { host: (!here).then(|| name.clone()), on_host: (*before - 1, count) }
+    });
+    Ok(placements.collect())
+}
+
+#[cfg(test)]
+mod invitation_tests {
+    use super::*;
+
+    #[test]
+    fn an_invitation_is_read_as_it_was_written() {
+        let token = Token::random().unwrap();
+        let invitation = Invitation {
+            token,
+            port: 7,
+            addresses: vec!["127.0.0.1".parse().unwrap(), "fe80::1".parse().unwrap()],
+            rank: 3,
+            on_host: (1, 2),
+            argv: vec!["ombx".into(), "run".into(), "a b\n\"'".into()],
+        };
+        let read: Invitation = codec::decode(&codec::encode(&invitation)).unwrap();
+        assert!(token.is(read.token.bytes()));
+        assert_eq!((read.port, read.rank, read.on_host), (7, 3, (1, 2)));
+        assert_eq!((read.addresses, read.argv), (invitation.addresses, invitation.argv));
+        for bytes in [&b""[..], b"{}", b"no invitation"] {
+            assert!(codec::decode::<Invitation>(bytes).is_none());
+        }
     }
 }

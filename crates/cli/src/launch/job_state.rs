@@ -23,11 +23,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::{
     arguments::output::OutputArgs,
     launch::{
-        limits,
-        preflight::RankHost,
-        restarts::{Arrived, Early, named},
+        orphans::{self, RankTable},
+        preflight::{self, RankHost},
+        repetition::{Arrived, Early, named},
         shared_memory::OfRanks,
-        starting_ranks::{self, RankTable},
     },
     output::{Output, progress::Progress, relay::Message, renderers},
 };
@@ -366,7 +365,7 @@ impl JobState<'_> {
         self.print_launcher_output();
         let what = self.what_ended();
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
-        let why = if has_started { limits::suspected_later() } else { limits::suspected_at_start() };
+        let why = if has_started { preflight::suspected_later() } else { preflight::suspected_at_start() };
         let memory = self.history.killed.since();
         let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
         Err(Error::fabric(format!(
@@ -429,7 +428,7 @@ impl JobState<'_> {
         let why = hanging.or_else(|| self.history.failure.take()).or(said);
         let why = why.unwrap_or_else(|| {
             let output = self.history.launcher_output.make_contiguous();
-            match self.history.ranks.lost(output).zip(starting_ranks::signal_in(output)) {
+            match self.history.ranks.lost(output).zip(orphans::signal_in(output)) {
                 Some((rank, signal)) => format!("{rank} died of {signal}"),
                 None => {
                     self.print_launcher_output();

@@ -1,10 +1,13 @@
 //! Orphans: processes of a job that outlive their launcher. They become children of the launching process. Also the end of a
 //! process with its descendants.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
-use ombx_core::system::clock::Since;
+use ombx_core::system::{clock::Since, environment};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use signal_hook::low_level::signal_name;
+
+use crate::output::relay::RankProcess;
 
 /// Maximum wait for killed processes. A process that waits for a device may take longer.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -80,6 +83,105 @@ fn parent(pid: i32) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Ranks that are being started.
+pub(super) struct StartingRanks {
+    launcher: Pid,
+    /// Number of ranks of the job, if all are on this host.
+    expected: Option<u32>,
+    /// Largest and last number of ranks that ran.
+    most: u32,
+    last: u32,
+}
+
+impl StartingRanks {
+    pub(super) fn of(launcher: Pid, expected: Option<u32>) -> StartingRanks {
+        StartingRanks { launcher, expected, most: 0, last: 0 }
+    }
+
+    /// Returns whether a rank has ended: fewer run than have run, or than the job has, and no more than at the last call. A wrapper
+    /// around ranks may hide all of them.
+    pub(super) fn is_one_missing(&mut self) -> bool {
+        let program = identity("self");
+        let is_rank = |pid: &Pid| identity(&pid.as_raw_nonzero().to_string()) == program;
+        let running = descendants(self.launcher).iter().filter(|pid| is_rank(pid)).count() as u32;
+        self.is_missing(running)
+    }
+
+    fn is_missing(&mut self, running: u32) -> bool {
+        self.most = self.most.max(running);
+        let all = if self.most > 0 { self.expected.unwrap_or(0).max(self.most) } else { 0 };
+        let grows = running > self.last;
+        self.last = running;
+        running < all && !grows
+    }
+}
+
+/// Returns device and inode of the program that a process runs. A process that has ended has none.
+fn identity(process: &str) -> Option<(u64, u64)> {
+    let program = fs::metadata(format!("/proc/{process}/exe")).ok()?;
+    Some((program.dev(), program.ino()))
+}
+
+/// Process of each rank.
+#[derive(Debug, Default)]
+pub(super) struct RankTable(pub(super) Vec<RankProcess>);
+
+impl RankTable {
+    /// Returns the rank that the launcher's output names as lost, as `rank 1 on n01`.
+    pub(super) fn lost(&self, output: &[String]) -> Option<String> {
+        let rank = output.iter().find_map(|line| self.hydra(line).or_else(|| open_mpi(line)))?;
+        self.0.get(rank).map(|process| format!("rank {rank} on {}", process.host))
+    }
+
+    /// Returns the processes of the ranks on this host.
+    pub(super) fn here(&self) -> impl Iterator<Item = u64> {
+        let here = environment::hostname();
+        self.0.iter().filter(move |process| process.host == here).map(|process| process.pid)
+    }
+
+    /// Returns a rank on this host whose process has ended, as `rank 1 on n01`. Its launcher may not have noticed.
+    pub(super) fn ended_here(&self) -> Option<String> {
+        let here = environment::hostname();
+        // A zombie has no executable.
+        let lives = |pid: u64| fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe")).is_ok();
+        let mut ours = (0..).zip(&self.0).filter(|(_, process)| process.host == here);
+        ours.find(|(_, process)| !lives(process.pid))
+            .map(|(rank, process)| format!("rank {rank} on {}", process.host))
+    }
+
+    /// Reads `=   PID 4711 RUNNING AT n01`.
+    fn hydra(&self, line: &str) -> Option<usize> {
+        let (pid, host) = line.split_once("PID ")?.1.split_once(" RUNNING AT ")?;
+        let (pid, host): (u64, &str) = (pid.trim().parse().ok()?, host.trim());
+        self.0.iter().position(|process| process.pid == pid && process.host == host)
+    }
+}
+
+/// Reads `mpiexec noticed that process rank 1 with PID 0 on node n01 exited on signal 9` or `Process name: [[57341,1],1]`.
+fn open_mpi(line: &str) -> Option<usize> {
+    let number = |text: &str| {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    };
+    match line.split_once("process rank ") {
+        Some((_, after)) => number(after),
+        None => number(line.split_once("Process name: [[")?.1.split_once("],")?.1),
+    }
+}
+
+/// Returns the name of the signal by which the launcher's output says that a rank died: `EXIT STRING: Killed (signal 9)` or `exited on
+/// signal 9 (Killed)`.
+pub(super) fn signal_in(output: &[String]) -> Option<String> {
+    let number = |line: &String| {
+        let (before, after) = line.split_once("signal ")?;
+        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+        let says = before.ends_with('(') || before.ends_with("on ");
+        digits.parse::<i32>().ok().filter(|_| says)
+    };
+    let number = output.iter().find_map(number)?;
+    Some(signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +194,74 @@ mod tests {
         assert!(children_of(getpid()).contains(&Pid::from_child(&child)));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+}
+
+#[cfg(test)]
+mod starting_ranks_tests {
+    use std::process::Command;
+
+    use super::{super::orphans::end_family, *};
+
+    fn missing(expected: Option<u32>, running: &[u32]) -> Vec<bool> {
+        let mut ranks = StartingRanks::of(rustix::process::getpid(), expected);
+        running.iter().map(|running| ranks.is_missing(*running)).collect()
+    }
+
+    #[test]
+    fn a_rank_is_missing_if_no_further_one_starts() {
+        assert_eq!(missing(Some(4), &[0, 2, 3, 3, 4, 4]), [false, false, false, true, false, false]);
+        assert_eq!(missing(Some(2), &[2, 1, 0]), [false, true, true]);
+        assert_eq!(missing(None, &[0, 1, 2, 2, 1]), [false, false, false, false, true]);
+        assert_eq!(missing(Some(2), &[0, 0]), [false, false], "a wrapper hides the ranks");
+    }
+
+    #[test]
+    fn only_processes_of_this_program_are_ranks() {
+        // Other tests start processes of this program, but not as descendants of the shell.
+        let mut child = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let mut ranks = StartingRanks::of(Pid::from_child(&child), Some(1));
+        assert!(!ranks.is_one_missing());
+        assert_eq!(ranks.most, 0);
+        assert_eq!(identity("self"), identity(&std::process::id().to_string()));
+        assert!(identity(&child.id().to_string()).is_none_or(|program| Some(program) != identity("self")));
+        end_family(Pid::from_child(&child));
+        child.wait().unwrap();
+        let none = identity(&u32::MAX.to_string());
+        assert_eq!(none, None);
+    }
+}
+
+#[cfg(test)]
+mod rank_table_tests {
+    use super::*;
+
+    #[test]
+    fn launchers_name_the_signal() {
+        for line in [
+            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+            "mpiexec noticed that process rank 1 with PID 0 on node n02 exited on signal 9 (Killed).",
+        ] {
+            assert_eq!(signal_in(&["x".to_owned(), line.to_owned()]).as_deref(), Some("SIGKILL"), "{line}");
+        }
+        assert_eq!(signal_in(&["typical reasons are listed under signal 7".to_owned()]), None);
+    }
+
+    #[test]
+    fn launchers_name_the_lost_rank() {
+        let ranks = RankTable(
+            [(4710, "n01"), (4711, "n02")].map(|(pid, host)| RankProcess { pid, host: host.into() }).into(),
+        );
+        for line in [
+            "=   PID 4711 RUNNING AT n02",
+            "mpiexec noticed that process rank 1 with PID 0 on node n02 exited on signal 9 (Killed).",
+            "  Process name: [[57341,1],1]",
+        ] {
+            let output = ["==========".to_owned(), line.to_owned()];
+            assert_eq!(ranks.lost(&output).as_deref(), Some("rank 1 on n02"), "{line}");
+        }
+        for line in ["", "=   PID 4711 RUNNING AT n01", "Process name: [[57341,1],7]", "PID x RUNNING AT y"] {
+            assert_eq!(ranks.lost(&[line.to_owned()]), None, "{line}");
+        }
     }
 }

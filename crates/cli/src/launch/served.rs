@@ -21,9 +21,9 @@ use ombx_sockets::{
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
-use super::{invitation::Invitation, placement::Placement};
 use crate::{
     arguments::start::{ConnectArgs, Server, StartArgs},
+    launch::coordinator::{Invitation, Placement},
     private_file,
 };
 

@@ -24,11 +24,10 @@ use crate::{
     arguments::output::OutputArgs,
     launch::{
         job_state::{Child, EndReason, Ended, History, JobState, Timeline},
-        orphans,
+        orphans::{self, StartingRanks},
         preflight::RankHost,
-        restarts::Arrived,
+        repetition::Arrived,
         shared_memory::{self, OfOthers},
-        starting_ranks::StartingRanks,
     },
     output::{Output, progress::Progress},
 };

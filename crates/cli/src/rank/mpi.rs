@@ -12,11 +12,11 @@ use ombx_mpi::Mpi;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::{failure, handshake};
-use crate::rank::RankState;
 use crate::{
     job::{Work, accelerator},
-    launch::{detection, limits},
+    launch::{detection, preflight},
     output::relay::Message,
+    rank::RankState,
 };
 
 /// Time in which the other ranks start MPI.
@@ -30,7 +30,8 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         let _ = Message::Started { host: hostname() }.write(&mut io::stderr());
     }
     accelerator::enter(work);
-    let started = limits::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
+    let started =
+        preflight::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     detection::refuse_singletons(mpi.team().size()).inspect_err(|error| {
         if detection::is_first_alone() {

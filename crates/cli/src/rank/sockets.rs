@@ -15,15 +15,15 @@ use super::{
     failure,
     rendezvous::{self, Rendezvous},
 };
-use crate::rank::RankState;
 use crate::{
     arguments::start::{Bind, StartArgs},
     job::Work,
     launch::{
+        coordinator::{self, Invitation},
         cores::cores,
         detection,
-        invitation::{self, Invitation},
     },
+    rank::RankState,
     stderr::printable,
 };
 
@@ -38,7 +38,7 @@ pub(super) fn check(start: &StartArgs) -> Result<()> {
 /// Joins the session and measures.
 pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
     let start = &state.job.start;
-    if let Some(invitation) = invitation::accepted() {
+    if let Some(invitation) = coordinator::accepted() {
         let Invitation { token, rank, on_host, .. } = invitation;
         if start.bind != Bind::None {
             bind(*on_host);

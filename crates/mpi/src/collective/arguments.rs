@@ -15,10 +15,10 @@ use ombx_core::{
 use crate::{
     Buffer, Handles,
     collective::{
+        Neighbours,
         data_flow::{Blocks, DataFlow, Participants, Share},
-        topology::Neighbours,
     },
-    sys::{constants::IN_PLACE, datatype, derived::DerivedDatatype},
+    sys::{IN_PLACE, datatype, derived::DerivedDatatype},
 };
 
 /// The arguments of a collective call. The caller keeps the buffers and the communicator alive.

@@ -19,17 +19,15 @@ use ombx_core::{
 use crate::{
     Buffer, Comm, MpiTeam,
     collective::{
-        Staging,
+        self, Neighbours, Staging,
         arguments::{Addresses, Arguments, Gaps, Part, Role},
         call::Call,
-        topology::{self, Neighbours},
     },
     runtime::{device_support, library},
     sys::{
-        constants::{NO_OP, REPLACE},
+        self, NO_OP, REPLACE,
         derived::DerivedDatatype,
         error::{self, check},
-        requests,
     },
 };
 
@@ -78,7 +76,7 @@ impl Options {
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
         let neighbours = match C::FLOW.has_neighbours() {
-            true => topology::neighbours(topology, neighbourhood, rank, ranks),
+            true => collective::neighbours(topology, neighbourhood, rank, ranks),
             false => Neighbours::default(),
         };
         Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
@@ -143,7 +141,7 @@ impl<C: Call> Operation<C> {
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
         if C::FLOW.has_neighbours() {
-            topology::check_edges(options.topology, options.neighbourhood, comm.size())?;
+            collective::check_edges(options.topology, options.neighbourhood, comm.size())?;
         }
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
@@ -168,7 +166,7 @@ impl<C: Call> Operation<C> {
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = match C::FLOW.has_neighbours() {
-            true => Some(topology::communicator(options.topology, options.neighbourhood, comm)?),
+            true => Some(collective::communicator(options.topology, options.neighbourhood, comm)?),
             false => None,
         };
         let op = OpHandle::of(part.element, part.op)?;
@@ -320,7 +318,7 @@ impl<C: Call> Operation<C> {
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check(C::START, C::start(&self.arguments, &raw mut request))?;
-            requests::overlap(&mut request, tests, slice)?;
+            sys::overlap(&mut request, tests, slice)?;
         }
         self.advance();
         Ok(())
@@ -342,7 +340,7 @@ impl<C: Call> Operation<C> {
         Self::may_start(cx)?;
         library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
-        requests::afford(cx, self.copies, 1, 0)?;
+        sys::afford(cx, self.copies, 1, 0)?;
         let roots = if rotates { self.part.ranks as usize } else { 1 };
         for offset in self.copies.offsets().flat_map(|offset| std::iter::repeat_n(offset, roots)) {
             if offset > 0 {

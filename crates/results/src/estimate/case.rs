@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
-    measure::opened::Phases,
+    measure::engine::Phases,
     result::{AcrossRanks, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure},
     stats::{Summary, median, order_bounds},
     two_sided::datagrams::{SHARES, Share},
 };
 
-use super::schedule::LEAST_LONG_LAUNCHES;
 use crate::{
+    estimate::LEAST_LONG_LAUNCHES,
     percentiles,
     state::{self, States},
 };

@@ -34,40 +34,17 @@ pub(super) fn line(flavour: Flavour, job: Job, invocation: &Invocation) -> Strin
 
 /// Returns a line for each command.
 pub(super) fn table(all: &[Series]) -> String {
-    let head = [
-        "MPI",
-        "ombx run",
-        "invocations",
-        "interval covers, %",
-        "range confirmed, %",
-        "half width, %",
-        "median",
-        "smallest headline",
-        "largest",
-        "launches",
-        "s",
-        "longest, s",
-        "goal",
-    ];
+    let head = ["MPI", "ombx run", "interval covers, %", "range confirmed, %", "half width, %", "goal"];
     let line = |series: &Series| {
-        let most = |figure: fn(&Invocation) -> f64| series.all(figure).into_iter().fold(0.0, f64::max);
-        let least = series.all(|one| one.headline).into_iter().fold(f64::INFINITY, f64::min);
         let middle = |figure: fn(&Invocation) -> f64| median(&series.all(figure)).unwrap_or(f64::NAN);
         let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
         let [covered, confirmed] = [series.covered(), series.confirmed()];
         vec![
             series.flavour.to_string(),
             format!("`{}`", series.job),
-            series.invocations.len().to_string(),
             share(covered),
             share(confirmed),
             format!("{:.1}", middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0),
-            format!("{:.4}", middle(|one| one.headline)),
-            format!("{least:.4}"),
-            format!("{:.4}", most(|one| one.headline)),
-            format!("{}", middle(|one| one.launches.len() as f64)),
-            format!("{:.1}", middle(|one| one.seconds)),
-            format!("{:.1}", most(|one| one.seconds)),
             series.verdict().to_string(),
         ]
     };

@@ -23,12 +23,12 @@ use ombx_results::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::expectations::Entry;
-use crate::{arguments::argv, job::time_limit, launch::finite_run};
+use crate::{arguments::argv, job, launch::finite_run};
 
 /// Shortest time in which a measurement is started.
 const LEAST: Duration = Duration::from_secs(1);
 /// Time for ending ranks and writing results after the deadline of a measurement.
-const AFTER: Duration = time_limit::AFTER_JOB.saturating_add(Duration::from_secs(5));
+const AFTER: Duration = job::AFTER_JOB.saturating_add(Duration::from_secs(5));
 /// Interval at which a pause looks for signals.
 const POLL: Duration = Duration::from_millis(50);
 /// Beginning of a message of ombx.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{
-        ElementType, RankMatrix,
+        ElementType, RankMatrix, Threading,
         memory::{Api, BufferMemory, Place},
     },
     error::{Error, Result},
@@ -14,7 +14,12 @@ use ombx_core::{
 use ombx_results::render::ImbGroups;
 
 use crate::{
-    arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values},
+    arguments::{
+        output::{FileArgs, some_of},
+        role::RoleArgs,
+        start::StartArgs,
+        values,
+    },
     commands::imb::plan::{IterationPolicy, Iterations},
 };
 
@@ -75,12 +80,12 @@ pub(crate) struct ImbArgs {
     #[arg(
         long,
         value_name = "LEVEL",
-        value_enum,
+        value_parser = some_of(&THREAD_LEVELS),
         ignore_case = true,
         hide_possible_values = true,
         help_heading = "As IMB"
     )]
-    pub(crate) thread_level: Option<ThreadLevel>,
+    pub(crate) thread_level: Option<Threading>,
     /// Tables of benchmarks that have both modes [default: multi]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
     pub(crate) aggregate_mode: Option<AggregateMode>,
@@ -155,20 +160,14 @@ impl MemoryKind {
     }
 }
 
-/// IMB's `-thread_level`. Only `multiple` has several threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ThreadLevel {
-    /// MPI_THREAD_SINGLE
-    Single,
-    /// MPI_THREAD_FUNNELED
-    Funneled,
-    /// MPI_THREAD_SERIALIZED
-    Serialized,
-    /// MPI_THREAD_MULTIPLE
-    Multiple,
-    /// MPI_Init instead of MPI_Init_thread
-    Nompinit,
-}
+/// Values of `-thread_level`. Only `multiple` has several threads.
+const THREAD_LEVELS: [(&str, &str, Threading); 5] = [
+    ("single", "MPI_THREAD_SINGLE", Threading::Single),
+    ("funneled", "MPI_THREAD_FUNNELED", Threading::Funneled),
+    ("serialized", "MPI_THREAD_SERIALIZED", Threading::Serialized),
+    ("multiple", "MPI_THREAD_MULTIPLE", Threading::Multiple),
+    ("nompinit", "MPI_Init instead of MPI_Init_thread", Threading::Single),
+];
 
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
@@ -337,8 +336,8 @@ pub(crate) struct ThreadArgs {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = "As IMB-MT")]
     pub(in crate::commands::imb) count: Vec<u64>,
     /// Element of messages of IMB-MT [default: int]
-    #[arg(long, value_name = "int|char", value_enum, help_heading = "As IMB-MT")]
-    pub(in crate::commands::imb) datatype: Option<Datatype>,
+    #[arg(long, value_name = "int|char", value_parser = some_of(&DATATYPES), help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) datatype: Option<ElementType>,
     /// Timed iterations of IMB-MT [default: 1000]
     #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As IMB-MT")]
     pub(in crate::commands::imb) repeat: Option<u64>,
@@ -361,14 +360,9 @@ pub(crate) struct ThreadArgs {
     pub(in crate::commands::imb) check: Option<String>,
 }
 
-/// IMB-MT's `-datatype`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::commands::imb) enum Datatype {
-    /// MPI_INT
-    Int,
-    /// MPI_CHAR
-    Char,
-}
+/// Values of `-datatype` of IMB-MT.
+const DATATYPES: [(&str, &str, ElementType); 2] =
+    [("int", "MPI_INT", ElementType::Int32), ("char", "MPI_CHAR", ElementType::Char)];
 
 /// IMB-MT's `-barrier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -387,15 +381,6 @@ pub(in crate::commands::imb) enum Allocation {
     Serial,
     Continuous,
     Parallel,
-}
-
-impl Datatype {
-    pub(in crate::commands::imb) fn element(self) -> ElementType {
-        match self {
-            Datatype::Int => ElementType::Int32,
-            Datatype::Char => ElementType::Char,
-        }
-    }
 }
 
 impl ThreadArgs {
@@ -420,43 +405,24 @@ impl ThreadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TypeArgs {
     /// Element type of messages of benchmarks that move data [default: byte]
-    #[arg(long, value_name = "TYPE", value_enum, ignore_case = true, help_heading = "As IMB")]
-    pub(crate) data_type: Option<MovedType>,
+    #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES), ignore_case = true, help_heading = "As IMB")]
+    pub(crate) data_type: Option<ElementType>,
     /// Element type of reductions and accumulates [default: float]
-    #[arg(long, value_name = "TYPE", value_enum, ignore_case = true, help_heading = "As IMB")]
-    pub(crate) red_data_type: Option<ReducedType>,
+    #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = "As IMB")]
+    pub(crate) red_data_type: Option<ElementType>,
     /// Datatype of messages of benchmarks that move data [default: base]
     #[arg(long, value_name = "KIND", value_enum, ignore_case = true, help_heading = "As IMB")]
     pub(crate) contig_type: Option<ContigType>,
 }
 
-/// Element type of messages that are moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MovedType {
-    /// MPI_BYTE
-    Byte,
-    /// MPI_SIGNED_CHAR
-    Char,
-    /// MPI_INT
-    Int,
-    /// MPI_FLOAT
-    Float,
-    /// MPI_DOUBLE
-    Double,
-}
-
-/// Element type of reductions and accumulates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReducedType {
-    /// MPI_SIGNED_CHAR
-    Char,
-    /// MPI_INT
-    Int,
-    /// MPI_FLOAT
-    Float,
-    /// MPI_DOUBLE
-    Double,
-}
+/// Element types of messages that are moved. All but the first are those of reductions and accumulates.
+static ELEMENT_TYPES: [(&str, &str, ElementType); 5] = [
+    ("byte", "MPI_BYTE", ElementType::Byte),
+    ("char", "MPI_SIGNED_CHAR", ElementType::Char),
+    ("int", "MPI_INT", ElementType::Int32),
+    ("float", "MPI_FLOAT", ElementType::Float),
+    ("double", "MPI_DOUBLE", ElementType::Double),
+];
 
 /// How the elements of a message lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -475,23 +441,12 @@ pub(crate) enum ContigType {
 impl TypeArgs {
     /// Returns the element type of messages that are moved.
     pub(in crate::commands::imb) fn moved(&self) -> ElementType {
-        match self.data_type {
-            None | Some(MovedType::Byte) => ElementType::Byte,
-            Some(MovedType::Char) => ElementType::Char,
-            Some(MovedType::Int) => ElementType::Int32,
-            Some(MovedType::Float) => ElementType::Float,
-            Some(MovedType::Double) => ElementType::Double,
-        }
+        self.data_type.unwrap_or(ElementType::Byte)
     }
 
     /// Returns the element type of reductions and accumulates.
     pub(in crate::commands::imb) fn reduced(&self) -> ElementType {
-        match self.red_data_type {
-            Some(ReducedType::Char) => ElementType::Char,
-            Some(ReducedType::Int) => ElementType::Int32,
-            None | Some(ReducedType::Float) => ElementType::Float,
-            Some(ReducedType::Double) => ElementType::Double,
-        }
+        self.red_data_type.unwrap_or(ElementType::Float)
     }
 
     /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.

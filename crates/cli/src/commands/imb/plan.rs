@@ -22,7 +22,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
 
 use crate::commands::imb::{
     self,
-    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch, ThreadLevel},
+    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
     suites::{Entry, Suite},
 };
 
@@ -300,13 +300,7 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
     if is_free(Datatype::PARAMETER) {
         imb::choose_blocks(&args.types, bench, &mut chosen);
     }
-    let level = match args.thread_level {
-        Some(ThreadLevel::Multiple) => Threading::Multiple,
-        Some(ThreadLevel::Serialized) => Threading::Serialized,
-        Some(ThreadLevel::Funneled) => Threading::Funneled,
-        Some(ThreadLevel::Single | ThreadLevel::Nompinit) | None => Threading::Single,
-    };
-    chosen.choose([level]);
+    chosen.choose([args.thread_level.unwrap_or(Threading::Single)]);
     chosen.choose(args.map);
     chosen.set(MEMORY_LIMIT.name, args.mem.map(|bytes| bytes.to_string()));
     let cache = args.off_cache.and_then(OffCache::bytes).filter(|_| bench.has(&CACHE_SIZE));

@@ -5,7 +5,7 @@ use std::env;
 use ombx_core::{
     benchmark::{
         Choice, Chosen, Depth, Distance, ElementType, MEMORY_LIMIT, PairCount, Pairing, ParameterValue,
-        Threads,
+        Threading, Threads,
     },
     error::{Error, Result},
     measure::{
@@ -17,11 +17,13 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
-    arguments::{ImbArgs, ThreadLevel},
+    arguments::ImbArgs,
     plan::{WINDOW, usable},
 };
-use crate::arguments::argv::THREADS;
-use crate::commands::imb::arguments::{Barrier, Datatype, ThreadArgs};
+use crate::{
+    arguments::argv::THREADS,
+    commands::imb::arguments::{Barrier, ThreadArgs},
+};
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;
@@ -100,7 +102,7 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
     if check.is_some() {
         notes.push("-check has no effect: every run verifies its data".to_owned());
     }
-    if args.thread_level != Some(ThreadLevel::Multiple)
+    if args.thread_level != Some(Threading::Multiple)
         && env::var_os(THREADS).is_some_and(|number| number != "1")
     {
         notes.push(format!("one thread per process: add -thread_level multiple to have {THREADS} threads"));
@@ -111,7 +113,7 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
 /// Returns the threads of each process. Only `-thread_level multiple` has several, as many as the variable says.
 fn threads(args: &ImbArgs) -> Result<Threads> {
     match (args.thread_level, env::var(THREADS)) {
-        (Some(ThreadLevel::Multiple), Ok(text)) => of_variable(&text),
+        (Some(Threading::Multiple), Ok(text)) => of_variable(&text),
         _ => Ok(Threads::Each(1)),
     }
 }
@@ -141,7 +143,7 @@ fn far(args: &ImbArgs, ranks: Option<u32>) -> Result<bool> {
 fn sizes(args: &ImbArgs) -> Vec<Bytes> {
     let ThreadArgs { count, datatype, .. } = &args.threads;
     let counts = if count.is_empty() { &COUNTS[..] } else { count };
-    let width = datatype.unwrap_or(Datatype::Int).element().width();
+    let width = datatype.unwrap_or(ElementType::Int32).width();
     counts.iter().map(|count| Bytes(count * width)).collect()
 }
 
@@ -171,7 +173,7 @@ pub(super) fn parts(
         chosen.choose([Distance::Half]);
     }
     if bench.has(ElementType::PARAMETER) {
-        chosen.choose([own.datatype.unwrap_or(Datatype::Int).element()]);
+        chosen.choose([own.datatype.unwrap_or(ElementType::Int32)]);
     }
     let pairs = ranks_used.filter(|_| bench.ranks.layout.has_pairs()).map(|ranks| PairCount(ranks / 2));
     chosen.choose(pairs);

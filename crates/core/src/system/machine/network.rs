@@ -1,7 +1,6 @@
 //! Network devices with hardware: interfaces of the kernel, and RDMA adapters.
 
-use crate::fact::Fact;
-use crate::system::machine::Files;
+use crate::{fact::Fact, system::machine::Files};
 
 const INTERFACES: &str = "/sys/class/net";
 const ADAPTERS: &str = "/sys/class/infiniband";
