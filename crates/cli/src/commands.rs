@@ -21,16 +21,26 @@ mod show;
 #[cfg(feature = "sockets")]
 mod sockets;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
-use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
-use ombx_core::{benchmark::Registry, error::Result, exit::Exit};
+use clap::{
+    ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use ombx_core::{
+    benchmark::Registry,
+    error::{Error, Result},
+    exit::Exit,
+};
+use ombx_results::file::is_named_as_result;
 
 use crate::{
     arguments::{argv, mistake, output::some_of, parameters},
+    job::lookup,
     launch::detection,
     output::terminal,
     role,
+    suite::is_suite,
 };
 
 #[cfg(feature = "sockets")]
@@ -292,16 +302,51 @@ fn unparsed(
         }
         _ => {
             let command = words.get(1).and_then(|word| parser.find_subcommand(word));
-            mistake::report(error, command.map(clap::Command::get_name))
+            match instead(registry, parser, command, error) {
+                Some(sentence) => Err(Error::usage(sentence)),
+                None => mistake::report(error, command.map(clap::Command::get_name)),
+            }
         }
     }
+}
+
+/// Returns what to do instead of a word that is no command, or of an option that only other commands have.
+fn instead(
+    registry: &Registry,
+    parser: &clap::Command,
+    command: Option<&clap::Command>,
+    error: &clap::Error,
+) -> Option<String> {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    if let Some(word) = context(ContextKind::InvalidSubcommand) {
+        let line = if osu::program::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
+            format!("osu {word}")
+        } else if imb::suites::find(word).is_ok() {
+            format!("imb {word}")
+        } else if is_suite(word) || lookup::find(registry, word).is_ok() {
+            format!("run {word}")
+        } else if is_named_as_result(Path::new(word)) {
+            format!("show {word}")
+        } else {
+            return lookup::counterpart(registry, word)
+                .map(|found| format!("{word:?} is no command: {}; see ombx list {word}", found.sentence));
+        };
+        return Some(format!("{word:?} is no command: use ombx {line}"));
+    }
+    let (command, option) = (command?.get_name(), context(ContextKind::InvalidArg)?);
+    let name = option.strip_prefix("--")?.split('=').next()?;
+    let others = help::having(parser, name).join(", ");
+    (!others.is_empty()).then(|| {
+        format!("ombx {command} has no option --{name}, which ombx {others} has (see ombx help {command})")
+    })
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use std::fs;
-
-    use ombx_core::error::Error;
 
     use super::*;
 

@@ -48,6 +48,15 @@ pub(super) fn visible(parser: &Command) -> Vec<&Command> {
     commands
 }
 
+/// Returns the commands that have an option, those aside whose options are of other suites.
+pub(super) fn having<'p>(parser: &'p Command, option: &str) -> Vec<&'p str> {
+    let has = |command: &&Command| {
+        let mut own = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        own.any(|arg| arg.get_long() == Some(option)) && !REPLACING.contains(&command.get_name())
+    };
+    visible(parser).into_iter().filter(has).map(Command::get_name).collect()
+}
+
 /// Returns the help that a command line asks for by `-h` or `--help`.
 pub(super) fn asked(registry: &Registry, parser: &Command, words: &[OsString]) -> String {
     asked_on(Page::of_stdout(), registry, parser, words)

@@ -7,7 +7,12 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use crate::arguments::argv;
+use crate::{arguments::argv, commands::imb::suites, job::lookup};
+
+/// Beginning of the names of programs.
+const PREFIX: &str = "osu_";
+/// Longest name for which a similar one is searched.
+const LONGEST_NAME: usize = 64;
 
 /// Every MPI program of OMB 3.x and 7.4.
 const OMB: &str = "
@@ -46,8 +51,40 @@ pub(super) fn uncovered(name: &str) -> Option<&'static str> {
     match name {
         "osu_get_mbw" => Some("use osu_get_bw -p with the number of pairs"),
         "osu_get_multi_lat" => Some("use osu_get_latency -s pscw -p with the number of pairs"),
+        _ if name.starts_with("osu_nccl_") || name.starts_with("osu_xccl_") => {
+            Some("NCCL and RCCL are not measured; ombx osu osu_allreduce -d cuda measures MPI with memory of devices")
+        }
+        _ if ["osu_oshm_", "osu_upc_", "osu_upcxx_"].iter().any(|start| name.starts_with(start)) => {
+            Some("OpenSHMEM, UPC and UPC++ are not measured; ombx osu osu_put_latency measures one-sided MPI")
+        }
         _ => all().any(|known| known == name).then_some("this build has no such benchmark"),
     }
+}
+
+/// Returns the error about a name that is no program.
+pub(super) fn unknown(registry: &Registry, name: &str) -> Error {
+    let full = if name.starts_with(PREFIX) { name.to_owned() } else { format!("{PREFIX}{name}") };
+    if let Some(why) = uncovered(&full) {
+        return Error::usage(format!("{full} is not supported: {why}"));
+    }
+    let instead = if suites::find(name).is_ok() {
+        format!("it is a program of IMB: ombx imb {name}")
+    } else if let Some(known) = nearest(registry, &full) {
+        format!("did you mean {known}?")
+    } else if lookup::find(registry, name).is_ok() {
+        format!("ombx run {name} measures it")
+    } else {
+        "ombx osu lists them".to_owned()
+    };
+    Error::usage(format!("{name:?} is no OSU program; {instead}"))
+}
+
+/// Returns the program with the fewest typing errors, at most a third of the name without `osu_`.
+fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
+    let allowed = ((wrong.len() - PREFIX.len()) / 3).max(1);
+    let programs = covered(registry).into_iter().filter(|_| wrong.len() <= LONGEST_NAME);
+    let scored = programs.map(|(osu, _)| (strsim::damerau_levenshtein(osu.name, wrong), osu.name));
+    scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, name)| name)
 }
 
 /// Returns the text that `ombx osu` without a name prints.

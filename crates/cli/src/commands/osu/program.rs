@@ -1,9 +1,8 @@
 //! An OSU program: its benchmark and the defaults of OMB.
 
-use crate::job::lookup;
 use ombx_core::{
-    benchmark::{Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
-    error::{Error, Result},
+    benchmark::{Benchmark, Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
+    error::Result,
     measure::plan::Effort,
     unit::Bytes,
 };
@@ -47,14 +46,13 @@ impl Program {
         let mut all =
             registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (*bench, *osu)));
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
-            return Err(match names::uncovered(&full) {
-                Some(why) => Error::usage(format!("{full} is not supported: {why}")),
-                None => match lookup::find(registry, &full.replace(['*', '?', '[', ']'], "")) {
-                    Err(error) => error,
-                    Ok(_) => Error::usage(format!("{name} is not an OSU program: see ombx osu")),
-                },
-            });
+            return Err(names::unknown(registry, name));
         };
+        Ok(Program::new(bench, osu))
+    }
+
+    /// Returns the program of a benchmark that has this name.
+    pub(super) fn new(bench: &'static Benchmark, osu: Osu) -> Program {
         let family = if bench.parameter("sync").is_some() {
             Family::OneSided
         } else if bench.name.starts_with(COLLECTIVE) {
@@ -62,7 +60,7 @@ impl Program {
         } else {
             Family::TwoSided
         };
-        Ok(Program { osu, choice: Choice { bench, preset: osu.axes }, family })
+        Program { osu, choice: Choice { bench, preset: osu.axes }, family }
     }
 
     pub(super) fn parameter(&self, name: &str) -> Option<&'static Parameter> {
