@@ -76,11 +76,13 @@ pub(crate) enum Command {
     ///
     /// Rows have impact factors. Without names of benchmarks it runs suite:congestion. All options are those of ombx run.
     Congestion(Box<run::arguments::RunArgs>),
-    /// Measure every pair of ranks and report slow links
+    /// Measure every pair of ranks in one job, and name what is slow
     ///
-    /// It starts the ranks, unless a launcher has started them.
+    /// A host, rank or link is slow if it is at least 15 % slower than comparable ones, by more than chance explains, and again when measured
+    /// alone. For a limit in figures give --expect, for one from an earlier result --reference (25 % slower). --matrix of ombx show writes
+    /// the times as a matrix.
     Links(Box<links::LinksArgs>),
-    /// Measure every link of a cluster
+    /// Measure a whole cluster by many jobs of ombx links
     ///
     /// First pairs of hosts, then all hosts together, by ssh or by jobs of a scheduler.
     Cluster(ombx_cluster::Options),
@@ -108,7 +110,10 @@ pub(crate) enum Command {
     ///
     /// Each case has a verdict of its own.
     Compare(compare::CompareArgs),
-    /// Compare two builds of ombx that measure alternately
+    /// Compare two MPI libraries, builds or settings in turns
+    ///
+    /// A case is worse or better if it is shown to be slower or faster by more than --margin, and the same if it is shown to be within it.
+    /// Otherwise it is undecided.
     Ab(Box<ab::AbArgs>),
     /// Find what changed in a directory of results, and since when
     ///
@@ -298,7 +303,7 @@ fn unparsed(
             if detection::is_first_process() {
                 terminal::print(help())?;
             }
-            Ok(Exit::Usage.code())
+            Ok(if words.len() == 1 { Exit::Success } else { Exit::Usage }.code())
         }
         _ => {
             let command = words.get(1).and_then(|word| parser.find_subcommand(word));
@@ -337,6 +342,17 @@ fn instead(
         return Some(format!("{word:?} is no command: use ombx {line}"));
     }
     let (command, option) = (command?.get_name(), context(ContextKind::InvalidArg)?);
+    let is_percentage = context(ContextKind::InvalidValue).is_some_and(|value| value.ends_with('%'));
+    if command == "links" && is_percentage && ["fail-on", "expect"].iter().any(|name| option.contains(name)) {
+        return Some(
+            "ombx links has no limit in percent: give one in figures by --expect 'latency<2us', or an earlier result by --reference \
+             FILE, from which no link may be 25 % slower (see ombx help slow)"
+                .into(),
+        );
+    }
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
     let name = option.strip_prefix("--")?.split('=').next()?;
     let others = help::having(parser, name).join(", ");
     (!others.is_empty()).then(|| {

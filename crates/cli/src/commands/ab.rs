@@ -27,7 +27,7 @@ use ombx_results::{
 
 use super::{
     compare::{GateArgs, conclude},
-    run::{arguments::RunArgs, plan},
+    run::{after_list, arguments::RunArgs, plan},
 };
 use crate::{
     arguments::{given, launches, output::OutputArgs, role, start::Launcher},
@@ -41,7 +41,7 @@ use side::{Ended, SideCommand, Variable};
 
 #[derive(Debug, Args)]
 pub(crate) struct AbArgs {
-    /// Base side: an ombx, by path or searched in PATH, or a command line that starts one [default: this ombx]
+    /// Base side: a build of ombx with its MPI library, by path or in PATH, or a command line that starts one [default: this ombx]
     #[arg(long, value_name = "COMMAND", help_heading = "Sides")]
     a: Option<String>,
     /// New side, like --a [default: this ombx]
@@ -121,7 +121,8 @@ pub(crate) fn ab(
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
     }
-    let choices = selection::benchmarks(registry, &run.patterns)?;
+    let choices = selection::benchmarks(registry, &run.patterns);
+    let choices = choices.map_err(|e| after_list(registry, matches, &run.patterns, e))?;
     let plan = plan::plan(&run, chosen, &choices)?;
     let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices, &plan));
     for choice in &choices {
@@ -197,7 +198,8 @@ pub(crate) fn ab(
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {
-                stderr_line!("ombx: {number} turns: {}", summary(&comparison));
+                let turns = if number == 1 { "turn" } else { "turns" };
+                stderr_line!("ombx: {number} {turns}: {}", summary(&comparison));
             }
             !comparison.more_could_decide()
         });

@@ -176,7 +176,7 @@ impl Fabric {
 /// Value of `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOnArg {
-    /// Something slow (exit code 9), or no verdict (10)
+    /// A part at least 15 % slower than comparable ones (exit code 9), or no verdict (10)
     Slow,
     /// No verdict at all
     Nothing,

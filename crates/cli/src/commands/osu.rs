@@ -15,6 +15,7 @@ use ombx_core::{
 use ombx_results::render::OsuTable;
 
 use self::{arguments::OsuArgs, program::Program};
+use super::help::page::Page;
 use crate::{
     arguments::{
         launches::Launches,
@@ -36,13 +37,13 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         return terminal::print(names::install(registry, directory)?);
     }
     let Some(name) = args.name.clone() else {
-        return terminal::print(if args.help { help(parser, "ombx osu") } else { names::list(registry) });
+        return terminal::print(if args.help { help(parser, None)? } else { names::list(registry) });
     };
     let program = Program::find(registry, &name)?;
     let prints = args.role.relay.is_none() && detection::is_first_process();
     if args.help || args.version {
         let text = if args.help {
-            help(parser, &name)
+            help(parser, Some(&program))?
         } else {
             OsuTable::title(&program.osu, args.names_ombx().then_some(env!("CARGO_PKG_VERSION")))
         };
@@ -129,9 +130,31 @@ fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
     Ok((!request.forms.is_empty()).then_some(request))
 }
 
-/// Returns the help of `ombx osu` for a program of this name.
-fn help(parser: &clap::Command, name: &str) -> String {
-    let osu =
-        parser.find_subcommand("osu").map(|osu| osu.clone().bin_name(name.to_owned()).name(name.to_owned()));
-    osu.map(|mut osu| osu.render_help().to_string()).unwrap_or_default()
+/// Options of OMB that no program of ombx has, and where they are said.
+const NOTES: &str = "Not supported: -a and -r (computing on devices), -P (counters of PAPI), a directory after -c. \
+                     More: ombx help exit-codes, ombx run BENCHMARK --help (the same benchmark with intervals and marks)";
+
+/// Returns the help of a program, or of `ombx osu` with the options of all programs.
+fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
+    let osu = parser.find_subcommand("osu").ok_or_else(|| Error::usage("this build has no ombx osu"))?;
+    let page = Page::of_stdout();
+    let Some(program) = program else {
+        let usage = "ombx osu PROGRAM [OPTIONS] [H|D|MD|MH]..";
+        let about = "Replace an OSU benchmark: same name, options, output\nombx osu lists the programs, ombx osu PROGRAM --help \
+                     has the options of one.";
+        return Ok(page.program((about, usage), osu, &|_| true, NOTES));
+    };
+    let name = program.osu.name;
+    let is_own = |arg: &clap::Arg| {
+        let own = options::OWN.iter().find(|own| arg.get_id() == own.id);
+        own.is_none_or(|own| (own.is_of)(program)) && arg.get_id() != "install_links"
+    };
+    let buffers = if osu.get_arguments().any(|arg| arg.get_id() == "buffers" && is_own(arg)) {
+        " [H|D|MD|MH]..".to_owned()
+    } else {
+        String::new()
+    };
+    let about = format!("{}: {} of ombx run", program.osu.title, program.choice.bench.name);
+    let usage = format!("ombx osu {name} [OPTIONS]{buffers}, or {name} as a link (ombx osu --install-links DIR)");
+    Ok(page.program((&about, &usage), osu, &is_own, NOTES))
 }

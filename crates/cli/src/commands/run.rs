@@ -18,7 +18,7 @@ use self::arguments::RunArgs;
 use crate::job::directory;
 use crate::{
     arguments::launches::LaunchesArgs,
-    job::{Extent, Job, Work, selection, time_limit},
+    job::{Extent, Job, Work, lookup, selection, time_limit},
     launch::detection,
     output::renderers,
     suite,
@@ -53,7 +53,8 @@ pub(crate) fn prepare(
         let parts = suite.parts.into_iter().map(|(_, part)| part).collect();
         return job(suite.args, suite.ranks, parts, file);
     }
-    let mut choices = selection::benchmarks(registry, &args.patterns)?;
+    let choices = selection::benchmarks(registry, &args.patterns);
+    let mut choices = choices.map_err(|e| after_list(registry, matches, &args.patterns, e))?;
     if is_connected {
         choices = selection::over_sockets(choices, args.role.relay.is_none())?;
     }
@@ -66,6 +67,34 @@ pub(crate) fn prepare(
         )));
     }
     job(args, ranks, vec![Part { choices, plan }], None)
+}
+
+/// Options with lists, whose values must not be separated by blanks.
+const LISTS: [&str; 4] = ["hosts", "sizes", "under", "percentiles"];
+
+/// Returns the error about a word that names no benchmark. If it follows the value of a list, a comma may be missing.
+pub(crate) fn after_list(
+    registry: &Registry,
+    matches: &ArgMatches,
+    patterns: &[String],
+    error: Error,
+) -> Error {
+    let is_wrong = |pattern: &String| pattern.split(',').any(|name| lookup::find(registry, name).is_err());
+    let Some(wrong) = patterns.iter().position(is_wrong).filter(|at| !patterns[*at].contains('.')) else {
+        return error;
+    };
+    let at = matches.indices_of("patterns").and_then(|mut indices| indices.nth(wrong));
+    let is_before = |list: &&&str| {
+        let indices = matches.try_contains_id(list).unwrap_or(false).then(|| matches.indices_of(list));
+        indices.flatten().into_iter().flatten().any(|index| Some(index + 1) == at)
+    };
+    match LISTS.iter().find(is_before) {
+        Some(list) => Error::usage(format!(
+            "{error}; values of --{list} have a comma between them and no blank: --{list} A,{}",
+            patterns[wrong]
+        )),
+        None => error,
+    }
 }
 
 /// Rejects options of the command line that would have no effect beside the others.

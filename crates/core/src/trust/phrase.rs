@@ -14,7 +14,7 @@ pub fn phrase(code: &str) -> String {
         "crowded_threads" => "more threads than CPUs",
         "debug_build" => "a debug build of ombx",
         "failed" => "a failure",
-        "few_checks" => "fewer than 59 checked iterations",
+        "few_checks" => "too few checked iterations to exclude errors in 5 % of them: 59 are needed",
         "few_launches" => "fewer than 9 launches",
         "governor" => "CPUs that change their frequency",
         "idle_ranks" => "idle ranks",

@@ -96,7 +96,7 @@ pub fn margin(fraction: f64) -> String {
 pub fn verdict(verdict: &Verdict, within: f64) -> String {
     match verdict {
         Verdict::Same => format!("same within {}", margin(within)),
-        Verdict::Inconclusive(reason) => format!("inconclusive: {reason}"),
+        Verdict::Undecided(reason) => format!("undecided: {reason}"),
         Verdict::Worse | Verdict::Better => verdict.name().to_owned(),
     }
 }
@@ -137,7 +137,7 @@ impl Cells {
             row[last] = match case.verdict {
                 Verdict::Better => paint.good(&row[last]),
                 Verdict::Worse => paint.bad(&row[last]),
-                Verdict::Same | Verdict::Inconclusive(_) => std::mem::take(&mut row[last]),
+                Verdict::Same | Verdict::Undecided(_) => std::mem::take(&mut row[last]),
             };
             grid.add_row(row);
         }
@@ -199,7 +199,7 @@ fn verdict_cell(case: &CaseComparison, within: f64) -> String {
         Verdict::Better => "better".into(),
         Verdict::Worse => "worse".into(),
         Verdict::Same => verdict(&case.verdict, within),
-        Verdict::Inconclusive(Reason::SizeUnknown) => "differs".into(),
-        Verdict::Inconclusive(_) => "inconclusive".into(),
+        Verdict::Undecided(Reason::SizeUnknown) => "differs".into(),
+        Verdict::Undecided(_) => "undecided".into(),
     }
 }

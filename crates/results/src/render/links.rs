@@ -139,13 +139,13 @@ impl Links {
         let reached = self.verdict.take();
         let verdict = match outcome {
             RunOutcome::Complete => reached.unwrap_or_else(|| {
-                Verdict::incomplete(format!("not complete: no verdict was reached after {rows} rows"))
+                Verdict::incomplete(format!("not complete: no verdict was reached after {}", row_count(rows as usize)))
             }),
             RunOutcome::Interrupted => {
-                Verdict::incomplete(format!("not complete: interrupted after {rows} rows"))
+                Verdict::incomplete(format!("not complete: interrupted after {}", row_count(rows as usize)))
             }
             RunOutcome::Broken => {
-                Verdict::incomplete(format!("not complete: a rank or a connection failed after {rows} rows"))
+                Verdict::incomplete(format!("not complete: a rank or a connection failed after {}", row_count(rows as usize)))
             }
         };
         writeln!(out)?;

@@ -39,7 +39,8 @@ impl Schedule {
         let spent_soon = spent + each > budget;
         if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
-                "ombx: {turns} turns took {:.0} s and no more fit into the budget: give a longer --budget",
+                "ombx: {} took {:.0} s and no more fit into the budget: give a longer --budget",
+                if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") },
                 spent.as_secs_f64()
             );
         }
@@ -50,6 +51,7 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fixed {
+            Some(1) => f.write_str("1 turn of both sides"),
             Some(fixed) => write!(f, "{fixed} turns of both sides"),
             None => write!(
                 f,

@@ -69,10 +69,10 @@ pub(super) fn unknown(registry: &Registry, name: &str) -> Error {
     }
     let instead = if suites::find(name).is_ok() {
         format!("it is a program of IMB: ombx imb {name}")
-    } else if let Some(known) = nearest(registry, &full) {
-        format!("did you mean {known}?")
     } else if lookup::find(registry, name).is_ok() {
         format!("ombx run {name} measures it")
+    } else if let Some(known) = nearest(registry, &full) {
+        format!("did you mean {known}?")
     } else {
         "ombx osu lists them".to_owned()
     };

@@ -23,7 +23,9 @@ pub(crate) struct RunArgs {
     /// Names, globs such as 'rma.*', OSU names such as osu_put_bw, or one suite: suite:smoke, my.toml
     #[arg(value_name = "BENCHMARK")]
     pub(crate) patterns: Vec<String>,
-    /// Repeat the run of this result file: its benchmarks and options, except those that are given here
+    /// Repeat the run of this result file
+    ///
+    /// Its benchmarks and options hold, except those that are given here; the order of cases is random again.
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) like: Option<PathBuf>,
     /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
@@ -35,9 +37,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 
-    /// Message sizes: 8,1K,64K (list) or 1..4M (doubling)
+    /// Message sizes in bytes: 8,1K,64K or 1..4M (doubling); 1K is 1024
     ///
-    /// 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
+    /// K, KB and KiB are 1024 bytes, M and G powers of it. 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
     /// Load on other ranks of the job: a benchmark they repeat

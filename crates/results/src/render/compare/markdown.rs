@@ -67,7 +67,7 @@ const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
 
 /// Returns the JSON object of a comparison.
 pub fn comparison_json(comparison: &Comparison) -> Value {
-    let Counts { worse, better, same, inconclusive } = comparison.counts();
+    let Counts { worse, better, same, undecided } = comparison.counts();
     json!({
         "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
         "base": side(&comparison.base),
@@ -77,7 +77,7 @@ pub fn comparison_json(comparison: &Comparison) -> Value {
         "state": state(comparison.state),
         "summary": {
             "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
-            "inconclusive": inconclusive, "text": super::sentence(comparison),
+            "undecided": undecided, "text": super::sentence(comparison),
         },
         "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
         "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
@@ -97,7 +97,7 @@ fn state(StateOfSides { core_to_core_ns, units, of }: StateOfSides) -> Value {
 fn case(case: &CaseComparison) -> Value {
     let CaseId { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.id;
     let reason = match &case.verdict {
-        Verdict::Inconclusive(reason) => Some(reason.to_string()),
+        Verdict::Undecided(reason) => Some(reason.to_string()),
         Verdict::Better | Verdict::Worse | Verdict::Same => None,
     };
     let power = |of: fn(&Power) -> Option<usize>| case.power.as_ref().and_then(of);

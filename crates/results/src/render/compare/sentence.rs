@@ -56,7 +56,7 @@ pub fn sentence(comparison: &Comparison) -> String {
         }
         same => Some(format!("same within {within} in {}", of_all(same, all))),
     });
-    let open = comparison.counts().inconclusive;
+    let open = comparison.counts().undecided;
     parts.extend((open > 0).then(|| {
         let advice = advice(comparison);
         let advice = if advice.is_empty() { advice } else { format!(": {advice}") };
@@ -129,23 +129,23 @@ fn count(cases: usize) -> String {
     if cases == 1 { "1 case".into() } else { format!("{cases} cases") }
 }
 
-/// Returns one line with the number of cases of each verdict, and what would decide the others.
+/// Returns one line with the number of cases of each verdict, and what could decide the others.
 pub fn summary(comparison: &Comparison) -> String {
-    let Counts { worse, better, same, inconclusive } = comparison.counts();
+    let Counts { worse, better, same, undecided } = comparison.counts();
     let mut parts = vec![format!("{worse} worse")];
     parts.extend((better > 0).then(|| format!("{better} better")));
     parts.push(format!("{same} same within {}", super::margin(comparison.margin)));
-    parts.push(format!("{inconclusive} undecided"));
+    parts.push(format!("{undecided} undecided"));
     let line = parts.join(", ");
     let advice = advice(comparison);
     if advice.is_empty() { line } else { format!("{line}: {advice}") }
 }
 
-/// Returns what would decide the undecided cases.
+/// Returns what could decide the undecided cases.
 pub(super) fn advice(comparison: &Comparison) -> String {
     let undecided = || {
         comparison.cases.iter().filter_map(|case| match &case.verdict {
-            Verdict::Inconclusive(reason) => Some((case, reason)),
+            Verdict::Undecided(reason) => Some((case, reason)),
             Verdict::Worse | Verdict::Better | Verdict::Same => None,
         })
     };
@@ -171,7 +171,7 @@ pub(super) fn advice(comparison: &Comparison) -> String {
             (true, _) => "them".to_owned(),
             (false, some) => format!("{some} of them"),
         };
-        format!("{number} {units} would decide {which}")
+        format!("about {number} {units} could decide {which}")
     });
     let hopeless = open.len() - reachable.len();
     let hopeless = (hopeless > 0).then(|| format!("more than 100 {units} for {hopeless}"));
