@@ -5,7 +5,6 @@ pub(crate) mod check;
 mod codegen;
 pub(crate) mod compare;
 mod completions;
-mod congestion;
 mod doctor;
 mod help;
 mod history;
@@ -29,13 +28,12 @@ use clap::{
 };
 use ombx_core::{
     benchmark::Registry,
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
 };
 use ombx_results::file::is_named_as_result;
 
 use crate::{
-    arguments::{argv, mistake, output::some_of, parameters},
+    arguments::{argv, output::some_of, parameters},
     job::lookup,
     launch::detection,
     output::terminal,
@@ -71,11 +69,11 @@ pub(crate) enum Command {
     /// Run benchmarks
     ///
     /// It starts the ranks, unless a launcher has started them.
-    Run(Box<run::arguments::RunArgs>),
+    Run(Box<run::RunArgs>),
     /// Measure benchmarks alone and under traffic of other ranks
     ///
     /// Rows have impact factors. Without names of benchmarks it runs suite:congestion. All options are those of ombx run.
-    Congestion(Box<run::arguments::RunArgs>),
+    Congestion(Box<run::RunArgs>),
     /// Measure every pair of ranks in one job, and name what is slow
     ///
     /// A host, rank or link is slow if it is at least 15 % slower than comparable ones, by more than chance explains, and again when measured
@@ -214,7 +212,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     match shell {
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
-            let words = run::like::expanded(&parser, words)?;
+            let words = run::expanded(&parser, words)?;
             argv::settle(words.clone());
             execute(registry, &parser, words)
         }
@@ -253,7 +251,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::List(args) => list::list(registry, || parser.clone(), &args),
         Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen()?)?),
         Command::Congestion(args) => {
-            let args = congestion::with_defaults(*args)?;
+            let args = run::with_congestion_defaults(*args)?;
             role::run(&run::prepare(registry, parser, &matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
@@ -281,7 +279,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         #[cfg(feature = "sockets")]
         Command::Sockets(args) => sockets::sockets(&args),
         #[cfg(feature = "sockets")]
-        Command::ServedRank => sockets::rank::run(registry, parser),
+        Command::ServedRank => sockets::run_rank(registry, parser),
         #[cfg(feature = "mpi")]
         Command::TransportProbe => transport::exchange(),
         Command::Codegen(args) => codegen::codegen(parser.clone(), args.file),
@@ -309,7 +307,7 @@ fn unparsed(
             let command = words.get(1).and_then(|word| parser.find_subcommand(word));
             match instead(registry, parser, command, error) {
                 Some(sentence) => Err(Error::usage(sentence)),
-                None => mistake::report(error, command.map(clap::Command::get_name)),
+                None => argv::report_mistake(error, command.map(clap::Command::get_name)),
             }
         }
     }
@@ -327,7 +325,7 @@ fn instead(
         _ => None,
     };
     if let Some(word) = context(ContextKind::InvalidSubcommand) {
-        let line = if osu::program::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
+        let line = if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
             format!("osu {word}")
         } else if imb::suites::find(word).is_ok() {
             format!("imb {word}")
@@ -379,7 +377,7 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let words = run::like::expanded(&parser, argv::normalized(words))?;
+        let words = run::expanded(&parser, argv::normalized(words))?;
         let parsed = parse(&parser, words);
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {

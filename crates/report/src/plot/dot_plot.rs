@@ -7,10 +7,9 @@ use ombx_results::{
 };
 
 use crate::plot::{
-    canvas::Canvas,
-    label::{Labels, Quantity, describe},
+    Canvas, Labels, Quantity, describe, dots,
     line_chart::{BESIDE, MAX_DOTS, Point},
-    svg::{dots, n, symbol},
+    n, symbol,
 };
 
 const TOP: f64 = 8.0;

@@ -14,12 +14,8 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::{
-        canvas::Canvas,
-        label::Labels,
-        svg::{n, symbol},
-    },
-    runs::{count, of_bytes},
+    page::{count, of_bytes},
+    plot::{Canvas, Labels, n, symbol},
 };
 
 const TOP: f64 = 8.0;

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{permutation::Random, *};
+use super::*;
+use crate::compare::shift::Random;
 use crate::{
     file::{self, RunWithRows},
     golden, state,
@@ -11,10 +12,10 @@ use ombx_core::{
     benchmark::{Benchmark, Chosen, Depth, Metric, Work},
     measure::plan::{Effort, Plan},
     result::{Mark, Measurement, Outcome, Run, Tally},
-    sizes::parse_sizes,
     stats::Summary,
     testkit::{SimLink, measure},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
+    unit::parse_sizes,
 };
 
 mod states;

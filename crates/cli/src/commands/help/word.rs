@@ -3,8 +3,7 @@
 use clap::{Arg, Command, builder::PossibleValue};
 use ombx_core::{
     benchmark::Registry,
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
 };
 
 use super::{PAGES, examples::NODE_CHECK, page::Page, reference, visible};
