@@ -170,7 +170,7 @@ pub(crate) const MEASURING: [&str; 5] = ["run", "congestion", "links", "osu", "i
 
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
-    let parser = Cli::command()
+    Cli::command()
         .mut_subcommand("run", |run| parameters::add_options(run, registry))
         .mut_subcommand("congestion", |congestion| parameters::add_options(congestion, registry))
         .mut_subcommand("ab", |ab| {
@@ -191,8 +191,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
         .mut_subcommand("check", |check| {
             let file = "New result file with all raw data of the check";
             check.mut_arg("out", |out| out.help(file).long_help(file))
-        });
-    help::adapt(parser)
+        })
 }
 
 /// Runs the command that the words name and returns the exit code.
@@ -203,7 +202,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     if shell.is_none()
         && words.get(1).is_some_and(|word| word == "list")
         && argv::check_lengths(&words).is_ok()
-        && let Ok((Command::List(args), _)) = read(help::adapt(Cli::command()).color(colors), words.clone())
+        && let Ok((Command::List(args), _)) = read(Cli::command().color(colors), words.clone())
     {
         argv::settle(words);
         return list::list(registry, || parser(registry), &args);

@@ -37,14 +37,6 @@ pub(crate) struct HelpArgs {
     words: Vec<String>,
 }
 
-/// Adds examples to the help of the commands that have a help of their own.
-pub(super) fn adapt(parser: Command) -> Command {
-    parser.mut_subcommands(|command| match examples::of(command.get_name()) {
-        Some(examples) if REPLACING.contains(&command.get_name()) => command.after_help(examples.text()),
-        _ => command,
-    })
-}
-
 /// Returns the commands of users, in the order of the help.
 pub(super) fn visible(parser: &Command) -> Vec<&Command> {
     let mut commands: Vec<&Command> =

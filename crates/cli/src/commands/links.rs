@@ -67,7 +67,7 @@ pub(crate) struct LinksArgs {
     /// Traffic on a link
     #[arg(long, value_enum, default_value_t = Pattern::Semidirectional, help_heading = "What is measured")]
     pub(crate) pattern: Pattern,
-    /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
+    /// Message sizes: 8,1K,64K, 1..4M (doubling) or 1..4M:x4 (growing by 4); 1K = 1024
     #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
     /// Messages back to back before the acknowledgement in the unidirectional pattern [default: 64]

@@ -14,12 +14,13 @@ use ombx_core::{
 use ombx_results::render::OsuTable;
 
 use self::arguments::OsuArgs;
-use super::help::page::Page;
 use crate::{
     arguments::{
+        argv,
         launches::Launches,
         output::{Color, Format, GraphRequest, OutputArgs, ShownArgs},
     },
+    commands::help::page::Page,
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
     output::{target, terminal},
@@ -147,13 +148,10 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
         let own = options::OWN.iter().find(|own| arg.get_id() == own.id);
         own.is_none_or(|own| (own.is_of)(program)) && arg.get_id() != "install_links"
     };
-    let buffers = if osu.get_arguments().any(|arg| arg.get_id() == "buffers" && is_own(arg)) {
-        " [H|D|MD|MH]..".to_owned()
-    } else {
-        String::new()
-    };
+    let has_buffers = osu.get_arguments().any(|arg| arg.get_id() == "buffers" && is_own(arg));
+    let buffers = if has_buffers { " [H|D|MD|MH].." } else { "" };
     let about = format!("{}: {} of ombx run", program.osu.title, program.choice.bench.name);
-    let usage = format!("ombx osu {name} [OPTIONS]{buffers}, or {name} as a link (ombx osu --install-links DIR)");
+    let usage = format!("{} [OPTIONS]{buffers}", argv::called("osu", name));
     Ok(page.program((&about, &usage), osu, &is_own, NOTES))
 }
 

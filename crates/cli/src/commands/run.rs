@@ -201,7 +201,7 @@ pub(crate) struct RunArgs {
     pub(crate) patterns: Vec<String>,
     /// Repeat the run of this result file
     ///
-    /// Its benchmarks and options hold, except those that are given here; the order of cases is random again.
+    /// Its benchmarks and options hold, except those given here; the order is random.
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) like: Option<PathBuf>,
     /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
@@ -213,17 +213,17 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 
-    /// Message sizes in bytes: 8,1K,64K or 1..4M (doubling); 1K is 1024
+    /// Message sizes: 8,1K,64K or 1..4M (doubling); 1K = 1024
     ///
-    /// K, KB and KiB are 1024 bytes, M and G powers of it. 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
+    /// K, KB, KiB: 1024 bytes. 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
-    /// Load on other ranks of the job: a benchmark they repeat
+    /// Load on other ranks: a benchmark that they repeat
     ///
     /// Its messages have 4K bytes, or as p2p.bw:64K. Of a list, each is measured; with nothing in it, rows have impact factors.
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
-    /// Iterations that are verified, outside the timed region: some, or as many as are timed
+    /// Iterations to verify, outside the timed region: some, or as many as are timed
     #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
     pub(crate) verify: Verify,
     /// Do not verify payloads

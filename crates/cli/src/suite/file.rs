@@ -183,7 +183,8 @@ impl Reader<'_> {
                 let of_entry = [RUN].into_iter().chain(self.own_of_entry().iter().copied());
                 let of_entry: Vec<&str> = of_entry.filter(|_| section == Section::Entry).collect();
                 let known = format!("keys here are {}", listed(&[&of_entry[..], &[ANY]].concat()));
-                let names = suite::option_keys(self.parser).map(|(name, _)| name).chain(of_entry.iter().copied());
+                let names =
+                    suite::option_keys(self.parser).map(|(name, _)| name).chain(of_entry.iter().copied());
                 return Err(self.unknown(key.span(), name, names, &known));
             };
             if let Some(OwnKeys { command, .. }) = self.own_keys {

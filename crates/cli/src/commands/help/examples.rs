@@ -31,7 +31,18 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "run",
-        common: &["ranks", "hosts", "sizes", "quick", "budget", "timeout", "precision", "format", "output", "like"],
+        common: &[
+            "ranks",
+            "hosts",
+            "sizes",
+            "quick",
+            "budget",
+            "timeout",
+            "precision",
+            "format",
+            "output",
+            "like",
+        ],
         examples: &[
             ("Latency between two ranks of this host", "ombx run p2p.latency"),
             ("A first look at a family: one launch", "ombx run 'rma.*' --quick"),
@@ -150,10 +161,7 @@ const ALL: [Examples; 19] = [
                 "As a plugin of Nagios or Icinga, with a history",
                 "ombx check node-check.toml --format nagios --store /var/lib/ombx/days",
             ),
-            (
-                "For Prometheus",
-                "ombx check node-check.toml --openmetrics /var/lib/metrics/ombx-check.prom",
-            ),
+            ("For Prometheus", "ombx check node-check.toml --openmetrics /var/lib/metrics/ombx-check.prom"),
         ],
         pages: &["expectations", "exit-codes"],
     },
@@ -223,7 +231,10 @@ const ALL: [Examples; 19] = [
                 "Two versions of a library with one ABI, by one build of ombx",
                 "ombx ab --env-a LD_LIBRARY_PATH=/a/lib --env-b LD_LIBRARY_PATH=/b/lib p2p.bw",
             ),
-            ("A gate; launches go to ab-a.jsonl and ab-b.jsonl", "ombx ab --a ./old --b ./new 'p2p.*' --fail-on 5% -o ab.jsonl"),
+            (
+                "A gate; launches go to ab-a.jsonl and ab-b.jsonl",
+                "ombx ab --a ./old --b ./new 'p2p.*' --fail-on 5% -o ab.jsonl",
+            ),
             (
                 "Two values of a variable",
                 "ombx ab --env-a UCX_TLS=sm --env-b UCX_TLS=tcp --names sm,tcp p2p.latency",
@@ -343,12 +354,5 @@ impl Examples {
     pub(super) fn lines(&self, most: usize, columns: usize) -> String {
         let about = |text| wrapped(text, columns.saturating_sub("  # ".len())).join("\n  # ");
         self.all().take(most).map(|(text, line)| format!("  # {}\n  {line}\n", about(text))).collect()
-    }
-
-    /// Returns the end of the help of the programs of other suites.
-    pub(super) fn text(&self) -> String {
-        let pages: Vec<String> = self.pages.iter().map(|page| format!("ombx help {page}")).collect();
-        let more = if pages.is_empty() { String::new() } else { format!("\nSee also: {}", pages.join(", ")) };
-        format!("Examples:\n{}{more}", self.lines(usize::MAX, 100)).trim_end().to_owned()
     }
 }

@@ -192,7 +192,8 @@ impl Page {
         let run =
             if MEASURE[1..].contains(&command.get_name()) { parser.find_subcommand("run") } else { None };
         let is_common = |arg: &Arg| {
-            examples.is_some_and(|examples| arg.get_long().is_some_and(|long| examples.common.contains(&long)))
+            examples
+                .is_some_and(|examples| arg.get_long().is_some_and(|long| examples.common.contains(&long)))
         };
         let is_of_run = |arg: &Arg| {
             !is_common(arg) && run.is_some_and(|run| run.get_arguments().any(|other| is_same(arg, other)))

@@ -59,23 +59,27 @@ pub(super) struct Column {
 
 pub(super) fn columns() -> impl Iterator<Item = Column> {
     // Each table begins with its kind.
-    COLUMNS.split("\n| ").scan("", |kind, row| {
-        *kind = if row.starts_with("column |") {
-            "column "
-        } else if row.starts_with("word |") {
-            ""
-        } else {
-            *kind
-        };
-        Some((*kind, row))
-    })
-    .flat_map(|(kind, row)| {
-        let line = format!("| {}", row.lines().next().unwrap_or_default());
-        let found: Vec<[String; 2]> = rows(&line).collect();
-        found.into_iter().map(move |[names, meaning]| {
-            Column { kind, names: names.split(", ").map(str::to_owned).collect(), meaning }
+    COLUMNS
+        .split("\n| ")
+        .scan("", |kind, row| {
+            *kind = if row.starts_with("column |") {
+                "column "
+            } else if row.starts_with("word |") {
+                ""
+            } else {
+                *kind
+            };
+            Some((*kind, row))
         })
-    })
+        .flat_map(|(kind, row)| {
+            let line = format!("| {}", row.lines().next().unwrap_or_default());
+            let found: Vec<[String; 2]> = rows(&line).collect();
+            found.into_iter().map(move |[names, meaning]| Column {
+                kind,
+                names: names.split(", ").map(str::to_owned).collect(),
+                meaning,
+            })
+        })
 }
 
 /// Returns the levels of marks, and what each means.
@@ -87,8 +91,9 @@ pub(super) fn levels() -> impl Iterator<Item = [String; 3]> {
 fn rows<const N: usize>(page: &str) -> impl Iterator<Item = [String; N]> {
     let lines = page.lines().filter(|line| line.starts_with('|'));
     let cells = lines.map(|line| line.trim_matches('|').split('|').map(plain).collect::<Vec<_>>());
-    let rows = cells
-        .filter(|cells| !["code", "column", "word", "level"].contains(&cells[0].as_str()) && !cells[0].starts_with("---"));
+    let rows = cells.filter(|cells| {
+        !["code", "column", "word", "level"].contains(&cells[0].as_str()) && !cells[0].starts_with("---")
+    });
     rows.filter_map(|cells| cells.try_into().ok())
 }
 
@@ -135,9 +140,14 @@ mod tests {
         assert!(marks().count() > 20 && marks().any(|mark| mark.code == "bimodal"));
         assert!(exit_codes().any(|row| row.code == "9" && row.is_of("links") && !row.is_of("run")));
         assert!(exit_codes().any(|row| row.code == "2" && row.is_of("run")));
-        let kind = |name: &str| columns().find(|column| column.names.iter().any(|other| other == name)).unwrap().kind;
+        let kind = |name: &str| {
+            columns().find(|column| column.names.iter().any(|other| other == name)).unwrap().kind
+        };
         assert!(columns().count() > 30);
-        assert_eq!(["x ordinary", "verdict", "undecided", "baseline"].map(kind), ["column ", "column ", "", ""]);
+        assert_eq!(
+            ["x ordinary", "verdict", "undecided", "baseline"].map(kind),
+            ["column ", "column ", "", ""]
+        );
         assert_eq!(levels().map(|[level, ..]| level).collect::<Vec<_>>(), ["note", "caution", "invalid"]);
     }
 

@@ -107,10 +107,14 @@ fn named_after(registry: &Registry, word: &str, page: Page) -> Option<String> {
         None => format!("benchmarks with {word} in their names"),
     };
     let names = found.iter().map(|bench| bench.name).collect::<Vec<_>>().join(" ");
-    let next = format!("ombx help {} explains one, ombx list '{}' has a sentence of each", first.name, match family {
-        Some(family) => format!("{family}.*"),
-        None => format!("*{wanted}*"),
-    });
+    let next = format!(
+        "ombx help {} explains one, ombx list '{}' has a sentence of each",
+        first.name,
+        match family {
+            Some(family) => format!("{family}.*"),
+            None => format!("*{wanted}*"),
+        }
+    );
     Some(page.paragraph(&title, &names) + &next + "\n")
 }
 
@@ -185,9 +189,12 @@ fn marks(word: &str, page: Page) -> Option<String> {
 }
 
 fn levels(word: &str, page: Page) -> Option<String> {
-    let found = reference::levels().filter(|[level, ..]| level == word || ["level", "levels"].contains(&word));
+    let found =
+        reference::levels().filter(|[level, ..]| level == word || ["level", "levels"].contains(&word));
     let lines: String = found
-        .map(|[level, meaning, shown]| page.paragraph(&format!("level {level} of marks"), &format!("{meaning}; shown {shown}")))
+        .map(|[level, meaning, shown]| {
+            page.paragraph(&format!("level {level} of marks"), &format!("{meaning}; shown {shown}"))
+        })
         .collect();
     (!lines.is_empty()).then_some(lines)
 }
@@ -209,7 +216,8 @@ fn key(line: &str) -> Option<(&str, &str)> {
 }
 
 fn exit_codes(word: &str, page: Page) -> Option<String> {
-    let signal = word.parse::<u8>().ok().and_then(|code| code.checked_sub(Exit::SIGNAL)).filter(|signal| *signal > 0);
+    let signal =
+        word.parse::<u8>().ok().and_then(|code| code.checked_sub(Exit::SIGNAL)).filter(|signal| *signal > 0);
     let code = if signal.is_some_and(|signal| signal <= LAST_SIGNAL) { SIGNALS } else { word };
     let lines: String = reference::exit_codes()
         .filter(|row| row.code == code)

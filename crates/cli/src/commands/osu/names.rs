@@ -51,9 +51,9 @@ pub(super) fn uncovered(name: &str) -> Option<&'static str> {
     match name {
         "osu_get_mbw" => Some("use osu_get_bw -p with the number of pairs"),
         "osu_get_multi_lat" => Some("use osu_get_latency -s pscw -p with the number of pairs"),
-        _ if name.starts_with("osu_nccl_") || name.starts_with("osu_xccl_") => {
-            Some("NCCL and RCCL are not measured; ombx osu osu_allreduce -d cuda measures MPI with memory of devices")
-        }
+        _ if name.starts_with("osu_nccl_") || name.starts_with("osu_xccl_") => Some(
+            "NCCL and RCCL are not measured; ombx osu osu_allreduce -d cuda measures MPI with memory of devices",
+        ),
         _ if ["osu_oshm_", "osu_upc_", "osu_upcxx_"].iter().any(|start| name.starts_with(start)) => {
             Some("OpenSHMEM, UPC and UPC++ are not measured; ombx osu osu_put_latency measures one-sided MPI")
         }
