@@ -34,6 +34,7 @@ use ombx_results::file::is_named_as_result;
 
 use crate::{
     arguments::{argv, output::some_of, parameters},
+    families,
     job::lookup,
     launch::detection,
     output::terminal,
@@ -324,7 +325,9 @@ fn instead(
         _ => None,
     };
     if let Some(word) = context(ContextKind::InvalidSubcommand) {
-        let line = if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
+        let line = if families::about(word).is_some() {
+            format!("list {word}")
+        } else if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
             format!("osu {word}")
         } else if imb::suites::find(word).is_ok() {
             format!("imb {word}")

@@ -280,7 +280,7 @@ mod tests {
             ("137", "exit code 137 of run"),
             ("level", "level caution of marks"),
             ("within", "within = \"20%\"    # of the time of good days"),
-            ("undecided", "a larger --margin"),
+            ("undecided", "a quieter machine"),
             ("baseline", "ombx check --learn FILE"),
             ("slow", "15 %"),
         ] {

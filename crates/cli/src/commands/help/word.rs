@@ -12,7 +12,7 @@ use crate::{commands::list, families, job::lookup};
 /// Longest word for which a similar one is searched.
 const LONGEST: usize = 64;
 /// Shortest word that names of benchmarks are searched for.
-const SHORTEST: usize = 3;
+const SHORTEST: usize = 2;
 /// Exit codes of signals in the table of all codes, and the last signal of Linux.
 const SIGNALS: &str = "128 + N";
 const LAST_SIGNAL: u8 = 64;

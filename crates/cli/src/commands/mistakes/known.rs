@@ -9,6 +9,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run IMB-MPI1", "ombx imb IMB-MPI1"),
     ("osu_latency", "use ombx osu osu_latency"),
     ("IMB-MPI1", "use ombx imb IMB-MPI1"),
+    ("rma", "use ombx list rma"),
     ("p2p.latency", "use ombx run p2p.latency"),
     ("suite:smoke", "use ombx run suite:smoke"),
     ("before.jsonl", "use ombx show before.jsonl"),
