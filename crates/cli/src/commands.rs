@@ -20,19 +20,26 @@ mod show;
 #[cfg(feature = "sockets")]
 mod sockets;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
-use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use ombx_core::{
     benchmark::Registry,
-    error::{Exit, Result},
+    error::{Error, Exit, Result},
 };
+use ombx_results::file::is_named_as_result;
 
 use crate::{
     arguments::{argv, output::some_of, parameters},
+    families,
+    job::lookup,
     launch::detection,
     output::terminal,
     role,
+    suite::is_suite,
 };
 
 #[cfg(feature = "sockets")]
@@ -68,11 +75,13 @@ pub(crate) enum Command {
     ///
     /// Rows have impact factors. Without names of benchmarks it runs suite:congestion. All options are those of ombx run.
     Congestion(Box<run::RunArgs>),
-    /// Measure every pair of ranks and report slow links
+    /// Measure every pair of ranks in one job, and name what is slow
     ///
-    /// It starts the ranks, unless a launcher has started them.
+    /// A host, rank or link is slow if it is at least 15 % slower than comparable ones, by more than chance explains, and again when measured
+    /// alone. For a limit in figures give --expect, for one from an earlier result --reference (25 % slower). --matrix of ombx show writes
+    /// the times as a matrix.
     Links(Box<links::LinksArgs>),
-    /// Measure every link of a cluster
+    /// Measure a whole cluster by many jobs of ombx links
     ///
     /// First pairs of hosts, then all hosts together, by ssh or by jobs of a scheduler.
     Cluster(ombx_cluster::Options),
@@ -100,7 +109,10 @@ pub(crate) enum Command {
     ///
     /// Each case has a verdict of its own.
     Compare(compare::CompareArgs),
-    /// Compare two builds of ombx that measure alternately
+    /// Compare two MPI libraries, builds or settings in turns
+    ///
+    /// A case is worse or better if it is shown to be slower or faster by more than --margin, and the same if it is shown to be within it.
+    /// Otherwise it is undecided.
     Ab(Box<ab::AbArgs>),
     /// Find what changed in a directory of results, and since when
     ///
@@ -159,7 +171,7 @@ pub(crate) const MEASURING: [&str; 5] = ["run", "congestion", "links", "osu", "i
 
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
-    let parser = Cli::command()
+    Cli::command()
         .mut_subcommand("run", |run| parameters::add_options(run, registry))
         .mut_subcommand("congestion", |congestion| parameters::add_options(congestion, registry))
         .mut_subcommand("ab", |ab| {
@@ -180,8 +192,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
         .mut_subcommand("check", |check| {
             let file = "New result file with all raw data of the check";
             check.mut_arg("out", |out| out.help(file).long_help(file))
-        });
-    help::adapt(parser)
+        })
 }
 
 /// Runs the command that the words name and returns the exit code.
@@ -192,7 +203,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     if shell.is_none()
         && words.get(1).is_some_and(|word| word == "list")
         && argv::check_lengths(&words).is_ok()
-        && let Ok((Command::List(args), _)) = read(help::adapt(Cli::command()).color(colors), words.clone())
+        && let Ok((Command::List(args), _)) = read(Cli::command().color(colors), words.clone())
     {
         argv::settle(words);
         return list::list(registry, || parser(registry), &args);
@@ -290,20 +301,68 @@ fn unparsed(
             if detection::is_first_process() {
                 terminal::print(help())?;
             }
-            Ok(Exit::Usage.code())
+            Ok(if words.len() == 1 { Exit::Success } else { Exit::Usage }.code())
         }
         _ => {
             let command = words.get(1).and_then(|word| parser.find_subcommand(word));
-            argv::report_mistake(error, command.map(clap::Command::get_name))
+            match instead(registry, parser, command, error) {
+                Some(sentence) => Err(Error::usage(sentence)),
+                None => argv::report_mistake(error, command.map(clap::Command::get_name)),
+            }
         }
     }
+}
+
+/// Returns what to do instead of a word that is no command, or of an option that only other commands have.
+fn instead(
+    registry: &Registry,
+    parser: &clap::Command,
+    command: Option<&clap::Command>,
+    error: &clap::Error,
+) -> Option<String> {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    if let Some(word) = context(ContextKind::InvalidSubcommand) {
+        let line = if families::about(word).is_some() {
+            format!("list {word}")
+        } else if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
+            format!("osu {word}")
+        } else if imb::suites::find(word).is_ok() {
+            format!("imb {word}")
+        } else if is_suite(word) || lookup::find(registry, word).is_ok() {
+            format!("run {word}")
+        } else if is_named_as_result(Path::new(word)) {
+            format!("show {word}")
+        } else {
+            return lookup::counterpart(registry, word)
+                .map(|found| format!("{word:?} is no command: {}; see ombx list {word}", found.sentence));
+        };
+        return Some(format!("{word:?} is no command: use ombx {line}"));
+    }
+    let (command, option) = (command?.get_name(), context(ContextKind::InvalidArg)?);
+    let is_percentage = context(ContextKind::InvalidValue).is_some_and(|value| value.ends_with('%'));
+    if command == "links" && is_percentage && ["fail-on", "expect"].iter().any(|name| option.contains(name)) {
+        return Some(
+            "ombx links has no limit in percent: give one in figures by --expect 'latency<2us', or an earlier result by --reference \
+             FILE, from which no link may be 25 % slower (see ombx help slow)"
+                .into(),
+        );
+    }
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let name = option.strip_prefix("--")?.split('=').next()?;
+    let others = help::having(parser, name).join(", ");
+    (!others.is_empty()).then(|| {
+        format!("ombx {command} has no option --{name}, which ombx {others} has (see ombx help {command})")
+    })
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use std::fs;
-
-    use ombx_core::error::Error;
 
     use super::*;
 

@@ -27,6 +27,14 @@ pub(crate) fn of(bench: &Benchmark) -> &'static str {
     bench.name.split('.').next().unwrap_or_default()
 }
 
+/// Returns the family that a word names, perhaps with a typing error: `collectives`.
+pub(crate) fn nearest(registry: &Registry, word: &str) -> Option<&'static str> {
+    let is_near = |family: &&str| {
+        *family == word || word.len() > 3 && word.len() < 32 && strsim::damerau_levenshtein(family, word) == 1
+    };
+    registry.all().iter().map(|bench| of(bench)).find(is_near)
+}
+
 /// Returns what a family measures; `None` for one of another program.
 pub(crate) fn about(family: &str) -> Option<&'static str> {
     ABOUT.iter().find(|(name, _)| *name == family).map(|(_, about)| *about)

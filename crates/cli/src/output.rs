@@ -280,7 +280,9 @@ impl Output {
     pub(crate) fn kept(&self) -> String {
         let rows = self.rows().saturating_sub(self.unmeasured);
         match &self.file {
+            Some(file) if rows == 1 => format!("1 measured row is in {}", file.path().display()),
             Some(file) => format!("{rows} measured rows are in {}", file.path().display()),
+            None if rows == 1 => "1 row had been measured".into(),
             None => format!("{rows} rows had been measured"),
         }
     }

@@ -67,7 +67,7 @@ impl Comparison {
                 Verdict::Worse => &mut counts.worse,
                 Verdict::Better => &mut counts.better,
                 Verdict::Same => &mut counts.same,
-                Verdict::Inconclusive(_) => &mut counts.inconclusive,
+                Verdict::Undecided(_) => &mut counts.undecided,
             } += 1;
         }
         counts
@@ -78,7 +78,7 @@ impl Comparison {
         self.cases.iter().filter(|case| {
             let decided = match case.verdict {
                 Verdict::Worse | Verdict::Better | Verdict::Same => true,
-                Verdict::Inconclusive(_) => case.is_not_slower,
+                Verdict::Undecided(_) => case.is_not_slower,
             };
             !decided
         })
@@ -93,6 +93,6 @@ impl Comparison {
     /// Returns whether more runs or turns could decide a case that is not decided.
     pub fn more_could_decide(&self) -> bool {
         let open = |reason: &Reason| !matches!(reason, Reason::Marked(_));
-        self.cases.iter().any(|case| matches!(&case.verdict, Verdict::Inconclusive(reason) if open(reason)))
+        self.cases.iter().any(|case| matches!(&case.verdict, Verdict::Undecided(reason) if open(reason)))
     }
 }

@@ -44,7 +44,7 @@
 //! }
 //! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
 //! let answer = render::compare::sentence(&comparison);
-//! assert_eq!(answer, "undecided in both cases: 4 runs a side would decide them");
+//! assert_eq!(answer, "undecided in both cases: about 4 runs a side could decide them");
 //! # Ok(())
 //! # }
 //! ```

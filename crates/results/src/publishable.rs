@@ -112,6 +112,7 @@ impl Publishable {
     pub fn verified(&self) -> Option<String> {
         let (checked, least) = (self.checked, self.least_checked?);
         Some(match self.rows {
+            1 if checked == 1 => "verified: the only checked iteration was right".into(),
             1 => format!("verified: all {checked} checked iterations were right"),
             _ => format!(
                 "verified: all {checked} checked iterations were right ({least} in the least checked row)"

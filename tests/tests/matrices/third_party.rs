@@ -39,7 +39,7 @@ fn a_program_reads_and_compares_files() {
     let files = ["one_launch.jsonl", "three_launches.jsonl"].map(|name| golden.join(name));
     let done = Job::of(&acme).args(&files).run().expect(0);
     assert!(done.stdout.contains("p2p.latency/bytes=8: 357.7 ns (357.2 to 360.1)"), "{done}");
-    assert!(done.stdout.contains("p2p.latency/bytes=8: +56.7 % inconclusive"), "{done}");
+    assert!(done.stdout.contains("p2p.latency/bytes=8: +56.7 % undecided"), "{done}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn ended(act: impl FnOnce(&Running), code: i32, says: &str, outcome: RunOutcome)
     let (job, before) = in_the_middle(&kept);
     act(&job);
     let done = job.wait().expect(code);
-    done.complains(&["ombx: ", says, "measured rows are in"]);
+    done.complains(&["ombx: ", says, "measured row"]);
     assert!(!done.stderr.contains("--timeout"), "the reason is not the time limit\n{done}");
     done.leaves_nothing();
     let run = kept.run();

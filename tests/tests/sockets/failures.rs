@@ -48,7 +48,7 @@ fn the_coordinator_is_killed() {
     failed(6, |job| {
         job.processes().iter().filter(|p| p.is_coordinator()).for_each(|p| p.signal(Signal::KILL));
     })
-    .complains(&["signal 9", "measured rows are in"]);
+    .complains(&["signal 9", "measured row"]);
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn a_server_or_its_rank_that_is_lost_ends_the_run() {
             }
         }
         let done = job.wait().expect(6);
-        done.complains(&["rank 1 on 127.0.0.1 ", "measured rows are in"]);
+        done.complains(&["rank 1 on 127.0.0.1 ", "measured row"]);
         done.leaves_nothing();
         if lost == "rank" {
             server.until_no_rank_runs();

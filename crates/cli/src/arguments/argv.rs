@@ -35,6 +35,13 @@ pub(crate) fn executable() -> Result<PathBuf> {
     env::current_exe().map_err(|e| Error::fabric(format!("cannot locate the ombx executable: {e}")))
 }
 
+/// Returns how a program of another suite was called: by a link with its name, or by `ombx COMMAND NAME`.
+pub(crate) fn called(command: &str, name: &str) -> String {
+    let word = env::args_os().next().unwrap_or_default();
+    let is_link = Path::new(&word).file_name().is_some_and(|file| file == name);
+    if is_link { name.to_owned() } else { format!("ombx {command} {name}") }
+}
+
 /// Words that this process executes in place of those that were typed.
 static SETTLED: OnceLock<Vec<OsString>> = OnceLock::new();
 

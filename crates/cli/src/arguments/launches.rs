@@ -31,9 +31,9 @@ pub(crate) struct LaunchesArgs {
     /// It says nothing about the next launch.
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
     pub(crate) quick: bool,
-    /// Time for all launches together [default: 30s or less]
+    /// Time to measure, such as 10s [default: 30s or less]
     ///
-    /// Without --precision it is 3s a case, once there are 9 launches; more than 30s spreads 30 launches over it: --budget 10m.
+    /// It is for all launches: without --precision 3s a case, once there are 9; more than 30s spreads 30 launches over it.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]

@@ -132,7 +132,33 @@ pub(crate) fn check(chosen: &Chosen, choices: &[Choice]) -> Result<()> {
 pub(crate) fn unsupported(option: &str, choices: &[Choice]) -> Error {
     let benches: Vec<&str> = choices.iter().map(|choice| choice.bench.name).collect();
     let have = if benches.len() == 1 { "has" } else { "have" };
-    Error::usage(format!("{} {have} no option --{option}", benches.join(", ")))
+    let others = Registry::load().map(|registry| having(&registry, option, benches.first().copied()));
+    let others = others.unwrap_or_default();
+    Error::usage(format!("{} {have} no option --{option}{others}", benches.join(", ")))
+}
+
+/// Benchmarks that an error names.
+const NAMED: usize = 4;
+
+/// Returns which benchmarks have an option, those of the same family first.
+fn having(registry: &Registry, option: &str, bench: Option<&str>) -> String {
+    let family = bench.and_then(|name| name.split('.').next()).unwrap_or_default();
+    let mut names: Vec<&str> = registry
+        .all()
+        .iter()
+        .filter(|bench| bench.parameter(option).is_some() || (option == "sizes" && bench.messages.sized))
+        .map(|bench| bench.name)
+        .collect();
+    names.sort_by_key(|name| name.split('.').next() != Some(family));
+    match names.len() {
+        0 => String::new(),
+        1 => format!("; {} has it (ombx help --{option})", names[0]),
+        all if all <= NAMED => format!("; {} have it (ombx help --{option})", names.join(", ")),
+        all => {
+            let (shown, others) = (names[..NAMED].join(", "), all - NAMED);
+            format!("; {shown} and {others} others have it (ombx help --{option})")
+        }
+    }
 }
 
 /// End of the placeholder of parameters that may be in a file.

@@ -50,7 +50,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct AbArgs {
-    /// Base side: an ombx, by path or searched in PATH, or a command line that starts one [default: this ombx]
+    /// Base side: a build of ombx with its MPI library, by path or in PATH, or a command line that starts one [default: this ombx]
     #[arg(long, value_name = "COMMAND", help_heading = "Sides")]
     a: Option<String>,
     /// New side, like --a [default: this ombx]
@@ -130,7 +130,8 @@ pub(crate) fn ab(
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
     }
-    let choices = selection::benchmarks(registry, &run.patterns)?;
+    let choices = selection::benchmarks(registry, &run.patterns);
+    let choices = choices.map_err(|e| run::after_list(registry, matches, &run.patterns, e))?;
     let plan = run::plan(&run, chosen, &choices)?;
     let (effort, ranks) = (plan.effort, run::ranks(&run, &choices, &plan));
     for choice in &choices {
@@ -206,7 +207,8 @@ pub(crate) fn ab(
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {
-                stderr_line!("ombx: {number} turns: {}", summary(&comparison));
+                let turns = if number == 1 { "turn" } else { "turns" };
+                stderr_line!("ombx: {number} {turns}: {}", summary(&comparison));
             }
             !comparison.more_could_decide()
         });
@@ -365,7 +367,8 @@ impl Schedule {
         let spent_soon = spent + each > self.budget;
         if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
-                "ombx: {turns} turns took {:.0} s and no more fit into the budget: give a longer --budget",
+                "ombx: {} took {:.0} s and no more fit into the budget: give a longer --budget",
+                if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") },
                 spent.as_secs_f64()
             );
         }
@@ -376,6 +379,7 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fixed {
+            Some(1) => f.write_str("1 turn of both sides"),
             Some(fixed) => write!(f, "{fixed} turns of both sides"),
             None => write!(
                 f,

@@ -41,10 +41,10 @@ const DATE: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// File of expectations: a suite whose entries have limits
+    /// File of limits and of the directory with good days; ombx help expectations prints one
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Add the result to the baseline of the file as a good day, unless a limit is missed
+    /// Add the result as a good day to the directory `baseline` of FILE, unless a limit is missed
     #[arg(long, help_heading = "Check")]
     learn: bool,
     /// Time for all measurements [default: that of the file, or 60s]

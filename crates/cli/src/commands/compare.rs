@@ -300,7 +300,7 @@ impl Gate {
     }
 }
 
-/// Returns the report. A case is a failure if it is worse, an error if it fails on the new side, and skipped if it is inconclusive
+/// Returns the report. A case is a failure if it is worse, an error if it fails on the new side, and skipped if it is undecided
 /// or on one side only.
 pub(crate) fn report(comparison: &Comparison) -> String {
     let state = comparison.state.core_to_core_ns.map(|ns| format!(", cores {ns:.0} ns apart"));
@@ -339,7 +339,7 @@ fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {
     );
     let outcome = match case.verdict {
         Verdict::Worse => Outcome::Failed(text.clone()),
-        Verdict::Inconclusive(_) => Outcome::Skipped(text.clone()),
+        Verdict::Undecided(_) => Outcome::Skipped(text.clone()),
         Verdict::Better | Verdict::Same => Outcome::Passed,
     };
     Case { class: subject.bench.clone(), name: subject.key.clone(), outcome, text }

@@ -3,41 +3,38 @@
 pub(super) mod examples;
 #[cfg(feature = "codegen")]
 pub(super) mod manual;
-mod page;
+pub(super) mod page;
 mod reference;
 mod word;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use clap::{Args, Command};
 use ombx_core::{benchmark::Registry, error::Result};
 use ombx_results::render::wrapped;
 
 use self::page::{Detail, Page};
+use crate::suite::is_suite;
 
 const EXIT_CODES: &str = "exit-codes";
 const MARKS: &str = "marks";
+const EXPECTATIONS: &str = "expectations";
+const SUITES: &str = "suites";
 /// Pages that are not the help of a command.
-pub(super) const PAGES: [(&str, &str); 2] = [
+pub(super) const PAGES: [(&str, &str); 4] = [
     (EXIT_CODES, "Exit codes of all commands"),
     (MARKS, "What the marks of the column trust mean, and what to do"),
+    (EXPECTATIONS, "File of ombx check: keys, limits, baseline"),
+    (SUITES, "File of ombx run: benchmarks with options"),
 ];
 /// Commands with a help of their own, which is that of the programs they replace.
 const REPLACING: [&str; 2] = ["osu", "imb"];
 
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// Command, page (marks, exit-codes), option, value of an option, benchmark, column, mark or exit code [default: all commands]
+    /// Command, page (marks, exit-codes, expectations, suites), option, value of an option, benchmark, column, mark or exit code [default: all commands]
     #[arg(value_name = "WORD", allow_hyphen_values = true)]
     words: Vec<String>,
-}
-
-/// Adds examples to the help of the commands that have a help of their own.
-pub(super) fn adapt(parser: Command) -> Command {
-    parser.mut_subcommands(|command| match examples::of(command.get_name()) {
-        Some(examples) if REPLACING.contains(&command.get_name()) => command.after_help(examples.text()),
-        _ => command,
-    })
 }
 
 /// Returns the commands of users, in the order of the help.
@@ -46,6 +43,15 @@ pub(super) fn visible(parser: &Command) -> Vec<&Command> {
         parser.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     commands.sort_by_key(|command| command.get_display_order());
     commands
+}
+
+/// Returns the commands that have an option, those aside whose options are of other suites.
+pub(super) fn having<'p>(parser: &'p Command, option: &str) -> Vec<&'p str> {
+    let has = |command: &&Command| {
+        let mut own = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        own.any(|arg| arg.get_long() == Some(option)) && !REPLACING.contains(&command.get_name())
+    };
+    visible(parser).into_iter().filter(has).map(Command::get_name).collect()
 }
 
 /// Returns the help that a command line asks for by `-h` or `--help`.
@@ -88,12 +94,34 @@ pub(super) fn answer(registry: &Registry, parser: &Command, args: &HelpArgs) -> 
         ("" | "-h" | "--help", _) => page.front(parser),
         (MARKS, _) => marks(page.columns),
         (EXIT_CODES, _) => exit_codes(page.columns),
+        (EXPECTATIONS | "limits" | "limit", _) => expectations(page.columns),
+        (SUITES | "suite", _) => suites(page.columns),
+        (name, _) if is_suite(name) => {
+            let line = if name.ends_with(".toml") && !Path::new(name).exists() {
+                return Ok(Answer::Text(expectations(page.columns) + "\n" + &suites(page.columns)));
+            } else {
+                ["ombx", "list", name]
+            };
+            return Ok(Answer::Words(line.map(OsString::from).to_vec()));
+        }
         (name, Some(_)) if REPLACING.contains(&name) => {
             return Ok(Answer::Words(["ombx", name, "--help"].map(OsString::from).to_vec()));
         }
         (name, Some(command)) => page.command(parser, (&format!("ombx {name}"), command), &[], Detail::Full),
         (word, None) => word::explained(registry, parser, word, page)?,
     }))
+}
+
+fn expectations(columns: usize) -> String {
+    let about = "File of ombx check: jobs of ombx run, each with a limit of time (latency), bandwidth (bw) or days (within). \
+                 ombx check FILE --learn adds a result to the directory `baseline`, on seven days or more. For example:";
+    format!("{}\n{}", paragraph("", 0, about, columns), examples::NODE_CHECK)
+}
+
+fn suites(columns: usize) -> String {
+    let about = "File of ombx run: benchmarks, and the options of ombx run as keys without --. A list makes a row of each value. \
+                 ombx run my.toml runs it. For example, suite:smoke:";
+    format!("{}\n{}", paragraph("", 0, about, columns), examples::SUITE)
 }
 
 fn exit_codes(columns: usize) -> String {
@@ -155,6 +183,7 @@ mod tests {
             for (_, line) in examples.all() {
                 let own: Vec<&str> = line.split(" && ").filter_map(ombx_of).collect();
                 assert!(own.iter().any(|line| line.starts_with(&format!("ombx {name}"))), "{line}");
+                assert!(line.len() <= 78, "{line}");
                 #[cfg(all(feature = "mpi", feature = "sockets"))]
                 for line in own {
                     if let Err(why) = prepare(&registry, line) {
@@ -195,7 +224,7 @@ mod tests {
             ("ombx run -h", 40),
             ("ombx run --help", 200),
             ("ombx ab -h", 45),
-            ("ombx ab --help", 100),
+            ("ombx ab --help", 115),
             ("ombx congestion --help", 60),
             ("ombx links -h", 45),
             ("ombx run p2p.latency -h", 70),
@@ -209,7 +238,7 @@ mod tests {
         let page = Page { columns: 60, is_coloured: false };
         for command in visible(&parser) {
             let text = page.command(&parser, ("ombx x", command), &[], Detail::Full);
-            let prose = text.lines().filter(|line| !line.starts_with("  # ") && !line.starts_with("  ombx"));
+            let prose = text.lines().filter(|line| !line.starts_with("  ombx"));
             for line in prose.filter(|line| !line.contains("mpiexec") && !line.contains("ombx ")) {
                 assert!(line.chars().count() <= 60, "{}: {line}", command.get_name());
             }
@@ -244,6 +273,23 @@ mod tests {
         assert!(of("oversubscribed").contains("use fewer ranks"), "{}", of("oversubscribed"));
         assert!(of("x ordinary").starts_with("column x ordinary"), "{}", of("x ordinary"));
         assert!(of("p2p.latency").contains("calls"), "{}", of("p2p.latency"));
+        for (word, part) in [
+            ("rma", "rma.put_latency"),
+            ("collectives", "collective.bcast"),
+            ("allreduce", "collective.iallreduce"),
+            ("137", "exit code 137 of run"),
+            ("level", "level caution of marks"),
+            ("within", "within = \"20%\"    # of the time of good days"),
+            ("undecided", "a quieter machine"),
+            ("baseline", "ombx check --learn FILE"),
+            ("slow", "15 %"),
+        ] {
+            assert!(of(word).contains(part), "{word}: {}", of(word));
+        }
+        for word in ["doubts", "127"] {
+            let wrong = word::explained(&registry, &parser, word, page).unwrap_err();
+            assert!(!wrong.to_string().contains("did you mean"), "{wrong}");
+        }
         let wrong = word::explained(&registry, &parser, "oversubscribd", page).unwrap_err();
         assert!(wrong.to_string().contains("'oversubscribed'"), "{wrong}");
     }

@@ -21,6 +21,7 @@ use self::{
     plan::Iterations,
     suites::{Entry, Suite},
 };
+use crate::commands::help::page::Page;
 use crate::{
     arguments::{
         argv,
@@ -46,11 +47,11 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
     let prints = args.role.relay.is_none() && detection::is_first_process();
     let print = |text: String| if prints { terminal::print(text) } else { Ok(0) };
     let Some(name) = args.name.clone() else {
-        return print(if args.help { help(parser, "ombx imb") } else { listed_programs() });
+        return print(if args.help { help(parser, None) } else { listed_programs() });
     };
     let suite = suites::find(&name)?;
     if args.help {
-        return print(help(parser, suite.name));
+        return print(help(parser, Some(suite)));
     }
     if args.list {
         return print(listed_benchmarks(suite));
@@ -202,11 +203,18 @@ impl Switch {
     }
 }
 
-/// Returns the help of `ombx imb` for a program of this name.
-fn help(parser: &clap::Command, name: &str) -> String {
-    let imb =
-        parser.find_subcommand("imb").map(|imb| imb.clone().bin_name(name.to_owned()).name(name.to_owned()));
-    imb.map(|mut imb| format!("{}\n{}", ImbTable::title(), imb.render_help())).unwrap_or_default()
+/// Where more is said than in the help of a program.
+const NOTES: &str = "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
+
+/// Returns the help of `ombx imb`, or of a program.
+fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
+    let called = suite.map_or("ombx imb PROGRAM".to_owned(), |suite| argv::called("imb", suite.name));
+    let usage = format!("{called} [OPTIONS] [BENCHMARK..]");
+    let title = ImbTable::title();
+    let is_shown = |arg: &clap::Arg| suite.is_none() || arg.get_id() != "install_links";
+    let imb = parser.find_subcommand("imb");
+    imb.map(|imb| Page::of_stdout().program((title.trim_end(), &usage), imb, &is_shown, NOTES))
+        .unwrap_or_default()
 }
 
 /// Returns the text that `ombx imb` without a name prints.

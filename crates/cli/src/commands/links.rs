@@ -67,7 +67,7 @@ pub(crate) struct LinksArgs {
     /// Traffic on a link
     #[arg(long, default_value = "semidirectional", value_parser = some_of(&PATTERNS), help_heading = "What is measured")]
     pub(crate) pattern: &'static str,
-    /// Message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
+    /// Message sizes: 8,1K,64K, 1..4M (doubling) or 1..4M:x4 (growing by 4); 1K = 1024
     #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
     /// Messages back to back before the acknowledgement in the unidirectional pattern [default: 64]
@@ -158,7 +158,11 @@ const FABRICS: [(&str, &str, Fabric); 4] = [
 ];
 
 const FAIL_ON: [(&str, &str, FailOn); 2] = [
-    ("slow", "Something slow (exit code 9), or no verdict (10)", FailOn::Slow),
+    (
+        "slow",
+        "A part at least 15 % slower than comparable ones (exit code 9), or no verdict (10)",
+        FailOn::Slow,
+    ),
     ("nothing", "No verdict at all", FailOn::Nothing),
 ];
 

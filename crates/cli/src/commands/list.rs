@@ -27,7 +27,7 @@ pub(crate) struct ListArgs {
     /// Format of the list
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
-    /// Print all details: what is timed, calls, formula, parameters, sizes, source
+    /// Print all details: what is timed, calls, formula, parameters, sizes
     #[arg(long, conflicts_with = "format")]
     long: bool,
 }
@@ -196,7 +196,6 @@ pub(super) fn long(b: &Benchmark, columns: Option<usize>) -> String {
         };
         (format!("--{}", parameter.name), values + &default.unwrap_or_default())
     }));
-    details.push(("source".into(), format!("{}:{}", b.at.file(), b.at.line())));
     details.extend((b.available)().err().map(|why| ("here".to_owned(), format!("unavailable: {why}"))));
     details.retain(|(_, value)| !value.is_empty());
     let before = details.iter().map(|(name, _)| name.len()).max().unwrap_or_default() + 4;

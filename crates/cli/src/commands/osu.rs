@@ -21,6 +21,7 @@ use crate::{
         launches::Launches,
         output::{Color, Format, GraphRequest, OutputArgs, ShownArgs},
     },
+    commands::{help::page::Page, imb::suites},
     job::{self, Extent, Job, Work, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
@@ -36,13 +37,13 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         return terminal::print(install_links(registry, directory)?);
     }
     let Some(name) = args.name.clone() else {
-        return terminal::print(if args.help { help(parser, "ombx osu") } else { list_of_names(registry) });
+        return terminal::print(if args.help { help(parser, None)? } else { list_of_names(registry) });
     };
     let program = Program::find(registry, &name)?;
     let prints = args.role.relay.is_none() && detection::is_first_process();
     if args.help || args.version {
         let text = if args.help {
-            help(parser, &name)
+            help(parser, Some(&program))?
         } else {
             OsuTable::title(&program.osu, args.names_ombx().then_some(env!("CARGO_PKG_VERSION")))
         };
@@ -129,11 +130,30 @@ fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
     Ok((!request.forms.is_empty()).then_some(request))
 }
 
-/// Returns the help of `ombx osu` for a program of this name.
-fn help(parser: &clap::Command, name: &str) -> String {
-    let osu =
-        parser.find_subcommand("osu").map(|osu| osu.clone().bin_name(name.to_owned()).name(name.to_owned()));
-    osu.map(|mut osu| osu.render_help().to_string()).unwrap_or_default()
+/// Options of OMB that no program of ombx has, and where they are said.
+const NOTES: &str = "Not supported: -a and -r (computing on devices), -P (counters of PAPI), a directory after -c. \
+                     More: ombx help exit-codes, ombx run BENCHMARK --help (the same benchmark with intervals and marks)";
+
+/// Returns the help of a program, or of `ombx osu` with the options of all programs.
+fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
+    let osu = parser.find_subcommand("osu").ok_or_else(|| Error::usage("this build has no ombx osu"))?;
+    let page = Page::of_stdout();
+    let Some(program) = program else {
+        let usage = "ombx osu PROGRAM [OPTIONS] [H|D|MD|MH]..";
+        let about = "Replace an OSU benchmark: same name, options, output\nombx osu lists the programs, ombx osu PROGRAM --help \
+                     has the options of one.";
+        return Ok(page.program((about, usage), osu, &|_| true, NOTES));
+    };
+    let name = program.osu.name;
+    let is_own = |arg: &clap::Arg| {
+        let own = options::OWN.iter().find(|own| arg.get_id() == own.id);
+        own.is_none_or(|own| (own.is_of)(program)) && arg.get_id() != "install_links"
+    };
+    let has_buffers = osu.get_arguments().any(|arg| arg.get_id() == "buffers" && is_own(arg));
+    let buffers = if has_buffers { " [H|D|MD|MH].." } else { "" };
+    let about = format!("{}: {} of ombx run", program.osu.title, program.choice.bench.name);
+    let usage = format!("{} [OPTIONS]{buffers}", argv::called("osu", name));
+    Ok(page.program((&about, &usage), osu, &is_own, NOTES))
 }
 
 /// Programs that any number of ranks can start.
@@ -173,14 +193,13 @@ impl Program {
         let mut all =
             registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (*bench, *osu)));
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
-            return Err(match uncovered(&full) {
-                Some(why) => Error::usage(format!("{full} is not supported: {why}")),
-                None => match lookup::find(registry, &full.replace(['*', '?', '[', ']'], "")) {
-                    Err(error) => error,
-                    Ok(_) => Error::usage(format!("{name} is not an OSU program: see ombx osu")),
-                },
-            });
+            return Err(unknown(registry, name));
         };
+        Ok(Program::new(bench, osu))
+    }
+
+    /// Returns the program of a benchmark that has this name.
+    fn new(bench: &'static Benchmark, osu: Osu) -> Program {
         let family = if bench.parameter("sync").is_some() {
             Family::OneSided
         } else if bench.name.starts_with(COLLECTIVE) {
@@ -188,7 +207,7 @@ impl Program {
         } else {
             Family::TwoSided
         };
-        Ok(Program { osu, choice: Choice { bench, preset: osu.axes }, family })
+        Program { osu, choice: Choice { bench, preset: osu.axes }, family }
     }
 
     fn parameter(&self, name: &str) -> Option<&'static Parameter> {
@@ -257,6 +276,11 @@ impl Program {
     }
 }
 
+/// Beginning of the names of programs.
+const PREFIX: &str = "osu_";
+/// Longest name for which a similar one is searched.
+const LONGEST_NAME: usize = 64;
+
 /// Every MPI program of OMB 3.x and 7.4.
 const OMB: &str = "
     osu_latency osu_latency_mt osu_latency_mp osu_multi_lat osu_latency_persistent
@@ -294,8 +318,40 @@ fn uncovered(name: &str) -> Option<&'static str> {
     match name {
         "osu_get_mbw" => Some("use osu_get_bw -p with the number of pairs"),
         "osu_get_multi_lat" => Some("use osu_get_latency -s pscw -p with the number of pairs"),
+        _ if name.starts_with("osu_nccl_") || name.starts_with("osu_xccl_") => Some(
+            "NCCL and RCCL are not measured; ombx osu osu_allreduce -d cuda measures MPI with memory of devices",
+        ),
+        _ if ["osu_oshm_", "osu_upc_", "osu_upcxx_"].iter().any(|start| name.starts_with(start)) => {
+            Some("OpenSHMEM, UPC and UPC++ are not measured; ombx osu osu_put_latency measures one-sided MPI")
+        }
         _ => all().any(|known| known == name).then_some("this build has no such benchmark"),
     }
+}
+
+/// Returns the error about a name that is no program.
+fn unknown(registry: &Registry, name: &str) -> Error {
+    let full = if name.starts_with(PREFIX) { name.to_owned() } else { format!("{PREFIX}{name}") };
+    if let Some(why) = uncovered(&full) {
+        return Error::usage(format!("{full} is not supported: {why}"));
+    }
+    let instead = if suites::find(name).is_ok() {
+        format!("it is a program of IMB: ombx imb {name}")
+    } else if lookup::find(registry, name).is_ok() {
+        format!("ombx run {name} measures it")
+    } else if let Some(known) = nearest(registry, &full) {
+        format!("did you mean {known}?")
+    } else {
+        "ombx osu lists them".to_owned()
+    };
+    Error::usage(format!("{name:?} is no OSU program; {instead}"))
+}
+
+/// Returns the program with the fewest typing errors, at most a third of the name without `osu_`.
+fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
+    let allowed = ((wrong.len() - PREFIX.len()) / 3).max(1);
+    let programs = covered(registry).into_iter().filter(|_| wrong.len() <= LONGEST_NAME);
+    let scored = programs.map(|(osu, _)| (strsim::damerau_levenshtein(osu.name, wrong), osu.name));
+    scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, name)| name)
 }
 
 /// Returns the text that `ombx osu` without a name prints.

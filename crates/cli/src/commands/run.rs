@@ -35,7 +35,7 @@ use crate::{
         start::{ConnectArgs, StartArgs},
         values,
     },
-    job::{self, Extent, Job, Work, selection},
+    job::{self, Extent, Job, Work, lookup, selection},
     launch::{detection, mpiexec},
     output::renderers,
     result_file, suite,
@@ -73,7 +73,8 @@ pub(crate) fn prepare(
         let parts = suite.parts.into_iter().map(|(_, part)| part).collect();
         return job(suite.args, suite.ranks, parts, file);
     }
-    let mut choices = selection::benchmarks(registry, &args.patterns)?;
+    let choices = selection::benchmarks(registry, &args.patterns);
+    let mut choices = choices.map_err(|e| after_list(registry, matches, &args.patterns, e))?;
     if is_connected {
         choices = selection::over_sockets(choices, args.role.relay.is_none())?;
     }
@@ -86,6 +87,34 @@ pub(crate) fn prepare(
         )));
     }
     job(args, ranks, vec![Part { choices, plan }], None)
+}
+
+/// Options with lists, whose values must not be separated by blanks.
+const LISTS: [&str; 4] = ["hosts", "sizes", "under", "percentiles"];
+
+/// Returns the error about a word that names no benchmark. If it follows the value of a list, a comma may be missing.
+pub(crate) fn after_list(
+    registry: &Registry,
+    matches: &ArgMatches,
+    patterns: &[String],
+    error: Error,
+) -> Error {
+    let is_wrong = |pattern: &String| pattern.split(',').any(|name| lookup::find(registry, name).is_err());
+    let Some(wrong) = patterns.iter().position(is_wrong).filter(|at| !patterns[*at].contains('.')) else {
+        return error;
+    };
+    let at = matches.indices_of("patterns").and_then(|mut indices| indices.nth(wrong));
+    let is_before = |list: &&&str| {
+        let indices = matches.try_contains_id(list).unwrap_or(false).then(|| matches.indices_of(list));
+        indices.flatten().into_iter().flatten().any(|index| Some(index + 1) == at)
+    };
+    match LISTS.iter().find(is_before) {
+        Some(list) => Error::usage(format!(
+            "{error}; values of --{list} have a comma between them and no blank: --{list} A,{}",
+            patterns[wrong]
+        )),
+        None => error,
+    }
 }
 
 /// Rejects options of the command line that would have no effect beside the others.
@@ -170,7 +199,9 @@ pub(crate) struct RunArgs {
     /// Names, globs such as 'rma.*', OSU names such as osu_put_bw, or one suite: suite:smoke, my.toml
     #[arg(value_name = "BENCHMARK")]
     pub(crate) patterns: Vec<String>,
-    /// Repeat the run of this result file: its benchmarks and options, except those that are given here
+    /// Repeat the run of this result file
+    ///
+    /// Its benchmarks and options hold, except those given here; the order is random.
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) like: Option<PathBuf>,
     /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
@@ -182,17 +213,17 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 
-    /// Message sizes: 8,1K,64K (list) or 1..4M (doubling)
+    /// Message sizes: 8,1K,64K or 1..4M (doubling); 1K = 1024
     ///
-    /// 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
+    /// K, KB, KiB: 1024 bytes. 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
     #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
-    /// Load on other ranks of the job: a benchmark they repeat
+    /// Load on other ranks: a benchmark that they repeat
     ///
     /// Its messages have 4K bytes, or as p2p.bw:64K. Of a list, each is measured; with nothing in it, rows have impact factors.
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
-    /// Iterations that are verified, outside the timed region: some, or as many as are timed
+    /// Iterations to verify, outside the timed region: some, or as many as are timed
     #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
     pub(crate) verify: Verify,
     /// Do not verify payloads

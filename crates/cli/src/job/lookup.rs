@@ -39,8 +39,11 @@ pub(crate) fn find(registry: &Registry, pattern: &str) -> Result<Vec<Choice>> {
 
 /// Returns what a wrong name may stand for: a family, a benchmark of another suite, or a mistyped name.
 fn better(registry: &Registry, wrong: &str) -> Option<String> {
-    if registry.all().iter().any(|bench| families::of(bench) == wrong) {
-        return Some(format!("; did you mean '{wrong}.*'?"));
+    if let Some(family) = families::nearest(registry, wrong) {
+        return Some(format!("; did you mean '{family}.*'?"));
+    }
+    if wrong.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("IMB-")) {
+        return Some(format!("; ombx imb {wrong} replaces a program of IMB"));
     }
     match counterpart(registry, wrong) {
         Some(counterpart) => Some(format!("; {}", counterpart.sentence)),
@@ -110,11 +113,13 @@ mod tests {
             ("p2p.latnecy", "p2p.latency"),
             ("p2p", "'p2p.*'"),
             ("rma", "'rma.*'"),
+            ("p2ps", "'p2p.*'"),
         ] {
             assert!(refused(wrong).contains(&format!("did you mean {near}?")), "{wrong}: {}", refused(wrong));
         }
         assert!(!refused("completely.unrelated.words").contains("did you mean"));
         assert!(refused("PingPong").contains("PingPong of IMB is p2p.latency"));
+        assert!(refused("IMB-MPI1").contains("ombx imb IMB-MPI1"));
         assert!(refused("rma.[").contains("is not a name or a glob"));
     }
 

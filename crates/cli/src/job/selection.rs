@@ -55,10 +55,9 @@ pub(crate) fn in_order(parts: &[Part]) -> Vec<(usize, usize)> {
 /// Usage error: none is left.
 pub(crate) fn from(parts: Vec<Part>, first: u32) -> Result<Vec<Part>> {
     let order = in_order(&parts);
-    let kept = order
-        .get(first as usize - 1..)
-        .filter(|kept| !kept.is_empty())
-        .ok_or_else(|| Error::usage(format!("--from {first}: there are {} benchmarks", order.len())))?;
+    let kept = order.get(first as usize - 1..).filter(|kept| !kept.is_empty()).ok_or_else(|| {
+        Error::usage(format!("--from {first}: the last benchmark is number {}", order.len()))
+    })?;
     let left = |(part, Part { choices, plan }): (usize, Part)| {
         let choices = choices.into_iter().enumerate();
         let choices: Vec<Choice> =

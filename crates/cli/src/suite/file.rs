@@ -58,6 +58,14 @@ pub(super) struct Entry {
     pub(super) run_line: usize,
 }
 
+/// What any option of `ombx run` is called in a list of keys.
+const ANY: &str = "every option of ombx run";
+
+/// Returns names as in a sentence.
+fn listed(names: &[&str]) -> String {
+    names.iter().filter(|name| !["defaults", "entry"].contains(name)).copied().collect::<Vec<_>>().join(", ")
+}
+
 /// Returns whether a pattern names a suite.
 pub(crate) fn is_suite(pattern: &str) -> bool {
     pattern.starts_with(PREFIX) || pattern.ends_with(".toml")
@@ -95,8 +103,9 @@ pub(super) fn parse(
                 own.push(reader.own_value(name, key.span(), value_of, value.span())?);
             }
             (other, _) => {
-                let names = KEYS.into_iter().chain(own_names.iter().copied());
-                return Err(reader.unknown(key.span(), other, names));
+                let names: Vec<&str> = KEYS.into_iter().chain(own_names.iter().copied()).collect();
+                let known = format!("keys here are {}, [defaults] and [[entry]]", listed(&names));
+                return Err(reader.unknown(key.span(), other, names.into_iter(), &known));
             }
         }
     }
@@ -171,12 +180,11 @@ impl Reader<'_> {
                     continue;
                 }
                 let of_entry = [RUN].into_iter().chain(self.own_of_entry().iter().copied());
-                let of_entry = of_entry.filter(|_| section == Section::Entry);
-                return Err(self.unknown(
-                    key.span(),
-                    name,
-                    suite::option_keys(self.parser).map(|(name, _)| name).chain(of_entry),
-                ));
+                let of_entry: Vec<&str> = of_entry.filter(|_| section == Section::Entry).collect();
+                let known = format!("keys here are {}", listed(&[&of_entry[..], &[ANY]].concat()));
+                let names =
+                    suite::option_keys(self.parser).map(|(name, _)| name).chain(of_entry.iter().copied());
+                return Err(self.unknown(key.span(), name, names, &known));
             };
             if let Some(OwnKeys { command, .. }) = self.own_keys {
                 if suite::is_of_launching_process(option) {
@@ -244,10 +252,16 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown<'n>(&self, span: Range<usize>, key: &str, names: impl Iterator<Item = &'n str>) -> Error {
-        let near =
-            suite::nearest(key, names).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
-        self.wrong(span, &format!("there is no key {key:?}{near}"))
+    /// Returns the error about an unknown key, with the most similar name, or what is known.
+    fn unknown<'n>(
+        &self,
+        span: Range<usize>,
+        key: &str,
+        names: impl Iterator<Item = &'n str>,
+        known: &str,
+    ) -> Error {
+        let near = suite::nearest(key, names).map(|near| format!("did you mean {near}?"));
+        self.wrong(span, &format!("there is no key {key:?}: {}", near.as_deref().unwrap_or(known)))
     }
 
     fn wrong(&self, span: Range<usize>, why: &str) -> Error {

@@ -241,7 +241,7 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             format!("preempted {}x", counters.preemptions),
             effect.of_interruptions(counters.preemptions),
             Level::Note,
-            "other programs ran on the ranks' CPUs: stop them, or bind ranks elsewhere",
+            "other programs ran on the ranks' CPUs, which moves the median by at most the part in brackets: stop them, or bind ranks elsewhere",
         );
     }
     let waited = counters.waited_ns as f64 / cpu_ns;
@@ -253,7 +253,8 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             format!("waited {:.0}%", (waited * 100.0).min(100.0)),
             effect.of_interruptions(counters.slices).min(of_delays(counters.waited_ns as f64)),
             if is_often { Level::Caution } else { Level::Note },
-            "ranks waited for a CPU during this part of the time: stop other programs, or bind ranks elsewhere",
+            "ranks waited for a CPU during the first part of the time, which moves the median by at most the part in brackets; what ran \
+             meanwhile also used the caches: stop other programs, or bind ranks elsewhere",
         );
     }
     let stolen = counters.stolen_ns as f64 / wall_ns.max(1.0);
@@ -263,7 +264,8 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             format!("stolen {:.0}%", (stolen * 100.0).min(100.0)),
             of_delays(stolen * cpu_ns),
             Level::Note,
-            "the hypervisor took CPU time from this virtual machine: measure on a host with dedicated cores",
+            "the hypervisor took CPU time from this virtual machine, which moves the median by at most the part in brackets: measure on a \
+             host with dedicated cores",
         );
     }
     marks

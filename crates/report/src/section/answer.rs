@@ -184,8 +184,8 @@ fn as_sentence(clause: &str) -> String {
 }
 
 fn compared(comparison: &Comparison) -> Vec<Finding> {
-    let Counts { worse, better, inconclusive, .. } = comparison.counts();
-    let (class, badge) = match (worse + comparison.broken.len(), better, inconclusive) {
+    let Counts { worse, better, undecided, .. } = comparison.counts();
+    let (class, badge) = match (worse + comparison.broken.len(), better, undecided) {
         (1.., ..) => ("is-bad", "Worse"),
         (0, 1.., _) => ("is-good", "Better"),
         (0, 0, 1..) => ("is-doubt", "Undecided"),

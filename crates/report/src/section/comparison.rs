@@ -26,12 +26,12 @@ const MAX_OPEN: usize = 120;
 /// Maximum number of listed cases that only one side has.
 const MAX_UNMATCHED: usize = 40;
 
-/// Returns the sort key of a verdict: worse, better, inconclusive, same.
+/// Returns the sort key of a verdict: worse, better, undecided, same.
 fn rank(case: &CaseComparison) -> usize {
     match case.verdict {
         Verdict::Worse => 0,
         Verdict::Better => 1,
-        Verdict::Inconclusive(_) => 2,
+        Verdict::Undecided(_) => 2,
         Verdict::Same => 3,
     }
 }
@@ -175,7 +175,7 @@ fn draw(canvas: Canvas, cases: &[&CaseComparison], heading: &str) -> Markup {
 fn symbols() -> Markup {
     html! {
         ul.legend aria-label="Symbols" {
-            @for (class, shape, word) in [("s1", 4, "worse"), ("s0", 2, "better"), ("s2", 1, "same"), ("s6", 0, "inconclusive")] {
+            @for (class, shape, word) in [("s1", 4, "worse"), ("s0", 2, "better"), ("s2", 1, "same"), ("s6", 0, "undecided")] {
                 li { svg class={ "series " (class) } aria-hidden="true" viewBox="-7 -7 14 14" { path.mark.open[shape == 0] d=(symbol(shape)) {} } (word) }
             }
         }
@@ -188,7 +188,7 @@ fn look(case: &CaseComparison) -> (&'static str, usize) {
         Verdict::Worse => ("s1", 4),
         Verdict::Better => ("s0", 2),
         Verdict::Same => ("s2", 1),
-        Verdict::Inconclusive(_) => ("s6", 0),
+        Verdict::Undecided(_) => ("s6", 0),
     }
 }
 

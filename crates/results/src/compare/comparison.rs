@@ -216,7 +216,7 @@ pub enum Verdict {
     /// The difference is within the margin.
     Same,
     /// Not decided, with the reason.
-    Inconclusive(Reason),
+    Undecided(Reason),
 }
 
 impl Verdict {
@@ -226,7 +226,7 @@ impl Verdict {
             Verdict::Worse => "worse",
             Verdict::Better => "better",
             Verdict::Same => "same",
-            Verdict::Inconclusive(_) => "inconclusive",
+            Verdict::Undecided(_) => "undecided",
         }
     }
 }
@@ -275,7 +275,7 @@ pub struct Counts {
     /// Within the margin.
     pub same: usize,
     /// Not decided.
-    pub inconclusive: usize,
+    pub undecided: usize,
 }
 
 /// Case that only one side measured.

@@ -120,9 +120,9 @@ impl<'r> Case<'r> {
         let edge = judge.edge;
         let is_not_slower = has_verdict && decisive.is_some_and(|[_, high]| high < edge);
         let verdict = match (self.excluded.clone(), p_adjusted.zip(p_above).zip(p_below)) {
-            (Some(reason), _) => Verdict::Inconclusive(reason),
+            (Some(reason), _) => Verdict::Undecided(reason),
             (None, Some(((p, above), below))) => judge.verdict(decisive, p, above, below),
-            (None, None) => Verdict::Inconclusive(Reason::FewUnits(judge.unit)),
+            (None, None) => Verdict::Undecided(Reason::FewUnits(judge.unit)),
         };
         let power = scatter.filter(|_| has_verdict).and_then(|scatter| {
             let detectable = (edge + scatter.shows(number)?).exp_m1();
@@ -178,9 +178,9 @@ impl Judge {
             () if is_small(above) => Verdict::Worse,
             () if is_small(below) => Verdict::Better,
             () if is_within => Verdict::Same,
-            () if p < SIGNIFICANCE => Verdict::Inconclusive(Reason::SizeUnknown),
-            () if is_beyond => Verdict::Inconclusive(Reason::Chance),
-            () => Verdict::Inconclusive(Reason::Scatter),
+            () if p < SIGNIFICANCE => Verdict::Undecided(Reason::SizeUnknown),
+            () if is_beyond => Verdict::Undecided(Reason::Chance),
+            () => Verdict::Undecided(Reason::Scatter),
         }
     }
 }

@@ -277,7 +277,7 @@ fn few_launches_give_a_ratio_and_no_verdict() {
         let new = side(&rows(2), launches, 1, 2.0, MPICH, &mut noise);
         let comparison = compared(&base, &new);
         for case in &comparison.cases {
-            assert_eq!(case.verdict == Verdict::Inconclusive(Reason::FewUnits(Unit::Run)), few, "{case:?}");
+            assert_eq!(case.verdict == Verdict::Undecided(Reason::FewUnits(Unit::Run)), few, "{case:?}");
             assert_eq!((case.change.ci90.is_none(), case.p_adjusted.is_none()), (few, few), "{case:?}");
             assert!((0.3..3.0).contains(&case.change.estimate), "{case:?}");
         }
@@ -306,7 +306,7 @@ fn no_verdict_rests_on_rows_that_are_invalid() {
     let some = sides(4);
     assert_eq!((some.counts().worse, some.cases[0].base.values.len()), (2, 6));
     let too_many = sides(7);
-    let marked = Verdict::Inconclusive(Reason::Marked("oversubscribed".into()));
+    let marked = Verdict::Undecided(Reason::Marked("oversubscribed".into()));
     assert_eq!((&too_many.cases[0].verdict, too_many.counts().worse), (&marked, 1));
     assert_eq!((too_many.undecided().count(), too_many.more_could_decide()), (1, false));
 }
@@ -330,7 +330,7 @@ fn cases_that_some_launches_lack_are_compared() {
     });
     let comparison = compared(&base, &new);
     let verdicts: Vec<&str> = comparison.cases.iter().map(|case| case.verdict.name()).collect();
-    assert_eq!(verdicts, ["inconclusive", "worse", "worse"]);
+    assert_eq!(verdicts, ["undecided", "worse", "worse"]);
     let lengths: Vec<usize> = comparison.cases.iter().map(|case| case.new.values.len()).collect();
     assert_eq!(lengths, [3, 6, 10]);
 }

@@ -76,7 +76,7 @@ const SCHEMA: (&str, u32, u32) = ("ombx.comparison", 1, 0);
 
 /// Returns the JSON object of a comparison.
 pub fn comparison_json(comparison: &Comparison) -> Value {
-    let Counts { worse, better, same, inconclusive } = comparison.counts();
+    let Counts { worse, better, same, undecided } = comparison.counts();
     json!({
         "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
         "base": side(&comparison.base),
@@ -86,7 +86,7 @@ pub fn comparison_json(comparison: &Comparison) -> Value {
         "state": state(comparison.state),
         "summary": {
             "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
-            "inconclusive": inconclusive, "text": sentence(comparison),
+            "undecided": undecided, "text": sentence(comparison),
         },
         "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
         "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
@@ -106,7 +106,7 @@ fn state(StateOfSides { core_to_core_ns, units, of }: StateOfSides) -> Value {
 fn case(case: &CaseComparison) -> Value {
     let CaseId { bench, key, metric, unit, bytes, depth, pairs, axes } = &case.id;
     let reason = match &case.verdict {
-        Verdict::Inconclusive(reason) => Some(reason.to_string()),
+        Verdict::Undecided(reason) => Some(reason.to_string()),
         Verdict::Better | Verdict::Worse | Verdict::Same => None,
     };
     let power = |of: fn(&Power) -> Option<usize>| case.power.as_ref().and_then(of);
@@ -192,7 +192,7 @@ pub fn sentence(comparison: &Comparison) -> String {
         }
         same => Some(format!("same within {within} in {}", of_all(same, all))),
     });
-    let open = comparison.counts().inconclusive;
+    let open = comparison.counts().undecided;
     parts.extend((open > 0).then(|| {
         let advice = advice(comparison);
         let advice = if advice.is_empty() { advice } else { format!(": {advice}") };
@@ -265,23 +265,23 @@ fn count(cases: usize) -> String {
     if cases == 1 { "1 case".into() } else { format!("{cases} cases") }
 }
 
-/// Returns one line with the number of cases of each verdict, and what would decide the others.
+/// Returns one line with the number of cases of each verdict, and what could decide the others.
 pub fn summary(comparison: &Comparison) -> String {
-    let Counts { worse, better, same, inconclusive } = comparison.counts();
+    let Counts { worse, better, same, undecided } = comparison.counts();
     let mut parts = vec![format!("{worse} worse")];
     parts.extend((better > 0).then(|| format!("{better} better")));
     parts.push(format!("{same} same within {}", margin(comparison.margin)));
-    parts.push(format!("{inconclusive} undecided"));
+    parts.push(format!("{undecided} undecided"));
     let line = parts.join(", ");
     let advice = advice(comparison);
     if advice.is_empty() { line } else { format!("{line}: {advice}") }
 }
 
-/// Returns what would decide the undecided cases.
+/// Returns what could decide the undecided cases.
 fn advice(comparison: &Comparison) -> String {
     let undecided = || {
         comparison.cases.iter().filter_map(|case| match &case.verdict {
-            Verdict::Inconclusive(reason) => Some((case, reason)),
+            Verdict::Undecided(reason) => Some((case, reason)),
             Verdict::Worse | Verdict::Better | Verdict::Same => None,
         })
     };
@@ -307,7 +307,7 @@ fn advice(comparison: &Comparison) -> String {
             (true, _) => "them".to_owned(),
             (false, some) => format!("{some} of them"),
         };
-        format!("{number} {units} would decide {which}")
+        format!("about {number} {units} could decide {which}")
     });
     let hopeless = open.len() - reachable.len();
     let hopeless = (hopeless > 0).then(|| format!("more than 100 {units} for {hopeless}"));
@@ -390,7 +390,7 @@ pub fn margin(fraction: f64) -> String {
 pub fn verdict(verdict: &Verdict, within: f64) -> String {
     match verdict {
         Verdict::Same => format!("same within {}", margin(within)),
-        Verdict::Inconclusive(reason) => format!("inconclusive: {reason}"),
+        Verdict::Undecided(reason) => format!("undecided: {reason}"),
         Verdict::Worse | Verdict::Better => verdict.name().to_owned(),
     }
 }
@@ -431,7 +431,7 @@ impl Cells {
             row[last] = match case.verdict {
                 Verdict::Better => paint.good(&row[last]),
                 Verdict::Worse => paint.bad(&row[last]),
-                Verdict::Same | Verdict::Inconclusive(_) => std::mem::take(&mut row[last]),
+                Verdict::Same | Verdict::Undecided(_) => std::mem::take(&mut row[last]),
             };
             grid.add_row(row);
         }
@@ -493,7 +493,7 @@ fn verdict_cell(case: &CaseComparison, within: f64) -> String {
         Verdict::Better => "better".into(),
         Verdict::Worse => "worse".into(),
         Verdict::Same => verdict(&case.verdict, within),
-        Verdict::Inconclusive(Reason::SizeUnknown) => "differs".into(),
-        Verdict::Inconclusive(_) => "inconclusive".into(),
+        Verdict::Undecided(Reason::SizeUnknown) => "differs".into(),
+        Verdict::Undecided(_) => "undecided".into(),
     }
 }

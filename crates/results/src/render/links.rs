@@ -348,14 +348,18 @@ impl Links {
         let reached = self.verdict.take();
         let verdict = match outcome {
             RunOutcome::Complete => reached.unwrap_or_else(|| {
-                Verdict::incomplete(format!("not complete: no verdict was reached after {rows} rows"))
+                Verdict::incomplete(format!(
+                    "not complete: no verdict was reached after {}",
+                    row_count(rows as usize)
+                ))
             }),
             RunOutcome::Interrupted => {
-                Verdict::incomplete(format!("not complete: interrupted after {rows} rows"))
+                Verdict::incomplete(format!("not complete: interrupted after {}", row_count(rows as usize)))
             }
-            RunOutcome::Broken => {
-                Verdict::incomplete(format!("not complete: the job ended early, after {rows} rows"))
-            }
+            RunOutcome::Broken => Verdict::incomplete(format!(
+                "not complete: the job ended early, after {}",
+                row_count(rows as usize)
+            )),
         };
         writeln!(out)?;
         for line in verdict.lines() {

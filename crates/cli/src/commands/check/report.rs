@@ -231,7 +231,7 @@ fn plain(value: f64) -> String {
 /// Returns the sentence about a host that is too busy.
 pub(super) fn busy(load: f64, most: f64) -> String {
     format!(
-        "not measured, because other processes use {:.0} % of the CPUs (the file allows less than {:.0} %): repeat it later",
+        "not measured, because other processes use {:.0} % of the CPUs (the limit is {:.0} %: key busy of the file): repeat it later",
         load * 100.0,
         most * 100.0
     )
@@ -277,7 +277,7 @@ mod tests {
         let skipped = Report { findings: vec![busy], ..report(&[]) };
         assert_eq!(
             skipped.table(),
-            "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the file allows less than 10 %): repeat it later\n"
+            "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the limit is 10 %: key busy of the file): repeat it later\n"
         );
     }
 

@@ -1,5 +1,12 @@
 //! Examples of each command, for its help and its manual page.
 
+use ombx_results::render::wrapped;
+
+/// Example of a file of `ombx check`.
+pub(super) const NODE_CHECK: &str = include_str!("../../../suites/node-check.toml");
+/// Example of a file of `ombx run`.
+pub(super) const SUITE: &str = include_str!("../../../suites/smoke.toml");
+
 /// Examples of a command: what each does, and its command line.
 pub(super) struct Examples {
     command: &'static str,
@@ -24,7 +31,18 @@ const ALL: [Examples; 19] = [
     },
     Examples {
         command: "run",
-        common: &["ranks", "hosts", "sizes", "quick", "budget", "precision", "format", "output", "quiet"],
+        common: &[
+            "ranks",
+            "hosts",
+            "sizes",
+            "quick",
+            "budget",
+            "timeout",
+            "precision",
+            "format",
+            "output",
+            "like",
+        ],
         examples: &[
             ("Latency between two ranks of this host", "ombx run p2p.latency"),
             ("A first look at a family: one launch", "ombx run 'rma.*' --quick"),
@@ -43,7 +61,7 @@ const ALL: [Examples; 19] = [
                 "ombx run sockets.latency sockets.bw --connect n02 --token-file token",
             ),
         ],
-        pages: &["marks", "exit-codes"],
+        pages: &["marks", "suites", "exit-codes"],
     },
     Examples {
         command: "congestion",
@@ -100,7 +118,7 @@ const ALL: [Examples; 19] = [
             ("The map while it fills", "ombx links --hosts 'n[01-64]' --follow"),
             (
                 "As a plugin of Nagios or Icinga",
-                "ombx links --hosts n01,n02,n03,n04,n05 --expect 'latency<2us' --format nagios",
+                "ombx links --hosts 'n[01-05]' --expect 'latency<2us' --format nagios",
             ),
             ("As ranks of Slurm, in CSV", "srun -n 256 ombx links --randomize 7 --format csv > links.csv"),
         ],
@@ -143,12 +161,9 @@ const ALL: [Examples; 19] = [
                 "As a plugin of Nagios or Icinga, with a history",
                 "ombx check node-check.toml --format nagios --store /var/lib/ombx/days",
             ),
-            (
-                "For Prometheus",
-                "ombx check node-check.toml --openmetrics /var/lib/prometheus/node-exporter/ombx-check.prom",
-            ),
+            ("For Prometheus", "ombx check node-check.toml --openmetrics /var/lib/metrics/ombx-check.prom"),
         ],
-        pages: &["exit-codes"],
+        pages: &["expectations", "exit-codes"],
     },
     Examples {
         command: "osu",
@@ -200,7 +215,7 @@ const ALL: [Examples; 19] = [
             ),
             ("Many files, and a report for CI", "ombx compare 'nightly/*.jsonl' today/ --junit report.xml"),
         ],
-        pages: &["exit-codes"],
+        pages: &["verdict", "exit-codes"],
     },
     Examples {
         command: "ab",
@@ -209,16 +224,23 @@ const ALL: [Examples; 19] = [
         ],
         examples: &[
             (
-                "Two builds; their launches go to ab-a.jsonl and ab-b.jsonl",
-                "ombx ab --a ./ombx-old --b ./ombx-new p2p.latency --sizes 8,64K -o ab.jsonl",
+                "Two MPI libraries: a build of ombx with each",
+                "ombx ab --a ./ombx-mpich --b ./ombx-openmpi --names MPICH,OpenMPI p2p.latency",
             ),
-            ("A gate on a setting", "ombx ab --a ombx --b 'env UCX_TLS=tcp ombx' 'p2p.*' --fail-on 5%"),
+            (
+                "Two versions of a library with one ABI, by one build of ombx",
+                "ombx ab --env-a LD_LIBRARY_PATH=/a/lib --env-b LD_LIBRARY_PATH=/b/lib p2p.bw",
+            ),
+            (
+                "A gate; launches go to ab-a.jsonl and ab-b.jsonl",
+                "ombx ab --a ./old --b ./new 'p2p.*' --fail-on 5% -o ab.jsonl",
+            ),
             (
                 "Two values of a variable",
                 "ombx ab --env-a UCX_TLS=sm --env-b UCX_TLS=tcp --names sm,tcp p2p.latency",
             ),
         ],
-        pages: &["exit-codes"],
+        pages: &["verdict", "exit-codes"],
     },
     Examples {
         command: "history",
@@ -258,7 +280,7 @@ const ALL: [Examples; 19] = [
             ("Latency over sizes, for a paper", "ombx plot p2p.jsonl --rows p2p.latency -o latency.pdf"),
             (
                 "Two results in one figure",
-                "ombx plot old.jsonl new.jsonl --label MPICH --label 'Open MPI' --rows p2p.latency -o latency.pdf",
+                "ombx plot old.jsonl new.jsonl --label MPICH --label OpenMPI -o latency.pdf",
             ),
             (
                 "Distribution of the samples of two sizes",
@@ -308,7 +330,8 @@ const ALL: [Examples; 19] = [
         examples: &[
             ("Every option of a command", "ombx help run"),
             ("What an option or one of its values means", "ombx help --sync"),
-            ("The options of a benchmark", "ombx help rma.put_bw"),
+            ("A benchmark, or all of a kind", "ombx help allreduce"),
+            ("How to write a file of limits for ombx check", "ombx help expectations"),
             ("What a mark in the column trust means", "ombx help oversubscribed"),
             ("What an exit code means", "ombx help 9"),
         ],
@@ -328,14 +351,8 @@ impl Examples {
     }
 
     /// Returns the lines of the first examples.
-    pub(super) fn lines(&self, most: usize) -> String {
-        self.all().take(most).map(|(about, line)| format!("  # {about}\n  {line}\n")).collect()
-    }
-
-    /// Returns the end of the help of the programs of other suites.
-    pub(super) fn text(&self) -> String {
-        let pages: Vec<String> = self.pages.iter().map(|page| format!("ombx help {page}")).collect();
-        let more = if pages.is_empty() { String::new() } else { format!("\nSee also: {}", pages.join(", ")) };
-        format!("Examples:\n{}{more}", self.lines(usize::MAX)).trim_end().to_owned()
+    pub(super) fn lines(&self, most: usize, columns: usize) -> String {
+        let about = |text| wrapped(text, columns.saturating_sub("  # ".len())).join("\n  # ");
+        self.all().take(most).map(|(text, line)| format!("  # {}\n  {line}\n", about(text))).collect()
     }
 }

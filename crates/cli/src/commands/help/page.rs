@@ -15,6 +15,8 @@ const INDENT: usize = 26;
 const NARROW: usize = 10;
 /// Examples of `-h`.
 const FEW: usize = 3;
+/// Title of options that only `ombx run` explains.
+const OF_RUN: &str = "Options of ombx run (ombx run --help explains them)";
 /// Heading of options without another one.
 const OPTIONS: &str = "Options";
 /// Commands that measure benchmarks with the options of `ombx run`.
@@ -39,14 +41,14 @@ pub(super) enum Detail {
 
 /// Form of a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
+pub(in crate::commands) struct Page {
     pub(super) columns: usize,
     pub(super) is_coloured: bool,
 }
 
 impl Page {
     /// Returns the form that standard output has room for.
-    pub(super) fn of_stdout() -> Page {
+    pub(in crate::commands) fn of_stdout() -> Page {
         Page {
             columns: terminal::columns().unwrap_or(USUAL).min(WIDEST),
             is_coloured: terminal::stdout_is_coloured(),
@@ -104,10 +106,46 @@ impl Page {
         }
         if let Some(examples) = examples.filter(|_| choices.is_empty()) {
             let most = if detail == Detail::Brief { FEW } else { usize::MAX };
-            text += &format!("\n{}\n{}", self.bold("Examples:"), examples.lines(most));
+            text += &format!("\n{}\n{}", self.bold("Examples:"), examples.lines(most, self.columns));
         }
         let more = more(path, command, examples, choices, detail);
         text + &format!("\n{}\n", self.filled(&format!("More: {}", more.join(", ")), 6))
+    }
+
+    /// Returns the help of a program of another suite: the options of that suite and their values, and the names of those that start
+    /// ranks.
+    pub(in crate::commands) fn program(
+        self,
+        (about, usage): (&str, &str),
+        command: &Command,
+        is_shown: &dyn Fn(&Arg) -> bool,
+        notes: &str,
+    ) -> String {
+        let mut text = format!("{about}\n\n{} {usage}\n", self.bold("Usage:"));
+        let shown = |arg: &&Arg| !arg.is_hide_set() && is_shown(arg);
+        let positionals = command.get_positionals().filter(shown).filter(|arg| arg.get_id() != "name");
+        let positionals: String = positionals.map(|arg| self.argument(arg, Detail::Full)).collect();
+        if !positionals.is_empty() {
+            text += &format!("\n{positionals}");
+        }
+        let of_ranks = |arg: &Arg| arg.get_help_heading() == Some("Ranks");
+        let mut heading = None;
+        for arg in visible(command).filter(|arg| is_shown(arg) && !of_ranks(arg)) {
+            let own = arg.get_help_heading().unwrap_or(OPTIONS);
+            if heading != Some(own) {
+                text += &self.heading(own);
+                heading = Some(own);
+            }
+            text += &self.argument(arg, Detail::Full);
+        }
+        let names = visible(command).filter(|arg| of_ranks(arg)).filter_map(Arg::get_long);
+        let names = names.map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
+        text += &self.heading(OF_RUN);
+        text += &format!("  {}\n", self.filled(&names, 2));
+        if let Some(examples) = examples::of(command.get_name()) {
+            text += &(self.heading("Examples") + &examples.lines(usize::MAX, self.columns));
+        }
+        text + &format!("\n{}\n", self.filled(notes, 0))
     }
 
     /// Returns the help of one option: its names, text and values.
@@ -153,8 +191,13 @@ impl Page {
         }
         let run =
             if MEASURE[1..].contains(&command.get_name()) { parser.find_subcommand("run") } else { None };
-        let is_of_run =
-            |arg: &Arg| run.is_some_and(|run| run.get_arguments().any(|other| is_same(arg, other)));
+        let is_common = |arg: &Arg| {
+            examples
+                .is_some_and(|examples| arg.get_long().is_some_and(|long| examples.common.contains(&long)))
+        };
+        let is_of_run = |arg: &Arg| {
+            !is_common(arg) && run.is_some_and(|run| run.get_arguments().any(|other| is_same(arg, other)))
+        };
         let is_single = |arg: &Arg| arg.get_help_heading() == Some(parameters::OWN);
         let mut text = String::new();
         let mut headings: Vec<&str> = Vec::new();
@@ -165,7 +208,7 @@ impl Page {
             }
         }
         for heading in headings {
-            text += &format!("\n{}\n", self.bold(&format!("{heading}:")));
+            text += &self.heading(heading);
             let of_heading =
                 |arg: &&Arg| arg.get_help_heading().unwrap_or(OPTIONS) == heading && !is_of_run(arg);
             visible(command).filter(of_heading).for_each(|arg| text += &self.argument(arg, detail));
@@ -177,13 +220,13 @@ impl Page {
             names.join(", ")
         };
         if run.is_some() {
-            let title = "Options of ombx run (ombx run --help explains them):";
             let listed = names(&|arg| is_of_run(arg) && !is_single(arg));
-            text += &format!("\n{}\n  {}\n", self.bold(title), self.filled(&listed, 2));
+            text += &self.heading(OF_RUN);
+            text += &format!("  {}\n", self.filled(&listed, 2));
         }
         if visible(command).any(is_single) {
-            let title = "Options of single benchmarks (ombx run BENCHMARK --help explains them):";
-            text += &format!("\n{}\n  {}\n", self.bold(title), self.filled(&names(&is_single), 2));
+            text += &self.heading("Options of single benchmarks (ombx run BENCHMARK --help explains them)");
+            text += &format!("  {}\n", self.filled(&names(&is_single), 2));
         }
         text
     }
@@ -200,7 +243,7 @@ impl Page {
         let found = |name: &str| visible(command).find(|arg| arg.get_long() == Some(name));
         let shown = common.iter().filter_map(|name| found(name)).filter(|arg| is_shown(arg));
         let lines: String = shown.map(|arg| self.argument(arg, Detail::Brief)).collect();
-        format!("\n{}\n{lines}", self.bold(&format!("{title}:")))
+        self.heading(title) + &lines
     }
 
     /// Returns the options of benchmarks: in brief with their values, or with the first clause of their texts.
@@ -220,7 +263,7 @@ impl Page {
             let text = if names.is_empty() { clause.to_owned() } else { names.join(", ") };
             self.entry(&format!("  {}", spelled(arg)), &[text], INDENT)
         });
-        format!("\n{}\n{}", self.bold(&format!("Options of {of}:")), lines.collect::<String>())
+        self.heading(&format!("Options of {of}")) + &lines.collect::<String>()
     }
 
     /// Returns the lines of an argument.
@@ -280,6 +323,11 @@ impl Page {
     /// Breaks a text into lines that begin in a column, the first one excepted.
     fn filled(self, text: &str, column: usize) -> String {
         wrapped(text, self.columns.saturating_sub(column)).join(&format!("\n{:column$}", ""))
+    }
+
+    /// Returns the title of a section.
+    fn heading(self, title: &str) -> String {
+        format!("\n{}\n", self.bold(&self.filled(&format!("{title}:"), 0)))
     }
 
     fn bold(self, text: &str) -> String {
@@ -402,7 +450,7 @@ fn more(
         more.push(format!("{path} --help (all options)"));
     }
     if measures {
-        more.push(format!("{path} BENCHMARK --help (options of that benchmark)"));
+        more.push(format!("{path} BENCHMARK --help (its own options, such as --window)"));
     }
     more.extend(examples.iter().flat_map(|examples| examples.pages).map(|page| format!("ombx help {page}")));
     more.push("ombx help WORD (an option, a value, a column, a mark)".to_owned());

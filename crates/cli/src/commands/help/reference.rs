@@ -49,23 +49,51 @@ pub(super) fn marks() -> impl Iterator<Item = MarkRow> {
     })
 }
 
-/// One row of the tables of columns.
+/// One row of the tables of columns and words.
 pub(super) struct Column {
+    /// `column`, or nothing of a word that is none.
+    pub(super) kind: &'static str,
     pub(super) names: Vec<String>,
     pub(super) meaning: String,
 }
 
 pub(super) fn columns() -> impl Iterator<Item = Column> {
-    rows::<2>(COLUMNS)
-        .map(|[names, meaning]| Column { names: names.split(", ").map(str::to_owned).collect(), meaning })
+    // Each table begins with its kind.
+    COLUMNS
+        .split("\n| ")
+        .scan("", |kind, row| {
+            *kind = if row.starts_with("column |") {
+                "column "
+            } else if row.starts_with("word |") {
+                ""
+            } else {
+                *kind
+            };
+            Some((*kind, row))
+        })
+        .flat_map(|(kind, row)| {
+            let line = format!("| {}", row.lines().next().unwrap_or_default());
+            let found: Vec<[String; 2]> = rows(&line).collect();
+            found.into_iter().map(move |[names, meaning]| Column {
+                kind,
+                names: names.split(", ").map(str::to_owned).collect(),
+                meaning,
+            })
+        })
+}
+
+/// Returns the levels of marks, and what each means.
+pub(super) fn levels() -> impl Iterator<Item = [String; 3]> {
+    rows(MARKS)
 }
 
 /// Returns the rows of all tables of a page that have this many columns, without their titles.
 fn rows<const N: usize>(page: &str) -> impl Iterator<Item = [String; N]> {
     let lines = page.lines().filter(|line| line.starts_with('|'));
     let cells = lines.map(|line| line.trim_matches('|').split('|').map(plain).collect::<Vec<_>>());
-    let rows = cells
-        .filter(|cells| !["code", "column"].contains(&cells[0].as_str()) && !cells[0].starts_with("---"));
+    let rows = cells.filter(|cells| {
+        !["code", "column", "word", "level"].contains(&cells[0].as_str()) && !cells[0].starts_with("---")
+    });
     rows.filter_map(|cells| cells.try_into().ok())
 }
 
@@ -112,7 +140,15 @@ mod tests {
         assert!(marks().count() > 20 && marks().any(|mark| mark.code == "bimodal"));
         assert!(exit_codes().any(|row| row.code == "9" && row.is_of("links") && !row.is_of("run")));
         assert!(exit_codes().any(|row| row.code == "2" && row.is_of("run")));
-        assert!(columns().count() > 20 && columns().any(|column| column.names == ["x ordinary"]));
+        let kind = |name: &str| {
+            columns().find(|column| column.names.iter().any(|other| other == name)).unwrap().kind
+        };
+        assert!(columns().count() > 30);
+        assert_eq!(
+            ["x ordinary", "verdict", "undecided", "baseline"].map(kind),
+            ["column ", "column ", "", ""]
+        );
+        assert_eq!(levels().map(|[level, ..]| level).collect::<Vec<_>>(), ["note", "caution", "invalid"]);
     }
 
     #[test]

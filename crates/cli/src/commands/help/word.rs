@@ -1,16 +1,21 @@
-//! What a word means: an option, a value of an option, a benchmark, a column, a mark or an exit code.
+//! What a word means: an option, a value of an option, a benchmark, a family, a column, a mark, a key of `ombx check` or an exit code.
 
 use clap::{Arg, Command, builder::PossibleValue};
 use ombx_core::{
     benchmark::Registry,
-    error::{Error, Result},
+    error::{Error, Exit, Result},
 };
 
-use super::{PAGES, page::Page, reference, visible};
-use crate::{commands::list, job::lookup};
+use super::{PAGES, examples::NODE_CHECK, page::Page, reference, visible};
+use crate::{commands::list, families, job::lookup};
 
 /// Longest word for which a similar one is searched.
 const LONGEST: usize = 64;
+/// Shortest word that names of benchmarks are searched for.
+const SHORTEST: usize = 2;
+/// Exit codes of signals in the table of all codes, and the last signal of Linux.
+const SIGNALS: &str = "128 + N";
+const LAST_SIGNAL: u8 = 64;
 
 /// Returns everything that a word stands for.
 ///
@@ -23,14 +28,21 @@ pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page:
         values(parser, word, page),
         columns(word, page),
         marks(word, page),
+        levels(word, page),
+        keys(word),
         exit_codes(word, page),
     ];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    if text.is_empty() {
+        text = named_after(registry, word, page).unwrap_or_default();
+    }
     if text.is_empty() { Err(unknown(registry, parser, word)) } else { Ok(text) }
 }
 
 fn unknown(registry: &Registry, parser: &Command, word: &str) -> Error {
-    let near = if word.chars().count() <= LONGEST { nearest(registry, parser, word) } else { None };
+    let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = word.chars().count() <= LONGEST && !is_number;
+    let near = if is_name { nearest(registry, parser, word) } else { None };
     let near = near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
     Error::usage(format!(
         "{word:?} is no command, option, value, benchmark, column, mark or exit code{near} (see ombx help)"
@@ -40,7 +52,7 @@ fn unknown(registry: &Registry, parser: &Command, word: &str) -> Error {
 /// Returns the word with the fewest typing errors.
 fn nearest(registry: &Registry, parser: &Command, wrong: &str) -> Option<String> {
     let wrong = wrong.to_lowercase();
-    let allowed = (wrong.chars().count() / 3).max(1);
+    let allowed = (wrong.chars().count() / 4).max(1);
     let scored = words(registry, parser)
         .into_iter()
         .map(|word| (strsim::damerau_levenshtein(&word.to_lowercase(), &wrong), word));
@@ -60,6 +72,8 @@ pub(super) fn words(registry: &Registry, parser: &Command) -> Vec<String> {
     words.extend(registry.all().iter().map(|bench| bench.name.to_owned()));
     words.extend(reference::columns().flat_map(|column| column.names));
     words.extend(reference::marks().flat_map(|mark| [mark.code, mark.shown]));
+    words.extend(reference::levels().map(|[level, ..]| level));
+    words.extend(NODE_CHECK.lines().filter_map(|line| Some(key(line)?.0.to_owned())));
     words.extend(reference::exit_codes().map(|row| row.code));
     words.sort();
     words.dedup();
@@ -76,6 +90,32 @@ fn benchmarks(registry: &Registry, word: &str, page: Page) -> Option<String> {
     }
     let name = choices.first()?.bench.name;
     Some(text + &format!("ombx run {name} --help explains its options\n"))
+}
+
+/// Returns the benchmarks of a family, or those whose names contain the word.
+fn named_after(registry: &Registry, word: &str, page: Page) -> Option<String> {
+    let wanted = word.to_lowercase();
+    let family = families::nearest(registry, &wanted);
+    let is_named = |name: &str| match family {
+        Some(family) => name.split('.').next() == Some(family),
+        None => wanted.len() >= SHORTEST && name.contains(&wanted),
+    };
+    let found: Vec<_> = registry.all().iter().filter(|bench| is_named(bench.name)).collect();
+    let first = found.first()?;
+    let title = match family {
+        Some(family) => format!("family {family}: {}", families::about(family).unwrap_or_default()),
+        None => format!("benchmarks with {word} in their names"),
+    };
+    let names = found.iter().map(|bench| bench.name).collect::<Vec<_>>().join(" ");
+    let next = format!(
+        "ombx help {} explains one, ombx list '{}' has a sentence of each",
+        first.name,
+        match family {
+            Some(family) => format!("{family}.*"),
+            None => format!("*{wanted}*"),
+        }
+    );
+    Some(page.paragraph(&title, &names) + &next + "\n")
 }
 
 /// Returns the options of this name, each with the commands that have it.
@@ -130,7 +170,7 @@ fn grouped(parser: &Command, of: impl Fn(&Command) -> Vec<String>) -> Option<Str
 fn columns(word: &str, page: Page) -> Option<String> {
     let found = reference::columns().filter(|column| column.names.iter().any(|name| name == word));
     let lines: String = found
-        .map(|column| page.paragraph(&format!("column {}", column.names.join(", ")), &column.meaning))
+        .map(|column| page.paragraph(&format!("{}{}", column.kind, column.names.join(", ")), &column.meaning))
         .collect();
     (!lines.is_empty()).then_some(lines)
 }
@@ -148,9 +188,39 @@ fn marks(word: &str, page: Page) -> Option<String> {
     (!found.is_empty()).then(|| format!("mark {}", found.trim_start()))
 }
 
+fn levels(word: &str, page: Page) -> Option<String> {
+    let found =
+        reference::levels().filter(|[level, ..]| level == word || ["level", "levels"].contains(&word));
+    let lines: String = found
+        .map(|[level, meaning, shown]| {
+            page.paragraph(&format!("level {level} of marks"), &format!("{meaning}; shown {shown}"))
+        })
+        .collect();
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// Returns the lines of the example of `ombx check` that have this key.
+fn keys(word: &str) -> Option<String> {
+    let lines = NODE_CHECK.lines().filter_map(key).filter(|(name, _)| *name == word);
+    let mut lines: Vec<&str> = lines.map(|(_, line)| line).collect();
+    lines.dedup();
+    let about = "key of the file of ombx check (ombx help expectations has all):";
+    (!lines.is_empty()).then(|| format!("{about}\n      {}\n", lines.join("\n      ")))
+}
+
+/// Returns the key of a line of TOML, and the line; both also of a key that is a comment.
+fn key(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start_matches(['#', ' ']);
+    let (name, _) = line.split_once(" = ")?;
+    name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some((name, line))
+}
+
 fn exit_codes(word: &str, page: Page) -> Option<String> {
+    let signal =
+        word.parse::<u8>().ok().and_then(|code| code.checked_sub(Exit::SIGNAL)).filter(|signal| *signal > 0);
+    let code = if signal.is_some_and(|signal| signal <= LAST_SIGNAL) { SIGNALS } else { word };
     let lines: String = reference::exit_codes()
-        .filter(|row| row.code == word)
+        .filter(|row| row.code == code)
         .map(|row| page.paragraph(&format!("exit code {word} of {}", row.commands), &row.meaning))
         .collect();
     (!lines.is_empty()).then_some(lines)

@@ -300,9 +300,15 @@ pub(crate) fn find(name: &str) -> Result<&'static Suite> {
     let is_named = |suite: &&Suite| {
         name.eq_ignore_ascii_case(suite.name) || name.eq_ignore_ascii_case(&suite.name["IMB-".len()..])
     };
-    let names = || all().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
-    let unknown = || Error::usage(format!("{name} is not a program of IMB: give one of {}", names()));
-    all().find(is_named).ok_or_else(unknown)
+    all().find(is_named).ok_or_else(|| {
+        let has = |suite: &&Suite| suite.entries().any(|entry| entry.name.eq_ignore_ascii_case(name));
+        let instead = match all().find(has) {
+            Some(suite) => format!("{name} is a benchmark of {0}: ombx imb {0} {name}", suite.name),
+            None if name.starts_with("osu_") => format!("ombx osu {name} replaces the OSU benchmarks"),
+            None => format!("give one of {}", all().map(|suite| suite.name).collect::<Vec<_>>().join(", ")),
+        };
+        Error::usage(format!("{name} is not a program of IMB: {instead}"))
+    })
 }
 
 impl Suite {

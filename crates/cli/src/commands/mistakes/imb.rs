@@ -3,6 +3,8 @@
 /// Command lines and a word of each error, as those of the other commands.
 pub(super) const KNOWN_OF_IMB: &[(&str, &str)] = &[
     ("imb IMB-MPI2", "IMB-MPI1, IMB-MPI1-GPU, IMB-NBC"),
+    ("imb PingPong", "PingPong is a benchmark of IMB-MPI1: ombx imb IMB-MPI1 PingPong"),
+    ("imb osu_latency", "ombx osu osu_latency"),
     ("imb IMB-MT -npmin 2", "-npmin is not an option of IMB-MT"),
     ("imb IMB-MT PingPongMT -stride 3", "half of all ranks"),
     ("imb IMB-MT -thread_level many", "nompinit"),

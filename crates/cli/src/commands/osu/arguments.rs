@@ -60,10 +60,10 @@ pub(crate) struct OsuArgs {
     /// Data types: mpi_char, mpi_int, mpi_float, several of them, or all [default: mpi_char]
     #[arg(short = 'T', long = "type", value_name = "TYPE,TYPE", help_heading = "As OMB")]
     pub(crate) datatype: Option<String>,
-    /// Synchronization in one-sided tests
+    /// Synchronization in one-sided tests: lock, flush, flush_local, lock_all, pscw, fence [default: OMB's, by program]
     #[arg(short, long, value_name = "SYNC", help_heading = "As OMB")]
     pub(crate) sync_option: Option<String>,
-    /// Kind of window in one-sided tests
+    /// Kind of window in one-sided tests: create, allocate, dynamic [default: OMB's, by program]
     #[arg(short, long, value_name = "WIN", help_heading = "As OMB")]
     pub(crate) win_options: Option<String>,
     /// Allocate window memory without the hint alloc_shm, also as -no-hints and as -n without a number (OMB 3.x)

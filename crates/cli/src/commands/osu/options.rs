@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ombx_core::{
     benchmark::{
-        Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Root, Threading,
-        Threads,
+        Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Registry, Root,
+        Threading, Threads,
         memory::{Api, BufferMemory, Place},
     },
     error::{Error, Result},
@@ -16,7 +16,7 @@ use ombx_results::render::{OsuAccelerator, OsuColumns};
 
 use super::{
     arguments::{Buffers, OsuArgs, Switch},
-    described,
+    covered, described,
 };
 use crate::{
     commands::osu::{Family, Program, STARTUP},
@@ -97,40 +97,94 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
     Ok(Request { plan, columns, notes: reader.notes })
 }
 
+/// Option of OMB that only some programs have.
+pub(super) struct OwnOption {
+    /// Name in errors.
+    option: &'static str,
+    /// Its argument.
+    pub(super) id: &'static str,
+    is_given: fn(&OsuArgs) -> bool,
+    pub(super) is_of: fn(&Program) -> bool,
+}
+
+const fn own(
+    option: &'static str,
+    id: &'static str,
+    is_given: fn(&OsuArgs) -> bool,
+    is_of: fn(&Program) -> bool,
+) -> OwnOption {
+    OwnOption { option, id, is_given, is_of }
+}
+
+fn is_collective(program: &Program) -> bool {
+    program.family == Family::Collective
+}
+
+fn is_rate(program: &Program) -> bool {
+    program.osu.name == "osu_mbw_mr"
+}
+
+fn is_forked(program: &Program) -> bool {
+    program.osu.name == "osu_latency_mp"
+}
+
+fn has_numbers(program: &Program) -> bool {
+    let is_threaded = program.choice.bench.ranks.threading == Threading::Multiple;
+    is_threaded || is_forked(program) || program.parameter("tests").is_some()
+}
+
+/// Options that only some programs have.
+pub(super) const OWN: [OwnOption; 16] = [
+    own("-W", "window_size", |args| args.window_size.is_some(), |p| p.choice.bench.own.streams.exists()),
+    own(
+        "-b multiple",
+        "buffer_num",
+        |args| args.buffer_num == Some(Buffers::Multiple),
+        |p| p.parameter("buffers").is_some(),
+    ),
+    own("-f", "full", |args| args.full, is_collective),
+    own("-M", "mem_limit", |args| args.mem_limit.is_some(), is_collective),
+    own("-R", "print_rate", |args| args.print_rate.is_some(), is_rate),
+    own("-V", "vary_window", |args| args.vary_window, is_rate),
+    own("-p", "num_pairs", |args| args.num_pairs.is_some(), |p| p.choice.bench.ranks.layout.has_pairs()),
+    own("-s", "sync_option", |args| args.sync_option.is_some(), |p| p.parameter("sync").is_some()),
+    own("-w", "win_options", |args| args.win_options.is_some(), |p| p.parameter("win").is_some()),
+    own("-no-hints", "no_hints", |args| args.no_hints, |p| p.parameter("hints").is_some()),
+    own("-G", "graph", |args| !args.graph.is_empty(), |p| !STARTUP.contains(&p.osu.name)),
+    own("-k", "root_rank", |args| args.root_rank.is_some(), |p| p.choice.bench.has(Root::PARAMETER)),
+    own("-l", "in_place", |args| args.in_place, |p| p.parameter("in-place").is_some()),
+    own("-N", "nhbr", |args| args.nhbr.is_some(), |p| p.parameter("topology").is_some()),
+    own("-t", "num_test_calls", |args| args.num_test_calls.is_some(), has_numbers),
+    own("H, D or M", "buffers", |args| !args.buffers.is_empty(), |p| !is_collective(p)),
+];
+
+/// Programs that an error names.
+const NAMED: usize = 4;
+
+/// Returns which programs have an option.
+fn having(option: &OwnOption) -> String {
+    let Ok(registry) = Registry::load() else { return String::new() };
+    let all = covered(&registry).into_iter().map(|(osu, bench)| Program::new(bench, *osu));
+    let having: Vec<&str> =
+        all.filter(|program| (option.is_of)(program)).map(|program| program.osu.name).collect();
+    match having.len() {
+        0 => String::new(),
+        1 => format!("; {} has it", having[0]),
+        all if all <= NAMED => format!("; {} have it", having.join(", ")),
+        all => format!("; {} and {} others have it", having[..NAMED].join(", "), all - NAMED),
+    }
+}
+
 /// Rejects options that the program or ombx does not have.
 fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
-    let bench = program.choice.bench;
-    let (collective, rates) = (program.family == Family::Collective, program.osu.name == "osu_mbw_mr");
-    let tests = program.parameter("tests").is_some();
-    let forked = program.osu.name == "osu_latency_mp";
-    let inapplicable = [
-        ("-W", args.window_size.is_some() && !bench.own.streams.exists()),
-        ("-b multiple", args.buffer_num == Some(Buffers::Multiple) && program.parameter("buffers").is_none()),
-        ("-f", args.full && !collective),
-        ("-M", args.mem_limit.is_some() && !collective),
-        ("-R", args.print_rate.is_some() && !rates),
-        ("-V", args.vary_window && !rates),
-        ("-p", args.num_pairs.is_some() && !bench.ranks.layout.has_pairs()),
-        ("-s", args.sync_option.is_some() && program.parameter("sync").is_none()),
-        ("-w", args.win_options.is_some() && program.parameter("win").is_none()),
-        ("-no-hints", args.no_hints && program.parameter("hints").is_none()),
-        ("-G", !args.graph.is_empty() && STARTUP.contains(&program.osu.name)),
-        ("-k", args.root_rank.is_some() && !bench.has(Root::PARAMETER)),
-        ("-l", args.in_place && program.parameter("in-place").is_none()),
-        ("-N", args.nhbr.is_some() && program.parameter("topology").is_none()),
-        (
-            "-t",
-            args.num_test_calls.is_some()
-                && !(bench.ranks.threading == Threading::Multiple || forked || tests),
-        ),
-        ("H, D or M", !args.buffers.is_empty() && collective),
-    ];
-    if let Some((option, _)) = inapplicable.iter().find(|(_, given)| *given) {
-        return Err(Error::usage(format!("{} has no option {option}", program.osu.name)));
+    let inapplicable = |option: &&OwnOption| (option.is_given)(args) && !(option.is_of)(program);
+    if let Some(own) = OWN.iter().find(inapplicable) {
+        let (name, option) = (program.osu.name, own.option);
+        return Err(Error::usage(format!("{name} has no option {option}{}", having(own))));
     }
     let unsupported = &args.unsupported;
     let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
-    let children = forked && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
+    let children = is_forked(program) && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
     let why = [
         (unsupported.array_size.is_some(), "-a: computing on devices is not supported: leave it out"),
         (unsupported.cuda_target.is_some(), "-r: computing on devices is not supported: leave it out"),

@@ -72,14 +72,14 @@ fn runs_of_different_or_unknown_states_have_no_verdict() {
     ] {
         let comparison = of(&[[FAST; 3]; 4], &new);
         assert!(
-            comparison.cases.iter().all(|case| case.verdict == Verdict::Inconclusive(reason.clone())),
+            comparison.cases.iter().all(|case| case.verdict == Verdict::Undecided(reason.clone())),
             "{reason}"
         );
         assert_eq!((comparison.undecided().count(), comparison.more_could_decide()), (3, true));
     }
     // Nine launches of one run are one run.
     let one = of(&[[FAST; 3]; 3], &[[FAST; 3]; 4]);
-    assert_eq!(one.cases[0].verdict, Verdict::Inconclusive(Reason::FewUnits(Unit::Run)));
+    assert_eq!(one.cases[0].verdict, Verdict::Undecided(Reason::FewUnits(Unit::Run)));
     assert_eq!(one.cases[0].base.values.len(), 9);
 }
 
@@ -102,7 +102,7 @@ fn turns_of_one_state_are_compared() {
     (other[0], other[1]) = (SLOW, SLOW);
     let [base, new] = sides(&distances, &other);
     let comparison = compared(&base, &new);
-    assert_eq!(comparison.cases[0].verdict, Verdict::Inconclusive(Reason::UnknownState));
+    assert_eq!(comparison.cases[0].verdict, Verdict::Undecided(Reason::UnknownState));
     // Without any distance, the random order of the sides makes them exchangeable all the same.
     let [base, new] = sides(&[(0.0, 0.0); 9], &[(0.0, 0.0); 9]);
     assert_eq!((compared(&base, &new).state.units, compared(&base, &new).counts().worse), ([9, 9], 3));

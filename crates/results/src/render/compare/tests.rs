@@ -62,11 +62,11 @@ fn same(bytes: u64) -> CaseComparison {
 fn one_case_has_its_factor_and_interval() {
     let mut cases = vec![case("p2p.latency", 8, 1.0 / 1.08, Verdict::Better)];
     cases.extend((0..21).map(|at| same(16 << at)));
-    cases.push(case("p2p.latency", 64, 1.1, Verdict::Inconclusive(Reason::Scatter)));
+    cases.push(case("p2p.latency", 64, 1.1, Verdict::Undecided(Reason::Scatter)));
     assert_eq!(
         sentence(&of(cases)),
         "B is 1.08 times faster than A (1.03 to 1.13) for 8 bytes; same within 5% in 21 of 23 cases; \
-         undecided in 1 of 23 cases: 4 runs a side would decide it; all with cores 51 ns apart"
+         undecided in 1 of 23 cases: about 4 runs a side could decide it; all with cores 51 ns apart"
     );
     let slower = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse)]);
     assert_eq!(
