@@ -253,7 +253,7 @@ struct Results {
 
 impl Results {
     fn shown(&self) -> String {
-        format!("{} / {} / {}", self.measured, self.unavailable, self.failed)
+        format!("{}/{}/{}", self.measured, self.unavailable, self.failed)
     }
 
     fn count(&mut self, row: &Value) {
