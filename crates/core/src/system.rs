@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod clock;
+pub mod device_counters;
 pub mod environment;
 pub mod file;
 pub mod host;

@@ -9,9 +9,9 @@ pub use self::{
     phrase::phrase,
     row::{
         RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
-        saturated, starts_apart, wrong_clock,
+        saturated, starts_apart, throttled, wrong_clock,
     },
-    standing::{crowded_threads, idle_ranks, oversubscribed, standing, thread_multiple},
+    standing::{crowded_threads, far_device, idle_ranks, oversubscribed, standing, thread_multiple},
 };
 
 /// Codes of the marks that make the interval of a row unreliable.

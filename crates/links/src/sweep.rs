@@ -19,7 +19,7 @@ use ombx_core::{
         session::{Session, sizes_of},
         sink::{Memory, Sink},
     },
-    result::{Mark, Measurement, Outcome, Run, Tally},
+    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,
     team::Team,
     unit::{Bytes, Rank},
@@ -320,6 +320,10 @@ impl Sink for PairSink<'_> {
 
     fn alive(&self) {
         self.outer.alive();
+    }
+
+    fn grown(&self) -> Vec<Growth> {
+        self.outer.grown()
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {

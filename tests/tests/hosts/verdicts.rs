@@ -95,3 +95,28 @@ fn a_plan_is_printed_and_mistakes_are_found_before_any_start() {
     }
     assert!(!bed.runs().exists());
 }
+
+/// The devices of the hosts report their speed, and count what arrives damaged.
+#[test]
+fn a_slow_port_and_damaged_frames_are_named_as_causes() {
+    let options = "--hosts 4 --rate 100Mbit --host h2:rate=10Mbit --host h4:damaged=2%";
+    let Some(bed) = Bed::with(&["ethtool"], options) else { return };
+    eventually(3, || {
+        let done =
+            bed.ombx("h1,h2,h3,h4", "links --sizes 64K --max-time 500ms --launches 1 --timeout 100s").run();
+        let line = |start: &str| done.stdout.lines().find(|line| line.trim_start().starts_with(start));
+        let is_named = |host: &str, cause: &str| {
+            let sentence = format!("verdict: host {host} is slow: its links to other hosts take ");
+            let from = done.stdout.split_once(&sentence).map_or("", |(_, rest)| rest);
+            let own = from.split("\nverdict: ").next().unwrap_or_default();
+            own.contains(" times as long as ") && own.contains(&format!("possible cause: {host}: {cause}"))
+        };
+        let is_right =
+            is_named("h2", "eth0 speed 10 Mbit/s, others 100 Mbit/s") && is_named("h4", "Tcp InErrs +");
+        if is_right && line("besides").is_none_or(|line| !line.contains("eth0")) {
+            done.expect(9);
+            return Ok(());
+        }
+        Err(format!("{done}"))
+    });
+}

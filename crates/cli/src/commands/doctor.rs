@@ -6,15 +6,16 @@ mod finding;
 mod probe;
 mod report;
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Result},
     exit::Exit,
+    fact::{self, HostFacts},
     result::Mark,
-    system::{clock::Clock, host::Host},
+    system::{clock::Clock, environment::hostname, host::Host, machine},
     team::Place,
     trust,
 };
@@ -88,7 +89,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         }
     };
     let debug = cfg!(debug_assertions);
-    let standing = trust::standing(&examination.ranks, clock.facts(), debug);
+    let mut standing = trust::standing(&examination.ranks, clock.facts(), debug);
+    if examination.hosts.is_empty() {
+        examination.hosts = HostFacts::grouped([(hostname(), machine::facts().clone())]);
+    }
+    standing.extend(trust::far_device(&examination.ranks, &examination.hosts));
+    examination.findings.extend(Finding::of_hosts(&examination.hosts));
     let standing = standing.into_iter().filter(|mark| mark.code != "shared_cpu" || started.is_none());
     examination.findings.extend(standing.map(Finding::of_advice));
     let host = Host::here(free_shared_memory);
@@ -157,6 +163,9 @@ fn outside(args: &DoctorArgs, ranks: u32) -> Examination {
             examination.launcher = Some(program);
             let by = seen.iter().find_map(|rank| rank.launcher.as_deref());
             examination.findings.extend(by.and_then(wrong_launcher));
+            let hosts: BTreeMap<String, fact::Facts> =
+                seen.iter().map(|rank| (rank.place.host.clone(), rank.facts.clone())).collect();
+            examination.hosts = HostFacts::grouped(hosts);
             examination.ranks = seen.into_iter().map(|rank| rank.place).collect();
         }
         Err(e) => {

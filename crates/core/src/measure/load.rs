@@ -22,7 +22,7 @@ use crate::{
         session::Session,
         sink::Sink,
     },
-    result::{Measurement, Outcome, Run, Tally},
+    result::{Growth, Measurement, Outcome, Run, Tally},
     team::{EnteredBarrier, Place, Team},
     unit::Rank,
 };
@@ -256,6 +256,10 @@ impl Sink for Held<'_> {
 
     fn interval(&self, interval: &Interval) {
         self.sink.interval(interval);
+    }
+
+    fn grown(&self) -> Vec<Growth> {
+        self.sink.grown()
     }
 
     fn status(&mut self, process: u32, line: &str) {

@@ -19,7 +19,7 @@ use crate::{
         session::Session,
     },
     pacing::windows::RESIDUAL_RANGE,
-    result::{Measurement, Outcome},
+    result::{Growth, Measurement, Outcome},
     system::environment::Counters,
     team::Team,
     trust,
@@ -256,9 +256,11 @@ fn conclude(
     disturbed: (Counters, f64),
     floor_ns: Option<f64>,
 ) -> Result<()> {
-    let all = session.team.gather(&codec::encode(&disturbed))?.unwrap_or_default();
-    let all: Vec<(Counters, f64)> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
-    let counters = all.iter().fold(Counters::default(), |sum, (one, _)| sum.and(*one));
+    let mine = (disturbed.0, disturbed.1, session.sink.grown());
+    let all = session.team.gather(&codec::encode(&mine))?.unwrap_or_default();
+    let all: Vec<(Counters, f64, Vec<Growth>)> =
+        all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
+    let counters = all.iter().fold(Counters::default(), |sum, (one, ..)| sum.and(*one));
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
     }
@@ -276,7 +278,9 @@ fn conclude(
             row.trust.extend(trust::clocks_apart(us * 1e3, summary));
         }
     }
-    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, error)| *error)));
+    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, error, _)| *error)));
+    row.grown = Growth::summed(all.into_iter().flat_map(|(.., grown)| grown));
+    row.trust.extend(trust::throttled(&row.grown));
     row.trust.extend(trust::starts_apart(&sampling.samples));
     row.trust.extend(trust::saturated(&row.figures));
     if let Some(summary) = &sampling.summary {
@@ -291,6 +295,7 @@ fn conclude(
             summary,
             legs_per_sample,
             counters,
+            grown: &row.grown,
             wall_ns: sampling.spent.as_nanos() as f64,
             ranks: row.ranks,
             ending: sampling.ending,

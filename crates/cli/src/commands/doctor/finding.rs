@@ -1,6 +1,7 @@
 //! One finding: a mark in sentences.
 
-use ombx_core::result::Mark;
+use ombx_core::{fact::HostFacts, result::Mark};
+use ombx_results::causes;
 
 /// A mark, what it says about this system, and what to do.
 #[derive(Debug)]
@@ -23,6 +24,14 @@ impl Finding {
     pub(super) fn of_mark(mark: Mark) -> Finding {
         let text = format!("{}: {}", mark.short, mark.advice);
         Finding::split(mark, &text)
+    }
+
+    /// Returns the findings about hosts whose devices do less than they can, or that differ from most hosts.
+    pub(super) fn of_hosts(hosts: &[HostFacts]) -> impl Iterator<Item = Finding> {
+        causes::of_hosts(hosts, &[]).into_iter().map(|cause| {
+            let advice = "a job is as fast as its slowest host: look at the device, its slot, cable and firmware, or leave the host out";
+            Finding::of_mark(Mark::caution("differing_hosts", cause.to_string(), advice))
+        })
     }
 
     /// Returns the finding of a failure: its advice is the message of an error.

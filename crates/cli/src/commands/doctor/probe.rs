@@ -4,6 +4,8 @@ use std::{process::Command, time::Duration};
 
 use ombx_core::{
     error::{Error, Result},
+    fact::Facts,
+    system::machine,
     team::Place,
 };
 use serde::{Deserialize, Serialize};
@@ -22,12 +24,14 @@ pub(super) struct Rank {
     pub(super) place: Place,
     /// Launcher that the rank detects.
     pub(super) launcher: Option<String>,
+    /// Facts about its host.
+    pub(super) facts: Facts,
 }
 
 /// Returns the line that describes this rank.
 pub(super) fn line() -> String {
     let launcher = detection::launcher().map(|started| started.launcher.to_string());
-    format!("{MARK}{}\n", json!(Rank { place: Place::here(), launcher }))
+    format!("{MARK}{}\n", json!(Rank { place: Place::here(), launcher, facts: machine::facts().clone() }))
 }
 
 /// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
@@ -59,7 +63,7 @@ mod tests {
     #[test]
     fn the_line_of_a_rank_is_read_and_other_lines_are_not() {
         let rank = read(&format!("[1,0]<stdout>:{}", line())).unwrap();
-        assert_eq!(rank.place, Place::here());
+        assert_eq!((rank.place, &rank.facts), (Place::here(), machine::facts()));
         assert!(read("ombx-probe {").is_none() && read("hello").is_none());
     }
 

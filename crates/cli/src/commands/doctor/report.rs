@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
+    fact::HostFacts,
     result::Level,
     system::{clock, host::Host},
     team::Place,
@@ -29,6 +30,8 @@ pub(super) const WIDTH: usize = 78;
 pub(super) struct Examination {
     pub(super) launcher: Option<String>,
     pub(super) ranks: Vec<Place>,
+    /// Facts about the hosts of the ranks.
+    pub(super) hosts: Vec<HostFacts>,
     /// Number of ranks on this host.
     pub(super) ranks_here: u32,
     /// Accelerators of this host, each in a clause.
@@ -213,7 +216,8 @@ mod tests {
     fn with(findings: Vec<Finding>) -> Examination {
         let place = |cpus: &str| Place { host: "n1".into(), cpus: cpus.into(), online: 2, governor: None };
         let ranks = vec![place("0"), place("1")];
-        Examination { launcher: Some("mpiexec".into()), ranks, ranks_here: 2, findings, devices: Vec::new() }
+        let launcher = Some("mpiexec".into());
+        Examination { launcher, ranks, ranks_here: 2, findings, ..Examination::default() }
     }
 
     fn load() -> Finding {
