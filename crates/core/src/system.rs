@@ -10,6 +10,7 @@ pub mod host_name;
 pub mod limits;
 pub mod machine;
 pub mod node_set;
+pub mod performance;
 pub mod placement;
 pub mod ssh;
 pub mod watchdog;

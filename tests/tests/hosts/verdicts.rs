@@ -99,11 +99,11 @@ fn a_plan_is_printed_and_mistakes_are_found_before_any_start() {
 /// The devices of the hosts report their speed, and count what arrives damaged.
 #[test]
 fn a_slow_port_and_damaged_frames_are_named_as_causes() {
-    let options = "--hosts 4 --rate 100Mbit --host h2:rate=10Mbit --host h4:damaged=2%";
+    let options = "--hosts 4 --delay 10ms --rate 100Mbit --host h2:rate=10Mbit --host h4:damaged=5%";
     let Some(bed) = Bed::with(&["ethtool"], options) else { return };
     eventually(3, || {
         let done =
-            bed.ombx("h1,h2,h3,h4", "links --sizes 64K --max-time 500ms --launches 1 --timeout 100s").run();
+            bed.ombx("h1,h2,h3,h4", "links --sizes 256K --max-time 2s --launches 1 --timeout 200s").run();
         let line = |start: &str| done.stdout.lines().find(|line| line.trim_start().starts_with(start));
         let is_named = |host: &str, cause: &str| {
             let sentence = format!("verdict: host {host} is slow: its links to other hosts take ");

@@ -15,6 +15,7 @@ pub use self::{
 };
 use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
+    system::performance::OpenMeter,
     unit::Bytes,
 };
 
@@ -47,6 +48,8 @@ pub struct Plan {
     pub verify: Verify,
     /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
     pub interval: Option<Duration>,
+    /// Opens the counters of the thread that measures, which rows then show per operation; nothing is counted if `None`.
+    pub counters: Option<OpenMeter>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
     /// What is left of the plan for these ranks.
@@ -165,6 +168,7 @@ impl Default for Plan {
             known_batches: None,
             verify: Verify::default(),
             interval: None,
+            counters: None,
             launch: None,
             rest: Rest::default(),
             core_to_core_ns: None,

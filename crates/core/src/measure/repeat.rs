@@ -55,6 +55,7 @@ impl Sampling {
             batch: 1,
             one_stamp_each: false,
             precision: f64::INFINITY,
+            counted: None,
         }
     }
 }

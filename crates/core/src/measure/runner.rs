@@ -304,6 +304,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
     set("verify", plan.verify.name().into());
+    if plan.counters.is_some() {
+        set("counters", "on".into());
+    }
     if let Some(ranks) = plan.ranks {
         set("most_ranks", ranks.to_string());
     }

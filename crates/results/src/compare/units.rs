@@ -33,10 +33,20 @@ enum UnitState {
 }
 
 impl Units {
+    /// Returns the units of the state that both sides met most often.
     pub(super) fn of(sides: [&SideResults; 2]) -> Units {
-        let distances: Vec<_> = sides.iter().flat_map(|side| side.launched()).map(|l| l.distances).collect();
         // Distances between cores of one host say nothing about ranks on several.
-        let is_local = sides.iter().all(|side| side.runs.iter().all(crate::state::is_local));
+        Units::among(sides, sides.iter().all(|side| side.runs.iter().all(crate::state::is_local)))
+    }
+
+    /// Returns the units of all states, for figures that do not depend on the state.
+    pub(super) fn of_any_state(sides: [&SideResults; 2]) -> Units {
+        Units::among(sides, false)
+    }
+
+    /// Returns the units. States count only if all ranks are on one host.
+    fn among(sides: [&SideResults; 2], is_local: bool) -> Units {
+        let distances: Vec<_> = sides.iter().flat_map(|side| side.launched()).map(|l| l.distances).collect();
         let labels = States::new(&distances);
         let first = [0, sides[0].launched().len()];
         let state_of = |side: usize, launch: usize| match is_local {

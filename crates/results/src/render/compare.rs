@@ -14,7 +14,9 @@ use super::{
     wrapped,
 };
 use crate::{
-    compare::{CaseComparison, CaseId, Comparison, Note, Reason, Side, SideInfo, UnitMedians, Verdict},
+    compare::{
+        CaseComparison, CaseId, Comparison, DecidedBy, Note, Reason, Side, SideInfo, UnitMedians, Verdict,
+    },
     number::figure,
 };
 
@@ -195,6 +197,15 @@ fn finds(fraction: f64) -> String {
 
 /// Returns the verdict without its reason, which stands in the summary.
 fn verdict_cell(case: &CaseComparison, within: f64) -> String {
+    if case.decided_by() == Some(DecidedBy::Instructions)
+        && let Some(counted) = &case.instructions
+    {
+        return match counted.verdict {
+            Verdict::Worse => format!("more instructions ({})", percent(counted.change.estimate)),
+            Verdict::Better => format!("fewer instructions ({})", percent(counted.change.estimate)),
+            Verdict::Same | Verdict::Inconclusive(_) => "same instructions".into(),
+        };
+    }
     match &case.verdict {
         Verdict::Better => "better".into(),
         Verdict::Worse => "worse".into(),

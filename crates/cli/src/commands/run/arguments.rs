@@ -52,6 +52,12 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "verify", help_heading = "What is measured")]
     pub(crate) no_verify: bool,
 
+    /// Count instructions, cycles, misses of caches and TLB, branches, page faults and context switches per operation
+    ///
+    /// The kernel counts in the ranks while rows are timed. A counter that it does not have is unavailable, with the reason.
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) counters: bool,
+
     #[command(flatten)]
     pub(crate) launches: LaunchesArgs,
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s

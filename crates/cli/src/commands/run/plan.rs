@@ -11,7 +11,7 @@ use ombx_core::{
         plan::{Effort, Plan, Under, Verify},
         session::streams,
     },
-    system::host_name::is_here,
+    system::{host_name::is_here, performance::kernel_meter},
 };
 use ombx_results::percentiles::Percentiles;
 
@@ -96,6 +96,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         },
         least_time: args.duration.unwrap_or_default(),
         interval: args.interval,
+        counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),

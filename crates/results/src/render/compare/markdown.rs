@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::{describe, heading, percent, sentence, verdict};
 use crate::{
     compare::{
-        CaseComparison, CaseId, Comparison, Counts, Power, Side, SideInfo, StateOfSides, Unit, UnitMedians,
-        Unmatched, Verdict,
+        CaseComparison, CaseId, Comparison, Counts, DecidedBy, Power, Side, SideInfo, StateOfSides, Unit,
+        UnitMedians, Unmatched, Verdict,
     },
     number::figure,
     render::{
@@ -112,6 +112,17 @@ fn case(case: &CaseComparison) -> Value {
         "units_to_decide": power(|power| power.units_to_decide),
         "not_slower": case.is_not_slower,
         "verdict": case.verdict.name(), "reason": reason,
+        "decided_by": case.decided_by().map(DecidedBy::name),
+        "instructions": case.instructions.as_deref().map(instructions),
+    }))
+}
+
+/// Returns the comparison of a case by instructions per operation.
+fn instructions(case: &CaseComparison) -> Value {
+    present(json!({
+        "base": case.base.median, "new": case.new.median,
+        "change": present(json!({"estimate": case.change.estimate, "ci90": case.change.ci90})),
+        "verdict": case.verdict.name(),
     }))
 }
 
