@@ -77,10 +77,13 @@ libraries_of() {
 libraries_in_path() {
     rest=$PATH:
     while [ -n "$rest" ]; do
-        if [ -x "${rest%%:*}/mpiexec" ]; then
-            directory=$(libraries_of "${rest%%:*}/mpiexec")
-            printf '%s' "${directory:+$directory:}"
-        fi
+        for launcher in mpiexec mpirun; do
+            if [ -x "${rest%%:*}/$launcher" ]; then
+                directory=$(libraries_of "${rest%%:*}/$launcher")
+                printf '%s' "${directory:+$directory:}"
+                break
+            fi
+        done
         rest=${rest#*:}
     done
 }
@@ -237,7 +240,8 @@ elif [ -z "$wanted" ]; then
         fi
         chosen=no-mpi
     fi
-    if [ -n "$measures" ] && [ "$names" != " $chosen" ]; then
+    # Of ranks that another launcher has started, the first says it.
+    if [ -n "$measures" ] && [ "$names" != " $chosen" ] && [ "${PMIX_RANK:-${SLURM_PROCID:-0}}" = 0 ]; then
         echo "ombx: build with $(full_name "$chosen"): $why (--mpi chooses one of:$names)" >&2
     fi
 fi

@@ -11,7 +11,7 @@ fn main() {
     for path in run_paths.split(':').filter(|path| !path.is_empty()) {
         println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{path}");
     }
-    for argument in lightening().unwrap_or_default() {
+    for argument in lightening().into_iter().flatten() {
         println!("cargo::rustc-link-arg-bins={argument}");
     }
     println!("cargo::rerun-if-env-changed=OMBX_COMMIT");

@@ -32,8 +32,15 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         Some(Which::Openmpi) => Flavour::OpenMpi,
         Some(Which::All) | None => preferred(&Places::here()),
     };
-    let facts = setup::ensure(&[flavour], options.yes)?;
     let workspace = Workspace::read()?;
+    let mut early = None;
+    let facts = setup::ensure_beside(&[flavour], options.yes, || {
+        early = release::begun(flavour, &workspace, &workspace.target);
+    })?;
+    // Without a C compiler it has failed early, and another build starts from what it has compiled.
+    if let Some(mut build) = early {
+        let _ = build.wait();
+    }
     let mpi = facts.mpis().remove(0);
     let binary = release::built(&mpi, &workspace, &workspace.target)?;
     let mut ombx = std::process::Command::new(&binary);

@@ -118,7 +118,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
 /// Installs the programs that some tests need, with consent, and prints whether they are there.
 pub(crate) fn ensure_tools(need: Need, yes: bool) -> Result<()> {
     if tools(need).is_err() {
-        install(&[need], yes, Manager::find(&Places::here()), consent::rights)?;
+        install(&[need], yes, Manager::find(&Places::here()), consent::rights, || {})?;
     }
     print_tool(&named(need), &tools(need));
     Ok(())
@@ -143,6 +143,11 @@ fn tools(need: Need) -> std::result::Result<PathBuf, String> {
 
 /// Ensures that everything for these MPIs is installed. Installs only with consent; an error if something is missing.
 pub(crate) fn ensure(flavours: &[Flavour], yes: bool) -> Result<Facts> {
+    ensure_beside(flavours, yes, || {})
+}
+
+/// The same, with something to do while packages are installed.
+pub(crate) fn ensure_beside(flavours: &[Flavour], yes: bool, meanwhile: impl FnOnce()) -> Result<Facts> {
     let facts = Facts::gather(flavours);
     facts.print();
     let missing = facts.missing();
@@ -150,7 +155,7 @@ pub(crate) fn ensure(flavours: &[Flavour], yes: bool) -> Result<Facts> {
         println!("Nothing is missing.");
         return Ok(facts);
     }
-    install(&missing, yes, Manager::find(&Places::here()), consent::rights)?;
+    install(&missing, yes, Manager::find(&Places::here()), consent::rights, meanwhile)?;
     let facts = Facts::gather(flavours);
     facts.print();
     match facts.missing().as_slice() {
@@ -161,7 +166,13 @@ pub(crate) fn ensure(flavours: &[Flavour], yes: bool) -> Result<Facts> {
     }
 }
 
-fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl Fn() -> Rights) -> Result<()> {
+fn install(
+    missing: &[Need],
+    yes: bool,
+    manager: Option<Manager>,
+    rights: impl Fn() -> Rights,
+    meanwhile: impl FnOnce(),
+) -> Result<()> {
     let stop = |why: &str| Err(Failure::NotInstalled(why.to_owned()));
     let Some(manager) = manager else {
         return stop(
@@ -187,6 +198,7 @@ fn install(missing: &[Need], yes: bool, manager: Option<Manager>, rights: impl F
         return stop("not root, and `sudo -n` is not allowed");
     }
     consent::ask(yes)?;
+    meanwhile();
     for words in commands {
         println!("\n$ {}", words.join(" "));
         let status = Command::new(words[0])
@@ -238,7 +250,7 @@ mod tests {
 
     fn refusal(manager: Option<Manager>, rights: Rights) -> String {
         // With --yes only the system can refuse. No case here runs a command.
-        install(MISSING, true, manager, || rights).unwrap_err().to_string()
+        install(MISSING, true, manager, || rights, || {}).unwrap_err().to_string()
     }
 
     #[test]

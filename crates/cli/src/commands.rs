@@ -5,7 +5,6 @@ pub(crate) mod check;
 mod codegen;
 pub(crate) mod compare;
 mod completions;
-mod congestion;
 mod doctor;
 mod help;
 mod history;
@@ -24,10 +23,13 @@ mod sockets;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
-use ombx_core::{benchmark::Registry, error::Result, exit::Exit};
+use ombx_core::{
+    benchmark::Registry,
+    error::{Exit, Result},
+};
 
 use crate::{
-    arguments::{argv, mistake, output::some_of, parameters},
+    arguments::{argv, output::some_of, parameters},
     launch::detection,
     output::terminal,
     role,
@@ -61,11 +63,11 @@ pub(crate) enum Command {
     /// Run benchmarks
     ///
     /// It starts the ranks, unless a launcher has started them.
-    Run(Box<run::arguments::RunArgs>),
+    Run(Box<run::RunArgs>),
     /// Measure benchmarks alone and under traffic of other ranks
     ///
     /// Rows have impact factors. Without names of benchmarks it runs suite:congestion. All options are those of ombx run.
-    Congestion(Box<run::arguments::RunArgs>),
+    Congestion(Box<run::RunArgs>),
     /// Measure every pair of ranks and report slow links
     ///
     /// It starts the ranks, unless a launcher has started them.
@@ -199,7 +201,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     match shell {
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
-            let words = run::like::expanded(&parser, words)?;
+            let words = run::expanded(&parser, words)?;
             argv::settle(words.clone());
             execute(registry, &parser, words)
         }
@@ -238,7 +240,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::List(args) => list::list(registry, || parser.clone(), &args),
         Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen()?)?),
         Command::Congestion(args) => {
-            let args = congestion::with_defaults(*args)?;
+            let args = run::with_congestion_defaults(*args)?;
             role::run(&run::prepare(registry, parser, &matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
@@ -266,7 +268,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         #[cfg(feature = "sockets")]
         Command::Sockets(args) => sockets::sockets(&args),
         #[cfg(feature = "sockets")]
-        Command::ServedRank => sockets::rank::run(registry, parser),
+        Command::ServedRank => sockets::run_rank(registry, parser),
         #[cfg(feature = "mpi")]
         Command::TransportProbe => transport::exchange(),
         Command::Codegen(args) => codegen::codegen(parser.clone(), args.file),
@@ -292,7 +294,7 @@ fn unparsed(
         }
         _ => {
             let command = words.get(1).and_then(|word| parser.find_subcommand(word));
-            mistake::report(error, command.map(clap::Command::get_name))
+            argv::report_mistake(error, command.map(clap::Command::get_name))
         }
     }
 }
@@ -318,7 +320,7 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let words = run::like::expanded(&parser, argv::normalized(words))?;
+        let words = run::expanded(&parser, argv::normalized(words))?;
         let parsed = parse(&parser, words);
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {

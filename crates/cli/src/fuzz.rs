@@ -16,7 +16,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::{argv, mistake, parameters},
+    arguments::{argv, parameters},
     commands::{self, Command, check, compare, imb, links, osu, run},
     job::Job,
     stderr,
@@ -39,7 +39,7 @@ pub fn command_line(bytes: &[u8]) {
     }
     let (command, matches) = match commands::parse(parser, argv::normalized(words)) {
         Ok(parsed) => parsed,
-        Err(error) => return check_message(&mistake::sentence(&error)),
+        Err(error) => return check_message(&argv::mistake_sentence(&error)),
     };
     let prepare = || {
         let chosen = parameters::chosen(registry, &matches)?;
@@ -52,7 +52,7 @@ pub fn command_line(bytes: &[u8]) {
             Command::Links(args) => links::prepare(registry, *args)?,
             Command::Osu(args) => {
                 let Some(name) = args.name.clone() else { return Ok(()) };
-                osu::prepare(*args, &osu::program::Program::find(registry, &name)?)?.0
+                osu::prepare(*args, &osu::Program::find(registry, &name)?)?.0
             }
             Command::Imb(args) => {
                 // The options may name files.

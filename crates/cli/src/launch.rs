@@ -21,18 +21,14 @@ mod orphans;
 #[cfg(feature = "sockets")]
 pub(crate) mod placement;
 pub(crate) mod preflight;
-mod rank_table;
 pub(crate) mod reachability;
 mod repetition;
 mod restarts;
 #[cfg(feature = "sockets")]
 pub(crate) mod served;
-mod session_directory;
 mod shared_memory;
 mod starting_ranks;
-mod supervision;
-pub(crate) mod thread;
-mod timeline;
+pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
 #[cfg(feature = "mpi")]
@@ -50,8 +46,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{Medium, Threading},
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     system::{clock::Since, host, ssh},
     team::Place,
 };
@@ -66,10 +61,10 @@ use self::{
     repetition::Repetition,
     restarts::{Aftermath, Restarts},
     supervision::Supervision,
-    timeline::{Phase, Timeline},
 };
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
+use crate::launch::job_state::{Phase, Timeline};
 use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, RankKind, Work, time_limit},

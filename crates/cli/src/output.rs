@@ -1,6 +1,5 @@
 //! The output of a job: the screen and the result file.
 
-pub(crate) mod earlier;
 mod graphs;
 pub(crate) mod junit;
 mod link_judge;
@@ -47,6 +46,7 @@ use crate::{
     arguments::{output::Format, start::Launcher},
     job::{Job, Work, time_limit},
     launch::detection,
+    result_file,
 };
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
@@ -151,7 +151,7 @@ impl Output {
         }
         let path = args.file.out.as_ref();
         // Before a file is replaced.
-        let earlier = earlier::read(job)?;
+        let earlier = result_file::read_earlier_runs(job)?;
         let file = path.map(|path| ResultTarget::open(path, args.file.existing(), limit)).transpose()?;
         let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
             (Work::Links(..), ..) => renderers::links(format, color, Notes::if_verbose(args.verbose)),

@@ -9,32 +9,40 @@ mod failure;
 mod handshake;
 #[cfg(feature = "mpi")]
 pub(crate) mod mpi;
-mod own_processes;
 #[cfg(feature = "sockets")]
 pub(crate) mod rendezvous;
 mod sink;
 #[cfg(feature = "sockets")]
 mod sockets;
-mod state;
 
-use std::time::Duration;
+use std::{cell::Cell, ffi::OsString, fs::File, time::Duration};
 
-#[cfg(not(all(feature = "mpi", feature = "sockets")))]
-use ombx_core::error::Error;
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::Result,
-    system::{host, watchdog},
-    team::Place,
+    measure::runner,
+    system::{
+        clock::{Clock, Since},
+        host, watchdog,
+    },
+    team::{Alone, Fabric, Place, Team},
+    unit::Rank,
 };
+use ombx_links::sweep;
+use rustix::process::{Signal, set_parent_process_death_signal};
 
-use self::state::RankState;
-#[cfg(feature = "sockets")]
-use crate::launch::invitation;
+use self::sink::RankSink;
 use crate::{
+    arguments::argv,
     job::{Job, RankKind, Work, time_limit},
     launch::detection,
+    output::{Output, relay},
 };
+
+#[cfg(feature = "sockets")]
+use crate::launch::invitation;
+#[cfg(not(all(feature = "mpi", feature = "sockets")))]
+use ombx_core::error::Error;
 
 /// How many times longer a rank of the launching process may make no progress than a case.
 const WATCHDOG_FACTOR: u32 = 4;
@@ -83,7 +91,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             Medium::Mpi => return Err(Error::usage(crate::launch::no_mpi::NO_MPI)),
             #[cfg(not(feature = "sockets"))]
             Medium::Sockets => return Err(Error::usage(crate::launch::NO_SOCKETS)),
-            Medium::Own => own_processes::measure(&mut state, &work)?,
+            Medium::Own => measure_alone(&mut state, &work)?,
         }
     }
     let code = state.finish()?;
@@ -117,4 +125,76 @@ fn of_media(work: &Work) -> Vec<(Medium, Work)> {
         }
     }
     works
+}
+
+struct RankState<'a> {
+    job: &'a Job,
+    /// Pipe to the launching process, until rank 0 has put it into its sink.
+    pipe: Option<File>,
+    sink: Option<RankSink>,
+    code: u8,
+}
+
+impl RankState<'_> {
+    fn new(job: &Job) -> Result<RankState<'_>> {
+        let pipe = job.role.relay.map(|_| relay::claim_stdout()).transpose()?;
+        Ok(RankState { job, pipe, sink: None, code: 0 })
+    }
+
+    /// Measures work on a team.
+    fn measure(&mut self, team: &dyn Team, work: &Work) -> Result<()> {
+        let clock = Clock::measured();
+        let sink = match &mut self.sink {
+            Some(sink) => sink,
+            empty => empty.insert(match (team.rank(), self.pipe.take()) {
+                (Rank(0), Some(pipe)) => RankSink::Relay(pipe, Cell::new(Since::now())),
+                (Rank(0), None) => RankSink::Output(Box::new(Output::open(self.job)?)),
+                _ => RankSink::None,
+            }),
+        };
+        let argv = argv::as_typed(command_line());
+        match work {
+            Work::Benchmarks(parts) => {
+                let mut parts = parts.clone();
+                let rest = self.job.role.rest.clone().unwrap_or_default();
+                parts.iter_mut().for_each(|part| part.plan.rest = rest.clone());
+                runner::run_all(team, &parts, &clock, sink, argv)?
+            }
+            Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,
+        };
+        if let RankSink::Output(output) = sink {
+            self.code = self.code.max(output.exit_code(self.job.output.allow_skips));
+        }
+        Ok(())
+    }
+
+    /// Ends the output and returns the exit code.
+    fn finish(self) -> Result<u8> {
+        if let Some(RankSink::Output(mut output)) = self.sink {
+            output.finish()?;
+        }
+        Ok(self.code)
+    }
+}
+
+/// Returns the words of this rank's command line; a worker's are in its invitation.
+fn command_line() -> Vec<OsString> {
+    #[cfg(feature = "sockets")]
+    if let Some(invitation) = crate::launch::invitation::accepted() {
+        return invitation.argv.iter().map(Into::into).collect();
+    }
+    argv::typed()
+}
+
+/// Measures in this process. If the user's launcher has started several processes, only the first measures.
+fn measure_alone(state: &mut RankState<'_>, work: &Work) -> Result<()> {
+    if state.job.role.alone {
+        // If the launching process dies it cannot end this one.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    } else if !detection::is_first_process() {
+        return Ok(());
+    }
+    let system = rustix::system::uname();
+    let library = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
+    state.measure(&Alone(Fabric { name: "sockets", library }), work)
 }

@@ -2,10 +2,15 @@
 
 use std::{
     fmt::Arguments,
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
 };
 
-use ombx_results::render::plain;
+use ombx_results::render::{plain, wrapped};
+
+use crate::output::terminal;
+
+/// Between two lines of a sentence.
+const INDENTATION: &str = "\n    ";
 
 /// Longer words are shortened: only their two ends are shown. Counted in characters.
 const LONGEST_WORD: usize = 160;
@@ -14,15 +19,32 @@ const END_OF_WORD: usize = 40;
 /// Longer lines are cut. The names of all benchmarks fit. Counted in characters.
 const LONGEST_LINE: usize = 8000;
 
-/// Writes one line in a single call. Ignores errors: a closed standard error is no reason to fail.
+/// Writes one line in a single call; a terminal has sentences of ombx in lines of its width. Ignores errors: a closed standard error is
+/// no reason to fail.
 pub(crate) fn write_line(text: Arguments<'_>) {
-    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+    let mut line = text.to_string();
+    let columns =
+        io::stderr().is_terminal().then(terminal::stderr_size).flatten().map(|[columns, _]| columns);
+    if let Some(columns) = columns.filter(|_| line.starts_with("ombx: ")) {
+        line = wrapped(&line, columns.saturating_sub(INDENTATION.len())).join(INDENTATION);
+    }
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Returns the text as one line of limited length without control characters.
 pub(crate) fn printable(text: &str) -> String {
-    let line = plain(text).split(' ').map(shortened).collect::<Vec<_>>().join(" ");
+    let text = without_numbers(plain(text));
+    let line = text.split(' ').map(shortened).collect::<Vec<_>>().join(" ");
     line.chars().take(LONGEST_LINE).collect()
+}
+
+/// Leaves out the numbers of errors of the system, which are no exit codes of ombx.
+fn without_numbers(mut text: String) -> String {
+    while let Some(start) = text.find(" (os error ") {
+        let Some(length) = text[start..].find(')') else { break };
+        text.replace_range(start..=start + length, "");
+    }
+    text
 }
 
 fn shortened(word: &str) -> String {
@@ -42,6 +64,7 @@ mod tests {
     #[test]
     fn a_line_is_short_and_moves_no_cursor() {
         assert_eq!(printable("pattern \"a\x1b[2J\nb\" is no name"), "pattern \"a [2J b\" is no name");
+        assert_eq!(printable("a: No such file (os error 2), b (os error 13)"), "a: No such file, b");
         let long = printable(&format!("no benchmark is called {} here", "é".repeat(70_000)));
         assert!(
             long.contains("[69920 more]") && long.ends_with(" here") && long.chars().count() < 200,

@@ -1,12 +1,13 @@
 //! Suites: TOML files that say what to run and how, in one job.
 
 mod file;
-mod layer;
-pub(crate) mod options;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
-use clap::{ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
     error::{Error, Result},
@@ -14,19 +15,17 @@ use ombx_core::{
     system::file::read_named,
 };
 
-use self::{
-    file::{Entry, PREFIX},
-    layer::Layer,
-};
-pub(crate) use self::{
-    file::{OwnKeys, OwnValue, Suite, is_suite},
-    layer::applies,
-};
+use self::file::{Entry, PREFIX};
 use crate::{
-    arguments::{mistake::sentence, parameters},
-    commands::run::{arguments::RunArgs, plan},
+    arguments::{
+        argv,
+        parameters::{self, HOSTS},
+    },
+    commands::run::{self, RunArgs},
     job::{lookup, selection},
 };
+
+pub(crate) use self::file::{OwnKeys, OwnValue, Suite, is_suite};
 
 const BUILT_IN: [(&str, &str); 6] = [
     ("broadcast", include_str!("../suites/broadcast.toml")),
@@ -82,7 +81,7 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     }
     if !name.ends_with(".toml") && !name.contains('/') {
         let names = BUILT_IN.map(|(name, _)| name);
-        let near = options::nearest(name, names.into_iter());
+        let near = nearest(name, names.into_iter());
         let near = near.map(|near| format!(": did you mean suite:{near}?")).unwrap_or_default();
         return Err(Error::usage(format!(
             "there is no suite {name:?}{near} (built in are {}; a file is given as suite:./my.toml)",
@@ -204,8 +203,8 @@ impl Suite {
         let layer = layer.under(&typed.applicable_to(&choices));
         let located = |e: Error| self.at(layer.line_named_in(&e.to_string()).unwrap_or(entry.line), &e);
         let (args, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
-        let plan = plan::plan(&args, chosen, &choices).map_err(located)?;
-        let ranks = plan::ranks(&args, &choices, &plan);
+        let plan = run::plan(&args, chosen, &choices).map_err(located)?;
+        let ranks = run::ranks(&args, &choices, &plan);
         Ok(Some(ResolvedEntry { layer, ranks, args, part: Part { choices, plan } }))
     }
 
@@ -235,8 +234,153 @@ fn parse<'w>(
     words: impl Iterator<Item = &'w String>,
 ) -> Result<(RunArgs, Chosen)> {
     let line = ["ombx", "run"].into_iter().chain(patterns.iter().chain(words).map(String::as_str));
-    let mistake = |e: clap::Error| Error::usage(sentence(&e));
+    let mistake = |e: clap::Error| Error::usage(argv::mistake_sentence(&e));
     let matches = parser.clone().try_get_matches_from(line).map_err(mistake)?;
     let (_, run) = matches.subcommand().ok_or_else(|| Error::usage("there is no command"))?;
     Ok((RunArgs::from_arg_matches(run).map_err(mistake)?, parameters::chosen(registry, run)?))
+}
+
+/// Headings of options that hold for a whole job.
+const OF_JOB: [&str; 2] = ["Ranks", OUTPUT];
+const OUTPUT: &str = "Output";
+/// Options of starting ranks that a command with a time budget sets itself.
+const OF_LAUNCHING: [&str; 2] = ["timeout", "rendezvous"];
+/// Longer words are not taken for mistyped names.
+const LONGEST_NAME: usize = 64;
+
+/// Returns the options that are keys of suites, with their names.
+fn option_keys(parser: &Command) -> impl Iterator<Item = (&str, &Arg)> {
+    let run = parser.find_subcommand("run").into_iter().flat_map(Command::get_arguments);
+    run.filter(|arg| arg.get_id() != "relay").filter_map(|arg| Some((arg.get_long()?, arg)))
+}
+
+fn option_named<'c>(parser: &'c Command, name: &str) -> Option<&'c Arg> {
+    option_keys(parser).find(|(key, _)| *key == name).map(|(_, arg)| arg)
+}
+
+/// Returns the most similar name to a mistyped one, unless more than half of its letters differ.
+pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let names = names.filter(|_| wrong.len() <= LONGEST_NAME);
+    let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
+    scored.min().filter(|(errors, _)| *errors <= (wrong.len() / 2).max(2)).map(|(_, name)| name)
+}
+
+/// Returns whether an option holds for the whole job, not for a single entry.
+fn is_of_job(option: &Arg) -> bool {
+    option.is_hide_set() || option.get_help_heading().is_some_and(|heading| OF_JOB.contains(&heading))
+}
+
+/// Returns whether a command that starts `ombx run` for each entry sets this option itself.
+fn is_of_launching_process(option: &Arg) -> bool {
+    option.is_hide_set()
+        || option.get_help_heading() == Some(OUTPUT)
+        || option.get_long().is_some_and(|name| OF_LAUNCHING.contains(&name))
+}
+
+/// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
+const CONFLICTS: [(&[&str], &[&str]); 4] = [
+    (&["precision", "max-time"], &["iterations", "warmup"]),
+    (&["hosts"], &["hostfile"]),
+    (&["quiet"], &["verbose"]),
+    (&["force"], &["append"]),
+];
+
+#[derive(Debug, Clone)]
+struct Given {
+    /// Words on a command line.
+    words: Vec<String>,
+    /// Line in the suite file, if the value comes from one.
+    line: Option<usize>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Layer(BTreeMap<String, Given>);
+
+impl Layer {
+    fn from_matches(parser: &Command, matches: &ArgMatches) -> Layer {
+        let mut layer = Layer::default();
+        let run = parser.find_subcommand("run").into_iter();
+        for (arg, words) in run.flat_map(|run| argv::given_options(run, matches)) {
+            let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            layer.set(arg.get_long().unwrap_or_default(), Given { words, line: None });
+        }
+        layer
+    }
+
+    /// Sets an option and removes those that conflict with it.
+    fn set(&mut self, name: &str, given: Given) {
+        for (some, others) in CONFLICTS {
+            for (mine, theirs) in [(some, others), (others, some)] {
+                if mine.contains(&name) {
+                    self.0.retain(|other, _| !theirs.contains(&other.as_str()));
+                }
+            }
+        }
+        let negated = name.strip_prefix("no-").map_or_else(|| format!("no-{name}"), str::to_owned);
+        self.0.remove(&negated);
+        self.0.insert(name.to_owned(), given);
+    }
+
+    /// Returns this layer under another one, which takes precedence.
+    fn under(&self, upper: &Layer) -> Layer {
+        let mut both = self.clone();
+        upper.0.iter().for_each(|(name, given)| both.set(name, given.clone()));
+        both
+    }
+
+    /// Returns the options that one of these benchmarks has.
+    fn applicable_to(&self, choices: &[Choice]) -> Layer {
+        let kept = self.0.iter().filter(|(name, _)| applies(name, choices));
+        Layer(kept.map(|(name, given)| (name.clone(), given.clone())).collect())
+    }
+
+    /// Returns an option that none of these benchmarks has.
+    fn inapplicable_to(&self, choices: &[Choice]) -> Option<&str> {
+        self.0.keys().map(String::as_str).find(|name| !applies(name, choices))
+    }
+
+    fn words(&self) -> impl Iterator<Item = &String> {
+        self.0.values().flat_map(|given| &given.words)
+    }
+
+    fn has_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.0.contains_key(*name))
+    }
+
+    /// Returns the options that hold for a single entry, as on a command line.
+    fn words_of_entry(&self, parser: &Command) -> String {
+        let of = |name: &str| option_named(parser, name).is_some_and(|option| !is_of_job(option));
+        let words = self.0.iter().filter(|(name, _)| of(name)).flat_map(|(_, given)| given.words.clone());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the line of the option that a message names.
+    fn line_named_in(&self, message: &str) -> Option<usize> {
+        let named = |name: &str| {
+            let mut at = message.match_indices("--").map(|(at, _)| &message[at + 2..]);
+            at.any(|rest| {
+                rest.strip_prefix(name)
+                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+            })
+        };
+        self.0
+            .iter()
+            .find(|(name, given)| given.line.is_some() && named(name))
+            .and_then(|(_, given)| given.line)
+    }
+}
+
+/// Returns whether at least one of these benchmarks has an option.
+pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
+    let any = |test: &dyn Fn(&Choice) -> bool| choices.iter().any(test);
+    let positive = name.strip_prefix("no-").unwrap_or(name);
+    match name {
+        HOSTS => true,
+        "sizes" => any(&|choice| choice.bench.messages.sized),
+        _ => any(&|choice| choice.bench.parameter(positive).is_some()) || !is_of_some_benchmark(positive),
+    }
+}
+
+fn is_of_some_benchmark(name: &str) -> bool {
+    Registry::load().is_ok_and(|registry| registry.has_parameter(name))
 }

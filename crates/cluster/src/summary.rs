@@ -7,7 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::{error::Result, exit::Exit, system::node_set};
+use ombx_core::{
+    error::{Exit, Result},
+    system::node_set,
+};
 use ombx_results::verdict::{Conclusion, Verdict};
 
 use crate::{

@@ -4,9 +4,8 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, ElementType, Groups, Imbalance, Kernel, Layout, Method, Metric, Parameter,
         ParameterValue, ReductionOp, Topology,
-        cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
-        memory::{BufferMemory, Staged},
+        memory::{BufferMemory, Cache, Cold, Movable, Staged},
         neighbourhood,
         payload::Datatype,
         reduction::{self, MESSAGE_TYPE},
@@ -17,7 +16,11 @@ use ombx_core::{
         plan::Plan,
         session::Session,
     },
-    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced, paced_threads::One},
+    pacing::{
+        clock_sync::SyncHosts,
+        paced_kernel::{Pacing, run_paced},
+        paced_threads::One,
+    },
 };
 use ombx_mpi::{
     Mesh, OnThread,

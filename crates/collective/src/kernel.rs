@@ -5,8 +5,8 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         BusTraffic, Case, Compute, Context, Groups, Kernel, Method, Metric, Neighbourhood, Root, Work,
-        cold::{self, Copies, Movable},
         derived,
+        memory::{self, Copies, Movable},
         payload::{Blocks, Check, Fill},
         reduction,
     },
@@ -79,7 +79,7 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         if case.get::<Root>() == Root::Rotating {
-            cold::only_warm(cx, "roots that rotate: give --root a rank")?;
+            memory::only_warm(cx, "roots that rotate: give --root a rank")?;
         }
         let blocks = Blocks::of(&case.values)?;
         let options = choices::<C>(case);

@@ -5,7 +5,7 @@
 use crate::{
     benchmark::{Aggregation, Groups, Root, Threads},
     error::{Kind, Result},
-    measure::{collect, plan::Launch, runner, sink::Memory},
+    measure::{collect, plan::Launch, runner, session::Memory},
     system::{clock::Clock, environment},
     team::{Alone, Fabric, Team},
     unit::{self, Bytes, Rank},
@@ -14,7 +14,7 @@ use crate::{
 /// Parses any text as each kind of option value, and checks that printed values parse to the same value.
 pub fn grammars(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(sizes) = crate::sizes::parse_sizes(&text) {
+    if let Ok(sizes) = crate::unit::parse_sizes(&text) {
         assert!(!sizes.is_empty() && sizes.len() <= 10_000);
         sizes.iter().for_each(|size| assert_eq!(size.to_string().parse::<Bytes>().unwrap(), *size));
     }

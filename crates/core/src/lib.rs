@@ -75,17 +75,14 @@
 pub const OPT_LEVEL: &str = env!("OMBX_OPT_LEVEL");
 
 pub mod benchmark;
-pub mod checksum;
 pub mod codec;
 pub mod error;
-pub mod exit;
 pub mod fact;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod measure;
 pub mod pacing;
 pub mod result;
-pub mod sizes;
 pub mod stats;
 pub mod system;
 pub mod team;

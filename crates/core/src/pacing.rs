@@ -2,10 +2,6 @@
 
 pub mod clock_sync;
 pub mod mesh;
-pub mod pace;
 pub mod paced_kernel;
 pub mod paced_threads;
-mod rendezvous;
 pub(crate) mod sample_pacer;
-pub(crate) mod starters;
-pub mod windows;

@@ -1,7 +1,5 @@
 //! Results of a run in memory: provenance, rows with raw samples and marks, and numbers of rows.
 
-mod launches;
-mod mark;
 mod rate;
 mod run;
 
@@ -9,17 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{
-    launches::{BetweenRuns, OverLaunches, SingleTimes, StateFigure},
-    mark::{Level, Mark},
-    rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
-    run::{ClockFacts, Run},
-};
 use crate::{
     benchmark::{Aggregation, BusTraffic, Figures, Metric, Work, payload::Check},
-    measure::phases::Phases,
+    measure::opened::Phases,
     stats::{self, Percentile, Summary},
     system::clock::Facts,
+};
+
+pub use self::{
+    rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
+    run::{ClockFacts, Run},
 };
 pub use crate::{result::run::Tally, system::device_counters::Growth};
 
@@ -412,6 +409,216 @@ impl Measurement {
         let on_time = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
         let slowest = &slowest;
         (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
+    }
+}
+
+/// How much a mark matters, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// A fact that explains a row; its figure holds.
+    Note,
+    /// The figure may be off by more than its interval says.
+    #[default]
+    Caution,
+    /// No verdict may rest on the figure.
+    Invalid,
+}
+
+impl Level {
+    /// All levels in ascending order.
+    pub const ALL: [Level; 3] = [Level::Note, Level::Caution, Level::Invalid];
+
+    /// Returns the name that files and exports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "note",
+            Level::Caution => "caution",
+            Level::Invalid => "invalid",
+        }
+    }
+
+    /// Returns the level of an effect on a median, if this much is tolerated: an interval contains it, or the user asked for no more.
+    pub fn of_effect(effect: f64, tolerated: f64) -> Level {
+        if effect > INVALID * tolerated {
+            Level::Invalid
+        } else if effect > tolerated {
+            Level::Caution
+        } else {
+            Level::Note
+        }
+    }
+
+    /// Returns the level of this name.
+    pub fn from_name(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// A mark: what could have disturbed a row, and how much that matters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Mark {
+    /// How much it matters.
+    pub level: Level,
+    /// Stable code for programs, such as `preempted`.
+    pub code: String,
+    /// Text for the column `trust`, such as `preempted 12x`.
+    pub short: String,
+    /// Text that says what happened, then what to do.
+    pub advice: String,
+    /// Largest possible effect on the median, as a fraction of it; `None` if it has no bound.
+    #[serde(default, skip_serializing_if = "is_unbounded")]
+    pub effect: Option<f64>,
+}
+
+fn is_unbounded(effect: &Option<f64>) -> bool {
+    !effect.is_some_and(f64::is_finite)
+}
+
+/// Number of times that an effect must exceed what is tolerated before no verdict may rest on the row.
+const INVALID: f64 = 5.0;
+
+impl Mark {
+    /// Returns a mark of this level from its code, its text in the column, and the advice.
+    pub fn of(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark { level, code: code.into(), short: short.into(), advice: advice.into(), effect: None }
+    }
+
+    /// Returns a note.
+    pub fn note(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark::of(Level::Note, code, short, advice)
+    }
+
+    /// Returns a caution.
+    pub fn caution(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark::of(Level::Caution, code, short, advice)
+    }
+
+    /// Returns a mark on which no verdict may rest.
+    pub fn invalid(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+        Mark::of(Level::Invalid, code, short, advice)
+    }
+}
+
+/// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians in the most
+/// frequent state of the machine; launches of other states are never pooled with them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OverLaunches {
+    /// Median time of one leg in each launch that measured the row, in nanoseconds, in the order of launches.
+    pub medians_ns: Vec<f64>,
+    /// Figure of each state of the machine that the launches met, the most frequent first. Empty for a single launch.
+    #[serde(default)]
+    pub states: Vec<StateFigure>,
+    /// Iterations per sample.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub batch: u64,
+    /// OMB's mean, minimum and maximum over ranks: medians over launches.
+    #[serde(default, rename = "across_ranks", skip_serializing_if = "Option::is_none")]
+    pub across: Option<AcrossRanks>,
+    /// Time from the start of the first launch to the end of the last one, in seconds; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub elapsed_s: Option<f64>,
+    /// What earlier runs say about the next one; `None` if none were given.
+    #[serde(default, rename = "between_runs", skip_serializing_if = "Option::is_none")]
+    pub between: Option<BetweenRuns>,
+    /// Single iterations of the launch, for percentiles over several launches. Empty for several launches, and not in result files, whose
+    /// samples give them.
+    #[serde(skip)]
+    pub singles: SingleTimes,
+}
+
+/// Times of one leg in the single iterations of a launch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SingleTimes {
+    /// Each distinct time in nanoseconds with its number of iterations, ascending.
+    pub counts: Vec<(f32, u32)>,
+    /// Least percentile in nanoseconds that readings of the clock do not hide.
+    pub least_ns: f64,
+    /// Step of the clock per leg, in nanoseconds.
+    pub step_ns: f64,
+}
+
+impl SingleTimes {
+    /// Returns the number of iterations.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+}
+
+/// What earlier runs of the same case, setup and state of the machine say.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BetweenRuns {
+    /// Number of these runs.
+    pub runs: usize,
+    /// Interval of 95 % for the headline of the next run, in nanoseconds; `None` for fewer than 3 runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_ns: Option<[f64; 2]>,
+    /// Interval of 95 % for the level of the machine around the headline of this run, in nanoseconds; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level_ns: Option<[f64; 2]>,
+    /// Runs whose headline lies in the interval that the others give, and runs for which there is one.
+    pub inside: [usize; 2],
+}
+
+/// Figure of the launches in one state of the machine.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StateFigure {
+    /// Places of its launches in [`OverLaunches::medians_ns`], ascending.
+    pub launches: Vec<usize>,
+    /// Median of their medians, in nanoseconds per leg.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub median_ns: f64,
+    /// Low and high end of the interval within the run, in nanoseconds per leg; `None` for a single launch.
+    #[serde(default, rename = "within_run_ns", skip_serializing_if = "Option::is_none")]
+    pub ends_ns: Option<[f64; 2]>,
+    /// Probability that the order statistics behind the interval contain the median of independent launches.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    pub coverage: f64,
+    /// Time that a cache line takes between two cores in this state, in nanoseconds; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_to_core_ns: Option<f64>,
+}
+
+impl OverLaunches {
+    /// Returns the launches of one state, of which the median and its interval are known.
+    pub fn of_one_state(
+        medians_ns: Vec<f64>,
+        median_ns: f64,
+        ends_ns: Option<[f64; 2]>,
+        coverage: f64,
+    ) -> Self {
+        let launches = (0..medians_ns.len()).collect();
+        let state = StateFigure { launches, median_ns, ends_ns, coverage, core_to_core_ns: None };
+        OverLaunches { medians_ns, states: vec![state], batch: 1, ..OverLaunches::default() }
+    }
+
+    /// Returns the number of launches behind the headline: those of the most frequent state.
+    pub fn in_state(&self) -> usize {
+        self.states.first().map_or(self.medians_ns.len(), |state| state.launches.len())
+    }
+
+    /// Returns the coverage of the interval of the headline; 0 for a single launch.
+    pub fn coverage(&self) -> f64 {
+        self.states.first().map_or(0.0, |state| state.coverage)
+    }
+
+    /// Returns whether the interval of the headline is the range of its launches, whose number is below 9.
+    pub fn is_range(&self) -> bool {
+        self.in_state() < 9
+    }
+
+    /// Returns the medians of the launches behind the headline, in nanoseconds.
+    pub fn medians_in_state(&self) -> Vec<f64> {
+        match self.states.first() {
+            Some(state) => state.launches.iter().filter_map(|at| self.medians_ns.get(*at).copied()).collect(),
+            None => self.medians_ns.clone(),
+        }
     }
 }
 

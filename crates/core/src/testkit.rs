@@ -1,30 +1,23 @@
 //! Test support: threads as ranks, links of known cost in virtual time, simulated noise and malformed input.
 
-mod batches;
 pub mod coverage;
-mod directory;
-mod hostile;
 pub mod noise;
 pub mod pairs;
 mod probe;
-mod reduction;
-mod seed;
 mod sim_link;
-mod sim_mesh;
-mod sim_server;
 mod thread_team;
 
 pub use self::{
-    batches::time_batches,
-    directory::Directory,
-    hostile::hostile,
     probe::{Probe, SlowerByRank},
-    reduction::combine,
-    seed::{seed, seeded},
     sim_link::SimLink,
-    sim_mesh::SimMesh,
-    sim_server::{PAUSE_NS, SimServer},
     thread_team::{
         Delay, SimMessage, ThreadTeam, measure, measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
     },
 };
+pub use crate::testkit::coverage::time_batches;
+pub use crate::testkit::noise::{seed, seeded};
+pub use crate::testkit::probe::hostile;
+pub use crate::testkit::sim_link::SimMesh;
+pub use crate::testkit::sim_link::{PAUSE_NS, SimServer};
+pub use crate::testkit::thread_team::Directory;
+pub use crate::testkit::thread_team::combine;

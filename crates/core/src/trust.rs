@@ -1,18 +1,451 @@
 //! Marks: what could have disturbed a row, and what to do about it. A row without marks had no such problem.
 
-mod effect;
-mod phrase;
 mod row;
-mod standing;
 
-pub use self::{
-    phrase::phrase,
-    row::{
-        RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
-        saturated, starts_apart, throttled, wrong_clock,
-    },
-    standing::{crowded_threads, far_device, idle_ranks, oversubscribed, standing, thread_multiple},
+use std::collections::HashMap;
+
+use crate::{
+    benchmark::Threads,
+    fact::HostFacts,
+    result::{Level, Mark},
+    stats::{Summary, quantile},
+    system::{clock::Facts, environment::parse_cpus, machine::LOCAL_CPUS},
+    team::Place,
+};
+
+pub use self::row::{
+    RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
+    saturated, starts_apart, throttled, wrong_clock,
 };
 
 /// Codes of the marks that make the interval of a row unreliable.
 pub const SPOILS_THE_INTERVAL: [&str; 4] = ["no_interval", "not_converged", "autocorrelated", "bimodal"];
+
+/// Precision that stands for "as precise as possible".
+const DEFAULT_PRECISION: f64 = 0.02;
+
+/// Samples of a row, and how much a disturbance may change their median.
+struct Effect {
+    /// Samples in ascending order.
+    sorted: Vec<f64>,
+    median: f64,
+    /// Tolerated effect, as a fraction of the median.
+    tolerated: f64,
+}
+
+impl Effect {
+    /// Half the interval and the requested precision are tolerated, whichever is larger.
+    fn on(samples: &[f64], summary: &Summary, precision: f64) -> Effect {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let precision = if precision.is_finite() { precision } else { DEFAULT_PRECISION };
+        Effect {
+            sorted,
+            median: summary.median,
+            tolerated: summary.precision().map_or(precision, |half| half.max(precision)),
+        }
+    }
+
+    /// Returns the largest effect of this many interruptions, each in another sample.
+    ///
+    /// If a fraction e of the samples was disturbed and all of them lie above the median, the others have their median at the
+    /// quantile (1 - e) / 2 of all.
+    fn of_interruptions(&self, count: u64) -> f64 {
+        let disturbed = (count as f64 / self.sorted.len().max(1) as f64).min(1.0);
+        quantile(&self.sorted, 0.5 * (1.0 - disturbed)).map_or(0.0, |lowest| self.down_to(lowest))
+    }
+
+    /// Returns the largest effect of delays that add up to this time, in the unit of the samples.
+    ///
+    /// A true median of x needs that delays have moved samples from x or below to where they are, between x and the median. The
+    /// result is for the lowest x for which the delays suffice, but not below the smallest sample.
+    fn of_delays(&self, total: f64) -> f64 {
+        let (mut lowest, mut left) = (self.median, total);
+        let below = self.sorted.iter().rev().filter(|x| **x < self.median);
+        for (moved, x) in (1..).zip(below) {
+            let step = (left / f64::from(moved)).min(lowest - x);
+            lowest -= step;
+            left -= step * f64::from(moved);
+        }
+        self.down_to(lowest)
+    }
+
+    /// Returns the level of an effect.
+    fn level(&self, effect: f64) -> Level {
+        Level::of_effect(effect, self.tolerated)
+    }
+
+    /// Returns how far the median is above this value, as a fraction of the median.
+    fn down_to(&self, lowest: f64) -> f64 {
+        if self.median > 0.0 { ((self.median - lowest) / self.median).min(1.0) } else { 1.0 }
+    }
+}
+
+/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes of other programs are their own words.
+pub fn phrase(code: &str) -> String {
+    let known = match code {
+        "autocorrelated" => "samples that depend on each other",
+        "base_moved" => "a base that differs before and after the loads",
+        "below_one_way" => "broadcasts faster than one message",
+        "bimodal" => "samples in two groups",
+        "clock" => "a coarse clock",
+        "clock_cost" => "a costly reading of the clock",
+        "clocks_apart" => "clocks that differ",
+        "crowded" | "oversubscribed" => "more ranks than CPUs",
+        "crowded_threads" => "more threads than CPUs",
+        "debug_build" => "a debug build of ombx",
+        "failed" => "a failure",
+        "device_errors" => "errors of devices",
+        "differing_hosts" => "hosts that differ from the others",
+        "far_device" => "ranks far from their network device",
+        "few_checks" => "fewer than 59 checked iterations",
+        "few_launches" => "fewer than 9 launches",
+        "governor" => "CPUs that change their frequency",
+        "idle_ranks" => "idle ranks",
+        "late_starts" => "late starts",
+        "launch_states" => "launches in several states of the machine",
+        "launches_drift" => "launches that drift",
+        "no_interval" => "no interval",
+        "not_converged" => "precision not reached",
+        "one_byte" => "1 byte instead of 0",
+        "precision_missed" => "precision that was asked for and not reached",
+        "preempted" => "preempted ranks",
+        "saturated" => "a rate that was not achieved",
+        "shared_cpu" => "ranks on the same CPU",
+        "slowed" => "rows that became slow",
+        "starts_apart" => "pairs that started apart",
+        "stolen" => "CPU time taken by the hypervisor",
+        "strangers" => "foreign connections",
+        "throttled" => "CPUs that were too hot",
+        "thread_multiple" => "locks for threads",
+        "unbound" => "ranks that are not bound",
+        "unverified" => "data that was not checked",
+        "waited" => "ranks that waited for a CPU",
+        "wide_interval" => "an interval wider than 10 % on either side",
+        "wrong_clock" => "a clock that runs wrong",
+        "wrong_data" => "wrong data",
+        _ => return code.replace('_', " "),
+    };
+    known.to_owned()
+}
+
+/// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
+const COARSE_NS: u64 = 100;
+
+/// Returns the marks that hold for every row of a run.
+pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> {
+    let shared = match crowded_host(places) {
+        Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
+        None => shared_cpu(places),
+    };
+    let debug_build = debug_build.then(|| {
+        Mark::invalid("debug_build", "debug build", "this is a debug build of ombx: build with --release")
+    });
+    let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns the mark of a host that has more ranks than CPUs.
+pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
+    Mark::invalid(
+        "oversubscribed",
+        "oversubscribed",
+        format!("{ranks} ranks poll on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
+    )
+}
+
+/// Returns the mark of a benchmark that uses only some of the ranks.
+pub fn idle_ranks(used: u32, started: u32) -> Mark {
+    Mark::note(
+        "idle_ranks",
+        format!("{} idle", started - used),
+        format!(
+            "{used} of {started} ranks take part, the others sleep: start {used} ranks to have none idle"
+        ),
+    )
+}
+
+/// Returns the mark of a single-threaded benchmark in a run that starts MPI with a higher level than was asked for.
+pub fn thread_multiple() -> Mark {
+    Mark::note(
+        "thread_multiple",
+        "thread multiple",
+        "another benchmark of these ranks needs MPI_THREAD_MULTIPLE, whose locks cost time: start with ombx, which gives that one \
+         ranks of its own, or run this one alone",
+    )
+}
+
+/// Returns the mark of ranks that have more threads than CPUs: of one rank, or of several on the same CPUs. The ranks of one number of
+/// threads are all ranks; else they are the two of a pair.
+pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
+    let threads_of: Vec<u32> = match threads {
+        Threads::Each(threads) => vec![threads; places.len()],
+        Threads::ByRole { senders, receivers } => vec![senders, receivers],
+    };
+    let ranks = || places.iter().zip(&threads_of).enumerate();
+    ranks().find_map(|(rank, (place, threads))| {
+        let cpus = place.cpu_numbers();
+        let shares = |other: &Place| {
+            other.host == place.host && other.cpu_numbers().iter().all(|cpu| cpus.contains(cpu))
+        };
+        let several = || ranks().filter(|(_, (other, _))| shares(other));
+        let all: u32 = several().map(|(_, (_, threads))| threads).sum();
+        let whose = match (*threads as usize > cpus.len(), all as usize > cpus.len()) {
+            (true, _) => format!("{threads} threads of rank {rank}"),
+            (false, true) => format!("{all} threads of {} ranks", several().count()),
+            (false, false) => return None,
+        };
+        Some(Mark::invalid(
+            "crowded_threads",
+            "crowded threads",
+            format!("{whose} poll on CPUs {} of {}: give each thread its own CPU", place.cpus, place.host),
+        ))
+    })
+}
+
+fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
+    (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
+        Mark::caution(
+            "clock",
+            "clock",
+            format!(
+                "the {source} clock has a resolution of {resolution_ns} ns and a reading costs {overhead_ns} ns: \
+                 raise --batch for short times"
+            ),
+        )
+    })
+}
+
+/// Returns the first host that has more ranks than CPUs, with both numbers.
+fn crowded_host(places: &[Place]) -> Option<(&str, usize, u32)> {
+    places.iter().find_map(|place| {
+        let ranks = places.iter().filter(|other| other.host == place.host).count();
+        (ranks > place.online as usize).then_some((place.host.as_str(), ranks, place.online))
+    })
+}
+
+/// Marks two ranks of one host that are bound to the same single CPU.
+fn shared_cpu(places: &[Place]) -> Option<Mark> {
+    let mut seen = HashMap::new();
+    let (first, second, host) = places.iter().enumerate().find_map(|(rank, place)| {
+        let [cpu] = place.cpu_numbers().try_into().ok()?;
+        let cpu: u32 = cpu;
+        seen.insert((&place.host, cpu), rank).map(|first| (first, rank, &place.host))
+    })?;
+    Some(Mark::invalid(
+        "shared_cpu",
+        "shared CPU",
+        format!(
+            "ranks {first} and {second} are bound to the same CPU of {host}: bind each rank to its own CPU"
+        ),
+    ))
+}
+
+fn unbound(places: &[Place]) -> Option<Mark> {
+    let (rank, place) = places
+        .iter()
+        .enumerate()
+        .find(|(_, place)| place.online > 1 && place.cpu_numbers().len() as u32 >= place.online)?;
+    let ranks = places.iter().filter(|other| other.host == place.host).count();
+    // With a CPU to spare, the kernel seldom moves a rank or lets two of them share a CPU.
+    let level = if ranks < place.online as usize { Level::Note } else { Level::Caution };
+    let advice =
+        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host);
+    Some(Mark::of(level, "unbound", "unbound", advice))
+}
+
+/// Returns the mark of a rank whose CPUs are all far from the network devices of its host: in other NUMA nodes. Ranks of one host use no
+/// network device.
+pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
+    let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
+    let is_far = |(rank, place): (usize, &Place)| {
+        let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
+        let near = facts
+            .iter()
+            .filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
+        let near: Vec<(&str, &str)> = near.collect();
+        let own = place.cpu_numbers();
+        let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));
+        let (device, cpus) = near.first().filter(|_| !near.iter().any(is_near))?;
+        Some(Mark::note(
+            "far_device",
+            format!("far from {device}"),
+            format!(
+                "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these",
+                place.cpus, place.host
+            ),
+        ))
+    };
+    places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_far)
+}
+
+fn governor(places: &[Place]) -> Option<Mark> {
+    let (host, governor) = places.iter().find_map(|place| {
+        let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
+        Some((&place.host, governor))
+    })?;
+    Some(Mark::note(
+        "governor",
+        format!("governor {governor}"),
+        format!("CPUs of {host} change frequency: set the governor to performance"),
+    ))
+}
+
+#[cfg(test)]
+mod effect_tests {
+    use super::*;
+
+    /// Samples 1 to 101: the median is 51, and the quantile q is 1 + 100 q.
+    fn ladder(precision: f64) -> Effect {
+        let samples: Vec<f64> = (1..=101).rev().map(f64::from).collect();
+        let summary = Summary { ci95: Some([48.45, 53.55]), ..Summary::of(&samples).unwrap() };
+        Effect::on(&samples, &summary, precision)
+    }
+
+    fn assert_near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn interruptions_have_the_effect_that_was_computed_by_hand() {
+        let effect = ladder(0.01);
+        assert_near(effect.of_interruptions(0), 0.0);
+        // One of 5 samples: e = 0.2, and the quantile 0.4 of 8, 9, 10, 11, 12 is 9.6.
+        let five = Effect { sorted: vec![8.0, 9.0, 10.0, 11.0, 12.0], median: 10.0, tolerated: 0.01 };
+        assert_near(five.of_interruptions(1), 0.04);
+        // More interruptions than samples: down to the smallest sample.
+        assert_near(effect.of_interruptions(1000), 50.0 / 51.0);
+    }
+
+    #[test]
+    fn delays_have_the_effect_that_was_computed_by_hand() {
+        let effect = ladder(0.01);
+        assert_near(effect.of_delays(0.0), 0.0);
+        // One unit moves the median sample from 50 to 51, two more move 50 and 51 from 49, three more three samples from 48.
+        assert_near(effect.of_delays(6.0), 3.0 / 51.0);
+        // Half of the way to 47 is left: four samples by half a unit.
+        assert_near(effect.of_delays(8.0), 3.5 / 51.0);
+        assert_near(effect.of_delays(1e9), 50.0 / 51.0);
+    }
+
+    #[test]
+    fn constant_samples_were_not_disturbed() {
+        let samples = [7.0; 50];
+        let effect = Effect::on(&samples, &Summary::of(&samples).unwrap(), 0.01);
+        assert_near(effect.of_interruptions(50), 0.0);
+        assert_near(effect.of_delays(1e9), 0.0);
+    }
+
+    #[test]
+    fn the_level_is_relative_to_interval_and_precision() {
+        // Half the interval is 5 %.
+        let levels = |effect: &Effect| [0.049, 0.051, 0.249, 0.251].map(|part| effect.level(part));
+        use Level::{Caution, Invalid, Note};
+        assert_eq!(levels(&ladder(0.01)), [Note, Caution, Caution, Invalid]);
+        assert_eq!(levels(&ladder(0.1)), [Note, Note, Caution, Caution]);
+        assert_eq!(levels(&ladder(f64::INFINITY)), [Note, Caution, Caution, Invalid]);
+        let open = Effect::on(&[1.0, 2.0], &Summary::of(&[1.0, 2.0]).unwrap(), f64::INFINITY);
+        assert_eq!([0.02, 0.03, 0.11].map(|part| open.level(part)), [Note, Caution, Invalid]);
+    }
+}
+
+#[cfg(test)]
+mod phrase_tests {
+    use super::*;
+
+    /// Returns the codes of the tables in the reference of marks.
+    fn documented() -> Vec<String> {
+        let page = include_str!("../../../docs/reference/marks.md");
+        let rows = page.lines().filter(|line| line.starts_with("| `"));
+        rows.map(|row| row.split('`').nth(1).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_documented_mark_has_words() {
+        let codes = documented();
+        assert!(codes.len() > 20, "{codes:?}");
+        for code in codes {
+            assert!(!phrase(&code).contains('_') && phrase(&code) != code, "{code}");
+        }
+        assert_eq!(phrase("of_another_program"), "of another program");
+    }
+}
+
+#[cfg(test)]
+mod standing_tests {
+    use super::*;
+    use crate::fact::Fact;
+
+    const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
+
+    fn place(host: &str, cpus: &str) -> Place {
+        Place { host: host.into(), cpus: cpus.into(), online: 2, governor: None }
+    }
+
+    #[test]
+    fn bound_ranks_get_no_mark() {
+        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD, false).is_empty());
+        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD, false).is_empty());
+    }
+
+    #[test]
+    fn each_risk_gets_its_mark() {
+        let cases: [(&[Place], Facts, bool, &str); 6] = [
+            (&[place("a", "0")], GOOD, true, "invalid debug_build"),
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "caution clock"),
+            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "invalid oversubscribed"),
+            (&[place("a", "1"), place("a", "1")], GOOD, false, "invalid shared_cpu"),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "note unbound"),
+            (
+                &[Place { governor: Some("powersave".into()), ..place("a", "0") }],
+                GOOD,
+                false,
+                "note governor",
+            ),
+        ];
+        for (places, clock, debug, expected) in cases {
+            let marks = standing(places, clock, debug);
+            let found = marks.iter().map(|mark| format!("{} {}", mark.level.name(), mark.code));
+            assert_eq!(found.collect::<Vec<_>>(), [expected]);
+        }
+    }
+
+    #[test]
+    fn unbound_ranks_matter_where_no_cpu_is_left_free() {
+        let level = |places: &[Place]| standing(places, GOOD, false)[0].level;
+        assert_eq!(level(&[place("a", "0-1"), place("b", "0-1")]), Level::Note);
+        assert_eq!(level(&[place("a", "0-1"), place("a", "0-1")]), Level::Caution);
+    }
+
+    #[test]
+    fn a_rank_far_from_its_network_device_is_named() {
+        let fact = |cpus: &str| ("mlx5_0 local CPUs".to_owned(), Fact::Known(cpus.into()));
+        let hosts = [
+            HostFacts { hosts: vec!["a".into()], facts: [fact("0-1")].into() },
+            HostFacts { hosts: vec!["b".into()], facts: [fact("2-3")].into() },
+        ];
+        assert_eq!(far_device(&[place("a", "1"), place("b", "2-3")], &hosts), None);
+        assert_eq!(far_device(&[place("b", "0"), place("b", "1")], &hosts), None);
+        let mark = far_device(&[place("a", "1"), place("b", "0-1")], &hosts).unwrap();
+        assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "far from mlx5_0"));
+        assert!(mark.advice.starts_with("rank 1 runs on CPUs 0-1 of b, and mlx5_0 is attached to CPUs 2-3"));
+    }
+
+    #[test]
+    fn threads_need_a_cpu_each() {
+        let threads = |text: &str| text.parse::<Threads>().unwrap();
+        let places = [place("a", "0"), place("a", "1-3")];
+        assert_eq!(crowded_threads(&places, threads("1:3")), None);
+        let advice = |text: &str| crowded_threads(&places, threads(text)).unwrap().advice;
+        assert!(advice("2:3").starts_with("2 threads of rank 0 poll on CPUs 0"));
+        assert!(advice("1:4").starts_with("4 threads of rank 1 poll on CPUs 1-3"));
+        let two = |threads, first, second| {
+            let mark = crowded_threads(&[place("a", first), place(second, "0-3")], Threads::Each(threads));
+            mark.map(|mark| mark.advice)
+        };
+        assert_eq!(two(2, "0-3", "a"), None);
+        assert!(two(3, "0-3", "a").unwrap().starts_with("6 threads of 2 ranks poll on CPUs 0-3"));
+        assert_eq!(two(3, "0-3", "b"), None);
+        assert!(two(5, "0-7", "b").unwrap().starts_with("5 threads of rank 1 poll on CPUs 0-3"));
+    }
+}

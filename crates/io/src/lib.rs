@@ -45,7 +45,6 @@
 //! }
 //! ```
 
-mod blocks;
 pub mod open;
 pub mod options;
 pub mod read;

@@ -7,7 +7,10 @@ use ombx_core::{
     },
     error::Result,
     measure::session::Session,
-    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+    pacing::{
+        clock_sync::SyncHosts,
+        paced_kernel::{Pacing, run_paced},
+    },
     unit::Rank,
 };
 use ombx_mpi::{

@@ -2,13 +2,18 @@
 
 use std::path::Path;
 
-use ombx_core::benchmark::payload::Slots;
 use ombx_core::{
-    benchmark::{Benchmark, Case, Context, Layout, Parameter, Work},
+    benchmark::{
+        Benchmark, Case, Context, Layout, Parameter, Work,
+        payload::{Check, Fill, Slots},
+    },
     error::{Error, Result},
     measure::{overlap::TestCalls, plan::Plan},
+    unit::Rank,
 };
-use ombx_mpi::file::{File, FileOptions, Files, Pointer};
+use ombx_mpi::file::{File, FileOptions, Files, Order, Pointer};
+
+use crate::unordered;
 
 /// Directory of the files. It has no default: its file system is what is measured.
 pub static DIRECTORY: Parameter = Parameter::free(
@@ -117,4 +122,54 @@ pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<(File, Slots)> {
 pub(crate) fn work(case: &Case) -> Work {
     let ops = u64::from(case.depth()) * u64::from(case.ranks);
     Work { bytes: case.bytes.0.saturating_mul(ops), ops, legs: 1 }
+}
+
+/// A file, and the blocks of this rank in it.
+pub(crate) struct Blocks {
+    pub(crate) file: File,
+    pub(crate) slots: Slots,
+    rank: Rank,
+    /// Rank whose blocks this rank reads back.
+    writer: Rank,
+    order: Order,
+}
+
+impl Blocks {
+    /// Opens the file of a case for calls with this order. Collective.
+    pub(crate) fn open(cx: &Context<'_>, case: &Case, order: Order) -> Result<Blocks> {
+        let (file, slots) = open(cx, case)?;
+        Ok(Blocks { rank: cx.rank(), writer: file.neighbour(cx.team), file, slots, order })
+    }
+
+    /// Prepares blocks that are written.
+    pub(crate) fn fill_writes(&mut self, fill: Fill) {
+        fill.write(self.rank, self.slots, self.file.outgoing());
+    }
+
+    /// Checks blocks that were written.
+    pub(crate) fn check_writes(&mut self, fill: Fill) -> Result<Check> {
+        fill.poison(self.writer, self.slots, self.file.incoming());
+        if self.order == Order::Known {
+            self.file.read_back()?;
+            return Ok(fill.check(self.writer, self.slots, self.file.incoming(), self.rank));
+        }
+        self.file.read_places()?;
+        unordered::check_written(&mut self.file, self.slots, fill)
+    }
+
+    /// Writes blocks that are read.
+    pub(crate) fn fill_reads(&mut self, fill: Fill) -> Result<()> {
+        fill.write(self.rank, self.slots, self.file.outgoing());
+        self.file.write_all()?;
+        fill.poison(self.rank, self.slots, self.file.incoming());
+        Ok(())
+    }
+
+    /// Checks blocks that were read.
+    pub(crate) fn check_reads(&mut self, fill: Fill) -> Result<Check> {
+        if self.order == Order::Known {
+            return Ok(fill.check(self.rank, self.slots, self.file.incoming(), self.rank));
+        }
+        unordered::check_read(&mut self.file, self.slots, fill)
+    }
 }

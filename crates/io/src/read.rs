@@ -9,17 +9,17 @@ use ombx_core::{
     },
     error::Result,
     measure::session::Session,
-    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+    pacing::{
+        clock_sync::SyncHosts,
+        paced_kernel::{Pacing, run_paced},
+    },
 };
 use ombx_mpi::{
     Mesh,
     file::{Call, Files, Pointer, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared},
 };
 
-use crate::{
-    blocks::Blocks,
-    options::{self, Access},
-};
+use crate::options::{self, Access, Blocks};
 
 ombx_core::inventory::submit! {
     options::of_files(

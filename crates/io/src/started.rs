@@ -12,7 +12,10 @@ use ombx_core::{
         overlap::{self, Computation, Overlappable, TestCalls},
         session::Session,
     },
-    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+    pacing::{
+        clock_sync::SyncHosts,
+        paced_kernel::{Pacing, run_paced},
+    },
 };
 use ombx_mpi::{
     Mesh,
@@ -24,8 +27,7 @@ use ombx_mpi::{
 };
 
 use crate::{
-    blocks::Blocks,
-    options::{self, Access, FileSync, check_started},
+    options::{self, Access, Blocks, FileSync, check_started},
     write::{Completion, Synced, Unsynced},
 };
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::payload::{Check, Fill, Slots},
-    checksum::checksum,
+    codec::checksum,
     error::Result,
     unit::Rank,
 };

@@ -16,8 +16,7 @@ use ombx_core::{
     measure::{
         plan::{Effort, Launch, Plan},
         runner::{self, OpenRun},
-        session::{Session, sizes_of},
-        sink::{Memory, Sink},
+        session::{Memory, Session, Sink, sizes_of},
     },
     result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,

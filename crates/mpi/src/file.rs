@@ -1,19 +1,11 @@
 //! MPI-IO: files that ranks open together, and the calls that move data between them and memory.
 
-mod call;
 mod handle;
-mod named;
 mod opening;
 mod started;
-mod view;
 
 pub use self::{
-    call::{
-        Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
-        WriteAt, WriteAtAll, WriteOrdered, WriteShared,
-    },
     handle::{File, FileOptions},
-    named::{FILES_VARIABLE, Files, files_of},
     opening::Opening,
     started::{
         Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
@@ -21,6 +13,11 @@ pub use self::{
         WriteAtAllBegin, WriteOrderedBegin,
     },
 };
+pub use crate::file::handle::{
+    Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
+    WriteAt, WriteAtAll, WriteOrdered, WriteShared,
+};
+pub use crate::file::opening::{FILES_VARIABLE, Files, files_of};
 
 ombx_core::parameter! {
     /// Where in the file a block is written or read

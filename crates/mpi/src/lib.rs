@@ -60,16 +60,13 @@ mod two_sided;
 mod window;
 
 pub use self::{
-    collective::broadcast::Broadcast,
     runtime::{
         device_support::{combining_works, open_devices},
-        forked_child::ForkedChild,
         initialization::{Mpi, sessions_exist},
         library::{Family, compare_and_swap_works, family, grants, library_version},
-        software::library_file,
     },
     sys::buffer::Buffer,
-    team::{communicator::Comm, handles::Handles, mesh::Mesh, mpi_team::MpiTeam},
+    team::{communicator::Comm, mpi_team::MpiTeam},
     threads::{Holder, OnThread},
     two_sided::{
         channel::Channel,
@@ -86,15 +83,17 @@ pub use self::{
         star::StarChannel,
         threaded::SharedChannel,
     },
-    window::{
-        epoch::Epoch,
-        handle::Window,
-        lifetime::WindowLifetime,
-        options::{Hints, WindowKind, WindowOptions},
-        synchronization::{Epochs, LockKind},
-    },
+    window::{epoch::Epoch, handle::Window},
 };
+pub use crate::collective::Broadcast;
+pub use crate::runtime::initialization::ForkedChild;
+pub use crate::runtime::library::library_file;
+pub use crate::team::communicator::Handles;
+pub use crate::team::mpi_team::Mesh;
 pub use crate::two_sided::mode::Source;
+pub use crate::window::WindowLifetime;
+pub use crate::window::epoch::{Epochs, LockKind};
+pub use crate::window::{Hints, WindowKind, WindowOptions};
 
 /// The compiler wrapper of the MPI library that the build has found.
 pub const COMPILER: &str = env!("OMBX_MPICC");

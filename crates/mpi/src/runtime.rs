@@ -1,8 +1,5 @@
 //! The MPI library of this build, and its start and end on this process.
 
 pub(crate) mod device_support;
-pub(crate) mod forked_child;
 pub(crate) mod initialization;
 pub(crate) mod library;
-pub(crate) mod software;
-pub(crate) mod ucx;

@@ -6,6 +6,5 @@ pub(crate) mod datatype;
 pub(crate) mod derived;
 pub(crate) mod error;
 pub(crate) mod on_device;
-pub(crate) mod optional;
 pub(crate) mod requests;
 pub(crate) mod session;

@@ -138,8 +138,8 @@ mod tests {
         benchmark::{Chosen, Depth},
         measure::plan::{Effort, Plan},
         result::Outcome,
-        sizes::parse_sizes,
         testkit::{SimLink, measure, measure_on_hosts},
+        unit::parse_sizes,
     };
 
     use super::*;

@@ -3,9 +3,8 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
-        cold::{Cache, Copies, Movable},
         derived::{self, by_datatype},
-        memory::BufferMemory,
+        memory::{BufferMemory, Cache, Copies, Movable},
         payload::{Check, Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },

@@ -58,9 +58,8 @@ mod two_sided;
 use ombx_core::{
     benchmark::{
         Benchmark,
-        cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
-        memory,
+        memory::{self, Cache, Cold, Movable},
     },
     error::Result,
     measure::{

@@ -2,10 +2,8 @@
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Layout, Method, Metric, Pairing, Pairs, ParameterValue,
-        cold::Cache,
-        derived,
-        memory::{BufferMemory, Staged},
+        Benchmark, Case, Layout, Method, Metric, Pairing, Pairs, ParameterValue, derived,
+        memory::{BufferMemory, Cache, Staged},
         payload::Datatype,
         reduction::MESSAGE_TYPE,
     },
@@ -16,10 +14,7 @@ use ombx_core::{
             BiStream, Bidirectional, Buffers, LinkPattern, Pattern, PatternKernel, PingPong, Semidirectional,
             Stream, Unidirectional,
         },
-        request::{
-            self,
-            schedule::{Arrivals, Rate},
-        },
+        request::{self, Arrivals, Rate},
         threaded::SharedPing,
     },
 };

@@ -22,20 +22,18 @@
 
 mod axis;
 mod drawing;
-mod figure;
 #[cfg(feature = "files")]
 mod file;
 mod frame;
 mod kind;
 mod options;
-mod quantity;
 mod series;
 mod style;
 
 pub use self::{
     drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
-    figure::{Kind, draw, heat_map},
     options::{MAX_SERIES, Options, PlotError, Scale, Width},
-    quantity::Quantity,
     series::Input,
 };
+pub use crate::axis::Quantity;
+pub use crate::options::{Kind, draw, heat_map};

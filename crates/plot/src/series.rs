@@ -8,8 +8,8 @@ use ombx_core::{
 use ombx_results::samples::{CaseSamples, OtherState};
 
 use crate::{
+    axis::Quantity,
     options::{MAX_SERIES, Options, PlotError},
-    quantity::Quantity,
 };
 
 /// Results under one name: those of a file, or of several files.

@@ -17,7 +17,6 @@
 
 mod page;
 mod plot;
-mod runs;
 mod section;
 
 pub use ombx_plot::Input as Samples;

@@ -4,8 +4,6 @@ pub(crate) mod answer;
 pub(crate) mod comparison;
 pub(crate) mod curves;
 pub(crate) mod distributions;
-mod doubts;
-mod finding;
 pub(crate) mod history;
 pub(crate) mod links;
 pub(crate) mod pipeline;

@@ -2,28 +2,23 @@
 
 mod comparison;
 mod evaluation;
-mod permutation;
-mod setup;
 mod shift;
 mod side;
-mod units;
 
 use std::collections::HashSet;
 
-use self::units::Units;
+use crate::compare::side::Units;
 
+pub(crate) use self::shift::{Ranks, Shifts};
 pub use self::{
     comparison::{
         CaseComparison, CaseId, Change, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power,
         Reason, Settings, Side, SideInfo, StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
     },
-    setup::Turn,
     side::SideResults,
 };
-pub(crate) use self::{
-    setup::EXPECTED_OPTIONS,
-    shift::{Ranks, Shifts},
-};
+pub(crate) use crate::compare::comparison::EXPECTED_OPTIONS;
+pub use crate::compare::comparison::Turn;
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +57,7 @@ impl Comparison {
         measured.retain(|(a, b)| a.measured() && b.measured());
         measured.sort_by_cached_key(|(row, _)| row.id.sort_key());
         let units = Units::of([base, new]);
-        let took_turns = units.unit == Unit::Turn || setup::overlap(base, new);
+        let took_turns = units.unit == Unit::Turn || comparison::overlap(base, new);
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {
                 let why = match other.row(&row.id.key) {
@@ -86,7 +81,7 @@ impl Comparison {
             state: units.state,
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: setup::notes(base, new, took_turns)
+            notes: comparison::notes(base, new, took_turns)
                 .into_iter()
                 .chain(units.note())
                 .chain(without_instructions(base, new))

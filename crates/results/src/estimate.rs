@@ -3,13 +3,15 @@
 //! Launches of the same binary differ by more than the samples of one launch show. The headline is therefore the median of the
 //! launches' medians, with a distribution-free interval over launches.
 
-mod allocation;
 mod case;
 mod cases;
 mod schedule;
 
+pub(crate) use self::{
+    case::is_within_a_launch,
+    cases::{have_same_setup, without_samples},
+};
 pub use self::{
-    allocation::{FIRST_ROW_TIME, row_time},
     case::{Interval, estimate, estimate_in, interval},
     cases::{Cases, Group, reached, tally},
     schedule::{
@@ -17,7 +19,4 @@ pub use self::{
         is_long,
     },
 };
-pub(crate) use self::{
-    case::is_within_a_launch,
-    cases::{have_same_setup, without_samples},
-};
+pub use crate::estimate::schedule::{FIRST_ROW_TIME, row_time};

@@ -1,23 +1,26 @@
 //! Result files: JSON Lines, one record per line. A truncated file is readable up to its last complete line.
 
 pub(crate) mod lines;
-mod record;
 mod records;
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead, Write},
     path::Path,
 };
 
-use ombx_core::result::{Measurement, Run};
+use ombx_core::result::{Measurement, Run, Tally};
+use serde::{Deserialize, Serialize};
 
 use self::lines::{RowKind, Seal};
-use crate::run_info::is_same_launch;
-
-pub use self::{
-    record::{Ended, Launched, ReadError, Record, ResultFile, RunOutcome, RunWithRows, SCHEMA},
-    records::{Records, is_named_as_result, source},
+use crate::{
+    estimate::Ending,
+    runs::is_same_launch,
+    state,
+    verdict::{self, Verdict},
 };
+
+pub use self::records::{Records, is_named_as_result, source};
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
@@ -113,3 +116,160 @@ pub fn schema() -> serde_json::Value {
 #[cfg(doctest)]
 #[doc = include_str!("../../../FORMAT.md")]
 pub struct FormatDocument;
+
+/// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
+pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
+
+/// One record of a file. A run is one launch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Record {
+    /// First record of a run: where, when and how it was measured.
+    Run(Box<Run>),
+    /// Row of one launch, with raw samples.
+    Launch(Box<Measurement>),
+    /// Last record of a run.
+    End(RunOutcome, Tally),
+    /// What is known when all ranks of a launch have ended. It follows the last run of the launch.
+    Launched(Launched),
+    /// Row over all launches. It follows the last run and is derived from the rows of the launches.
+    Case(Box<Measurement>),
+    /// Verdict on a sweep over links. It follows the last launch and is derived from its rows.
+    Verdict(Box<Verdict>),
+}
+
+/// What the launching process knows when all ranks of a launch have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Launched {
+    /// Time of a cache line between two cores just after the launch, in nanoseconds; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub core_to_core_ns: Option<f64>,
+    /// Time since the first launch of the command began, in seconds.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub elapsed_s: f64,
+    /// Why no launch follows; `None` if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+}
+
+/// Why the launches of a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ended {
+    /// The reason.
+    pub why: Ending,
+    /// Half width of intervals at which the command would end, as a fraction of the median.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
+    pub precision: f64,
+    /// Whether the user asked for this precision.
+    pub is_asked: bool,
+}
+
+/// Names of the parts of [`Launched`] in the plan of a run, into which readers of whole files put them.
+const ELAPSED: &str = "elapsed_s";
+const ENDED: &str = "ended";
+const GOAL: &str = "goal";
+const ASKED: &str = "asked";
+
+impl Launched {
+    /// Names in the plan of a run.
+    pub(crate) const OPTIONS: [&str; 5] = [state::AFTER, ELAPSED, ENDED, GOAL, ASKED];
+
+    /// Adds what is known to the plan of a run of the launch.
+    pub(crate) fn add_to(&self, plan: &mut BTreeMap<String, String>) {
+        let mut set = |option: &str, value: String| drop(plan.insert(option.to_owned(), value));
+        if let Some(ns) = self.core_to_core_ns {
+            set(state::AFTER, ns.to_string());
+        }
+        set(ELAPSED, self.elapsed_s.to_string());
+        if let Some(Ended { why, precision, is_asked }) = self.ended {
+            set(ENDED, why.name().to_owned());
+            set(GOAL, precision.to_string());
+            set(ASKED, is_asked.to_string());
+        }
+    }
+
+    /// Returns what the plan of a run has; `None` if it has nothing.
+    pub(crate) fn of_plan(plan: &BTreeMap<String, String>) -> Option<Launched> {
+        let number =
+            |option: &str| plan.get(option)?.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);
+        let ended = || {
+            let why = Ending::from_name(plan.get(ENDED)?)?;
+            Some(Ended { why, precision: number(GOAL)?, is_asked: plan.get(ASKED)? == "true" })
+        };
+        Some(Launched {
+            core_to_core_ns: number(state::AFTER).filter(|ns| *ns > 0.0),
+            elapsed_s: number(ELAPSED)?,
+            ended: ended(),
+        })
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RunOutcome {
+    /// All cases ran or were skipped.
+    Complete,
+    /// A signal ended the run.
+    Interrupted,
+    /// A rank, a launcher or a connection failed.
+    Broken,
+}
+
+/// Contents of a result file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ResultFile {
+    /// Runs with their rows. Joined files have several.
+    pub runs: Vec<RunWithRows>,
+    /// Whether the file ends inside a record.
+    pub cut_off: bool,
+}
+
+/// A run and its rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunWithRows {
+    /// Record of the run: where, when and how it was measured.
+    pub run: Run,
+    /// Its rows.
+    pub rows: Vec<Measurement>,
+    /// How the run ended. `None` if it was killed.
+    pub end: Option<(RunOutcome, Tally)>,
+    /// Verdict on the links of a sweep that ends with this run.
+    pub verdict: Option<Box<Verdict>>,
+}
+
+impl RunWithRows {
+    /// Returns whether the run is a sweep over links.
+    pub fn is_sweep(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.bench == verdict::BENCH)
+    }
+}
+
+/// Error of reading a file.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// A line is not a record of ombx.
+    #[error("line {line} is not a record of ombx results: {why}")]
+    NotAResult {
+        /// Line number from 1.
+        line: usize,
+        /// Reason.
+        why: String,
+    },
+    /// A newer version of ombx wrote the file.
+    #[error(
+        "the file has version {found} of the result format, but this ombx reads up to version {known}: use a newer ombx"
+    )]
+    NewerVersion {
+        /// Major version of the file.
+        found: u64,
+        /// Newest major version that can be read.
+        known: u32,
+    },
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::Figure,
     result::{Measurement, Outcome},
-    two_sided::request::load::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT},
+    two_sided::request::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT},
 };
 
 use crate::number::figure;

@@ -15,7 +15,7 @@ use crate::{
     file::RunWithRows,
     provenance::{counted, host_list},
     publishable::Publishable,
-    run_info::{hosts, library},
+    runs::{hosts, library},
     state, verdict,
 };
 

@@ -1,20 +1,18 @@
 //! Logarithmic axes, colour scales, and charts for terminals.
 
-mod canvas;
 pub(crate) mod curve;
 pub(crate) mod heat_map;
-mod log_axis;
 pub mod samples;
 mod value_axis;
 
 use ombx_core::result::Headline;
 
 pub use self::{
-    canvas::{Characters, sparkline},
     heat_map::{Cell, HeatMap, Shades},
-    log_axis::{Histogram, LogAxis, Ticks},
     value_axis::{LinearAxis, ValueAxis, counts, value_label},
 };
+pub use crate::plot::curve::{Characters, sparkline};
+pub use crate::plot::value_axis::{Histogram, LogAxis, Ticks};
 
 /// Returns the interval that an axis must cover for a figure: its 95 % interval and its value.
 pub fn extent(headline: &Headline) -> [f64; 2] {

@@ -12,7 +12,7 @@ use ombx_core::{
 use crate::{
     causes,
     file::{RunOutcome, RunWithRows},
-    run_info::hosts,
+    runs::hosts,
 };
 
 /// Names of facts with their titles, in the order of the sections. Other facts follow under their own names.

@@ -170,7 +170,9 @@ impl Reached {
     pub fn new(run: &Run) -> Reached {
         let launches = run.plan.get("launches").and_then(|count| count.parse().ok()).unwrap_or(1);
         let ended = Launched::of_plan(&run.plan).and_then(|launched| launched.ended);
-        Reached { launches, ended: ended.filter(|_| launches > 1), ..Reached::default() }
+        // Several runs are together as their user wanted, whatever the precision.
+        let ended = ended.filter(|_| launches > 1 && !run.plan.contains_key("runs"));
+        Reached { launches, ended, ..Reached::default() }
     }
 
     /// Counts a row.

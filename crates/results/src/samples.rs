@@ -10,7 +10,7 @@ use ombx_core::{
 use crate::{
     estimate::{estimate, have_same_setup, without_samples},
     file::RunWithRows,
-    run_info::is_same_launch,
+    runs::is_same_launch,
     state::{self, Distances, Launches, States},
 };
 

@@ -8,12 +8,9 @@ mod criteria;
 mod detection;
 mod few_units;
 mod groups;
-mod hosts;
 mod launches;
-mod outlying;
 mod relative;
 mod retest;
-mod sample;
 mod sweep;
 mod times;
 
@@ -25,14 +22,14 @@ pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},
     groups::{Group, Groups},
-    hosts::Hosts,
     launches::{Step, join_steps},
     relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
-    sample::MOST_ROWS,
     sweep::LinkSweep,
     times::{Link, LinkTimes, TimesBySize},
 };
+pub use crate::verdict::groups::Hosts;
+pub use crate::verdict::times::MOST_ROWS;
 
 /// Benchmark name of the rows of `ombx links`.
 pub const BENCH: &str = "links";

@@ -12,7 +12,10 @@ use ombx_core::{
     },
     error::Result,
     measure::{plan::Plan, session::Session},
-    pacing::{clock_sync::SyncHosts, pace::Pacing, paced_kernel::run_paced},
+    pacing::{
+        clock_sync::SyncHosts,
+        paced_kernel::{Pacing, run_paced},
+    },
     unit::Rank,
 };
 use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions, combining_works};

@@ -3,9 +3,8 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Layout, Pairing, Pairs, Parameter, ParameterValue, Preset,
-        cold::{Cache, Cold, Movable},
         derived::{self, by_datatype},
-        memory::BufferMemory,
+        memory::{BufferMemory, Cache, Cold, Movable},
         payload::Datatype,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements, MESSAGE_TYPE},
     },

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
-        cold::{Copies, Movable},
+        memory::{Copies, Movable},
         payload::{Accumulation, Blocks, Check, Datatype, Fill, Slots},
         reduction::{self, Elements},
     },

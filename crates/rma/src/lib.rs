@@ -49,7 +49,6 @@ pub mod completion;
 pub mod entry;
 mod incast;
 pub mod kernel;
-mod lifetime;
 pub mod many;
 pub mod memory;
 pub mod mode;

@@ -7,9 +7,8 @@ use ombx_core::{
     error::Result,
     measure::plan::{Effort, Plan},
     result::Measurement,
-    sizes::parse_sizes,
     testkit::{SimMessage, ThreadTeam, measure},
-    unit::Rank,
+    unit::{Rank, parse_sizes},
 };
 use ombx_mpi::{Epochs, LockKind};
 use ombx_rma::{

@@ -10,16 +10,12 @@ use ombx_core::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
         },
-        request::{
-            self,
-            schedule::{Arrivals, Rate},
-        },
+        request::{self, Arrivals, Rate},
     },
 };
 
 use crate::{
-    link::{connections::Connections, stream::StreamLink},
-    stream_counts::{self, Streams},
+    link::{self, Streams, connections::Connections, stream::StreamLink},
     transport::{
         CONGESTION, DSCP, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,
@@ -82,7 +78,7 @@ ombx_core::inventory::submit! {
             "iperf3 and iperf3 -P, whose messages share a single buffer and which wait for no acknowledgement",
         ),
         by_transport::<Stream>,
-    ).iterates(CALLS, "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, stream_counts::check)
+    ).iterates(CALLS, "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check)
         .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER])
 }
 ombx_core::inventory::submit! {
@@ -96,7 +92,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, stream_counts::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER])
+    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER])
 }
 ombx_core::inventory::submit! {
     entry(

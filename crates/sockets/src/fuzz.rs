@@ -13,8 +13,8 @@ use ombx_core::codec;
 
 pub use crate::pipeline::fuzz as pipeline;
 use crate::{
-    control::{Attempt, Listener, MAX_BODY, Peer, Token, frame::Frame, listener::MAX_HELLO},
-    session::protocol::{Hello, Message, RankTable},
+    control::{Attempt, Listener, MAX_BODY, Peer, Token, channel::Frame, listener::MAX_HELLO},
+    session::connection::{Hello, Message, RankTable},
     socket::{Address, SocketOptions},
 };
 

@@ -62,11 +62,9 @@ pub mod pipeline;
 pub mod server;
 pub mod session;
 pub mod socket;
-mod stream_counts;
 mod transport;
 
 pub use self::{
-    control::token::Token,
+    control::Token,
     session::{Coordinator, SocketTeam},
-    socket::host,
 };

@@ -1,12 +1,9 @@
 //! `sockets.pipeline`: blocks pass through the phases of several nodes, and each step transposes nodes and blocks.
 
-mod connect;
 mod coordinator;
 mod ends;
-mod failure;
 #[cfg(any(test, fuzzing))]
 mod fuzz;
-mod hosts;
 mod member;
 mod memory;
 mod message;
@@ -15,39 +12,44 @@ mod phase;
 mod report;
 mod shape;
 mod shared_memory;
-mod storage;
-mod task;
 mod worker;
-mod worker_cpus;
 
-use std::{fs::File, os::unix::fs::MetadataExt, time::Duration};
+use std::{
+    fs::File,
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    os::unix::fs::MetadataExt,
+    time::Duration,
+};
 
 use ombx_core::{
     benchmark::{Benchmark, Case, Method, Metric, Parameter, ParameterValue},
     error::{Error, Result},
     measure::{plan::Plan as Choices, session::Session},
+    system::host_name::check_host,
     unit::{Bytes, digits, parse_duration},
+};
+use serde::{Deserialize, Serialize};
+
+use self::{
+    coordinator::Pipeline,
+    ends::EndWork,
+    member::run_role,
+    memory::WaitMode,
+    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+};
+use crate::pipeline::message::Plan;
+use crate::pipeline::phase::Storage;
+use crate::pipeline::worker::WorkerCpus;
+use crate::{
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::Exit},
+    socket::{address_towards, is_here},
+    transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
 
 #[cfg(any(test, fuzzing))]
 pub use self::fuzz::pipeline as fuzz;
 pub use self::member::SUBCOMMAND;
-use self::{
-    coordinator::Pipeline,
-    ends::EndWork,
-    failure::REPORTED,
-    hosts::Hosts,
-    memory::WaitMode,
-    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
-    storage::Storage,
-    task::Plan,
-    worker_cpus::WorkerCpus,
-};
-use crate::pipeline::member::run_role;
-use crate::{
-    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell},
-    transport::{CONGESTION, SOCKET_BUFFER, socket_options},
-};
 
 /// Maximum number of blocks in a section of a source's file: one message carries their checksums.
 const MAX_CHECKSUMS: u64 = MAX_PIPELINE_MESSAGE as u64 / 10 - 8;
@@ -75,7 +77,7 @@ static BUFFERS: Parameter = Parameter::free(
 .usually("64");
 
 static BLOCK: Parameter = Parameter::free("block", "BYTES", "Size of a block, or a list of sizes", |text| {
-    match ombx_core::sizes::parse_sizes(text)?.contains(&Bytes(0)) {
+    match ombx_core::unit::parse_sizes(text)?.contains(&Bytes(0)) {
         true => Err(Error::usage("a block has at least 1 byte")),
         false => Ok(()),
     }
@@ -304,5 +306,171 @@ fn number(text: &str, min: u32, max: u32, what: &str) -> Result<u32> {
     number.ok_or_else(|| Error::usage(format!("{text:?} is no number of {what} from {min} to {max}")))
 }
 
+/// Exit code of a process that has reported its failure.
+const REPORTED: u8 = 77;
+
+/// An error, and whether it may be the consequence of another.
+#[derive(Debug, Serialize, Deserialize)]
+struct Failure {
+    cause: Cause,
+    error: Error,
+}
+
+/// Position of a failure in a chain; the larger one explains the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Cause {
+    /// The end of another process may have caused it: its connections break.
+    Consequence,
+    /// Original failure, which no other failure caused.
+    Root,
+}
+
+impl Failure {
+    /// Returns the failure of a broken connection.
+    fn broken(name: &str, what: &str, why: &io::Error) -> Failure {
+        Failure { cause: Cause::Consequence, error: Error::fabric(format!("{name}: {what}: {why}")) }
+    }
+
+    /// Returns the failure of a member that ended. It is the root unless the member has reported another; threads always do.
+    fn exited(exit: &Exit) -> Failure {
+        let code = exit.status.and_then(|status| status.code());
+        let reported = exit.pid.is_none() || code == Some(REPORTED.into());
+        let cause = if reported { Cause::Consequence } else { Cause::Root };
+        Failure { cause, error: Error::fabric(exit.to_string()) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { cause: Cause::Root, error }
+    }
+}
+
+/// The hosts of a pipeline. Node n is on host n modulo their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hosts {
+    names: Vec<String>,
+    /// Starts nodes on other hosts.
+    shell: RemoteShell,
+}
+
+impl Hosts {
+    /// Reads a list with commas; an empty one means this host. Other hosts are reached by ssh.
+    fn parse(text: &str) -> Result<Hosts> {
+        let names = text.split(',').filter(|name| !name.is_empty());
+        let names = names.map(|name| check_host(name).map(str::to_owned)).collect::<Result<_>>()?;
+        Ok(Hosts { names, shell: RemoteShell::ssh(&[]) })
+    }
+
+    /// Reaches other hosts by another program.
+    fn reached_by(self, shell: RemoteShell) -> Hosts {
+        Hosts { shell, ..self }
+    }
+
+    /// Returns the host of a node; `None` for this host.
+    fn of(&self, node: u32) -> Option<&str> {
+        let names = self.names.len().max(1);
+        self.names.get(node as usize % names).map(String::as_str).filter(|name| !is_here(name))
+    }
+
+    /// Returns how many nodes with smaller numbers are on the host of a node.
+    fn earlier(&self, node: u32) -> u32 {
+        (0..node).filter(|other| self.of(*other) == self.of(node)).count() as u32
+    }
+
+    /// Returns how many of the nodes are on this host.
+    fn local(&self, nodes: u32) -> u32 {
+        (0..nodes).filter(|node| self.of(*node).is_none()).count() as u32
+    }
+
+    /// Returns whether all nodes are on this host, so that they share a clock.
+    fn are_here(&self) -> bool {
+        self.names.iter().all(|name| is_here(name))
+    }
+
+    /// Returns the address on which nodes listen; `None` for every address.
+    fn listen_address(&self) -> Option<IpAddr> {
+        self.are_here().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// Returns the address and port at which other nodes reach a node.
+    fn address(&self, node: u32, port: u16) -> Result<String> {
+        let address = |ip: IpAddr| SocketAddr::new(ip, port).to_string();
+        match (self.of(node), self.listen_address()) {
+            (None, Some(here)) => Ok(address(here)),
+            (None, None) => self.own_address().map(address),
+            (Some(host), _) => {
+                let host = host.split_once('@').map_or(host, |(_, host)| host);
+                Ok(match host.parse::<IpAddr>() {
+                    Ok(IpAddr::V6(_)) => format!("[{host}]:{port}"),
+                    _ => format!("{host}:{port}"),
+                })
+            }
+        }
+    }
+
+    /// Returns the address of this host towards the first of the others.
+    fn own_address(&self) -> Result<IpAddr> {
+        let other = self.names.iter().find(|name| !is_here(name)).map_or("", String::as_str);
+        address_towards(other).map_err(|e| Error::fabric(format!("no route to {other}: {e}")))
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod failure_tests {
+    use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
+    use ombx_core::{codec, error::Kind};
+
+    use super::*;
+
+    #[test]
+    fn a_failure_is_decoded_as_encoded() {
+        let sent = Failure::from(Error::new(Kind::Storage, "disk full"));
+        let received: Failure = codec::decode(&codec::encode(&sent)).unwrap();
+        assert_eq!((received.cause, received.error.kind()), (Cause::Root, Kind::Storage));
+        assert_eq!(received.error.to_string(), "disk full");
+        let broken = Failure::broken("sender 1", "node 2", &io::ErrorKind::BrokenPipe.into());
+        assert!(broken.cause < Cause::Root);
+    }
+
+    #[test]
+    fn an_exit_is_the_cause_unless_the_process_reported_another() {
+        let cause = |pid, code: i32| {
+            let status = Some(ExitStatus::from_raw(code << 8));
+            Failure::exited(&Exit { name: "node 1".into(), pid, status }).cause
+        };
+        assert_eq!(cause(Some(7), 1), Cause::Root);
+        assert_eq!(cause(Some(7), REPORTED.into()), Cause::Consequence);
+        assert_eq!(cause(None, 1), Cause::Consequence);
+    }
+}
+
+#[cfg(test)]
+mod hosts_tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_placed_on_hosts_in_turn() {
+        let hosts = Hosts::parse("localhost,n02,me@n03").unwrap();
+        let places: Vec<Option<&str>> = (0..4).map(|node| hosts.of(node)).collect();
+        assert_eq!(places, [None, Some("n02"), Some("me@n03"), None]);
+        assert_eq!((hosts.local(4), hosts.are_here(), hosts.listen_address()), (2, false, None));
+        assert_eq!([0, 1, 2, 3, 4, 6].map(|node| hosts.earlier(node)), [0, 0, 0, 1, 1, 2]);
+        assert_eq!(hosts.address(2, 70).unwrap(), "n03:70");
+        assert_eq!(Hosts::parse("fe80::1").unwrap().address(0, 70).unwrap(), "[fe80::1]:70");
+        assert!(Hosts::parse("a,-oProxyCommand=x").is_err());
+    }
+
+    #[test]
+    fn without_hosts_every_node_is_on_this_host() {
+        for text in ["", "localhost"] {
+            let hosts = Hosts::parse(text).unwrap();
+            assert_eq!((hosts.of(5), hosts.local(3), hosts.are_here()), (None, 3, true));
+            assert_eq!(hosts.address(0, 70).unwrap(), "127.0.0.1:70");
+        }
+    }
+}

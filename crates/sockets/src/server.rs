@@ -3,11 +3,9 @@
 //! A client shows the server's token and holds its connection for the whole run. For each launch it asks for one rank, over a second
 //! connection, which carries the rank's messages and exit code. The rank joins the session of the client's coordinator.
 
-pub mod client;
-
 use std::{
     io::{BufRead, BufReader},
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     os::unix::process::ExitStatusExt,
     process::{Command, Stdio},
     sync::{
@@ -26,11 +24,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::{
-        Attempt, Channel, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, ProcessGroup, Started,
-        Token, process::Exit, thread,
+        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, ProcessGroup,
+        Started, Token, listener, process::Exit,
     },
-    session::protocol::{End, set_keep_alive, version},
-    socket::Stream,
+    session::connection::{End, set_keep_alive, version},
+    socket::{Address, Deadline, SocketOptions, Stream},
 };
 
 /// A client that was admitted asks for its rank within this time.
@@ -169,7 +167,7 @@ pub fn serve(
             }
         }
     };
-    thread::spawn("listener", admit)?;
+    listener::spawn_thread("listener", admit)?;
     let ranks = Arc::new(Ranks { start, one_at_a_time: Mutex::new(()) });
     let (mut client, mut clients, mut idle_since): (Option<Client>, u64, Since) = (None, 0, Since::now());
     loop {
@@ -271,7 +269,7 @@ fn wait_for_end(mut reader: MessageReader, number: u64, events: Sender<Event>) -
         while reader.read::<Message>().is_ok() {}
         let _ = events.send(Event::Left(number));
     };
-    thread::spawn("client", wait).map(drop)
+    listener::spawn_thread("client", wait).map(drop)
 }
 
 /// Starts ranks, one after the other: a rank that was interrupted ends before the next one starts.
@@ -301,7 +299,7 @@ impl Ranks {
             }
             let _ = closed.send(None);
         };
-        if let Err(error) = thread::spawn("request", read) {
+        if let Err(error) = listener::spawn_thread("request", read) {
             return refuse(&error);
         }
         let request = match asked.recv_timeout(REQUEST_TIMEOUT) {
@@ -345,13 +343,113 @@ fn start_rank(
             let _ = writer.write(&Message::Line(line));
         }
     };
-    thread::spawn("lines", pass_on)
+    listener::spawn_thread("lines", pass_on)
 }
 
 fn exit_code(exit: &Exit) -> u8 {
     let of_signal = |signal: i32| 128 + signal.unsigned_abs();
     let code = exit.status.and_then(|s| s.code().map(i32::unsigned_abs).or(s.signal().map(of_signal)));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// One address of the server answers within this time, else the next is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// A server that is reserved for this process until the value is dropped.
+pub struct Reservation {
+    /// Number of this process as a client of the server.
+    pub client: u64,
+    /// Host of the server.
+    pub host: String,
+    _connection: (MessageReader, MessageWriter),
+}
+
+impl Reservation {
+    /// Reserves a server.
+    ///
+    /// # Errors
+    /// Nothing listens, the token is wrong, the server serves another client or is another build of ombx.
+    pub fn of(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
+        let (connection, client, host) = connect(addresses, token, &Hello::of_this_process(0))?;
+        Ok(Reservation { client, host, _connection: connection })
+    }
+}
+
+/// How a rank of a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankEnd {
+    /// It exited with this code.
+    Code(u8),
+    /// The connection to the server broke.
+    Lost,
+}
+
+/// Lets a server run a rank, waits for its end, and passes on the lines that it prints on standard error.
+///
+/// # Errors
+/// The server cannot be reached or refuses the request.
+pub fn run_rank(
+    addresses: &[SocketAddr],
+    token: &Token,
+    client: u64,
+    request: &RankRequest,
+    on_line: impl Fn(&str),
+) -> Result<RankEnd> {
+    let ((mut reader, writer), ..) = connect(addresses, token, &Hello::of_this_process(client))?;
+    if writer.write(&Message::Run(request.clone())).is_err() {
+        return Ok(RankEnd::Lost);
+    }
+    loop {
+        match reader.read() {
+            Ok(Message::Line(line)) => on_line(&line),
+            Ok(Message::Exited(code)) => return Ok(RankEnd::Code(code)),
+            Ok(Message::Refused(end)) => return Err(Error::fabric(end.why)),
+            Ok(_) | Err(_) => return Ok(RankEnd::Lost),
+        }
+    }
+}
+
+type Connected = ((MessageReader, MessageWriter), u64, String);
+
+/// Connects to the first address that answers, and waits until the server has admitted this process.
+fn connect(addresses: &[SocketAddr], token: &Token, hello: &Hello) -> Result<Connected> {
+    let mut failure = Error::fabric("the server has no address");
+    for address in addresses {
+        let (to, deadline) = (Address::Tcp(*address), Deadline::after(CONNECT_TIMEOUT));
+        match listener::connect(&to, token, &codec::encode(hello), &SocketOptions::default(), deadline) {
+            Ok(stream) => {
+                let io = |e: std::io::Error| Error::fabric(format!("{address}: {e}"));
+                let socket = stream.try_clone().map_err(io)?;
+                let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).map_err(io)?;
+                return match reader.read().map_err(|e| refused(*address, &e))? {
+                    Message::Admitted { client, host } => {
+                        set_keep_alive(&socket).map_err(io)?;
+                        Ok(((reader, writer), client, host))
+                    }
+                    Message::Refused(end) => Err(Error::fabric(end.why)),
+                    _ => Err(refused(*address, &FrameError::Invalid)),
+                };
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(Error::fabric(format!(
+        "{failure}. Start `ombx sockets serve` there, and check the port and the firewall"
+    )))
+}
+
+/// Returns why a server has not admitted this process.
+fn refused(address: SocketAddr, error: &FrameError) -> Error {
+    Error::fabric(match error {
+        FrameError::Closed | FrameError::Torn => format!(
+            "{address} rejected the token: give the one of the server, which it has printed or read from its --token-file"
+        ),
+        FrameError::TimedOut => format!(
+            "{address} accepted the connection and did not answer within {} s: is that the port of `ombx sockets serve`?",
+            CONNECT_TIMEOUT.as_secs()
+        ),
+        _ => format!("{address} is no server of ombx: give the port of `ombx sockets serve`"),
+    })
 }
 
 #[cfg(test)]

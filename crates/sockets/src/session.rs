@@ -1,16 +1,14 @@
 //! Sessions: ranks of one job, and the coordinator that connects them.
 
-mod connection;
+pub(crate) mod connection;
 pub mod coordinator;
-mod inbox;
 mod peers;
-pub(crate) mod protocol;
 pub mod team;
 
-pub(crate) use self::inbox::IdleTask;
+pub(crate) use self::peers::IdleTask;
 pub use self::{
     connection::join_timeout,
     coordinator::{Coordinator, Reach, SessionEvent, listen},
-    inbox::OnEnd,
+    peers::OnEnd,
     team::SocketTeam,
 };

@@ -16,12 +16,11 @@ use rustix::net::{Protocol, ipproto};
 
 use crate::{
     link::{
-        connect::SocketKind, connections::Connections, datagrams::Datagrams, paced::PacedDatagrams,
-        request::RequestStream, stream::StreamLink, streams::Streams,
+        Streams as StreamCount, connect::SocketKind, connections::Connections, datagrams::Datagrams,
+        paced::PacedDatagrams, request::RequestStream, stream::StreamLink, streams::Streams,
     },
     session::SocketTeam,
     socket::{Ip, LinkOptions, MPTCP, SocketOptions},
-    stream_counts::Streams as StreamCount,
 };
 
 ombx_core::parameter! {

@@ -129,6 +129,14 @@ fn a_launcher_decides_for_its_ranks() {
     );
     let done = installation.run(IMB, &["PingPong"], "mpi1", &[]).expect(0);
     assert!(done.sentence().starts_with("build with Open MPI: "), "{done}");
+    // PMIx says no MPI: the launcher in the search path does, and one rank names it.
+    for (rank, is_named) in [("0", true), ("1", false)] {
+        let done = installation.run(OSU, &[], "mpi1", &[("PMIX_RANK", rank)]).expect(0);
+        assert_eq!(
+            (done.stdout.as_str(), !done.stderr.is_empty()),
+            ("openmpi 2 osu osu_latency\n", is_named)
+        );
+    }
     // A program that was copied instead of linked finds its builds too.
     let copy = installation.0.path("libexec/osu-micro-benchmarks/mpi/pt2pt/osu_bw");
     fs::copy(installation.0.path("bin/ombx"), &copy).unwrap();

@@ -38,7 +38,7 @@ fn each_launch_is_a_run_in_the_file_with_its_own_case_order() {
     done.leaves_nothing();
 }
 
-const ONE_LAUNCH: &str = "1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
+const ONE_LAUNCH: &str = "1 launch: variation between launches unknown; without --quick";
 
 #[test]
 fn a_single_launch_says_so_once_and_files_of_single_launches_combine() {

@@ -9,8 +9,8 @@ use ombx_core::{
         plan::Plan,
         session::{selected, sizes_of},
     },
-    sizes::parse_sizes,
     testkit::Probe,
+    unit::parse_sizes,
 };
 
 macro_rules! entries {

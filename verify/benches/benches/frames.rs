@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ombx_sockets::control::{
-    frame::{Frame, MAX_BODY},
-    token::Token,
+    Token,
+    channel::{Frame, MAX_BODY},
 };
 
 fn frames(c: &mut Criterion) {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::{measure::shuffle::Shuffle, result::Measurement, stats::median, system::clock::Since};
+use ombx_core::{measure::runner::Shuffle, result::Measurement, stats::median, system::clock::Since};
 use ombx_results::{estimate::Cases, file::Records};
 
 use ombx_toolchain::{

@@ -6,8 +6,8 @@ use std::{
     env,
     env::consts::ARCH,
     ffi::OsStr,
-    fs,
-    os::unix::fs::symlink,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
     thread::sleep,
@@ -118,7 +118,9 @@ fn run(options: &Options) -> Result<ExitCode> {
         let kept = work.join(format!("{}.json", library.key()));
         if !options.only.is_empty() && !options.only.iter().any(|part| library.name.contains(part)) {
             let text = fs::read_to_string(&kept).unwrap_or_default();
-            lines.extend(serde_json::from_str::<Line>(&text));
+            lines.push(
+                serde_json::from_str(&text).unwrap_or_else(|_| Line::skipped(library.name, "not run yet")),
+            );
             continue;
         }
         let line = match library.programs(&work) {
@@ -158,7 +160,7 @@ struct Line {
 impl Line {
     fn skipped(library: &str, why: &str) -> Line {
         println!("{library}: skipped, {why}");
-        let reasons = BTreeMap::from([(format!("not installed: {why}"), BTreeSet::new())]);
+        let reasons = BTreeMap::from([(format!("skipped: {why}"), BTreeSet::new())]);
         Line {
             library: library.into(),
             cells: vec!["-".into(); FAMILIES.len() + OTHERS.len()],
@@ -217,10 +219,11 @@ impl Library {
                 let found = found.ok_or_else(|| format!("{launcher} is not installed"))?;
                 let bin = directory.join("bin");
                 fs::create_dir_all(&bin).map_err(made)?;
-                let link = bin.join("mpiexec");
-                if !link.exists() {
-                    symlink(found, &link).map_err(made)?;
-                }
+                // Hydra takes its other programs from the directory of its link.
+                let script = bin.join("mpiexec");
+                let text = format!("#!/bin/sh\nexec {} \"$@\"\n", found.display());
+                fs::write(&script, text).map_err(made)?;
+                fs::set_permissions(&script, Permissions::from_mode(0o755)).map_err(made)?;
                 Ok(bin)
             }
         }
@@ -264,6 +267,8 @@ impl Results {
         };
         *count += 1;
         if let Some(reason) = reason {
+            // The bytes are random.
+            let reason = reason.split(": expected 0x").next().unwrap_or_default().to_owned();
             self.reasons.push((reason, row["bench"].as_str().unwrap_or_default().to_owned()));
         }
     }
@@ -351,7 +356,7 @@ impl Trial<'_> {
         disturb: &dyn Fn(u32, &[u32]),
         code: i32,
     ) -> Result<std::result::Result<(), String>> {
-        let mut command = self.ombx(&["run", "p2p.latency", "--sizes", "8", "--quick", "--max-time", "60s"]);
+        let mut command = self.ombx(&["run", "p2p.latency", "--sizes", "8", "--quick", "--duration", "60s"]);
         command.args(words);
         let mut job = command.spawn().map_err(|source| cannot_run(&command, source))?;
         if !waited(|| self.ranks().len() >= 2) {
@@ -439,7 +444,7 @@ impl Trial<'_> {
                     .map_err(|source| cannot_run(&command, source))?;
                 if ended.status.code() == Some(4) {
                     results.unavailable += 1;
-                    results.reasons.push((last_line(&ended.stderr), name));
+                    results.reasons.push((reason(&ended), name));
                 } else {
                     results.trial(&name, success(&ended, &[0]));
                 }
@@ -503,7 +508,7 @@ fn succeeded(command: &mut Command, codes: &[i32]) -> std::result::Result<(), St
 
 fn success(ended: &Output, codes: &[i32]) -> std::result::Result<(), String> {
     if !ended.status.code().is_some_and(|code| codes.contains(&code)) {
-        Err(format!("{}: {}", ended.status, last_line(&ended.stderr)))
+        Err(format!("{}: {}", ended.status, reason(ended)))
     } else if ended.stdout.is_empty() {
         Err("nothing is printed".into())
     } else {
@@ -511,12 +516,16 @@ fn success(ended: &Output, codes: &[i32]) -> std::result::Result<(), String> {
     }
 }
 
-/// Returns the last line of what a command prints.
-fn last_line(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    text.lines()
-        .rfind(|line| !line.trim().is_empty())
-        .unwrap_or_default()
-        .trim_start_matches("ombx: ")
-        .to_owned()
+/// Returns why a command failed: its first row that says so, else the last line of its errors.
+fn reason(ended: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let rows = text(&ended.stdout);
+    let mut failed =
+        rows.lines().filter(|line| line.starts_with("# FAILED at") || line.starts_with("# skipped at"));
+    if let Some((_, why)) = failed.next().and_then(|line| line.split_once(": ")) {
+        return why.split(": expected 0x").next().unwrap_or_default().to_owned();
+    }
+    let errors = text(&ended.stderr);
+    let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    last.trim_start_matches("ombx: ").to_owned()
 }

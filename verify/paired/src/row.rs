@@ -15,8 +15,7 @@ use ombx_core::{
         plan::{Plan, Verify},
         session::check_combinations,
     },
-    sizes::parse_sizes,
-    unit::Bytes,
+    unit::{Bytes, parse_sizes},
 };
 use ombx_io::options::DIRECTORY;
 

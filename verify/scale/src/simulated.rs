@@ -16,7 +16,10 @@ use std::{
 use ombx_core::{
     benchmark::{Benchmark, Choice, Method, Metric},
     error::Error,
-    measure::{plan::Plan, session::Session, sink::Sink},
+    measure::{
+        plan::Plan,
+        session::{Session, Sink},
+    },
     result::{Measurement, Run, Tally},
     system::clock::Clock,
     unit::Bytes,

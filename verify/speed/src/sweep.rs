@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use ombx_core::{
-    measure::phases::Phases,
+    measure::opened::Phases,
     stats::{Summary, median},
 };
 use ombx_results::{estimate::Cases, file};

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command, Stdio},
 };
 
 use crate::{
@@ -19,6 +19,17 @@ pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf>
     mpi.build_with(&mut command, target);
     Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
     Ok(mpi.target(target).join("release/ombx"))
+}
+
+/// Crates of ombx that do not depend on an MPI and are not compiled again with one.
+const WITHOUT_MPI: [&str; 4] = ["ombx-report", "ombx-cluster", "ombx-links", "ombx-sockets"];
+
+/// Starts to compile what [`built`] needs and no MPI changes, without output: packages are installed meanwhile.
+pub fn begun(flavour: Flavour, workspace: &Workspace, target: &Path) -> Option<Child> {
+    let mut command = cargo();
+    command.args(["build", "--release", "--quiet", "--target-dir"]).arg(target.join(flavour.key()));
+    command.args(WITHOUT_MPI.iter().flat_map(|package| ["-p", package])).current_dir(&workspace.root);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
 /// Features that installations have and the first build on a machine does not need: files of figures, manual pages and the schema.

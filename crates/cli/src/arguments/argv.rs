@@ -8,9 +8,10 @@ use std::{
     sync::OnceLock,
 };
 
+use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 use ombx_core::error::{Error, Result};
 
-use super::role;
+use crate::arguments::role;
 
 /// Maximum length of the name of a command or option, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -132,6 +133,53 @@ fn spell_out_no_hints(words: &mut [OsString]) {
             words[at] = "--no-hints".into();
         }
     }
+}
+
+/// Returns each option of a command that was given, with its words `--NAME` or `--NAME=VALUE`.
+pub(crate) fn given_options<'c>(
+    command: &'c Command,
+    matches: &ArgMatches,
+) -> impl Iterator<Item = (&'c Arg, Vec<OsString>)> {
+    command.get_arguments().filter_map(|arg| {
+        let (id, name) = (arg.get_id().as_str(), arg.get_long()?);
+        matches.try_contains_id(id).ok()?;
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            return None;
+        }
+        let values = matches.get_raw(id).into_iter().flatten().filter(|_| arg.get_action().takes_values());
+        let word =
+            |value| [OsString::from(format!("--{name}=")), OsString::from(value)].into_iter().collect();
+        let words: Vec<OsString> = values.map(word).collect();
+        Some((arg, if words.is_empty() { vec![format!("--{name}").into()] } else { words }))
+    })
+}
+
+/// Prints the version and returns the exit code, or returns the mistake as an error.
+pub(crate) fn report_mistake(error: &clap::Error, command: Option<&str>) -> Result<u8> {
+    if !error.use_stderr() {
+        // A closed pipe (ombx --version | head) is no error.
+        let _ = error.print();
+        return Ok(0);
+    }
+    let help = command.map_or("ombx help".to_owned(), |command| format!("ombx help {command}"));
+    Err(Error::usage(format!("{} (see {help})", mistake_sentence(error))))
+}
+
+/// Returns clap's message as one sentence.
+pub(crate) fn mistake_sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let message = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    // clap proposes `-- --NAME`, which would make the option the name of a benchmark or a file.
+    let leads_nowhere = |line: &&str| line.starts_with("tip: to pass ") || line.is_empty();
+    let words: Vec<&str> = message.map(str::trim).filter(|line| !leads_nowhere(line)).collect();
+    let sentence = words.join(" ");
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(&sentence).replace(" tip: ", "; ");
+    if error.kind() == ErrorKind::ArgumentConflict && sentence.contains("--quick") {
+        return format!("{sentence}: --quick starts the ranks once; leave it out");
+    }
+    sentence
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::{
 
 use clap::Args;
 use ombx_core::{
-    measure::plan::{KnownBatches, Launch},
-    unit,
+    error::Result,
+    measure::plan::{Effort, KnownBatches, Launch},
+    unit::{self, Bytes},
 };
-
 use ombx_results::estimate::USUAL_BUDGET;
 
-use super::values;
+use crate::arguments::values;
 
 /// Requested precision, as a fraction of the median, if the user gives none.
 pub(crate) const PRECISION: f64 = 0.02;
@@ -132,5 +132,66 @@ impl Launches {
     /// Returns whether the job has a single launch.
     pub(crate) fn is_one(self) -> bool {
         self.count == LaunchCount::Fixed(1)
+    }
+}
+
+/// How much is measured for each row.
+#[derive(Debug, Args)]
+pub(crate) struct EffortArgs {
+    /// Stop when intervals are this narrow [default: 2%]
+    ///
+    /// The 95 % interval of every row is then within ± this percentage of its median.
+    #[arg(long, allow_hyphen_values = true, value_parser = unit::parse_percent, help_heading = "How long")]
+    pub(crate) precision: Option<f64>,
+    /// Maximum time for measuring one row in a launch
+    #[arg(long, value_name = "TIME", default_value = "100ms", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
+    pub(crate) max_time: Duration,
+    /// Fixed number of timed iterations per row and launch, as in the OSU benchmarks, for example: 1000
+    #[arg(long, value_name = "I", value_parser = values::number::<u64>(1..=1 << 32), conflicts_with = "max_time", help_heading = "How long")]
+    pub(crate) iterations: Option<u64>,
+    /// Untimed iterations before the timed ones; needs --iterations [default: a tenth of them]
+    #[arg(long, value_name = "X", value_parser = values::number::<u64>(0..=1 << 32), requires = "iterations", help_heading = "How long")]
+    pub(crate) warmup: Option<u64>,
+    /// Iterations per sample; auto keeps the cost of reading the clock below 1 %
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = Batch::parse, help_heading = "How long")]
+    pub(crate) batch: Batch,
+}
+
+impl EffortArgs {
+    /// Returns the effort for each row. `row_time` is the time of a row if this is one of several launches.
+    pub(crate) fn effort(&self, row_time: Option<Duration>) -> Effort {
+        match (self.iterations, row_time) {
+            (Some(iterations), _) => {
+                Effort::Fixed { iterations, warmup: self.warmup.unwrap_or(iterations.div_ceil(10)) }
+            }
+            (None, Some(time)) => Effort::Time(time),
+            (None, None) => {
+                Effort::Precision { precision: self.precision.unwrap_or(PRECISION), max_time: self.max_time }
+            }
+        }
+    }
+}
+
+/// List of message sizes in one option value.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes(pub(crate) Vec<Bytes>);
+
+impl Sizes {
+    pub(crate) fn parse(text: &str) -> Result<Sizes> {
+        ombx_core::unit::parse_sizes(text).map(Sizes)
+    }
+}
+
+/// Iterations per sample; `None` means calibrated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch(pub(crate) Option<u64>);
+
+impl Batch {
+    fn parse(text: &str) -> std::result::Result<Batch, String> {
+        match (text, unit::digits::<u64>(text)) {
+            ("auto", _) => Ok(Batch(None)),
+            (_, Some(n @ 1..=0x1_0000_0000)) => Ok(Batch(Some(n))),
+            _ => Err("not auto or a positive number of iterations".into()),
+        }
     }
 }

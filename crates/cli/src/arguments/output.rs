@@ -6,10 +6,18 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use ombx_core::error::{Error, Result};
-use ombx_results::render::{ImbProgram, OsuColumns};
+use ombx_core::{
+    error::{Error, Result},
+    unit::Bytes,
+};
+use ombx_results::{
+    number::{RateUnit, TimeUnit, Units},
+    percentiles::Percentiles,
+    render::{ImbProgram, OsuColumns, Shown},
+    samples::CaseSamples,
+};
 
-use super::shown::ShownArgs;
+use crate::arguments::launches::Sizes;
 
 /// Where rows go and what else is printed.
 #[derive(Debug, Args)]
@@ -200,4 +208,146 @@ pub(crate) enum Color {
     Always,
     /// Never
     Never,
+}
+
+/// Which rows of result files are drawn.
+#[derive(Debug, Args)]
+pub(crate) struct RowArgs {
+    /// Only these benchmarks or row keys, for example p2p.latency, 'p2p.*' or 'rma.put_bw/*sync=lock*'; may be repeated
+    #[arg(long, value_name = "PATTERN", value_parser = row_pattern)]
+    rows: Vec<glob::Pattern>,
+    /// Only these message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
+    #[arg(long, value_parser = Sizes::parse)]
+    pub(crate) sizes: Option<Sizes>,
+}
+
+impl RowArgs {
+    /// Returns whether all rows are chosen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.sizes.is_none()
+    }
+
+    /// Returns whether benchmarks or row keys are chosen.
+    pub(crate) fn has_patterns(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// Keeps the chosen rows. `name` says where they come from.
+    ///
+    /// # Errors
+    /// No row remains.
+    pub(crate) fn choose(&self, mut cases: Vec<CaseSamples>, name: &str) -> Result<Vec<CaseSamples>> {
+        if self.is_empty() || cases.is_empty() {
+            return Ok(cases);
+        }
+        let mut names: Vec<String> = cases.iter().map(|case| case.row().bench.clone()).collect();
+        names.dedup();
+        cases.retain(|case| self.contains(case));
+        if cases.is_empty() {
+            let names = names.join(", ");
+            return Err(Error::usage(format!("no row of {name} fits --rows and --sizes: there are {names}")));
+        }
+        Ok(cases)
+    }
+
+    fn contains(&self, case: &CaseSamples) -> bool {
+        let row = case.row();
+        let named = |pattern: &glob::Pattern| pattern.matches(&row.bench) || pattern.matches(&row.key);
+        let sized = |sizes: &Sizes| row.bytes.is_some_and(|bytes| sizes.0.contains(&Bytes(bytes)));
+        (self.rows.is_empty() || self.rows.iter().any(named)) && self.sizes.as_ref().is_none_or(sized)
+    }
+}
+
+/// Reads a pattern of benchmarks or row keys.
+pub(crate) fn row_pattern(text: &str) -> std::result::Result<glob::Pattern, String> {
+    glob::Pattern::new(text).map_err(|e| e.to_string())
+}
+
+/// Units and percentiles of tables and CSV.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ShownArgs {
+    /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s; in CSV ns,MB/s]
+    #[arg(long, value_enum, value_name = "UNIT", value_delimiter = ',', help_heading = "Output")]
+    pub(crate) unit: Vec<Unit>,
+    /// Percentiles of single iterations, such as 50,99,99.9 [default: 99; in CSV 95,99,99.9]
+    #[arg(long, value_name = "P,P", help_heading = "Output")]
+    pub(crate) percentiles: Option<Percentiles>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unit {
+    /// Nanoseconds
+    Ns,
+    /// Microseconds
+    Us,
+    /// Milliseconds
+    Ms,
+    /// 10^6 bytes per second
+    #[value(name = "MB/s")]
+    MegaBytes,
+    /// 2^20 bytes per second
+    #[value(name = "MiB/s")]
+    MebiBytes,
+    /// 10^9 bits per second
+    #[value(name = "Gbit/s")]
+    GigaBits,
+}
+
+impl Unit {
+    fn is_of_rates(self) -> bool {
+        matches!(self, Unit::MegaBytes | Unit::MebiBytes | Unit::GigaBits)
+    }
+}
+
+impl ShownArgs {
+    /// Returns what a format shows. Only tables and CSV have a choice.
+    pub(crate) fn shown(&self, format: Format) -> Result<Shown> {
+        self.check(format)?;
+        for of_rates in [false, true] {
+            if self.unit.iter().filter(|unit| unit.is_of_rates() == of_rates).count() > 1 {
+                return Err(Error::usage("--unit: give at most one unit of times and one of bandwidths"));
+            }
+        }
+        Ok(Shown { units: self.units(), percentiles: self.percentiles.clone().unwrap_or_default() })
+    }
+
+    /// Returns the units, of which [`ShownArgs::shown`] finds mistakes.
+    pub(crate) fn units(&self) -> Units {
+        let mut units = Units::default();
+        for unit in &self.unit {
+            let (time, rate) = match unit {
+                Unit::Ns => (Some(TimeUnit::Ns), None),
+                Unit::Us => (Some(TimeUnit::Us), None),
+                Unit::Ms => (Some(TimeUnit::Ms), None),
+                Unit::MegaBytes => (None, Some(RateUnit::MegaBytes)),
+                Unit::MebiBytes => (None, Some(RateUnit::MebiBytes)),
+                Unit::GigaBits => (None, Some(RateUnit::GigaBits)),
+            };
+            units = Units { time: units.time.or(time), rate: units.rate.or(rate) };
+        }
+        units
+    }
+
+    fn check(&self, format: Format) -> Result<()> {
+        let given = match (self.unit.is_empty(), &self.percentiles) {
+            (false, _) => "--unit",
+            (_, Some(_)) => "--percentiles",
+            _ => return Ok(()),
+        };
+        match matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex) {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "{given} is for tables and CSV: leave it out, or choose another --format"
+            ))),
+        }
+    }
+
+    /// Rejects these options of a command that has no use for them.
+    pub(crate) fn refuse(&self, command: &str) -> Result<()> {
+        match (self.unit.is_empty(), &self.percentiles) {
+            (true, None) => Ok(()),
+            (false, _) => Err(Error::usage(format!("{command} has no option --unit"))),
+            _ => Err(Error::usage(format!("{command} has no option --percentiles"))),
+        }
+    }
 }

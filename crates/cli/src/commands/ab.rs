@@ -1,16 +1,22 @@
 //! `ombx ab`: two commands that run ombx measure alternately, and are compared.
 
-mod interruption;
-mod schedule;
 mod side;
 
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt,
+    process::Child,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+    time::Duration,
+};
 
 use clap::{ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
     benchmark::{Chosen, Registry, payload::Check},
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     measure::{
         plan::{Effort, KnownBatches, Launch, Rest, RowName},
         runner::Part,
@@ -20,24 +26,27 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
-    estimate::{self, Cases, Group},
+    estimate::{self, Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS},
     file::{self, Record},
     render::compare::summary,
 };
-
-use super::{
-    compare::{GateArgs, conclude},
-    run::{arguments::RunArgs, plan},
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::{Handle, Signals},
 };
+
+use self::side::{Ended, SideCommand, Variable};
 use crate::{
-    arguments::{given, launches, output::OutputArgs, role, start::Launcher},
+    arguments::{argv, launches, output::OutputArgs, role, start::Launcher},
+    commands::{
+        compare::{GateArgs, conclude},
+        run::{self, RunArgs},
+    },
     job::selection,
-    launch::{detection, preflight},
+    launch::{detection, preflight, supervision},
     output::target::ResultTarget,
 };
-use interruption::Interruption;
-use schedule::{MOST_LAUNCHES, Schedule};
-use side::{Ended, SideCommand, Variable};
 
 #[derive(Debug, Args)]
 pub(crate) struct AbArgs {
@@ -122,8 +131,8 @@ pub(crate) fn ab(
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
     }
     let choices = selection::benchmarks(registry, &run.patterns)?;
-    let plan = plan::plan(&run, chosen, &choices)?;
-    let (effort, ranks) = (plan.effort, plan::ranks(&run, &choices, &plan));
+    let plan = run::plan(&run, chosen, &choices)?;
+    let (effort, ranks) = (plan.effort, run::ranks(&run, &choices, &plan));
     for choice in &choices {
         preflight::check(&run.start, ranks, choice.bench.ranks.medium)?;
     }
@@ -226,7 +235,7 @@ fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, output: &OutputArg
 /// Returns the words that all launches get: the user's options, except those of `ab`, and the benchmarks.
 fn words_of_launches(parser: &clap::Command, matches: &ArgMatches, run: &RunArgs) -> Vec<OsString> {
     let ab = parser.find_subcommand("ab").into_iter();
-    let given = ab.flat_map(|ab| given::options(ab, matches));
+    let given = ab.flat_map(|ab| argv::given_options(ab, matches));
     let passed = given.filter(|(arg, _)| !OF_AB.contains(&arg.get_id().as_str()));
     let patterns = run.patterns.iter().map(OsString::from);
     passed.flat_map(|(_, words)| words).chain([OsString::from("--")]).chain(patterns).collect()
@@ -273,4 +282,141 @@ fn words_of_launch(
     own.extend(launches::batches(batches));
     own.extend((*rest != Rest::default()).then(|| format!("{}{rest}", role::REST)));
     own.into_iter().map(OsString::from).chain(words.iter().cloned()).collect()
+}
+
+/// Thread that passes signals on until this is dropped.
+struct Interruption {
+    child: Arc<AtomicI32>,
+    /// The last signal, or 0.
+    signal: Arc<AtomicI32>,
+    handle: Handle,
+}
+
+impl Interruption {
+    fn watch() -> Result<Interruption> {
+        let mut signals =
+            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        let (child, last) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
+        let (handle, target, seen) = (signals.handle(), Arc::clone(&child), Arc::clone(&last));
+        let pass_on = move || {
+            for signal in signals.forever() {
+                seen.store(signal, Ordering::SeqCst);
+                let pid = Pid::from_raw(target.load(Ordering::SeqCst));
+                let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
+                pid.map(|pid| kill_process(pid, which));
+            }
+        };
+        supervision::spawn_thread("signals", pass_on)?;
+        Ok(Interruption { child, signal: last, handle })
+    }
+
+    /// Returns the exit code of a signal that has arrived.
+    fn exit_code(&self) -> Option<u8> {
+        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
+        (signal > 0).then(|| Exit::SIGNAL + signal)
+    }
+
+    fn pass_on_to(&self, child: &Child) -> Result<()> {
+        let pid = i32::try_from(child.id()).map_err(|e| Error::fabric(e.to_string()))?;
+        self.child.store(pid, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Drop for Interruption {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+/// Maximum number of launches per side.
+const MOST_LAUNCHES: u32 = LOOKS[LOOKS.len() - 1];
+/// Time for the fewest launches of both sides, even if it exceeds the budget.
+const LEAST_TIME: Duration = Duration::from_secs(180);
+
+/// Decides after each turn whether another one follows.
+#[derive(Debug)]
+struct Schedule {
+    fixed: Option<u32>,
+    budget: Duration,
+    decided: bool,
+}
+
+impl Schedule {
+    fn new(fixed: Option<u32>, budget: Duration) -> Schedule {
+        Schedule { fixed, budget, decided: false }
+    }
+
+    /// Returns whether `turns` turns, which took this time, are enough. Calls `decided` only at a look.
+    fn ends(&mut self, turns: u32, spent: Duration, decided: impl FnOnce() -> bool) -> bool {
+        if let Some(fixed) = self.fixed {
+            return turns >= fixed;
+        }
+        if LOOKS.contains(&turns) {
+            let before = std::mem::replace(&mut self.decided, decided());
+            if turns >= MOST_LAUNCHES || (before && self.decided) {
+                return true;
+            }
+        }
+        let each = spent / turns;
+        if turns < LEAST_TURNS && each * LEAST_TURNS <= LEAST_TIME {
+            return false;
+        }
+        let spent_soon = spent + each > self.budget;
+        if spent_soon && turns < LEAST_TURNS {
+            stderr_line!(
+                "ombx: {turns} turns took {:.0} s and no more fit into the budget: give a longer --budget",
+                spent.as_secs_f64()
+            );
+        }
+        spent_soon
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fixed {
+            Some(fixed) => write!(f, "{fixed} turns of both sides"),
+            None => write!(
+                f,
+                "{LEAST_TURNS} to {MOST_LAUNCHES} turns of both sides, until every case is decided or {} s have passed; \
+                 the first {LEAST_TURNS} may take up to {} min",
+                self.budget.as_secs_f64(),
+                LEAST_TIME.as_secs() / 60
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod schedule_tests {
+    use super::*;
+
+    /// Returns the number of turns of this many milliseconds each, if cases are decided from a number of turns on.
+    fn turns(fixed: Option<u32>, budget_s: u64, each_ms: u64, decided_from: u32) -> u32 {
+        let mut schedule = Schedule::new(fixed, Duration::from_secs(budget_s));
+        let mut ends = |turns: u32| {
+            schedule.ends(turns, Duration::from_millis(each_ms) * turns, || turns >= decided_from)
+        };
+        (1..100).find(|turns| ends(*turns)).unwrap()
+    }
+
+    #[test]
+    fn turns_end_when_two_looks_agree_or_time_is_spent() {
+        assert_eq!(turns(None, 60, 100, 1), 9);
+        assert_eq!(turns(None, 60, 100, 10), 15);
+        assert_eq!(turns(None, 60, 100, 1000), 30);
+        assert_eq!(turns(Some(2), 60, 100, 1), 2);
+        // Five seconds each: ten fit into 50 s.
+        assert_eq!(turns(None, 50, 5000, 1000), 10);
+        // Twenty seconds each: six take two minutes.
+        assert_eq!(turns(None, 60, 20_000, 1000), 6);
+        // A time that is no multiple of the number of turns.
+        let mut schedule = Schedule::new(None, Duration::from_secs(5));
+        assert!(!schedule.ends(5, Duration::new(35, 1), || false));
+        assert!(schedule.ends(6, Duration::new(42, 1), || false));
+        // A minute each: six would take six minutes.
+        assert_eq!(turns(None, 130, 60_000, 1000), 2);
+        assert_eq!(turns(None, 10, 60_000, 1000), 1);
+    }
 }

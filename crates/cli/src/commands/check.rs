@@ -3,7 +3,6 @@
 mod expectations;
 mod judgement;
 mod measurement;
-mod misses;
 mod report;
 
 use std::{path::PathBuf, time::Duration};
@@ -22,9 +21,9 @@ use self::{
     expectations::{BaselineDirectory, Expectations, MOST_NICE},
     judgement::{Finding, GoodDays, State},
     measurement::Budget,
-    misses::Misses,
     report::Report,
 };
+use crate::commands::check::judgement::Misses;
 use crate::{
     arguments::{
         output::{FileArgs, Format, some_of},
@@ -106,7 +105,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         target::check(path, option, [("the file of expectations", args.file.as_path())])?;
         target::check_path(option, path)?;
     }
-    args.store.iter().try_for_each(|directory| misses::create(directory))?;
+    args.store.iter().try_for_each(|directory| judgement::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
     let mut misses =
         good.as_ref().and(expectations.baseline.as_ref()).map(|baseline| Misses::read(&baseline.path));
@@ -127,7 +126,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         return Ok(code);
     }
     if let Some(directory) = args.store.as_ref().filter(|_| !contents.is_empty()) {
-        misses::add(directory, contents.as_bytes())?;
+        judgement::add(directory, contents.as_bytes())?;
     }
     if let Some(misses) = &mut misses {
         let today = timestamp()[..DATE].to_owned();
@@ -180,13 +179,13 @@ fn good_days(expectations: &Expectations, learn: bool) -> Result<Option<Baseline
         };
     };
     if learn {
-        misses::create(path)?;
+        judgement::create(path)?;
         return Ok(None);
     }
     if expectations.entries.iter().all(|entry| entry.within.is_none()) {
         return Ok(None);
     }
-    match misses::read(path)? {
+    match judgement::read(path)? {
         Some(baseline) => Ok(Some(baseline)),
         None => Err(Error::usage(format!(
             "{name}:{line}: the baseline {} has no results: learn a good day with ombx check --learn {name}",
@@ -200,7 +199,7 @@ fn learn(baseline: &BaselineDirectory, contents: &str, report: &Report) -> Resul
     if contents.is_empty() || report.state() > State::Undecided {
         return Ok("not learnt, because this is no good day".into());
     }
-    Ok(report::learnt(&misses::add(&baseline.path, contents.as_bytes())?, report.spent))
+    Ok(report::learnt(&judgement::add(&baseline.path, contents.as_bytes())?, report.spent))
 }
 
 /// Lowers the priority of this process and of those that it starts. A process that is nicer already stays as it is.

@@ -8,8 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     unit::{check_no_fraction, percentage},
 };
 use ombx_results::{

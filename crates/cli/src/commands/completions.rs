@@ -1,27 +1,23 @@
 //! `ombx completions`: scripts that let a shell ask ombx for completions, and the answers to what they ask.
 
-mod candidates;
-mod words;
-
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Arg, ArgAction, Args, Command, ValueEnum, ValueHint};
 use clap_complete::{
-    engine::{self, CompletionCandidate},
+    engine::{self, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter},
     env::{EnvCompleter, Fish, Zsh},
 };
 use ombx_core::{
-    benchmark::Registry,
+    benchmark::{Choice, Registry},
     error::{Error, Result},
 };
 
-use self::words::Typed;
-use crate::output::terminal;
+use crate::{commands::help, families, job::lookup, output::terminal, suite};
 
 /// Environment variable through which the script of a shell asks for completions: its value is the shell.
 const ASKED_BY: &str = "_OMBX_COMPLETE";
@@ -98,7 +94,7 @@ fn complete(
     typed: &Typed,
     directory: Option<&Path>,
 ) -> io::Result<Vec<CompletionCandidate>> {
-    let mut offered = candidates::offered(registry, parser, typed);
+    let mut offered = offered(registry, parser, typed);
     engine::complete(&mut offered, typed.words.clone(), typed.index, directory)
 }
 
@@ -115,6 +111,209 @@ fn line(shell: Shell, typed: &Typed, candidate: &CompletionCandidate) -> String 
         }
         Shell::Fish => format!("{value}\t{help}\n"),
     }
+}
+
+/// Words of a command line, the program's first, and the one to complete.
+#[derive(Debug, PartialEq, Eq)]
+struct Typed {
+    words: Vec<OsString>,
+    /// Position of the word to complete.
+    index: usize,
+    /// Beginning of that word that the shell takes for words of their own. It is not part of what the shell inserts.
+    completed: String,
+}
+
+impl Typed {
+    /// Takes words as the shell splits them. Without an index, the last word is completed.
+    fn new(words: &[OsString], index: Option<usize>) -> Typed {
+        let mut words: Vec<OsString> =
+            words.iter().map(|word| unquoted(&word.to_string_lossy()).into()).collect();
+        let index = index.unwrap_or(words.len().saturating_sub(1));
+        if words.len() <= index {
+            words.resize(index + 1, OsString::new());
+        }
+        Typed { words, index, completed: String::new() }
+    }
+
+    /// Takes words of bash, which are also split at `=` and `:` and contain these as words.
+    fn in_bash(pieces: &[OsString], index: Option<usize>) -> Typed {
+        let separates = |word: &str| !word.is_empty() && word.chars().all(|c| c == '=' || c == ':');
+        let pieces: Vec<String> = pieces.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let current = index.unwrap_or(pieces.len().saturating_sub(1));
+        let mut words: Vec<String> = Vec::new();
+        let (mut at, mut completed) = (0, String::new());
+        for (number, piece) in pieces.iter().enumerate() {
+            let joins = number > 1 && (separates(piece) || separates(&pieces[number - 1]));
+            match words.last_mut().filter(|_| joins) {
+                Some(word) => word.push_str(piece),
+                None => words.push(piece.clone()),
+            }
+            if number == current {
+                at = words.len() - 1;
+                let word = words.last().map(String::as_str).unwrap_or_default();
+                // bash inserts after a separator, and replaces any other piece.
+                let typed = if separates(piece) { "" } else { piece };
+                word.strip_suffix(typed).unwrap_or_default().clone_into(&mut completed);
+            }
+        }
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        Typed { completed, ..Typed::new(&words, Some(at)) }
+    }
+}
+
+/// Returns a word without its quotation marks, of which the last may not have been typed yet.
+fn unquoted(word: &str) -> String {
+    match shell_words::split(word).as_deref() {
+        Ok([one]) => one.clone(),
+        _ => word.trim_start_matches(['\'', '"']).to_owned(),
+    }
+}
+
+/// A name and a sentence about it.
+type Candidate = (String, String);
+
+/// Returns a parser with what is offered for a command line.
+fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> Command {
+    let chosen = choices(registry, typed);
+    let empty = typed.words[typed.index].is_empty();
+    let benchmarks = benchmarks(registry);
+    let families: Vec<Candidate> = families(registry)
+        .map(|name| (name.to_owned(), families::about(name).unwrap_or_default().to_owned()))
+        .collect();
+    let osu: Vec<Candidate> = registry
+        .all()
+        .iter()
+        .flat_map(|bench| bench.osu_names().map(|osu| (osu.name.to_owned(), bench.name.to_owned())))
+        .collect();
+    let runs =
+        names(beginnings(registry), [benchmarks.clone(), osu.clone(), suites()].concat(), Suites::InFiles);
+    let listed =
+        names(beginnings(registry), [families, benchmarks, osu.clone(), suites()].concat(), Suites::InFiles);
+    let osu = names(Vec::new(), osu, Suites::None);
+    let commands = help::visible(parser).into_iter().map(|command| {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        (command.get_name().to_owned(), about)
+    });
+    let pages = help::PAGES.map(|(name, about)| (name.to_owned(), about.to_owned()));
+    let topics = names(Vec::new(), commands.chain(pages).collect(), Suites::None);
+    let of_command = |command: Command| {
+        let completer = |id: &str| match (command.get_name(), id) {
+            ("run" | "ab" | "congestion", "patterns") => Some(runs.clone()),
+            ("list", "patterns") => Some(listed.clone()),
+            ("osu", "name") => Some(osu.clone()),
+            ("help", "words") => Some(topics.clone()),
+            _ => None,
+        };
+        let has_words = command.get_positionals().next().is_some() || command.has_subcommands();
+        command.clone().mut_args(|arg| {
+            let arg = match completer(arg.get_id().as_str()) {
+                Some(completer) => arg.add(completer),
+                None => arg,
+            };
+            let is_file =
+                command.get_name() == "compare" && ["sides", "base", "new"].contains(&arg.get_id().as_str());
+            let arg = if is_file { arg.value_hint(ValueHint::FilePath) } else { arg };
+            // Options are offered once a dash is typed, if the command has something else to offer.
+            let hidden = empty && has_words && !arg.is_positional();
+            arg.hide(hidden)
+        })
+    };
+    let visible = |arg: &Arg| !arg.is_hide_set() && applies(arg, &chosen);
+    without_internal(parser, &visible, &of_command)
+}
+
+/// Returns a copy of a command and its subcommands without what users need not know.
+fn without_internal(
+    command: &Command,
+    visible: &impl Fn(&Arg) -> bool,
+    complete: &impl Fn(Command) -> Command,
+) -> Command {
+    let subcommands = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let copy = Command::new(command.get_name().to_owned())
+        .display_order(command.get_display_order())
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .disable_help_subcommand(true)
+        .args(command.get_arguments().filter(|arg| visible(arg)).cloned())
+        .args(automatic(command))
+        .subcommands(subcommands.map(|command| without_internal(command, visible, complete)));
+    let copy = match command.get_about() {
+        Some(about) => copy.about(about.clone()),
+        None => copy,
+    };
+    complete(copy)
+}
+
+/// Returns the options that clap adds to a command when it is used.
+fn automatic(command: &Command) -> Vec<Arg> {
+    let mut options = Vec::new();
+    if !command.is_disable_help_flag_set() {
+        options.push(Arg::new("help").short('h').long("help").help("Print help").action(ArgAction::SetTrue));
+    }
+    if command.get_version().is_some() {
+        let version = Arg::new("version").short('V').long("version").help("Print version");
+        options.push(version.action(ArgAction::SetTrue));
+    }
+    options
+}
+
+/// Returns the benchmarks that the words before the current one select.
+fn choices(registry: &Registry, typed: &Typed) -> Vec<Choice> {
+    let words = typed.words.iter().take(typed.index).skip(2).filter_map(|word| word.to_str());
+    words.filter_map(|word| lookup::find(registry, word).ok()).flatten().collect()
+}
+
+/// Returns whether one of the benchmarks has an option. Without a benchmark, all options are offered.
+fn applies(arg: &Arg, chosen: &[Choice]) -> bool {
+    chosen.is_empty() || arg.get_long().is_none_or(|name| suite::applies(name, chosen))
+}
+
+/// Whether a word can be the file of a suite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Suites {
+    InFiles,
+    None,
+}
+
+/// Returns a completer of names that begin like the word. For an empty word it offers the beginnings only, if there are any.
+fn names(beginnings: Vec<Candidate>, names: Vec<Candidate>, suites: Suites) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let current = current.to_string_lossy();
+        let offered = if current.is_empty() && !beginnings.is_empty() { &beginnings } else { &names };
+        let mut offered: Vec<&Candidate> =
+            offered.iter().filter(|(name, _)| name.starts_with(&*current)).collect();
+        offered.sort();
+        let candidate = |(name, about): &Candidate| {
+            CompletionCandidate::new(name.clone()).help(Some(about.clone().into()))
+        };
+        match offered.is_empty() {
+            true if suites == Suites::InFiles => {
+                let suite = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
+                PathCompleter::any().filter(suite).complete(OsStr::new(&*current))
+            }
+            _ => offered.into_iter().map(candidate).collect(),
+        }
+    })
+}
+
+fn benchmarks(registry: &Registry) -> Vec<Candidate> {
+    registry.all().iter().map(|bench| (bench.name.to_owned(), bench.about.to_owned())).collect()
+}
+
+fn suites() -> Vec<Candidate> {
+    suite::built_in().map(|name| (format!("suite:{name}"), "suite of benchmarks".to_owned())).collect()
+}
+
+fn families(registry: &Registry) -> impl Iterator<Item = &'static str> {
+    registry.all().chunk_by(|a, b| families::of(a) == families::of(b)).map(|family| families::of(family[0]))
+}
+
+/// Returns the beginnings of all names: there are too many names to show at once.
+fn beginnings(registry: &Registry) -> Vec<Candidate> {
+    let families = families(registry)
+        .map(|name| (format!("{name}."), families::about(name).unwrap_or_default().to_owned()));
+    let others = [("osu_", "names of the OSU benchmarks"), ("suite:", "suites of benchmarks")];
+    families.chain(others.map(|(name, about)| (name.to_owned(), about.to_owned()))).collect()
 }
 
 #[cfg(test)]
@@ -185,5 +384,35 @@ mod tests {
         of("ombx run p2p.latency --sync", &[]);
         of("ombx run --sync", &["--sync", "--sync-hosts"]);
         of("ombx links --fail-on n", &["nothing"]);
+    }
+}
+
+#[cfg(test)]
+mod words_tests {
+    use super::*;
+
+    fn in_bash(pieces: &[&str]) -> (String, String) {
+        let pieces: Vec<OsString> = pieces.iter().map(OsString::from).collect();
+        let typed = Typed::in_bash(&pieces, None);
+        (typed.words[typed.index].to_string_lossy().into_owned(), typed.completed)
+    }
+
+    #[test]
+    fn words_that_bash_splits_are_joined() {
+        let of = |word: &str, completed: &str| (word.to_owned(), completed.to_owned());
+        assert_eq!(in_bash(&["ombx", "run", "p2p.l"]), of("p2p.l", ""));
+        assert_eq!(in_bash(&["ombx", "run", ""]), of("", ""));
+        assert_eq!(in_bash(&["ombx", "run", "suite", ":", "sm"]), of("suite:sm", "suite:"));
+        assert_eq!(in_bash(&["ombx", "run", "suite", ":"]), of("suite:", "suite:"));
+        assert_eq!(in_bash(&["ombx", "run", "--sync", "=", "fence,fl"]), of("--sync=fence,fl", "--sync="));
+        assert_eq!(in_bash(&["ombx", "run", "'rma.*'", "'p2p.l"]), of("p2p.l", ""));
+        assert_eq!(in_bash(&["ombx", "run", "--sync", "=", "lock", "rma."]), of("rma.", ""));
+    }
+
+    #[test]
+    fn a_word_that_is_not_there_yet_is_empty() {
+        let words = ["ombx", "run"].map(OsString::from);
+        let typed = Typed::new(&words, Some(2));
+        assert_eq!(typed.words[2], "");
     }
 }

@@ -2,35 +2,32 @@
 
 #[cfg(feature = "mpi")]
 mod accelerators;
-mod finding;
-mod probe;
 mod report;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, process::Command, time::Duration};
 
 use clap::Args;
 use ombx_core::{
     benchmark::{Medium, Threading},
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     fact::{self, HostFacts},
     result::Mark,
     system::{clock::Clock, environment::hostname, host::Host, machine},
     team::Place,
     trust,
 };
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use self::{
-    finding::Finding,
-    report::{Examination, Facts, WIDTH},
-};
+use self::report::{Examination, Facts, WIDTH};
+use crate::commands::doctor::report::Finding;
 use crate::{
     arguments::{
         argv,
         output::{Format, some_of},
         start::{Launcher, StartArgs},
     },
-    launch::{detection, hosts::slots, limits, mpiexec, preflight, reachability},
+    launch::{detection, finite_run, hosts::slots, limits, mpiexec, preflight, reachability},
     output::{monitoring, target, terminal, unwritable},
 };
 
@@ -65,7 +62,7 @@ const FORMATS: [(&str, &str, Format); 4] = [
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {
-        return terminal::print(probe::line());
+        return terminal::print(probe_line());
     }
     let started = detection::launcher().filter(|_| args.start.launcher == Launcher::Auto);
     if started.as_ref().is_some_and(|s| s.rank > 0) {
@@ -196,12 +193,12 @@ fn ranks(args: &DoctorArgs) -> Result<u32> {
 }
 
 /// Starts ranks as `ombx run` does and returns the launcher and where each rank is.
-fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<probe::Rank>)> {
+fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<ProbedRank>)> {
     preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, reachability::LIMIT)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();
-    Ok((name, probe::run(command, ranks, args.start.timeout)?))
+    Ok((name, probe(command, ranks, args.start.timeout)?))
 }
 
 /// Returns the finding that a launcher belongs to another MPI than this program.
@@ -218,4 +215,75 @@ fn wrong_launcher(by: &str) -> Option<Finding> {
 
 fn oversubscribed(ranks: u32, place: &Place) -> Finding {
     Finding::of_advice(trust::oversubscribed(&place.host, ranks as usize, place.online))
+}
+
+/// Default time limit, which a slow cluster needs.
+const PROBE_LIMIT: Duration = Duration::from_secs(60);
+/// Start of the line of a rank, among the launcher's own output.
+const PROBE_MARK: &str = "ombx-probe ";
+
+/// Facts that a rank reports about itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ProbedRank {
+    place: Place,
+    /// Launcher that the rank detects.
+    launcher: Option<String>,
+    /// Facts about its host.
+    facts: fact::Facts,
+}
+
+/// Returns the line that describes this rank.
+fn probe_line() -> String {
+    let launcher = detection::launcher().map(|started| started.launcher.to_string());
+    format!(
+        "{PROBE_MARK}{}\n",
+        json!(ProbedRank { place: Place::here(), launcher, facts: machine::facts().clone() })
+    )
+}
+
+/// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
+fn probe(command: Command, ranks: u32, limit: Option<Duration>) -> Result<Vec<ProbedRank>> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let texts = finite_run::texts_of(command, limit.unwrap_or(PROBE_LIMIT), || false)?;
+    let seen: Vec<ProbedRank> = texts.iter().flat_map(|text| text.lines()).filter_map(read_line).collect();
+    if seen.len() == ranks as usize {
+        return Ok(seen);
+    }
+    let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let said = match (lines.next(), lines.next_back()) {
+        (Some(first), Some(last)) => format!("it says: {first} .. {last}"),
+        (Some(only), None) => format!("it says: {only}"),
+        (None, _) => "it says nothing".to_owned(),
+    };
+    Err(Error::fabric(format!("{program} started {} of {ranks} ranks; {said}", seen.len())))
+}
+
+fn read_line(line: &str) -> Option<ProbedRank> {
+    let (_, json) = line.split_once(PROBE_MARK)?;
+    serde_json::from_str(json).ok()
+}
+
+#[cfg(test)]
+mod probe_tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_rank_is_read_and_other_lines_are_not() {
+        let rank = read_line(&format!("[1,0]<stdout>:{}", probe_line())).unwrap();
+        assert_eq!((rank.place, &rank.facts), (Place::here(), machine::facts()));
+        assert!(read_line("ombx-probe {").is_none() && read_line("hello").is_none());
+    }
+
+    #[test]
+    fn a_launcher_that_hangs_or_fails_is_reported() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let error = |command, limit| probe(command, 2, Some(limit)).err().unwrap().to_string();
+        assert!(error(shell("sleep 90"), Duration::from_millis(100)).contains("did not end"));
+        let why = error(shell("echo no such host >&2; echo; echo bye >&2; exit 1"), PROBE_LIMIT);
+        assert!(why.contains("started 0 of 2 ranks; it says: no such host .. bye"), "{why}");
+    }
 }

@@ -8,8 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     system::environment::timestamp,
 };
 use ombx_report::{Report, Timeline, page};
@@ -20,8 +19,7 @@ use ombx_results::{
 
 use crate::{
     arguments::{
-        output::Color,
-        rows::pattern,
+        output::{Color, row_pattern},
         values::{self, number},
     },
     output::{
@@ -37,7 +35,7 @@ pub(crate) struct HistoryArgs {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     /// Only these benchmarks or row keys, for example p2p.latency, 'p2p.*' or 'rma.put_bw/*sync=lock*'; may be repeated
-    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    #[arg(long, value_name = "PATTERN", value_parser = row_pattern)]
     bench: Vec<glob::Pattern>,
     /// Only runs that started on this day (UTC) or later, for example: 2026-03-01
     #[arg(long, value_name = "DATE", value_parser = values::date)]

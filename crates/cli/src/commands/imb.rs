@@ -1,29 +1,31 @@
 //! `ombx imb`, and links to ombx named `IMB-MPI1` and so on: replaces the Intel MPI Benchmarks with the same names, options and output.
 
 pub(crate) mod arguments;
-mod iterations;
-mod names;
 mod plan;
 pub(crate) mod suites;
 mod threads;
-mod types;
+
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use ombx_core::{
-    benchmark::{Choice, Medium, Registry},
+    benchmark::{
+        Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
+        payload::{BLOCK_LENGTH, Datatype, STRIDE},
+    },
     error::{Error, Result},
 };
 use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, MemoryKind, Multi, Switch},
-    iterations::Iterations,
+    arguments::{ImbArgs, MemoryKind, Multi, Switch, TypeArgs},
     suites::{Entry, Suite},
 };
+use crate::commands::imb::plan::Iterations;
 use crate::{
     arguments::{
+        argv,
         launches::Launches,
-        output::{Color, FileArgs, Format, OutputArgs},
-        shown::ShownArgs,
+        output::{Color, FileArgs, Format, OutputArgs, ShownArgs},
     },
     job::{Extent, Job, Work, selection, time_limit},
     launch::{detection, preflight},
@@ -39,19 +41,19 @@ use crate::job::directory;
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        return terminal::print(names::install(directory)?);
+        return terminal::print(install_links(directory)?);
     }
     let prints = args.role.relay.is_none() && detection::is_first_process();
     let print = |text: String| if prints { terminal::print(text) } else { Ok(0) };
     let Some(name) = args.name.clone() else {
-        return print(if args.help { help(parser, "ombx imb") } else { names::programs() });
+        return print(if args.help { help(parser, "ombx imb") } else { listed_programs() });
     };
     let suite = suites::find(&name)?;
     if args.help {
         return print(help(parser, suite.name));
     }
     if args.list {
-        return print(names::benchmarks(suite));
+        return print(listed_benchmarks(suite));
     }
     let (job, notes) = prepare(registry, args, suite)?;
     // Mistakes that the start finds have one line, without notes.
@@ -103,7 +105,7 @@ pub(crate) fn prepare(
         .map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, table)));
     let tables: Vec<_> = tables.collect::<Result<_>>()?;
     plan::reject_ungrouped(&args, &tables)?;
-    notes.extend(types::notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
+    notes.extend(type_notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
     let mut parts = Vec::new();
     for (choice, table) in &tables {
         parts.extend(match suite.has_threads() {
@@ -133,7 +135,7 @@ pub(crate) fn prepare(
             (true, false) => ImbHeader::Title,
             (true, true) => ImbHeader::Nothing,
         },
-        calling: names::calling(suite),
+        calling: calling(suite),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.moved(), args.types.reduced()],
@@ -205,4 +207,109 @@ fn help(parser: &clap::Command, name: &str) -> String {
     let imb =
         parser.find_subcommand("imb").map(|imb| imb.clone().bin_name(name.to_owned()).name(name.to_owned()));
     imb.map(|mut imb| format!("{}\n{}", ImbTable::title(), imb.render_help())).unwrap_or_default()
+}
+
+/// Returns the text that `ombx imb` without a name prints.
+fn listed_programs() -> String {
+    let line = |suite: &'static Suite| {
+        let name = suite.name;
+        format!("{name:<12} {} benchmarks: ombx imb {name} -list\n", suite.entries().count())
+    };
+    suites::all().map(line).collect()
+}
+
+/// Returns the text of `-list`.
+fn listed_benchmarks(suite: &Suite) -> String {
+    let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), suite.name);
+    let mut entries: Vec<_> = suite.entries().collect();
+    entries.sort_by_key(|entry| entry.name);
+    for entry in entries {
+        text += &match entry.is_default {
+            true => format!("    {}\n", entry.name),
+            false => format!("    {} (non-default)\n", entry.name),
+        };
+    }
+    text
+}
+
+/// Returns the command line as a user of IMB types it.
+fn calling(suite: &Suite) -> String {
+    let words = argv::as_typed(argv::typed());
+    let as_imb = |word: &String| match word.strip_prefix("--") {
+        Some(name) if !name.contains('=') => format!("-{}", name.replace('-', "_")),
+        _ => word.clone(),
+    };
+    let options = words.iter().skip(3).map(as_imb);
+    [suite.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
+}
+
+/// Creates a link to ombx for each program that it has. Replaces links, but no other files.
+fn install_links(directory: &Path) -> Result<String> {
+    let failed = |path: &Path, e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
+    let program = argv::executable()?;
+    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
+    for name in &names {
+        let link = directory.join(name);
+        match fs::symlink_metadata(&link) {
+            Ok(found) if found.is_symlink() => fs::remove_file(&link).map_err(|e| failed(&link, &e))?,
+            Ok(_) => {
+                let why = "the file exists and is not a link: remove it or choose another directory";
+                return Err(failed(&link, &why));
+            }
+            Err(_) => {}
+        }
+        symlink(&program, &link).map_err(|e| failed(&link, &e))?;
+    }
+    Ok(format!("{} links to {} in {}\n", names.len(), program.display(), directory.display()))
+}
+
+/// Returns the element type of a benchmark. IMB swaps MPI_INT in any case.
+fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
+    match bench.parameter(ElementType::PARAMETER.name) {
+        _ if bench.name == "rma.cas_latency" => ElementType::Int32,
+        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.moved(),
+        Some(_) => args.reduced(),
+        None => ElementType::Byte,
+    }
+}
+
+/// Returns the bytes from one element of a message to the next, if a derived datatype is chosen and the benchmark moves such messages.
+fn distance(args: &TypeArgs, bench: &Benchmark) -> Option<u64> {
+    let moves = bench.has(Datatype::PARAMETER) && !bench.has(ReductionOp::PARAMETER);
+    args.distance(element(args, bench).width()).filter(|_| moves)
+}
+
+/// Chooses the derived datatype of a benchmark, if it has one: one element per block.
+fn choose_blocks(args: &TypeArgs, bench: &Benchmark, chosen: &mut Chosen) {
+    let Some(stride) = distance(args, bench) else { return };
+    chosen.choose([Datatype::Vector]);
+    chosen.set(BLOCK_LENGTH.name, [element(args, bench).width().to_string()]);
+    chosen.set(STRIDE.name, [stride.to_string()]);
+}
+
+/// Returns notes about benchmarks whose messages do not have what the options choose.
+fn type_notes<'b>(
+    args: &TypeArgs,
+    benches: impl Iterator<Item = (&'static str, &'b Benchmark)>,
+) -> Vec<String> {
+    let (mut of_bytes, mut contiguous) = (Vec::new(), Vec::new());
+    for (name, bench) in benches.filter(|(_, bench)| bench.messages.sized) {
+        if !bench.has(ElementType::PARAMETER)
+            && args.moved() != ElementType::Byte
+            && !of_bytes.contains(&name)
+        {
+            of_bytes.push(name);
+        }
+        if args.distance(1).is_some() && distance(args, bench).is_none() && !contiguous.contains(&name) {
+            contiguous.push(name);
+        }
+    }
+    let of = |option: &str, names: Vec<&str>, what: &str| {
+        (!names.is_empty()).then(|| format!("{option}: messages of {} are {what}", names.join(", ")))
+    };
+    of("-data_type", of_bytes, "bytes")
+        .into_iter()
+        .chain(of("-contig_type", contiguous, "contiguous"))
+        .collect()
 }

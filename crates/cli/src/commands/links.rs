@@ -21,8 +21,7 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 
 use crate::{
     arguments::{
-        effort::{EffortArgs, Sizes},
-        launches::{self, Goal, LaunchCount, Launches},
+        launches::{self, EffortArgs, Goal, LaunchCount, Launches, Sizes},
         output::{Format, OutputArgs, some_of},
         role::RoleArgs,
         start::StartArgs,

@@ -12,10 +12,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use ombx_core::{
-    error::{Error, Kind, Result},
-    exit::Exit,
-};
+use ombx_core::error::{Error, Exit, Kind, Result};
 use ombx_results::{
     file::{self, ResultFile},
     model,

@@ -12,7 +12,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::rows::RowArgs,
+    arguments::output::RowArgs,
     output::{target, terminal::reason},
     result_file::{KnownRuns, only_sweep},
 };

@@ -1,28 +1,48 @@
 //! `ombx run`: measures benchmarks.
 
-pub(crate) mod arguments;
-pub(crate) mod like;
-pub(crate) mod plan;
-
-use std::path::PathBuf;
-
-use clap::{ArgMatches, Command, parser::ValueSource};
-use ombx_core::{
-    benchmark::{Chosen, Registry},
-    error::{Error, Result},
-    measure::{runner::Part, session::check_combinations},
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
-use self::arguments::RunArgs;
+use clap::{Arg, ArgMatches, Args, Command, parser::ValueSource};
+use ombx_core::{
+    benchmark::{
+        Choice, Chosen, Depth, Groups, Initialization, PairCount, ParameterValue, Registry, Root, Streams,
+        Threading, Threads,
+        memory::{CACHE_SIZE, Cache},
+    },
+    error::{Error, Result},
+    measure::{
+        plan::{Effort, Plan, Under, Verify},
+        runner::Part,
+        session::{check_combinations, streams},
+    },
+    result::Run,
+    system::{host_name::is_here, performance::kernel_meter},
+    unit,
+};
+use ombx_results::{file::Record, percentiles::Percentiles};
+
+use crate::{
+    arguments::{
+        argv,
+        launches::{EffortArgs, LaunchesArgs, Sizes},
+        output::OutputArgs,
+        parameters::{self, unsupported},
+        role::RoleArgs,
+        start::{ConnectArgs, StartArgs},
+        values,
+    },
+    job::{self, Extent, Job, Work, selection, time_limit},
+    launch::{detection, mpiexec},
+    output::renderers,
+    result_file, suite,
+};
+
 #[cfg(feature = "io")]
 use crate::job::directory;
-use crate::{
-    arguments::launches::LaunchesArgs,
-    job::{Extent, Job, Work, selection, time_limit},
-    launch::detection,
-    output::renderers,
-    suite,
-};
 #[cfg(feature = "mpi")]
 use crate::{job::accelerator, launch::preflight};
 
@@ -57,9 +77,9 @@ pub(crate) fn prepare(
     if is_connected {
         choices = selection::over_sockets(choices, args.role.relay.is_none())?;
     }
-    let plan = plan::plan(&args, chosen, &choices)?;
-    plan::check_window(&choices, &plan)?;
-    let ranks = plan::ranks(&args, &choices, &plan);
+    let plan = plan(&args, chosen, &choices)?;
+    check_window(&choices, &plan)?;
+    let ranks = ranks(&args, &choices, &plan);
     if is_connected && ranks != 2 {
         return Err(Error::usage(format!(
             "--connect has two ranks, one on each host, but this job needs {ranks}: leave out -n, --pairs and --under"
@@ -143,4 +163,337 @@ pub(crate) fn job(
         ));
     }
     Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from, against })
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Names, globs such as 'rma.*', OSU names such as osu_put_bw, or one suite: suite:smoke, my.toml
+    #[arg(value_name = "BENCHMARK")]
+    pub(crate) patterns: Vec<String>,
+    /// Repeat the run of this result file: its benchmarks and options, except those that are given here
+    #[arg(long, value_name = "FILE", help_heading = "What is measured")]
+    pub(crate) like: Option<PathBuf>,
+    /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
+    pub(crate) from: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+
+    /// Message sizes: 8,1K,64K (list) or 1..4M (doubling)
+    ///
+    /// 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
+    #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
+    pub(crate) sizes: Option<Sizes>,
+    /// Load on other ranks of the job: a benchmark they repeat
+    ///
+    /// Its messages have 4K bytes, or as p2p.bw:64K. Of a list, each is measured; with nothing in it, rows have impact factors.
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
+    pub(crate) under: Vec<Under>,
+    /// Iterations that are verified, outside the timed region: some, or as many as are timed
+    #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
+    pub(crate) verify: Verify,
+    /// Do not verify payloads
+    #[arg(long, conflicts_with = "verify", help_heading = "What is measured")]
+    pub(crate) no_verify: bool,
+
+    /// Count instructions, cycles, misses of caches and TLB, branches, page faults and context switches per operation
+    ///
+    /// The kernel counts in the ranks while rows are timed. A counter that it does not have is unavailable, with the reason.
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) counters: bool,
+
+    #[command(flatten)]
+    pub(crate) launches: LaunchesArgs,
+    /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
+    pub(crate) duration: Option<Duration>,
+    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with retransmits and congestion windows
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
+    pub(crate) interval: Option<Duration>,
+    /// Earlier runs, a result file or a directory of them: they tell where the next run lies [default: the 20 newest files in the
+    /// directory of -o]
+    #[arg(long, value_name = "PATH", help_heading = "Output")]
+    pub(crate) against: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) effort: EffortArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) role: RoleArgs,
+}
+
+/// Name of the option.
+const LIKE: &str = "--like";
+const PATTERNS: &str = "patterns";
+/// Heading of options that say where rows go, which a repeated run does not take over.
+const OUTPUT: &str = "Output";
+/// Options of output that say how figures are shown.
+const SHOWN: [&str; 3] = ["unit", "percentiles", "plot"];
+
+/// Returns the words with the benchmarks and options of an earlier run in place of `--like FILE`. Other command lines stay.
+///
+/// # Errors
+/// The file cannot be read, or its run is not one of `ombx run` that this ombx can repeat.
+pub(crate) fn expanded(parser: &Command, words: Vec<OsString>) -> Result<Vec<OsString>> {
+    if words.get(1).is_none_or(|word| word != "run") {
+        return Ok(words);
+    }
+    let Some((path, own)) = separated(&words) else { return Ok(words) };
+    let path = Path::new(&path);
+    let argv = first_run(path)?.argv;
+    let wrong = |why: &str| {
+        let command = argv.join(" ");
+        Error::usage(format!("--like {}: {why}. Its command was: {command}", path.display()))
+    };
+    if argv.get(1).is_none_or(|word| word != "run") {
+        return Err(wrong("only results of ombx run can be repeated so"));
+    }
+    let parsed = |words: Vec<OsString>| {
+        let matches = parser.clone().try_get_matches_from(words).ok()?;
+        matches.subcommand_matches("run").cloned()
+    };
+    let Some(old) = parsed(argv.iter().map(OsString::from).collect()) else {
+        return Err(wrong("this ombx does not know all of its options"));
+    };
+    // The parser reports mistakes of the user.
+    let (Some(new), Some(run)) = (parsed(own.clone()), parser.find_subcommand("run")) else { return Ok(own) };
+    Ok(merged(run, &old, &new, &own))
+}
+
+/// Returns the value of `--like`, and the words without it.
+fn separated(words: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let attached =
+        |word: &OsString| word.to_str().and_then(|word| word.strip_prefix("--like=")).map(OsString::from);
+    let at = words[..end].iter().position(|word| word == LIKE || attached(word).is_some())?;
+    let (path, count) = match attached(&words[at]) {
+        Some(path) => (path, 1),
+        None => (words[..end].get(at + 1)?.clone(), 2),
+    };
+    Some((path, [&words[..at], &words[at + count..]].concat()))
+}
+
+fn first_run(path: &Path) -> Result<Run> {
+    let named = |why: &dyn std::fmt::Display| Error::storage(format!("--like {}: {why}", path.display()));
+    for record in result_file::records(path)? {
+        if let Record::Run(run) = record.map_err(|e| named(&e))? {
+            return Ok(*run);
+        }
+    }
+    Err(named(&"the file has no run"))
+}
+
+/// Returns the command line of the old run with the options that the new one has, and its benchmarks if it names any.
+fn merged(run: &Command, old: &ArgMatches, new: &ArgMatches, own: &[OsString]) -> Vec<OsString> {
+    let is_given = |arg: &Arg| new.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let contradicts = |one: &Arg, other: &Arg| {
+        run.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
+    };
+    let is_kept = |arg: &&Arg| {
+        let is_output = arg.get_help_heading() == Some(OUTPUT) && !SHOWN.contains(&arg.get_id().as_str());
+        let is_replaced = run.get_arguments().filter(|other| is_given(other)).any(|other| {
+            other.get_id() == arg.get_id() || contradicts(arg, other) || contradicts(other, arg)
+        });
+        !arg.is_hide_set() && !is_output && !is_replaced
+    };
+    let kept = argv::given_options(run, old).filter(|(arg, _)| is_kept(arg)).flat_map(|(_, words)| words);
+    let patterns = |matches: &ArgMatches| {
+        let patterns = matches.get_many::<String>(PATTERNS).into_iter().flatten();
+        patterns.map(OsString::from).collect::<Vec<_>>()
+    };
+    let changed = argv::given_options(run, new).flat_map(|(_, words)| words);
+    let named = Some(patterns(new)).filter(|named| !named.is_empty()).unwrap_or_else(|| patterns(old));
+    let dashes = if named.is_empty() { None } else { Some(OsString::from("--")) };
+    own[..2].iter().cloned().chain(kept).chain(changed).chain(dashes).chain(named).collect()
+}
+
+/// Returns the plan after checking the arguments against the benchmarks.
+pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result<Plan> {
+    // `ombx run` replaces the option by those of the file.
+    if args.like.is_some() {
+        return Err(Error::usage("--like is for ombx run alone: repeat the run by ombx run --like FILE"));
+    }
+    parameters::check(&chosen, choices)?;
+    if args.sizes.is_some() && !choices.iter().any(|c| c.bench.messages.sized) {
+        return Err(unsupported("sizes", choices));
+    }
+    let is_matched =
+        |choice: &&Choice| choice.bench.threads_of(&Plan::default()).is_some_and(Threads::is_one_number);
+    if let (Some(Threads::ByRole { .. }), Some(choice)) = (chosen.chosen(), choices.iter().find(is_matched)) {
+        return Err(Error::usage(format!(
+            "--threads: {} has as many threads on every rank: give one number, such as --threads 4",
+            choice.bench.name
+        )));
+    }
+    let groups: Groups = chosen.get();
+    if !groups.is_one() && !args.under.is_empty() {
+        return Err(Error::usage(
+            "--groups divides all ranks, but a load needs some of them: leave out --groups",
+        ));
+    }
+    if chosen.has(&CACHE_SIZE) && !chosen.includes(Cache::Cold) {
+        return Err(Error::usage("--cache-size needs --cache cold: add it, or leave out --cache-size"));
+    }
+    if chosen.texts(Initialization::PARAMETER).len() > 1 || chosen.texts(Threading::PARAMETER).len() > 1 {
+        return Err(Error::usage(
+            "--init and --threading: a job initialises MPI once, give one value of each",
+        ));
+    }
+    if chosen.includes(Initialization::Session) {
+        mpiexec::sessions_exist()?;
+    }
+    job::check_load(&args.under, choices)?;
+    let others = args.start.hostfile.is_some() || !args.start.hosts().iter().all(|host| is_here(host));
+    if chosen.names().any(|name| name == "remote-shell") && !others {
+        return Err(Error::usage(
+            "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts with --hosts, or leave out --remote-shell",
+        ));
+    }
+    if let Some(ranks) = args.start.ranks {
+        if groups.divide(ranks).is_err() {
+            let least = groups.ranks_wanted(1);
+            return Err(Error::usage(format!(
+                "--groups {groups} needs {least} ranks or a larger multiple of {groups}, but -n gives {ranks}"
+            )));
+        }
+        if let Some(root) =
+            chosen.chosen::<Root>().filter(|root| root.first().0 >= groups.size_of_each(ranks))
+        {
+            let last = groups.size_of_each(ranks) - 1;
+            let of_each =
+                if groups.is_one() { String::new() } else { format!(" in each of {groups} groups") };
+            return Err(Error::usage(format!(
+                "--root {root} is not a rank: -n {ranks} gives ranks 0 to {last}{of_each}"
+            )));
+        }
+        let is_too_many = |PairCount(pairs): &PairCount| u64::from(*pairs) * 2 > u64::from(ranks);
+        if let Some(PairCount(pairs)) = chosen.chosen().filter(is_too_many) {
+            let needed = u64::from(pairs) * 2;
+            return Err(Error::usage(format!("--pairs {pairs} needs {needed} ranks, but -n gives {ranks}")));
+        }
+    }
+    Ok(Plan {
+        sizes: args.sizes.clone().map(|sizes| sizes.0),
+        chosen,
+        effort: match args.duration {
+            Some(time) => Effort::Time(time),
+            None => args.effort.effort(args.launches.row_time),
+        },
+        least_time: args.duration.unwrap_or_default(),
+        interval: args.interval,
+        counters: args.counters.then_some(kernel_meter),
+        least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
+        batch: args.effort.batch.0,
+        known_batches: args.launches.batches.clone(),
+        under: args.under.clone(),
+        verify: if args.no_verify { Verify::Off } else { args.verify },
+        launch: args.launches.launch,
+        core_to_core_ns: args.role.core_to_core_ps.map(|ps| ps as f64 / 1e3),
+        ..Plan::default()
+    })
+}
+
+/// Rejects a window that no case of the plan has, although one of its benchmarks can. Options of a suite may override each other so.
+pub(crate) fn check_window(choices: &[Choice], plan: &Plan) -> Result<()> {
+    let only = choices.iter().find_map(|choice| match choice.bench.own.streams {
+        Streams::Only(parameter, value) => Some((parameter, value)),
+        Streams::Never | Streams::Always => None,
+    });
+    let is_useless =
+        || plan.chosen.has(Depth::PARAMETER) && !choices.iter().any(|choice| streams(*choice, plan));
+    match only.filter(|_| is_useless()) {
+        Some((parameter, value)) => {
+            let name = parameter.name;
+            Err(Error::usage(format!("--window needs --{name} {value}: add it, or leave out --window")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the number of ranks to start: the user's, or what the most demanding benchmark needs.
+pub(crate) fn ranks(args: &RunArgs, choices: &[Choice], plan: &Plan) -> u32 {
+    let needed = choices.iter().map(|c| c.bench.ranks.layout.ranks_wanted(plan.pairs())).max().unwrap_or(1);
+    let of_load = if args.under.is_empty() { 0 } else { Under::LEAST_RANKS };
+    let rooted = plan.chosen.chosen::<Root>().map_or(1, |root| root.first().0.saturating_add(1));
+    let groups: Groups = plan.chosen.get();
+    let wanted = needed.max(groups.ranks_wanted(rooted));
+    let equal = wanted.checked_next_multiple_of(groups.count()).unwrap_or(u32::MAX);
+    args.start.ranks.unwrap_or(equal.saturating_add(of_load))
+}
+
+/// Suite that runs if no benchmark is named.
+const CONGESTION: &str = "suite:congestion";
+/// Loads of named benchmarks, as in the suite.
+const CONGESTION_LOADS: &str =
+    "nothing,p2p.fan_in,collective.alltoall,rma.put_incast,collective.bcast,p2p.bw:128K,nothing";
+
+/// Returns the arguments with what the user did not choose.
+pub(crate) fn with_congestion_defaults(mut args: RunArgs) -> Result<RunArgs> {
+    if args.patterns.is_empty() {
+        args.patterns.push(CONGESTION.into());
+    } else if args.under.is_empty() && !args.patterns.iter().any(|pattern| suite::is_suite(pattern)) {
+        args.under = CONGESTION_LOADS.split(',').map(str::parse).collect::<Result<Vec<Under>>>()?;
+    }
+    Ok(args)
+}
+
+#[cfg(test)]
+mod like_tests {
+    use ombx_core::benchmark::Registry;
+
+    use super::*;
+    use crate::commands;
+
+    const GOLDEN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn a_run_is_repeated_with_what_is_changed() {
+        let parser = commands::parser(&Registry::load().unwrap());
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("r.jsonl");
+        let like = |command: &str, line: &str| -> Result<String> {
+            let first = GOLDEN.lines().next().unwrap();
+            let mut run: serde_json::Value = serde_json::from_str(first).unwrap();
+            run["argv"] = serde_json::json!(command.split(' ').collect::<Vec<_>>());
+            run.as_object_mut().unwrap().remove("checksum");
+            std::fs::write(&path, format!("{run}\n")).unwrap();
+            let line = line.replace("FILE", path.to_str().unwrap());
+            let words = expanded(&parser, words(&line))?;
+            Ok(words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+        };
+        let old = "ombx run p2p.latency --sizes 8,64 --launches 3 -o old.jsonl -q";
+        for (line, expected) in [
+            ("ombx run --like FILE", "ombx run --sizes=8,64 --launches=3 -- p2p.latency"),
+            (
+                "ombx run --like=FILE --sizes 1K -o new.jsonl",
+                "ombx run --launches=3 --sizes=1K --output=new.jsonl -- p2p.latency",
+            ),
+            ("ombx run --like FILE --quick p2p.bw", "ombx run --sizes=8,64 --quick -- p2p.bw"),
+            ("ombx run p2p.latency", "ombx run p2p.latency"),
+        ] {
+            assert_eq!(like(old, line).unwrap(), expected, "{line}");
+        }
+        let refused = like("ombx links -n 2", "ombx run --like FILE").unwrap_err().to_string();
+        assert!(
+            refused.contains("only results of ombx run") && refused.contains("ombx links -n 2"),
+            "{refused}"
+        );
+    }
+}
+
+#[cfg(test)]
+mod congestion_tests {
+    use super::*;
+
+    #[test]
+    fn the_suite_has_the_same_loads() {
+        let quoted: String = CONGESTION_LOADS.split(',').map(|load| format!("{load:?}, ")).collect();
+        let line = format!("under = [{}]", quoted.trim_end_matches(", "));
+        assert!(include_str!("../../suites/congestion.toml").contains(&line), "{line}");
+    }
 }

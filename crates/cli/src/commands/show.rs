@@ -24,19 +24,14 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::{
-        output::{Color, Format},
-        rows::RowArgs,
-        shown::ShownArgs,
-    },
+    arguments::output::{Color, Format, RowArgs, ShownArgs},
     output::{
-        earlier,
         renderers::{self, Notes},
         target,
         terminal::{self, is_closed, print},
         unwritable,
     },
-    result_file::{KnownRuns, only_sweep},
+    result_file::{self, KnownRuns, only_sweep},
 };
 
 #[derive(Debug, Args)]
@@ -93,7 +88,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if args.provenance {
         return show_provenance(runs(args)?);
     }
-    let mut earlier = args.against.as_deref().map(|path| earlier::of_path(path, Vec::new())).transpose()?;
+    let mut earlier =
+        args.against.as_deref().map(|path| result_file::earlier_runs(path, Vec::new())).transpose()?;
     let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();

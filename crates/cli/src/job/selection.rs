@@ -20,7 +20,7 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
         ));
     }
     let mut found: Vec<Choice> = Vec::new();
-    for pattern in patterns {
+    for pattern in patterns.iter().flat_map(|words| words.split(',')) {
         for choice in lookup::find(registry, pattern)? {
             if found.iter().all(|c| (c.bench.name, c.preset) != (choice.bench.name, choice.preset)) {
                 found.push(choice);

@@ -21,8 +21,8 @@ use ombx_sockets::{
         RemoteShell,
         process::{self, ProcessGroup, Started},
     },
-    host::address_towards,
     session::{Reach, SessionEvent, listen},
+    socket::address_towards,
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
 

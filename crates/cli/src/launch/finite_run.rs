@@ -15,11 +15,9 @@ use ombx_core::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{
-    orphans, session_directory,
-    shared_memory::OfRanks,
-    thread::{cannot_start, spawn},
-};
+use super::{orphans, shared_memory::OfRanks};
+use crate::launch::shared_memory;
+use crate::launch::supervision::{cannot_start, spawn_thread};
 
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);
@@ -68,7 +66,7 @@ pub(crate) fn run(
             let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
             drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
         };
-        reading = reading.and_then(|()| spawn("text", read).map(drop));
+        reading = reading.and_then(|()| spawn_thread("text", read).map(drop));
     }
     let mut texts = [None, None];
     let why = loop {
@@ -106,7 +104,7 @@ pub(crate) fn run(
     orphans::end_family(group);
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait();
-    session_directory::remove(child.id());
+    shared_memory::remove_session_directory(child.id());
     shared_memory.remove();
     match why {
         None => {

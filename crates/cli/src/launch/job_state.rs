@@ -1,6 +1,7 @@
 //! State of a supervised job: what its processes have reported, why it is ending, and how it ended.
 
 use std::{
+    cell::{Cell, RefCell},
     collections::{BTreeSet, VecDeque},
     os::unix::process::ExitStatusExt,
     process::ExitStatus,
@@ -8,8 +9,7 @@ use std::{
 };
 
 use ombx_core::{
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     measure::plan::RowName,
     result::{Measurement, Outcome},
     system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
@@ -20,16 +20,15 @@ use ombx_results::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{
-    limits,
-    preflight::RankHost,
-    rank_table::{self, RankTable},
-    restarts::{Arrived, Early, named},
-    shared_memory::OfRanks,
-    timeline::{Phase, Timeline},
-};
 use crate::{
     arguments::output::OutputArgs,
+    launch::{
+        limits,
+        preflight::RankHost,
+        restarts::{Arrived, Early, named},
+        shared_memory::OfRanks,
+        starting_ranks::{self, RankTable},
+    },
     output::{Output, progress::Progress, relay::Message, renderers},
 };
 
@@ -326,6 +325,7 @@ impl JobState<'_> {
         let tally = self.output.tally();
         let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
         let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
+        self.progress.done();
         self.output.record(&Record::End(outcome, tally))?;
         let kept = self.output.kept();
         let case = self.history.ended_in.take().or_else(|| self.history.case.as_deref().map(named));
@@ -429,7 +429,7 @@ impl JobState<'_> {
         let why = hanging.or_else(|| self.history.failure.take()).or(said);
         let why = why.unwrap_or_else(|| {
             let output = self.history.launcher_output.make_contiguous();
-            match self.history.ranks.lost(output).zip(rank_table::signal_in(output)) {
+            match self.history.ranks.lost(output).zip(starting_ranks::signal_in(output)) {
                 Some((rank, signal)) => format!("{rank} died of {signal}"),
                 None => {
                     self.print_launcher_output();
@@ -468,5 +468,122 @@ fn ended(child: Child, status: Option<ExitStatus>) -> String {
         Some((Some(code), _)) => format!("{what} with exit code {code}"),
         Some((None, Some(signal))) => format!("{what} by signal {signal}"),
         _ => "in an unknown way".into(),
+    }
+}
+
+/// Phases of a command, in the order of their first appearance. Launches repeat those from `Cores` to `Pauses`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Checking hosts, opening the result file, asking the library for its transports.
+    Preparation,
+    /// Measuring the latency between two cores.
+    Cores,
+    /// Starting the launcher, until a rank runs.
+    Start,
+    /// Initializing MPI or connections, the handshake of ranks, and facts about their hosts.
+    Initialization,
+    /// From the first record of the ranks to the last: all rows.
+    Rows,
+    /// Finalizing MPI, and the end of ranks and launcher.
+    End,
+    /// Estimates over the launches until now.
+    Statistics,
+    /// Waiting for the next launch.
+    Pauses,
+    /// The last estimates, tables and files.
+    Output,
+}
+
+impl Phase {
+    const ALL: [Phase; 9] = [
+        Phase::Preparation,
+        Phase::Cores,
+        Phase::Start,
+        Phase::Initialization,
+        Phase::Rows,
+        Phase::End,
+        Phase::Statistics,
+        Phase::Pauses,
+        Phase::Output,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Phase::Preparation => "preparation",
+            Phase::Cores => "cores",
+            Phase::Start => "start",
+            Phase::Initialization => "initialization",
+            Phase::Rows => "rows",
+            Phase::End => "end",
+            Phase::Statistics => "statistics",
+            Phase::Pauses => "pauses",
+            Phase::Output => "output",
+        }
+    }
+}
+
+/// Time of each phase. The phases follow one another without gaps.
+pub(crate) struct Timeline {
+    since: Since,
+    phase: Cell<Phase>,
+    entered: Cell<Duration>,
+    spent: RefCell<[Duration; Phase::ALL.len()]>,
+}
+
+impl Timeline {
+    /// Starts with the first phase.
+    pub(crate) fn start() -> Timeline {
+        Timeline {
+            since: Since::now(),
+            phase: Cell::new(Phase::Preparation),
+            entered: Cell::new(Duration::ZERO),
+            spent: RefCell::default(),
+        }
+    }
+
+    /// Ends the current phase and begins another one.
+    pub(crate) fn enter(&self, phase: Phase) {
+        let now = self.since.elapsed();
+        let last = self.phase.replace(phase);
+        self.spent.borrow_mut()[last as usize] += now - self.entered.replace(now);
+    }
+
+    /// Notes that a rank runs.
+    pub(crate) fn rank_started(&self) {
+        // Ranks of other hosts may report later.
+        if self.phase.get() == Phase::Start {
+            self.enter(Phase::Initialization);
+        }
+    }
+
+    /// Returns one line with the time of each phase until now, in seconds.
+    pub(crate) fn line(&self) -> String {
+        self.enter(self.phase.get());
+        let spent = self.spent.borrow();
+        let parts =
+            Phase::ALL.map(|phase| format!("{} {:.3}", phase.name(), spent[phase as usize].as_secs_f64()));
+        format!("time {:.3} s: {}", spent.iter().sum::<Duration>().as_secs_f64(), parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod timeline_tests {
+    use super::*;
+
+    #[test]
+    fn phases_add_up_to_the_whole() {
+        assert!((0..).zip(Phase::ALL).all(|(at, phase)| at == phase as usize));
+        let timeline = Timeline::start();
+        for phase in [Phase::Start, Phase::Rows, Phase::End, Phase::Start, Phase::Rows, Phase::Rows] {
+            std::thread::sleep(Duration::from_millis(2));
+            timeline.enter(phase);
+        }
+        let line = timeline.line();
+        let spent = timeline.spent.borrow();
+        assert!(spent[Phase::Start as usize] >= Duration::from_millis(4), "{line}");
+        assert!(spent[Phase::Rows as usize] >= Duration::from_millis(4), "{line}");
+        assert_eq!(spent[Phase::Output as usize], Duration::ZERO);
+        assert_eq!(spent.iter().sum::<Duration>(), timeline.entered.get());
+        assert!(line.starts_with("time ") && line.contains(" s: preparation "), "{line}");
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, iter::repeat_n};
 
 use ombx_core::error::{Error, Result};
-use ombx_sockets::host;
+use ombx_sockets::socket;
 
 use super::hosts::{Host, hosts};
 use crate::arguments::start::StartArgs;
@@ -33,7 +33,7 @@ pub(crate) fn of_ranks(start: &StartArgs, ranks: u32) -> Result<Vec<Placement>> 
     let names: Vec<&String> = slots.cycle().take(ranks as usize).collect();
     let mut counts: BTreeMap<&str, (bool, u32)> = BTreeMap::new();
     for name in &names {
-        counts.entry(name).or_insert_with(|| (host::is_here(name), 0)).1 += 1;
+        counts.entry(name).or_insert_with(|| (socket::is_here(name), 0)).1 += 1;
     }
     let mut placed: BTreeMap<&str, u32> = BTreeMap::new();
     let placements = names.into_iter().map(|name| {

@@ -14,7 +14,7 @@ use ombx_results::{
     file::Ended,
 };
 
-use super::timeline::{Phase, Timeline};
+use crate::launch::job_state::{Phase, Timeline};
 use crate::{
     arguments::launches::{self, Goal, LaunchCount, Launches},
     job::{Job, Work},

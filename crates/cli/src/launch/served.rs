@@ -16,17 +16,14 @@ use ombx_core::{
 use ombx_sockets::{
     Token,
     control::{Started, process},
-    server::client::Reservation,
+    server::Reservation,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
 use super::{invitation::Invitation, placement::Placement};
 use crate::{
-    arguments::{
-        connect::{ConnectArgs, Server},
-        start::StartArgs,
-    },
+    arguments::start::{ConnectArgs, Server, StartArgs},
     private_file,
 };
 

@@ -1,16 +1,18 @@
 //! Supervision of a launcher: its records, its messages, its end, the user's signals and the time limit.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    fmt::Display,
+    io::{self, BufRead, BufReader, Read},
     os::unix::process::CommandExt,
     process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError, SyncSender},
+    thread::{Builder, JoinHandle},
     time::Duration,
 };
 
 use ombx_core::{
     error::{Error, Result},
-    system::clock::Since,
+    system::{clock::Since, limits::start_error},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
@@ -18,19 +20,16 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use super::{
-    job_state::{Child, EndReason, Ended, History, JobState},
-    orphans,
-    preflight::RankHost,
-    restarts::Arrived,
-    session_directory,
-    shared_memory::OfOthers,
-    starting_ranks::StartingRanks,
-    thread::{cannot_start, spawn},
-    timeline::Timeline,
-};
 use crate::{
     arguments::output::OutputArgs,
+    launch::{
+        job_state::{Child, EndReason, Ended, History, JobState, Timeline},
+        orphans,
+        preflight::RankHost,
+        restarts::Arrived,
+        shared_memory::{self, OfOthers},
+        starting_ranks::StartingRanks,
+    },
     output::{Output, progress::Progress},
 };
 
@@ -115,15 +114,15 @@ impl Supervision<'_> {
         };
         let stderr = |line: Vec<u8>| Event::Stderr(String::from_utf8_lossy(&line).into_owned());
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let started = spawn("signals", pass_on)
+        let started = spawn_thread("signals", pass_on)
             .and_then(|_| read_lines(out, sender.clone(), Event::Stdout))
             .and_then(|()| read_lines(err, sender.clone(), stderr))
-            .and_then(|()| spawn("launcher", move || drop(sender.send(Event::Exit(child.wait())))));
+            .and_then(|()| spawn_thread("launcher", move || drop(sender.send(Event::Exit(child.wait())))));
         if let Err(error) = started {
             handle.close();
             let _ = kill_process_group(group, Signal::KILL);
             orphans::end();
-            session_directory::remove(launcher);
+            shared_memory::remove_session_directory(launcher);
             return Err(error);
         }
 
@@ -235,7 +234,7 @@ impl Supervision<'_> {
         let shared_memory = std::mem::take(&mut job.history.shared_memory);
         job.kill();
         orphans::end();
-        session_directory::remove(launcher);
+        shared_memory::remove_session_directory(launcher);
         shared_memory.remove();
         if job.history.ranks.0.is_empty() {
             others.remove_new();
@@ -266,5 +265,21 @@ fn read_lines(
         }
         drop(to.send(Event::Closed));
     };
-    spawn("lines", read).map(drop)
+    spawn_thread("lines", read).map(drop)
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system allows no further thread.
+pub(crate) fn spawn_thread<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>> {
+    Builder::new().name(name.into()).spawn(work).map_err(|e| cannot_start("a thread", &e))
+}
+
+/// Returns the error about something that cannot be started.
+pub(crate) fn cannot_start(what: impl Display, error: &io::Error) -> Error {
+    Error::fabric(format!("cannot start {what}: {}", start_error(error)))
 }

@@ -14,10 +14,8 @@ use ombx_core::{
 };
 use rustix::process::Pid;
 
-use super::{
-    orphans,
-    thread::{cannot_start, spawn},
-};
+use super::orphans;
+use crate::launch::supervision::{cannot_start, spawn_thread};
 
 /// Maximum wait for an answer.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
@@ -85,7 +83,7 @@ fn read(pipe: Option<impl Read + Send + 'static>, to: mpsc::Sender<String>) -> R
         let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
         drop(to.send(String::from_utf8_lossy(&text).into_owned()));
     };
-    spawn("version", read).map(drop)
+    spawn_thread("version", read).map(drop)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ombx_core::{
-    exit::Exit,
+    error::Exit,
     result::{Measurement, Tally},
 };
 use ombx_results::{

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use ombx_core::{result::Measurement, system::clock::Since, unit::Bytes};
 use ombx_results::number::figure;
 
@@ -44,6 +44,7 @@ impl Progress {
         let map = output.follow.then(FilledMap::default);
         let bar = (!output.quiet && terminal::stderr_is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
+            let bar = bar.with_finish(ProgressFinish::AndClear);
             let below = if map.is_some() { "\n{map}" } else { "" };
             let line = LINES[usize::from(columns() >= WITH_BAR)];
             let style = ProgressStyle::with_template(&format!("{line}{below}"));
@@ -141,6 +142,11 @@ impl Progress {
     /// Hides the bar while `print` runs.
     pub(crate) fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
         match &self.bar {
+            // After the last row it would only come back below what is printed.
+            Some(bar) if bar.length().is_some_and(|rows| rows <= bar.position()) => {
+                bar.finish_and_clear();
+                print()
+            }
             Some(bar) => bar.suspend(print),
             None => print(),
         }

@@ -9,7 +9,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    measure::intervals::Interval,
+    measure::collect::Interval,
     result::Measurement,
 };
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use std::env;
 use ombx_core::{
     benchmark::{Osu, Registry},
     error::{Error, Result},
-    measure::intervals::Interval,
+    measure::collect::Interval,
     unit::Bytes,
 };
 use ombx_results::{

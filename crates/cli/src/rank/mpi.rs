@@ -11,7 +11,8 @@ use ombx_core::{
 use ombx_mpi::Mpi;
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::{failure, handshake, state::RankState};
+use super::{failure, handshake};
+use crate::rank::RankState;
 use crate::{
     job::{Work, accelerator},
     launch::{detection, limits},

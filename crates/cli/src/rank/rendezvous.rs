@@ -18,8 +18,8 @@ use ombx_core::{
 };
 use ombx_sockets::{
     Coordinator, SocketTeam, Token,
-    host::{self, address_towards},
     session::{Reach, SessionEvent, listen},
+    socket::{self, address_towards},
 };
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +130,7 @@ struct Meeting {
 
 fn write(file: &Path, token: Token, port: u16) -> Result<()> {
     let addresses = address_towards(ELSEWHERE).into_iter().collect();
-    let meeting = Meeting { token, port, host: hostname(), identity: host::identity(), addresses };
+    let meeting = Meeting { token, port, host: hostname(), identity: socket::identity(), addresses };
     let text = serde_json::to_string(&meeting).map_err(|e| Error::fabric(e.to_string()))?;
     private_file::create(file, &format!("{text}\n"))
 }
@@ -156,7 +156,7 @@ fn find(file: &Path) -> Result<(Token, Vec<SocketAddr>)> {
 pub(crate) fn parse(text: &str) -> Option<(Token, Vec<SocketAddr>)> {
     let Meeting { token, port, host, identity, addresses } =
         serde_json::from_str(text.strip_suffix('\n')?).ok()?;
-    if identity == host::identity() {
+    if identity == socket::identity() {
         return Some((token, vec![([127, 0, 0, 1], port).into()]));
     }
     let named = (host, port).to_socket_addrs();

@@ -4,7 +4,7 @@ use std::{cell::Cell, fs::File, time::Duration};
 
 use ombx_core::{
     error::Result,
-    measure::{intervals::Interval, sink::Sink},
+    measure::{collect::Interval, session::Sink},
     result::{Measurement, Run, Tally},
     system::{clock::Since, watchdog},
     unit::Bytes,

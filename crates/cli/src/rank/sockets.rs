@@ -14,8 +14,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use super::{
     failure,
     rendezvous::{self, Rendezvous},
-    state::RankState,
 };
+use crate::rank::RankState;
 use crate::{
     arguments::start::{Bind, StartArgs},
     job::Work,

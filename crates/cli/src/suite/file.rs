@@ -6,10 +6,8 @@ use clap::Command;
 use ombx_core::error::{Error, Result};
 use toml::de::{DeTable, DeValue};
 
-use super::{
-    layer::{Given, Layer},
-    options,
-};
+use crate::suite;
+use crate::suite::{Given, Layer};
 
 const KEYS: [&str; 3] = ["about", "defaults", "entry"];
 const RUN: &str = "run";
@@ -168,7 +166,7 @@ impl Reader<'_> {
             if section == Section::Entry && (name == RUN || self.own_of_entry().contains(&name)) {
                 continue;
             }
-            let Some(option) = options::key(self.parser, name) else {
+            let Some(option) = suite::option_named(self.parser, name) else {
                 if self.origin == Origin::BuiltIn {
                     // This build lacks the benchmarks that have this parameter.
                     continue;
@@ -178,15 +176,15 @@ impl Reader<'_> {
                 return Err(self.unknown(
                     key.span(),
                     name,
-                    options::keys(self.parser).map(|(name, _)| name).chain(of_entry),
+                    suite::option_keys(self.parser).map(|(name, _)| name).chain(of_entry),
                 ));
             };
             if let Some(OwnKeys { command, .. }) = self.own_keys {
-                if options::is_of_launching_process(option) {
+                if suite::is_of_launching_process(option) {
                     let why = format!("{name} is decided by {command} itself: leave it out");
                     return Err(self.wrong(key.span(), &why));
                 }
-            } else if section == Section::Entry && options::is_of_job(option) {
+            } else if section == Section::Entry && suite::is_of_job(option) {
                 return Err(self
                     .wrong(key.span(), &format!("{name} holds for the whole suite: move it to [defaults]")));
             }
@@ -249,7 +247,7 @@ impl Reader<'_> {
 
     fn unknown<'n>(&self, span: Range<usize>, key: &str, names: impl Iterator<Item = &'n str>) -> Error {
         let near =
-            options::nearest(key, names).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+            suite::nearest(key, names).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
         self.wrong(span, &format!("there is no key {key:?}{near}"))
     }
 

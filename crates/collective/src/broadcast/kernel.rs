@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{
-        BusTraffic, Case, Context, Kernel, Method, Metric, Root, Work, cold,
+        BusTraffic, Case, Context, Kernel, Method, Metric, Root, Work, memory,
         payload::{Check, Fill, Slots},
         reduction::message_type,
     },
@@ -57,7 +57,7 @@ pub(crate) fn work(case: &Case) -> Work {
 impl<B: Broadcast> Endpoint<B> {
     /// Opens a broadcast of `bytes` bytes, in elements of the case's type, that `source` has at first.
     pub(crate) fn open(cx: &Context<'_>, case: &Case, bytes: u64, source: Rank) -> Result<Endpoint<B>> {
-        cold::only_warm(cx, "broadcasts that ombx makes of messages: choose --by library")?;
+        memory::only_warm(cx, "broadcasts that ombx makes of messages: choose --by library")?;
         let element = message_type(case).of_size(bytes);
         let slots = Slots { element, ..Slots::new(bytes, 1) };
         cx.afford(slots.total())?;

@@ -12,9 +12,8 @@ use ombx_core::{
     },
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
-    sizes::parse_sizes,
     testkit::{SimMesh, measure},
-    unit::Rank,
+    unit::{Rank, parse_sizes},
 };
 
 /// Time of a message on its link.

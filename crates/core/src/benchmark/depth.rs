@@ -3,7 +3,7 @@
 use crate::{
     benchmark::{Heading, Parameter, ParameterValue, Reader},
     error::{Error, Result},
-    sizes::parse_numbers,
+    unit::parse_numbers,
 };
 
 /// Maximum number of operations in flight.

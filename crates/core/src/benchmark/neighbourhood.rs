@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Case, CaseValues, Named, Parameter,
-    pairs::{KnownLists, code, pairs},
-};
+use super::{Case, CaseValues, Named, Parameter};
+use crate::benchmark::groups::{KnownLists, code, pairs};
 use crate::{
     error::{Error, Result},
     measure::plan::Plan,

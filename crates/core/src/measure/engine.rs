@@ -7,7 +7,7 @@ use crate::{
         opened::{Loops, OneThread, OpenKernel},
         row::{self, KernelFactory, KernelKind},
         session::Session,
-        thread_pool,
+        workers,
     },
     team::Team,
 };
@@ -50,7 +50,7 @@ pub fn run_either<K: Kernel, L: Kernel>(session: &mut Session<'_>) -> Result<()>
 
 /// Runs a kernel on several threads of each rank at the same time. [`Benchmark::threaded`] registers it.
 pub fn run_threaded<K: Kernel + Send>(session: &mut Session<'_>) -> Result<()> {
-    let open = |cx: &Context<'_>, case: &Case| thread_pool::open(cx, case, open_on_thread::<K>);
+    let open = |cx: &Context<'_>, case: &Case| workers::open_pool(cx, case, open_on_thread::<K>);
     row::every_case(session, &KernelFactory::new(const { KernelKind::new::<K>() }, &open))
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     benchmark::{
         ALONE, Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method, OVERLAPPING,
-        cold::{Cold, Movable},
         interval_names,
+        memory::{Cold, Movable},
         payload::{Check, Fill},
     },
     codec,
@@ -19,7 +19,11 @@ use crate::{
         session::Session,
         timed_loop::Iteration,
     },
-    pacing::{mesh::Mesh, pace::Pacing, paced_kernel::PacedKernels, sample_pacer::SamplePacer},
+    pacing::{
+        mesh::Mesh,
+        paced_kernel::{PacedKernels, Pacing},
+        sample_pacer::SamplePacer,
+    },
     stats::Summary,
     system::clock::{Clock, Facts},
     team::Team,

@@ -1,20 +1,16 @@
 //! The plan: what the user selected for a run.
 
-mod known_batches;
-mod launch;
-mod rest;
-mod under;
-
-use std::time::Duration;
-
-pub use self::{
-    known_batches::KnownBatches,
-    launch::Launch,
-    rest::{Rest, RowName},
-    under::{Congestor, Under, check_loads, load_names},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+    time::Duration,
 };
+
 use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
+    error::{Error, Result},
+    measure::runner::Shuffle,
     system::performance::OpenMeter,
     unit::Bytes,
 };
@@ -191,6 +187,251 @@ impl Plan {
     }
 }
 
+/// Iterations per sample by row. All launches of a run take them from its first launch, because figures of different batches
+/// differ by the cost of the clock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KnownBatches(BTreeMap<u32, u64>);
+
+impl KnownBatches {
+    /// Sets the batch of the row with this key.
+    pub fn insert(&mut self, key: &str, batch: u64) {
+        self.0.insert(hash(key), batch);
+    }
+
+    /// Returns the batch of the row with this key; `None` if no launch has measured it.
+    pub fn get(&self, key: &str) -> Option<u64> {
+        self.0.get(&hash(key)).copied()
+    }
+
+    /// Returns whether no row has a batch.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Returns 32 bits that identify a key: the list is an argument of every rank. Method: FNV-1a. Two keys with the same bits would
+/// share a batch, which is then unusual but not wrong.
+fn hash(key: &str) -> u32 {
+    key.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Writes `hash:batch` for each row, separated by commas, in hexadecimal digits.
+impl fmt::Display for KnownBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(at, (key, batch))| {
+            let separator = if at == 0 { "" } else { "," };
+            write!(f, "{separator}{key:x}:{batch:x}")
+        })
+    }
+}
+
+impl FromStr for KnownBatches {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<KnownBatches> {
+        let one = |pair: &str| {
+            let (key, batch) = pair.split_once(':')?;
+            let batch = u64::from_str_radix(batch, 16).ok().filter(|batch| *batch > 0)?;
+            Some((u32::from_str_radix(key, 16).ok()?, batch))
+        };
+        let all = text.split(',').map(one).collect::<Option<BTreeMap<_, _>>>();
+        all.map(KnownBatches).ok_or_else(|| Error::usage(format!("batches {text:?} are not hash:batch,..")))
+    }
+}
+
+/// One of several launches of the same plan. Each runs the cases in another order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Number of this launch, from 1.
+    pub number: u32,
+    /// Number of launches.
+    pub of: u32,
+    /// Seed of the order of cases.
+    pub order: u64,
+}
+
+impl Launch {
+    /// Returns the items in the order of this launch.
+    pub fn arrange<T>(&self, items: Vec<T>) -> Vec<T> {
+        let shuffle = Shuffle::new(u32::try_from(items.len()).unwrap_or(u32::MAX), self.order);
+        let mut placed: Vec<(u32, T)> =
+            (0..).zip(items).map(|(at, item)| (shuffle.forth(at), item)).collect();
+        placed.sort_by_key(|(at, _)| *at);
+        placed.into_iter().map(|(_, item)| item).collect()
+    }
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.number, self.of, self.order)
+    }
+}
+
+/// Reads `2/5/42`: the second of five launches, in the order of seed 42.
+impl FromStr for Launch {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Launch> {
+        let mut parts = text.split('/');
+        let mut next = || parts.next().and_then(|part| part.parse::<u64>().ok());
+        let small = |n: u64| u32::try_from(n).ok().filter(|n| *n > 0);
+        let read = (next().and_then(small), next().and_then(small), next());
+        match (read, parts.next()) {
+            ((Some(number), Some(of), Some(order)), None) if number <= of => Ok(Launch { number, of, order }),
+            _ => Err(Error::usage(format!("launch {text:?} is not number/count/seed, such as 2/5/42"))),
+        }
+    }
+}
+
+/// What new ranks measure after earlier ones have ended early. Without fields, the whole plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rest {
+    /// Number of the first benchmark in the order of the launch, from 0.
+    pub first: usize,
+    /// Last case of this benchmark that is done.
+    pub after: Option<RowName>,
+    /// Run that is continued.
+    pub run: Option<String>,
+    /// Cases that have ended their ranks, and benchmarks of which no further case is tried.
+    pub left_out: BTreeSet<RowName>,
+}
+
+impl Rest {
+    /// Returns whether a row is left out.
+    pub fn leaves_out(&self, key: &str) -> bool {
+        !self.left_out.is_empty() && self.left_out.contains(&RowName::new(key))
+    }
+
+    /// Returns what the rest of a later launch is: everything but what is left out.
+    #[must_use]
+    pub fn of_next_launch(&self) -> Rest {
+        Rest { left_out: self.left_out.clone(), ..Rest::default() }
+    }
+}
+
+/// 64 bits that identify the key of a row: the rest of a plan is an argument of every rank. Method: FNV-1a.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowName(u64);
+
+impl RowName {
+    /// Returns the name of the row with this key.
+    pub fn new(key: &str) -> RowName {
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        RowName(key.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
+    }
+}
+
+/// Writes `2/case/run/case,case`: number, last case, run, and what is left out. Cases are hexadecimal numbers, and may be absent.
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rest { first, after, run, left_out } = self;
+        let after = after.map(|name| format!("{:x}", name.0)).unwrap_or_default();
+        let left_out: Vec<String> = left_out.iter().map(|name| format!("{:x}", name.0)).collect();
+        write!(f, "{first}/{after}/{}/{}", run.as_deref().unwrap_or_default(), left_out.join(","))
+    }
+}
+
+impl FromStr for Rest {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Rest> {
+        let name = |text: &str| u64::from_str_radix(text, 16).ok().map(RowName);
+        let parts: Vec<&str> = text.split('/').collect();
+        let read = || {
+            let [first, after, run, left_out] = parts[..] else { return None };
+            let after = if after.is_empty() { None } else { Some(name(after)?) };
+            let names = left_out.split(',').filter(|text| !text.is_empty());
+            let run = Some(run.to_owned()).filter(|run| !run.is_empty());
+            Some(Rest {
+                first: first.parse().ok()?,
+                after,
+                run,
+                left_out: names.map(name).collect::<Option<_>>()?,
+            })
+        };
+        read().ok_or_else(|| Error::usage(format!("the rest {text:?} is not number/case/run/case,..")))
+    }
+}
+
+/// Word for no load.
+const NOTHING: &str = "nothing";
+/// Message size of congestors, as in GPCNeT.
+const USUAL_BYTES: Bytes = Bytes(4096);
+
+/// Load on the ranks that are not measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Under {
+    /// None: they sleep.
+    Nothing,
+    /// A benchmark that they repeat.
+    Congestor(Congestor),
+}
+
+/// A benchmark that is repeated as load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Congestor {
+    /// Name of the benchmark.
+    pub bench: String,
+    /// Message size.
+    pub bytes: Bytes,
+}
+
+impl Under {
+    /// End of the name of a load that is measured for the second time.
+    pub const AGAIN: &str = "-again";
+    /// Minimum number of ranks that are kept for the load.
+    pub const LEAST_RANKS: u32 = 2;
+}
+
+/// Reads `nothing`, `p2p.bw` or `p2p.bw:64K`.
+impl FromStr for Under {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Under> {
+        let (bench, bytes) = match text.split_once(':') {
+            _ if text == NOTHING => return Ok(Under::Nothing),
+            Some((bench, bytes)) => (bench, bytes.parse()?),
+            None => (text, USUAL_BYTES),
+        };
+        match bench {
+            "" => Err(Error::usage(format!(
+                "load {text:?} is not nothing, a benchmark, or a benchmark and a size such as p2p.bw:64K"
+            ))),
+            _ => Ok(Under::Congestor(Congestor { bench: bench.into(), bytes })),
+        }
+    }
+}
+
+impl fmt::Display for Under {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Under::Nothing => f.write_str(NOTHING),
+            Under::Congestor(Congestor { bench, bytes }) => write!(f, "{bench}:{bytes}"),
+        }
+    }
+}
+
+/// Returns the names of loads in rows: of two equal ones, the second has [`Under::AGAIN`] after its name.
+pub fn load_names(loads: &[Under]) -> Vec<String> {
+    let name = |(at, load): (usize, &Under)| match loads[..at].contains(load) {
+        true => format!("{load}{}", Under::AGAIN),
+        false => load.to_string(),
+    };
+    loads.iter().enumerate().map(name).collect()
+}
+
+/// Checks a list of loads.
+///
+/// # Errors
+/// Usage error for a load that is named three times: rows could not be distinguished.
+pub fn check_loads(loads: &[Under]) -> Result<()> {
+    let often = |load: &&Under| loads.iter().filter(|other| other == load).count() > 2;
+    match loads.iter().find(often) {
+        Some(load) => Err(Error::usage(format!("{load} is measured more than twice: name it at most twice"))),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +451,108 @@ mod tests {
         assert_eq!(plan.depths(), [64]);
         plan.chosen.choose([8, 2, 4].map(Depth));
         assert_eq!((plan.depths(), plan.pairs()), (vec![8, 2, 4], None));
+    }
+}
+
+#[cfg(test)]
+mod known_batches_tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_printed_and_parsed() {
+        let mut batches = KnownBatches::default();
+        batches.insert("p2p.latency/bytes=8", 25);
+        batches.insert("p2p.bw/bytes=8,depth=64", 1);
+        let read: KnownBatches = batches.to_string().parse().unwrap();
+        assert_eq!(read, batches);
+        assert_eq!((read.get("p2p.latency/bytes=8"), read.get("p2p.latency/bytes=16")), (Some(25), None));
+        for text in ["", "x", "1:0", "1:2:3", "1"] {
+            assert!(text.parse::<KnownBatches>().is_err(), "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod launch_tests {
+    use super::*;
+
+    #[test]
+    fn launches_are_parsed_printed_and_shuffle_rows() {
+        let launch: Launch = "2/5/42".parse().unwrap();
+        assert_eq!((launch.number, launch.of, launch.order), (2, 5, 42));
+        assert_eq!(launch.to_string(), "2/5/42");
+        for text in ["", "2", "2/5", "0/5/1", "6/5/1", "1/1/1/1", "a/b/c"] {
+            assert!(text.parse::<Launch>().is_err(), "{text}");
+        }
+        let items: Vec<u32> = (0..40).collect();
+        let arranged = launch.arrange(items.clone());
+        assert_ne!(arranged, items);
+        assert_ne!(arranged, Launch { order: 43, ..launch }.arrange(items.clone()));
+        let mut sorted = arranged;
+        sorted.sort_unstable();
+        assert_eq!(sorted, items);
+        assert!(launch.arrange(Vec::<u32>::new()).is_empty());
+    }
+}
+
+#[cfg(test)]
+mod rest_tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_printed_and_parsed() {
+        let names = |keys: &[&str]| keys.iter().map(|key| RowName::new(key)).collect();
+        let left_out: BTreeSet<RowName> = names(&["collective.scan/bytes=8", "p2p.latency/"]);
+        let after = Some(RowName::new("p2p.bw/bytes=8,depth=64"));
+        for rest in [
+            Rest::default(),
+            Rest { left_out: left_out.clone(), ..Rest::default() },
+            Rest { first: 3, after, run: Some("a-1".into()), left_out },
+        ] {
+            assert_eq!(rest.to_string().parse::<Rest>().unwrap(), rest);
+        }
+        for text in ["", "1", "1//", "x///", "1/z//", "1///x", "1////"] {
+            assert!(text.parse::<Rest>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rows_are_left_out_by_their_keys() {
+        let rest = Rest { first: 2, left_out: [RowName::new("a/")].into(), ..Rest::default() };
+        assert!(rest.leaves_out("a/") && !rest.leaves_out("a/bytes=8"));
+        assert_eq!(rest.of_next_launch(), Rest { first: 0, ..rest });
+        assert!(!Rest::default().leaves_out(""));
+    }
+}
+
+#[cfg(test)]
+mod under_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Vec<Under> {
+        text.split(',').map(|load| load.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn loads_are_read_and_named() {
+        let loads = read("nothing,p2p.bw,collective.alltoall:64K,nothing");
+        assert_eq!(load_names(&loads), ["nothing", "p2p.bw:4K", "collective.alltoall:64K", "nothing-again"]);
+        check_loads(&loads).unwrap();
+        assert!(check_loads(&read("nothing,p2p.bw,nothing,nothing")).is_err());
+        for text in ["", ":4K", "p2p.bw:", "p2p.bw:x"] {
+            assert!(text.parse::<Under>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(crate::testkit::seeded())]
+        #[test]
+        fn any_text_is_read_and_printed_or_refused(text in "[a-z.:0-9KM]{0,12}") {
+            if let Ok(load) = text.parse::<Under>() {
+                prop_assert_eq!(load.to_string().parse::<Under>().unwrap(), load);
+            }
+        }
     }
 }

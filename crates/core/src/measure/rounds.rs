@@ -9,8 +9,7 @@ use crate::{
     },
     error::Result,
     measure::{
-        collect::{RoundSamples, collect, compare_starts, extend, first_mismatch},
-        intervals::Intervals,
+        collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
         opened::OpenKernel,
         plan::{Effort, Verify},
         session::Session,

@@ -5,20 +5,19 @@ use std::collections::BTreeMap;
 use crate::{
     benchmark::{
         Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Root, Work,
-        figure::{decode_figures, encode_figures},
+        derived::{decode_figures, encode_figures},
         payload::{Check, Fill},
     },
     codec,
     error::{Error, Kind, Result},
     measure::{
-        intervals::Intervals,
-        opened::OpenKernel,
-        phases::{Phases, Stopwatch},
-        repeat::Background,
+        collect::Intervals,
+        opened::{OpenKernel, Phases, Stopwatch},
         rounds::{OpenCase, Sampling},
+        runner::Background,
         session::Session,
     },
-    pacing::windows::RESIDUAL_RANGE,
+    pacing::clock_sync::RESIDUAL_RANGE,
     result::{Growth, Measurement, Outcome},
     system::{
         environment::Counters,

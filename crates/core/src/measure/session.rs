@@ -1,20 +1,24 @@
 //! Sessions: a benchmark on its ranks under a plan, and the cases that follow.
 
+use std::collections::BTreeMap;
+
 use crate::{
     benchmark::{
-        Assignment, Benchmark, Case, CaseValues, Choice, Depth, ElementType, Parameter, ParameterValue,
-        Preset, Streams, Text, memory,
+        Assignment, Benchmark, Case, CaseValues, Choice, Depth, ElementType, Layout, Parameter,
+        ParameterValue, Preset, Role, Streams, Text, Threading, memory,
     },
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     measure::{
+        collect::Interval,
+        opened::OpenKernel,
         plan::{Plan, RowName},
-        repeat::Background,
-        sink::Sink,
+        runner::Background,
     },
-    result::Mark,
+    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,
-    team::Team,
-    unit::Bytes,
+    team::{Place, Team},
+    trust,
+    unit::{Bytes, Rank},
 };
 
 /// A benchmark on its ranks, under a plan.
@@ -283,8 +287,173 @@ pub fn streams(choice: Choice, plan: &Plan) -> bool {
 pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
     let own = bench.messages.sized_by.and_then(|parameter| plan.chosen.text(parameter));
     match (own, &plan.sizes) {
-        (Some(text), _) => crate::sizes::parse_sizes(text),
+        (Some(text), _) => crate::unit::parse_sizes(text),
         (None, Some(sizes)) if bench.messages.sized => Ok(sizes.clone()),
-        (None, _) => crate::sizes::parse_sizes(bench.messages.sizes),
+        (None, _) => crate::unit::parse_sizes(bench.messages.sizes),
+    }
+}
+
+/// Receives a run while it is measured.
+///
+/// Every rank calls [`Sink::entering`], [`Sink::starting`], [`Sink::alive`] and [`Sink::takes`]; only rank 0 calls the other functions.
+pub trait Sink {
+    /// Receives the description of a run, first.
+    fn run(&mut self, run: &Run) -> Result<()>;
+    /// Announces a benchmark, with its number in the order of the run.
+    fn entering(&mut self, _number: usize, _bench: &str) {}
+    /// Announces a case before its iterations start, by its row without samples.
+    fn starting(&mut self, _row: &Measurement) {}
+    /// Reports progress after each round of samples, for watchdogs.
+    fn alive(&self) {}
+    /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.
+    fn interval(&self, _interval: &Interval) {}
+    /// Returns the counters of this host's devices that grew since the last call; nothing on a rank that does not watch them. Every rank
+    /// calls it, at the end of a row.
+    fn grown(&self) -> Vec<Growth> {
+        Vec::new()
+    }
+    /// Receives what a process of a benchmark says about its progress: the number of the process and a line of text.
+    fn status(&mut self, _process: u32, _line: &str) {}
+    /// Measures an open kernel instead of the engine, and returns whether it did; the row then has no samples. Every rank calls it.
+    ///
+    /// Programs that compare kernels with other loops implement it.
+    fn takes(&self, _kernel: &mut dyn OpenKernel, _case: &Case, _role: Role) -> Result<bool> {
+        Ok(false)
+    }
+    /// Receives a complete row.
+    fn case(&mut self, row: &Measurement) -> Result<()>;
+    /// Receives the numbers of rows when the run is complete.
+    fn end(&mut self, tally: &Tally) -> Result<()>;
+}
+
+/// A sink that keeps everything in memory, for tests and for programs that embed ombx.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// Description of the run, once it began.
+    pub run: Option<Run>,
+    /// Rows, in order of measurement.
+    pub rows: Vec<Measurement>,
+    /// Numbers of rows, once the run ended.
+    pub tally: Option<Tally>,
+}
+
+impl Sink for Memory {
+    fn run(&mut self, run: &Run) -> Result<()> {
+        self.run = Some(run.clone());
+        Ok(())
+    }
+
+    fn case(&mut self, row: &Measurement) -> Result<()> {
+        self.rows.push(row.clone());
+        Ok(())
+    }
+
+    fn end(&mut self, tally: &Tally) -> Result<()> {
+        self.tally = Some(*tally);
+        Ok(())
+    }
+}
+
+/// The ranks of a team, of which a benchmark uses some.
+pub(super) struct Ranks<'a> {
+    pub(super) team: &'a dyn Team,
+    pub(super) clock: &'a Clock,
+    /// Places of all ranks of the team on its rank 0; empty on other ranks.
+    pub(super) places: &'a [Place],
+    /// Marks of every row.
+    pub(super) standing: &'a [Mark],
+    /// Thread support with which the library of this run was started.
+    pub(super) threading: Threading,
+    /// Last case of the benchmark that earlier ranks have measured.
+    pub(super) after: Option<RowName>,
+}
+
+impl Ranks<'_> {
+    /// Measures one benchmark on the ranks that it needs; the others return at once. Collective.
+    ///
+    /// `under` is what its rows name as the load.
+    pub(super) fn measure(
+        &self,
+        choice: Choice,
+        plan: &Plan,
+        under: Option<&str>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let (bench, team) = (choice.bench, self.team);
+        let available = (bench.available)().map_err(Error::unsupported);
+        let ranks = plan.ranks.map_or(team.size(), |most| most.min(team.size()));
+        let assignment = available.and_then(|()| bench.ranks.layout.assign(ranks, plan.pairs()));
+        let assignment = match bench.ranks.layout {
+            Layout::Fan(_) => {
+                let nodes = self.nodes()?;
+                assignment.and_then(|assignment| assignment.on_nodes(&nodes))
+            }
+            _ => assignment,
+        };
+        let assignment = match team.agree(assignment) {
+            Ok(assignment) => assignment,
+            Err(e) if e.kind() == Kind::Unsupported => {
+                if team.rank() == Rank(0) {
+                    sink.case(&skipped(bench, under, team.size(), e.to_string()))?;
+                }
+                return Ok(());
+            }
+            Err(e) => return Err(e),
+        };
+        let mut standing = self.standing.to_vec();
+        // Idle ranks sleep.
+        let places = self.places.get(..assignment.ranks as usize).unwrap_or_default();
+        match bench.threads_of(plan) {
+            Some(threads) => standing.extend(trust::crowded_threads(places, threads)),
+            None if self.threading > plan.chosen.get() => standing.push(trust::thread_multiple()),
+            None => {}
+        }
+        let part;
+        let team = if assignment.ranks == team.size() {
+            team
+        } else {
+            standing.push(trust::idle_ranks(assignment.ranks, team.size()));
+            part = team.subteam(assignment.ranks)?;
+            match &part {
+                Some(part) => &**part,
+                None => return Ok(()),
+            }
+        };
+        let mut session = Session::new(team, assignment, (plan, self.clock, &standing), choice, sink);
+        session.under = under.map(str::to_owned);
+        session.after = self.after;
+        (bench.run)(&mut session)?;
+        // The rows of all loads arrive together, so that those of the first may be done without the last.
+        if session.after.is_some() && under.is_none() {
+            return Err(Error::fabric(format!(
+                "{} has no case after which these ranks could go on",
+                bench.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns the lowest rank on the host of each rank. Collective.
+    fn nodes(&self) -> Result<Vec<u32>> {
+        let mut first: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut bytes = Vec::new();
+        for (rank, place) in (0u32..).zip(self.places) {
+            bytes.extend(first.entry(&place.host).or_insert(rank).to_le_bytes());
+        }
+        bytes.resize(4 * self.team.size() as usize, 0);
+        self.team.broadcast(&mut bytes)?;
+        Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+}
+
+/// Returns the row of a benchmark that cannot run here.
+pub(super) fn skipped(bench: &Benchmark, under: Option<&str>, ranks: u32, reason: String) -> Measurement {
+    let axes = under.map(|under| ("under".to_owned(), under.to_owned()));
+    let key = axes.iter().map(|(name, value)| format!("{name}={value}")).collect::<String>();
+    Measurement {
+        axes: axes.into_iter().collect(),
+        aggregation: bench.ranks.layout.aggregation(),
+        outcome: Outcome::Skipped(reason),
+        ..Measurement::new(bench.name, format!("{}/{key}", bench.name), bench.described.metric, ranks)
     }
 }

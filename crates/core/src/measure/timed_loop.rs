@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     pacing::{
         mesh::Mesh,
-        pace::{Pace, Pacer},
+        paced_kernel::{Pace, Pacer},
     },
     system::clock::Clock,
     two_sided::{

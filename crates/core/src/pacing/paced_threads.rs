@@ -20,7 +20,7 @@ use crate::{
         session::Session,
         workers::Workers,
     },
-    pacing::{pace::Start, rendezvous::Rendezvous, starters::Starters},
+    pacing::{mesh::Rendezvous, paced_kernel::Start, sample_pacer::Starters},
     system::clock::Clock,
     team::Team,
 };

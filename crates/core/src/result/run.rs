@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::payload::Check,
-    exit::Exit,
+    error::Exit,
     fact::{Facts, HostFacts},
     result::{Measurement, Outcome},
     system::clock,

@@ -2,10 +2,6 @@
 //!
 //! Rows are measured by the same code as real ones.
 
-use super::{
-    noise::{Noise, NoiseStream},
-    thread_team::{ThreadTeam, on_ranks},
-};
 use crate::{
     benchmark::{
         Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Parameter,
@@ -16,10 +12,15 @@ use crate::{
     measure::{
         plan::Plan,
         runner::{self, Part},
-        sink::Sink,
+        session::Sink,
+        timed_loop,
     },
     result::{Measurement, Run, Tally},
     system::clock::{Clock, Skew},
+    testkit::{
+        noise::{Noise, NoiseStream},
+        thread_team::{ThreadTeam, on_ranks},
+    },
     trust,
     unit::Bytes,
 };
@@ -262,6 +263,11 @@ impl Kernel for Noisy {
     fn figures(&mut self) -> Result<Figures> {
         Ok([("iterations".into(), Figure::Value(self.iterations as f64))].into())
     }
+}
+
+/// Times `stamps.len() - 1` batches of a kernel. Stamps are raw readings before the first batch and after each.
+pub fn time_batches<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+    timed_loop::timed(kernel, clock, batch, stamps)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::{
     measure::{
         plan::{Effort, Plan},
         runner::{self, Part},
-        sink::Memory,
+        session::Memory,
     },
     result::Samples,
     unit::Bytes,

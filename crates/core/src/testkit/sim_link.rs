@@ -1,10 +1,17 @@
 //! A link of known latency and time per byte, in virtual time.
 
-use super::thread_team::{SimMessage, ThreadTeam};
+use std::collections::VecDeque;
+
 use crate::{
     benchmark::{Context, payload::Slots},
     error::Result,
-    two_sided::pattern::Link,
+    pacing::mesh::Mesh,
+    system::clock::Clock,
+    testkit::thread_team::{SimMessage, ThreadTeam},
+    two_sided::{
+        pattern::Link,
+        request::{REPLY_BYTES, RequestLink},
+    },
     unit::Rank,
 };
 
@@ -108,6 +115,165 @@ impl<const LATENCY: u64, const PER_BYTE: u64, const CORRUPT: usize> Link
     }
 }
 
+/// Mesh whose messages occupy the sender for 1 ns and `PER_BYTE` ns per byte, and arrive `LATENCY` ns later, plus the delay of their
+/// link.
+///
+/// The barrier takes no time after the last rank has entered it.
+pub struct SimMesh<const LATENCY: u64, const PER_BYTE: u64 = 0> {
+    team: ThreadTeam,
+}
+
+impl<const LATENCY: u64, const PER_BYTE: u64> Mesh for SimMesh<LATENCY, PER_BYTE> {
+    fn open(cx: &Context<'_>) -> Result<Self> {
+        Ok(SimMesh { team: cx.fabric::<ThreadTeam>()?.clone() })
+    }
+
+    fn barrier(&mut self) -> Result<()> {
+        self.team.virtual_barrier()
+    }
+
+    fn pass(&mut self, to: Rank, from: Rank) -> Result<()> {
+        self.send(to, &[])?;
+        self.receive(from, &mut [])
+    }
+
+    fn send(&mut self, to: Rank, bytes: &[u8]) -> Result<()> {
+        self.team.time.advance(1 + bytes.len() as u64 * PER_BYTE);
+        let arrives_at = self.team.time.now() + LATENCY + self.team.delay_to(to);
+        self.team.send_message(to, SimMessage { bytes: bytes.to_vec(), arrives_at });
+        Ok(())
+    }
+
+    fn receive(&mut self, from: Rank, bytes: &mut [u8]) -> Result<()> {
+        let message = self.team.receive_message(from)?;
+        self.team.time.advance(message.arrives_at.saturating_sub(self.team.time.now()));
+        bytes.copy_from_slice(&message.bytes);
+        Ok(())
+    }
+
+    fn linger(&mut self, ticks: u64) {
+        self.team.time.advance(ticks);
+    }
+
+    fn clock_name(&self, _: &Clock) -> String {
+        self.team.rank.to_string()
+    }
+}
+
+/// Time of one poll for replies, in nanoseconds.
+const POLL_NS: u64 = 1000;
+/// Value of `CORRUPT` that changes replies.
+const REPLIES: usize = usize::MAX;
+/// Length of the pause in nanoseconds.
+pub const PAUSE_NS: u64 = 100_000_000;
+
+/// Link whose other end serves requests one by one, `SERVICE` ns each. Messages take no time.
+///
+/// It pauses for [`PAUSE_NS`] before every `PAUSE`-th request of a round, if this is not 0. If `CORRUPT` is not 0, bit 0 of byte
+/// `CORRUPT - 1` flips in the last request of each window; of replies if `CORRUPT` is `usize::MAX`.
+pub struct SimServer<const SERVICE: u64, const PAUSE: u64 = 0, const CORRUPT: usize = 0> {
+    team: ThreadTeam,
+    peer: Rank,
+    slots: Slots,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    echoes: Vec<u8>,
+    sent: u64,
+    arrived: u64,
+    /// Replies that the server has made and that may arrive later.
+    under_way: VecDeque<SimMessage>,
+}
+
+impl<const SERVICE: u64, const PAUSE: u64, const CORRUPT: usize> SimServer<SERVICE, PAUSE, CORRUPT> {
+    fn message(&self, number: u64) -> std::ops::Range<usize> {
+        let start = self.slots.offset((number % u64::from(self.slots.count)) as u32);
+        start..start + self.slots.bytes as usize
+    }
+
+    fn send(&self, bytes: Vec<u8>) {
+        self.team.send_message(self.peer, SimMessage { bytes, arrives_at: self.team.time.now() });
+    }
+}
+
+impl<const SERVICE: u64, const PAUSE: u64, const CORRUPT: usize> RequestLink
+    for SimServer<SERVICE, PAUSE, CORRUPT>
+{
+    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
+        let buffer = vec![0; slots.total() as usize];
+        Ok(SimServer {
+            team: cx.fabric::<ThreadTeam>()?.clone(),
+            peer: cx.peer,
+            slots,
+            outgoing: buffer.clone(),
+            incoming: buffer,
+            echoes: Vec::new(),
+            sent: 0,
+            arrived: 0,
+            under_way: VecDeque::new(),
+        })
+    }
+
+    fn prepare(&mut self, requests: u64) -> Result<()> {
+        self.echoes = vec![0xff; requests as usize * REPLY_BYTES];
+        (self.sent, self.arrived) = (0, 0);
+        Ok(())
+    }
+
+    fn send_some(&mut self, number: u64) -> Result<bool> {
+        self.send(self.outgoing[self.message(number)].to_vec());
+        self.sent += 1;
+        Ok(true)
+    }
+
+    /// Waits in real time until the server has replied to every request, and takes the replies whose virtual time has come.
+    fn replies(&mut self) -> Result<u64> {
+        self.team.time.advance(POLL_NS);
+        while self.arrived + (self.under_way.len() as u64) < self.sent {
+            self.under_way.push_back(self.team.receive_message(self.peer)?);
+        }
+        let now = self.team.time.now();
+        while self.under_way.front().is_some_and(|reply| reply.arrives_at <= now) {
+            let Some(reply) = self.under_way.pop_front() else { break };
+            let at = self.arrived as usize * REPLY_BYTES;
+            self.echoes[at..at + REPLY_BYTES].copy_from_slice(&reply.bytes);
+            self.arrived += 1;
+        }
+        Ok(self.arrived)
+    }
+
+    fn answer(&mut self, number: u64) -> Result<()> {
+        let SimMessage { bytes, arrives_at } = self.team.receive_message(self.peer)?;
+        let pauses = PAUSE > 0 && number > 0 && number.is_multiple_of(PAUSE);
+        let pause = if pauses { PAUSE_NS } else { 0 };
+        self.team.time.advance(arrives_at.saturating_sub(self.team.time.now()) + pause + SERVICE);
+        let at = self.message(number);
+        self.incoming[at.clone()].copy_from_slice(&bytes);
+        let mut reply = number.to_le_bytes();
+        match CORRUPT {
+            0 => {}
+            REPLIES => reply[1] ^= 1,
+            byte if (number + 1).is_multiple_of(self.slots.count.into()) => {
+                self.incoming[at][byte - 1] ^= 1;
+            }
+            _ => {}
+        }
+        self.send(reply.to_vec());
+        Ok(())
+    }
+
+    fn echoes(&mut self) -> &[u8] {
+        &self.echoes
+    }
+
+    fn outgoing(&mut self) -> &mut [u8] {
+        &mut self.outgoing
+    }
+
+    fn incoming(&mut self) -> &mut [u8] {
+        &mut self.incoming
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,12 +281,12 @@ mod tests {
         benchmark::{Benchmark, Chosen, Depth, ParameterValue, payload::Check},
         measure::plan::{Effort, Plan, Verify},
         result::Outcome,
-        sizes::parse_sizes,
         testkit::measure,
         two_sided::pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
         },
+        unit::parse_sizes,
     };
 
     type Slow = SimLink<5000, 2>;
@@ -261,5 +427,128 @@ mod tests {
         let row = measure(2, &BAD_PING, &Plan { verify: Verify::Off, ..plan("64") }).unwrap().rows.remove(0);
         assert_eq!((row.check, row.outcome), (Check::Off, Outcome::Ok));
         assert!(row.trust.iter().any(|n| n.code == "unverified"));
+    }
+}
+
+#[cfg(test)]
+mod sim_mesh_tests {
+    use super::*;
+    use crate::{
+        benchmark::{Aggregation, Benchmark, Choice, Figure, ParameterValue},
+        measure::{
+            plan::{Effort, Plan},
+            runner::{self, Part},
+            session::Memory,
+        },
+        pacing::paced_kernel::{Chosen, Pacer, Pacing, Start},
+        testkit::{Delay, Probe, SlowerByRank, measure, on_ranks, on_uneven_ranks},
+    };
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn no_rank_leaves_a_dissemination_barrier_before_all_have_entered() {
+        for ranks in 1..=9 {
+            let times = on_ranks(ranks, |team| {
+                let mut pacer = Pacer::<SimMesh<700>>::open(&Context::of(team)).unwrap();
+                let mut times = Vec::new();
+                for turn in 0..6 {
+                    // In each turn, another rank enters much later than the others.
+                    let late = if team.rank == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank) };
+                    team.time.advance(late);
+                    let entered = team.time.now();
+                    Chosen(Pacing::Dissemination, &mut pacer).wait(&team.clock).unwrap();
+                    times.push((entered, team.time.now()));
+                }
+                times
+            });
+            for turn in 0..6 {
+                let last_entered = times.iter().map(|t| t[turn].0).max().unwrap();
+                let first_left = times.iter().map(|t| t[turn].1).min().unwrap();
+                assert!(
+                    first_left >= last_entered,
+                    "{ranks} ranks, turn {turn}: {first_left} < {last_entered}"
+                );
+                // A rank waits for at most log2 n messages in sequence.
+                let last_left = times.iter().map(|t| t[turn].1).max().unwrap();
+                let rounds = u64::from(ranks.next_power_of_two().ilog2());
+                assert!(last_left <= last_entered + rounds * 702, "{ranks} ranks, turn {turn}");
+            }
+        }
+    }
+
+    #[test]
+    fn samples_do_not_contain_the_time_of_pacing() {
+        static PACED: Benchmark =
+            Benchmark::paced::<Probe<3000>, SimMesh<50_000>>("sim.paced", "3 us").sizes("8");
+        let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
+        plan.chosen.set("pace", Pacing::PARAMETER.names().iter().copied());
+        for ranks in [2, 3, 5] {
+            let rows = measure(ranks, &PACED, &plan).unwrap().rows;
+            assert_eq!(rows.len(), Pacing::ALL.len());
+            for row in rows {
+                assert_eq!((row.samples.len(), row.samples[0].batch), (ranks as usize, 1), "{}", row.key);
+                assert_eq!(row.summary.unwrap().median, 3000.0, "{}", row.key);
+            }
+        }
+    }
+
+    #[test]
+    fn the_slowest_rank_of_each_sample_is_the_headline() {
+        static UNEVEN: Benchmark =
+            Benchmark::paced::<SlowerByRank, SimMesh<100>>("sim.uneven", "uneven").sizes("8");
+        let plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
+        let row = measure(4, &UNEVEN, &plan).unwrap().rows.remove(0);
+        // Rank r takes 1000 (r + 1) ns.
+        assert_eq!((row.aggregation, row.summary.as_ref().unwrap().median), (Aggregation::Slowest, 4000.0));
+        let ranks = row.across_ranks().unwrap();
+        assert_eq!((ranks.mean, ranks.min, ranks.max), (2500.0, 1000.0, 4000.0));
+    }
+
+    /// Messages from rank 0 to rank 1 before the windows of the only row: first fit, refresh and first residual.
+    const MESSAGES_BEFORE: u64 = 400 + 80 + 50;
+
+    /// Delays messages to rank 1 after the first residual, which shifts what ping-pongs show by 200 ns.
+    fn delayed_at_the_end(from: u32, to: u32) -> u64 {
+        static SENT: AtomicU64 = AtomicU64::new(0);
+        let late = (from, to) == (0, 1) && SENT.fetch_add(1, Ordering::Relaxed) >= MESSAGES_BEFORE;
+        if late { 400 } else { 0 }
+    }
+
+    #[test]
+    fn a_row_in_windows_says_how_far_clocks_are_apart() {
+        static WINDOW: Benchmark =
+            Benchmark::paced::<Probe<3000>, SimMesh<5000>>("sim.window", "3 us").sizes("8");
+        let mut plan = Plan { effort: Effort::Fixed { iterations: 40, warmup: 2 }, ..Plan::default() };
+        plan.chosen.set("pace", ["window"]);
+        let marked = |delay: Delay| {
+            let mut all = on_uneven_ranks(2, delay, |team| {
+                let mut sink = Memory::default();
+                let part = Part { choices: vec![Choice { bench: &WINDOW, preset: &[] }], plan: plan.clone() };
+                runner::run_all(team, &[part], &team.clock, &mut sink, Vec::new()).unwrap();
+                sink
+            });
+            let row = all.swap_remove(0).rows.remove(0);
+            let Figure::Value(range) = row.figures["sync_residual_range_us"] else { panic!("{row:?}") };
+            let mark = row.trust.into_iter().find(|mark| mark.code == "clocks_apart");
+            (range, mark.map(|mark| mark.short))
+        };
+        let (range, mark) = marked(|_, _| 0);
+        assert!(range < 0.01 && mark.is_none(), "{range} us, {mark:?}");
+        let (range, mark) = marked(delayed_at_the_end);
+        assert!((range - 0.2).abs() < 0.01, "{range} us");
+        assert_eq!(mark.as_deref(), Some("clocks apart 7%"), "0.2 of 3 us");
+    }
+
+    #[test]
+    fn a_high_cost_of_the_clock_has_a_notice() {
+        static SHORT: Benchmark =
+            Benchmark::paced::<Probe<300>, SimMesh<100>>("sim.short", "300 ns").sizes("8");
+        let notice = |batch| {
+            let plan = Plan { batch, ..Plan::default() };
+            let row = measure(2, &SHORT, &plan).unwrap().rows.remove(0);
+            row.trust.into_iter().find(|notice| notice.code == "clock_cost").map(|notice| notice.short)
+        };
+        assert_eq!(notice(None).as_deref(), Some("clock 3%"), "9 ns of 300");
+        assert_eq!(notice(Some(10)), None);
     }
 }

@@ -2,17 +2,20 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    env, fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock},
     time::Duration,
 };
 
 use crate::{
-    benchmark::{Benchmark, Choice},
+    benchmark::{Benchmark, Choice, ElementType, ReductionOp},
     error::{Error, Result},
     measure::{
         plan::Plan,
         runner::{self, Part},
-        sink::Memory,
+        session::Memory,
     },
     system::clock::{Clock, Since, Skew, VirtualTime},
     team::{EnteredBarrier, Fabric, Place, Team},
@@ -333,4 +336,137 @@ fn run(ranks: u32, hosts: &Arc<[String]>, bench: &'static Benchmark, plan: &Plan
         |done: &Result<Memory>| done.as_ref().is_err_and(|why| !why.to_string().contains(OTHER_FAILED));
     let at = all.iter().position(is_cause).unwrap_or(0);
     all.swap_remove(at)
+}
+
+/// Empty directory that no other program uses. Dropping it removes it with its files.
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// Creates a directory whose name contains `name`.
+    ///
+    /// # Panics
+    /// The directory for temporary files is not writable.
+    pub fn new(name: &str) -> Directory {
+        // A killed process of the same number may have left a directory.
+        for number in 0.. {
+            let path = env::temp_dir().join(format!("ombx-{name}-{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Directory(path),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => panic!("{}: {e}", path.display()),
+            }
+        }
+        unreachable!("numbers do not end")
+    }
+
+    /// Returns the path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file in the directory and returns its path.
+    ///
+    /// # Panics
+    /// The file cannot be written.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Combines the elements of `term` into those of `result`, as the standard describes the operation.
+///
+/// # Panics
+/// The operation does not accept the type, or an integer that may not wrap overflows.
+pub fn combine(element: ElementType, op: ReductionOp, result: &mut [u8], term: &[u8]) {
+    macro_rules! each {
+        ($number:ty, $combine:expr) => {
+            for (one, other) in result.as_chunks_mut().0.iter_mut().zip(term.as_chunks().0) {
+                let combine: fn($number, $number) -> $number = $combine;
+                *one =
+                    combine(<$number>::from_le_bytes(*one), <$number>::from_le_bytes(*other)).to_le_bytes();
+            }
+        };
+    }
+    macro_rules! integers {
+        ($number:ty, $sum:expr, $product:expr) => {
+            match op {
+                ReductionOp::Sum | ReductionOp::User => each!($number, $sum),
+                ReductionOp::Prod => each!($number, $product),
+                ReductionOp::Min => each!($number, |a, b| a.min(b)),
+                ReductionOp::Max => each!($number, |a, b| a.max(b)),
+                ReductionOp::LogicalAnd => each!($number, |a, b| (a != 0 && b != 0).into()),
+                ReductionOp::LogicalOr => each!($number, |a, b| (a != 0 || b != 0).into()),
+                ReductionOp::LogicalXor => each!($number, |a, b| ((a != 0) != (b != 0)).into()),
+                ReductionOp::BitwiseAnd => each!($number, |a, b| a & b),
+                ReductionOp::BitwiseOr => each!($number, |a, b| a | b),
+                ReductionOp::BitwiseXor => each!($number, |a, b| a ^ b),
+                ReductionOp::Replace => each!($number, |_, b| b),
+                ReductionOp::NoOp => {}
+            }
+        };
+    }
+    macro_rules! checked {
+        ($number:ty) => {
+            integers!($number, |a, b| a.checked_add(b).expect("no overflow"), |a, b| a
+                .checked_mul(b)
+                .expect("no overflow"))
+        };
+    }
+    macro_rules! wrapping {
+        ($number:ty) => {
+            integers!($number, |a, b| a.wrapping_add(b), |a, b| a.wrapping_mul(b))
+        };
+    }
+    macro_rules! floating {
+        ($number:ty) => {
+            match op {
+                ReductionOp::Sum | ReductionOp::User => each!($number, |a, b| a + b),
+                ReductionOp::Prod => each!($number, |a, b| a * b),
+                ReductionOp::Min => each!($number, |a, b| a.min(b)),
+                ReductionOp::Max => each!($number, |a, b| a.max(b)),
+                ReductionOp::Replace => each!($number, |_, b| b),
+                ReductionOp::NoOp => {}
+                _ => panic!("{op:?} of floating-point numbers"),
+            }
+        };
+    }
+    macro_rules! complex {
+        ($number:ty, $width:literal) => {
+            match op {
+                ReductionOp::Prod => {
+                    let pairs = result.chunks_exact_mut(2 * $width).zip(term.chunks_exact(2 * $width));
+                    for (one, other) in pairs {
+                        let of = |bytes: &[u8]| <$number>::from_le_bytes(bytes.try_into().expect("a number"));
+                        let (a, b) = (of(&one[..$width]), of(&one[$width..]));
+                        let (c, d) = (of(&other[..$width]), of(&other[$width..]));
+                        one[..$width].copy_from_slice(&(a * c - b * d).to_le_bytes());
+                        one[$width..].copy_from_slice(&(a * d + b * c).to_le_bytes());
+                    }
+                }
+                _ => floating!($number),
+            }
+        };
+    }
+    match element {
+        ElementType::Char => checked!(i8),
+        ElementType::Int16 => checked!(i16),
+        ElementType::Int32 => checked!(i32),
+        ElementType::Int64 => checked!(i64),
+        ElementType::Byte | ElementType::Uint8 | ElementType::Widest => checked!(u8),
+        ElementType::Uint16 => checked!(u16),
+        ElementType::Uint32 => wrapping!(u32),
+        ElementType::Uint64 => wrapping!(u64),
+        ElementType::Float => floating!(f32),
+        ElementType::Double => floating!(f64),
+        ElementType::FloatComplex => complex!(f32, 4),
+        ElementType::DoubleComplex => complex!(f64, 8),
+    }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::effect::Effect;
+use crate::trust::Effect;
 use crate::{
     benchmark::{Figure, Figures, payload::Check},
     measure::stop::Ending,
     result::{Growth, Level, Mark, Samples},
     stats::{self, Summary},
     system::environment::Counters,
-    two_sided::request::load::{BACKLOG, OFFERED, SATURATED_PERCENT},
+    two_sided::request::{BACKLOG, OFFERED, SATURATED_PERCENT},
 };
 
 /// A row is marked if a hypervisor took more than this fraction of its CPU time.

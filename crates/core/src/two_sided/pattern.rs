@@ -6,9 +6,8 @@ use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
-        Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
-        cold::{self, Copies, Movable},
-        derived,
+        Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work, derived,
+        memory::{self, Copies, Movable},
         payload::{Check, Fill, Slots},
         reduction,
     },
@@ -133,7 +132,7 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
             Buffers::Multiple => Slots::new(case.bytes.0, messages),
         };
         if !L::COPIES {
-            cold::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
+            memory::only_warm(cx, "this kind of traffic: choose --send standard, synchronous or buffered")?;
         }
         let slots = derived::typed(slots, case)?.copied(cx, 1)?;
         cx.afford(slots.reserved().saturating_mul(2).saturating_add(slots.extra_bytes()))?;

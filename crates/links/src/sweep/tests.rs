@@ -6,9 +6,9 @@ use super::*;
 use ombx_core::{
     benchmark::Benchmark,
     measure::plan::Effort,
-    sizes::parse_sizes,
     testkit::{Delay, Probe, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},
+    unit::parse_sizes,
 };
 use ombx_results::verdict::{Component, TIMES_AGAIN, TimesBySize, find_slow};
 

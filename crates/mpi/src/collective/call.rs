@@ -7,7 +7,7 @@ use mpi::ffi;
 use super::{arguments::Arguments, data_flow::DataFlow};
 use crate::{
     runtime::library::library_version,
-    sys::optional::{Routine, routine},
+    sys::session::{Routine, routine},
 };
 
 /// A collective operation of MPI in its three forms.

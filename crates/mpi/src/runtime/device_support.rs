@@ -19,7 +19,7 @@ use ombx_core::{
     team::Team,
 };
 
-use super::{library, ucx};
+use super::library;
 
 /// Functions without arguments that return 1 if the library does. Not every library has them, and mpi.h declares them in some only.
 const fn queries(api: Api) -> &'static [&'static CStr] {
@@ -78,7 +78,7 @@ pub(crate) fn check(api: Api) -> Result<()> {
         "use an MPI that was built for it, or choose --staged"
     };
     match answer(api) {
-        Some((_, true)) => match ucx::problem(api) {
+        Some((_, true)) => match library::ucx_problem(api) {
             None => Ok(()),
             Some(why) => Err(Error::unsupported(format!(
                 "{version} takes no memory of {name} devices, because {why}: mend this, or choose --staged"
@@ -133,7 +133,7 @@ pub fn open_devices(team: &dyn Team, api: Api) -> Result<()> {
         None => Fact::Unknown { reason: "the MPI library has no function that says it".to_owned() },
     };
     facts.insert("mpi_takes_device_memory".into(), able);
-    if let Some(why) = ucx::problem(api) {
+    if let Some(why) = library::ucx_problem(api) {
         facts.insert("ucx_takes_device_memory".into(), Fact::Known(format!("no: {why}")));
     }
     DEVICES.lock().unwrap_or_else(PoisonError::into_inner).extend(facts);

@@ -1,17 +1,25 @@
 //! The MPI library of this build: its family, version, known defects, and the end of a job.
 
 use std::{
-    ffi::{CStr, c_int},
+    env,
+    ffi::{CStr, CString, OsStr, c_char, c_int},
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
     sync::OnceLock,
 };
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::Threading,
+    benchmark::{Threading, memory::Api},
     error::{Error, Result},
+    fact::{Fact, Facts},
 };
 
-use crate::sys::{error, session};
+use crate::{
+    runtime::device_support,
+    sys::{error, session},
+};
 
 /// MPI implementations that differ in launcher and defects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,4 +217,201 @@ pub(crate) fn abort(code: u8) -> ! {
         std::process::abort();
     }
     std::process::exit(i32::from(code))
+}
+
+/// Lines of `MPI_Get_library_version` of MPICH and its derivatives, and the names of their facts.
+const LINES: [(&str, &str); 3] = [
+    ("MPICH Device:", "device"),
+    ("MPICH CC:", "library_compiler"),
+    ("MPICH configure:", "library_configuration"),
+];
+/// Starts of the names of libraries that communicate.
+const LIBRARIES: [&str; 15] = [
+    "libmpi.",
+    "libmpich.",
+    "libmpi_abi.",
+    "libmpi_cray",
+    "libmpicxx",
+    "libucp.",
+    "libuct.",
+    "libfabric.",
+    "libpsm2.",
+    "libpsm3.",
+    "libhcoll.",
+    "libibverbs.",
+    "libpmix.",
+    "libcxi.",
+    "libefa.",
+];
+
+/// Number of [`LIBRARIES`] that are MPI itself.
+const OF_MPI: usize = 4;
+
+/// Returns the file of the MPI library that this process has loaded; `None` if MPI is linked statically.
+pub fn library_file() -> Option<PathBuf> {
+    mapped().into_iter().find(|path| is_one_of(path, &LIBRARIES[..OF_MPI])).map(PathBuf::from)
+}
+
+/// Returns the facts.
+pub(crate) fn facts() -> Facts {
+    let text = version_text();
+    let mut facts = of_text(text.trim_matches('\0'));
+    let files: Vec<String> = mapped().into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
+    let files = Some(files.join(", ")).filter(|files| !files.is_empty());
+    facts.insert(
+        "library_files".into(),
+        Fact::of(files, "MPI is linked statically, or /proc/self/maps cannot be read"),
+    );
+    let granted = threading().map(|level| level.name().to_owned());
+    facts.insert("thread_level".into(), Fact::of(granted, "the library does not say what it grants"));
+    facts.extend(device_support::facts());
+    facts
+}
+
+fn of_text(text: &str) -> Facts {
+    let value = |start: &str| {
+        let value = text.lines().find_map(|line| line.trim_start().strip_prefix(start))?;
+        Some(value.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|value| !value.is_empty())
+    };
+    LINES.iter().filter_map(|(start, name)| Some(((*name).to_owned(), Fact::Known(value(start)?)))).collect()
+}
+
+/// Returns whether the name of a file starts like one of these libraries.
+fn is_one_of(path: &str, libraries: &[&str]) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    libraries.iter().any(|library| name.starts_with(library))
+}
+
+/// Names of the two modules: transports, and hooks that notice allocations.
+const TRANSPORTS: &str = "uct";
+const HOOKS: &str = "ucm";
+
+/// Returns why UCX does not recognise memory of devices, if the library communicates over UCX and this can be known.
+pub(super) fn ucx_problem(api: Api) -> Option<String> {
+    if !is_used() {
+        return None;
+    }
+    let tls = env::var("UCX_TLS").unwrap_or_default();
+    let (name, copy) = match api {
+        Api::Cuda => ("cuda", "cuda_copy"),
+        Api::Rocm => ("rocm", "rocm_copy"),
+    };
+    if !allows(&tls, name, copy) {
+        return Some(format!(
+            "UCX_TLS={tls} excludes {copy}, without which UCX takes it for memory of the host"
+        ));
+    }
+    // The table of allocations needs the hooks. Without it UCX asks the driver about each address.
+    let has_table = !env::var("UCX_MEMTYPE_CACHE")
+        .is_ok_and(|value| ["n", "no", "off", "0"].contains(&&*value.to_lowercase()));
+    let kinds = [Some(TRANSPORTS), has_table.then_some(HOOKS)];
+    let directories = directories();
+    let modules = kinds.into_iter().flatten().map(|kind| format!("lib{kind}_{name}.so"));
+    let missing =
+        modules.filter(|_| !directories.is_empty()).find(|module| !can_load(&directories, module))?;
+    Some(format!(
+        "its UCX cannot load the module {missing}, without which UCX takes it for memory of the host"
+    ))
+}
+
+/// Returns whether messages of the library go through UCX.
+fn is_used() -> bool {
+    match selected_pml() {
+        Some(pml) => pml == "ucx",
+        None => version_text().contains("ch4:ucx"),
+    }
+}
+
+/// Returns the component of Open MPI for messages; `None` of another library.
+fn selected_pml() -> Option<String> {
+    /// Beginning of `mca_base_component_t` of Open MPI 1.7 to 5.
+    #[repr(C)]
+    struct Component {
+        version: [i32; 3],
+        project: [c_char; 16],
+        project_version: [i32; 3],
+        kind: [c_char; 32],
+        kind_version: [i32; 3],
+        name: [c_char; 64],
+    }
+    let found = function(c"mca_pml_base_selected_component")?;
+    // SAFETY: Open MPI, the only library with this symbol, has a component there, whose texts end with zero.
+    let (kind, name) = unsafe {
+        let component = &*found.cast::<Component>();
+        (CStr::from_ptr(component.kind.as_ptr()), CStr::from_ptr(component.name.as_ptr()))
+    };
+    (kind == c"pml").then(|| name.to_string_lossy().into_owned())
+}
+
+/// Returns whether a value of `UCX_TLS` has the transport that copies from and to devices.
+fn allows(tls: &str, all: &str, copy: &str) -> bool {
+    let (names, excludes) = tls.strip_prefix('^').map_or((tls, false), |names| (names, true));
+    let mut names = names.split(',');
+    if excludes {
+        names.all(|name| name != all && name != copy)
+    } else {
+        names.any(|name| ["", "all", all, copy].contains(&name))
+    }
+}
+
+/// Returns the directories in which UCX looks for modules; none if its libraries are not files of their own.
+fn directories() -> Vec<PathBuf> {
+    let files = mapped();
+    let own = files.iter().find(|path| path.contains("/libucs.so")).map(Path::new).and_then(Path::parent);
+    let Some(own) = own else { return Vec::new() };
+    [Some(own.join("ucx")), env::var_os("UCX_MODULE_DIR").map(PathBuf::from)].into_iter().flatten().collect()
+}
+
+/// Returns whether a file of a module exists and its libraries do too.
+fn can_load(directories: &[PathBuf], module: &str) -> bool {
+    let of_module =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(module.as_bytes()));
+    let files = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+    let mut files = files.filter_map(|entry| Some(entry.ok()?.path())).filter(of_module);
+    files.any(|path| is_library(path.as_os_str()))
+}
+
+fn is_library(path: &OsStr) -> bool {
+    let Ok(path) = CString::new(path.as_bytes()) else { return false };
+    // SAFETY: UCX loads this module in the same way, or has done so.
+    unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL);
+        !library.is_null() && libc::dlclose(library) == 0
+    }
+}
+
+#[cfg(test)]
+mod software_tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_mpich_is_split_into_facts() {
+        let facts = of_text(
+            "MPICH Version:    \t4.0.2\nMPICH Device:    \tch4:ucx\nMPICH CC: \tgcc  -O2\nMPICH CXX: \tg++",
+        );
+        assert_eq!(facts["device"].known(), Some("ch4:ucx"));
+        assert_eq!(facts["library_compiler"].known(), Some("gcc -O2"));
+        assert_eq!(facts.len(), 2);
+        assert!(of_text("Open MPI v4.1.4, package: Debian OpenMPI").is_empty());
+    }
+
+    #[test]
+    fn loaded_libraries_are_listed_once() {
+        let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
+                    7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
+        let found: Vec<String> = paths(maps).into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
+        assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
+    }
+}
+
+#[cfg(test)]
+mod ucx_tests {
+    use super::*;
+
+    #[test]
+    fn transports_are_lists() {
+        let found = ["", "all", "tcp,cuda", "self,cuda_copy", "^tcp", "tcp,self", "^cuda", "cuda_ipc"]
+            .map(|tls| allows(tls, "cuda", "cuda_copy"));
+        assert_eq!(found, [true, true, true, true, true, false, false, false]);
+    }
 }

@@ -8,8 +8,8 @@ use std::sync::{
 use ombx_accelerator::{Allocation, Copies, device};
 use ombx_core::{
     benchmark::{
-        Context, cold,
-        memory::{BufferMemory, Place, Staged},
+        Context,
+        memory::{self, BufferMemory, Place, Staged},
     },
     error::Result,
 };
@@ -31,7 +31,7 @@ pub(crate) fn place(cx: &Context<'_>) -> Result<Place> {
     let memory: BufferMemory = cx.get();
     let on_devices = !memory.places().into_iter().all(Place::is_of_host);
     if on_devices {
-        cold::only_warm(cx, "buffers on a device, which are in no cache of the CPU")?;
+        memory::only_warm(cx, "buffers on a device, which are in no cache of the CPU")?;
     }
     match (memory.api(), cx.get()) {
         (None, _) | (_, Staged::On) => Ok(Place::Host),

@@ -2,7 +2,7 @@
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, cold::Copies},
+    benchmark::{Context, memory::Copies},
     error::{Error, Result},
 };
 

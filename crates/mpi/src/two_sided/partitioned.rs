@@ -19,8 +19,8 @@ use crate::{
         constants::BYTE,
         derived::MessageType,
         error::{self, check},
-        optional::Partitioned,
         requests,
+        session::Partitioned,
     },
 };
 

@@ -19,8 +19,8 @@ use crate::{
     sys::{
         derived::MessageType,
         error::{self, check},
-        optional::LargeCalls,
         requests,
+        session::LargeCalls,
     },
 };
 

@@ -13,13 +13,11 @@ use ombx_core::{
     unit::Rank,
 };
 
-use super::{
-    memory::{Info, Memory},
-    options::{Hints, WindowKind, WindowOptions},
-};
+use crate::window::{Hints, WindowKind, WindowOptions};
+use crate::window::{Info, Memory};
 use crate::{
     Buffer, Comm, Handles, MpiTeam,
-    collective::reduction,
+    collective::operation,
     sys::{
         derived::MessageType,
         error::{self, check},
@@ -93,7 +91,7 @@ impl Window {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
         let parts = MessageType::of(slots).and_then(|message| {
-            let op = reduction::predefined(op)
+            let op = operation::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
             let memory = Memory::of(cx, kind, slots.reserved(), hints)?;
             let locals = (0..locals).map(|_| Buffer::of(local)?.placed(cx)).collect::<Result<Vec<_>>>()?;

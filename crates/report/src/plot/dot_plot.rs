@@ -7,16 +7,12 @@ use ombx_results::{
 };
 
 use crate::plot::{
-    canvas::Canvas,
-    label::{Quantity, describe, shortened},
+    Canvas, Labels, Quantity, describe, dots,
     line_chart::{BESIDE, MAX_DOTS, Point},
-    svg::{dots, n, symbol},
+    n, symbol,
 };
 
 const TOP: f64 = 8.0;
-/// Maximum width of a character of a label.
-const CHARACTER: f64 = 7.4;
-const LONGEST_NAME: usize = 52;
 
 /// One line of the plot.
 pub(crate) struct Dot {
@@ -32,15 +28,15 @@ pub(crate) fn draw(id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> 
 
 /// Draws one size. Names stand beside the lines, or above them on a phone.
 fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Dot], quantity: Quantity) -> Markup {
-    let (width, line) = (canvas.width(), canvas.pick(24.0, 42.0));
+    let labels = Labels::new(canvas, lines.iter().map(|dot| dot.name.clone()));
+    let (width, line) = (canvas.width(), labels.height());
     let right = width - canvas.pick(84.0, 70.0);
     let points = || lines.iter().flat_map(|dot| &dot.points);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let Some(x) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
-    let longest = lines.iter().map(|dot| dot.name.chars().count()).max().unwrap_or(0).min(LONGEST_NAME);
-    let left = canvas.pick(longest as f64 * CHARACTER + 16.0, 8.0);
+    let left = labels.width();
     let bottom = TOP + line * lines.len() as f64;
     let across = |value: f64| left + x.position(value) * (right - left);
     html! {
@@ -58,13 +54,9 @@ fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Dot], quantity: Quantity
             path.axis d={ "M" (n(left)) " " (TOP) "V" (n(bottom)) "H" (n(right)) } {}
             text.soft x=(n((left + right) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" { (quantity.axis_title()) }
             @for (at, dot) in lines.iter().enumerate() {
-                @let middle = TOP + line * (at as f64 + canvas.pick(0.5, 0.7));
+                @let middle = TOP + labels.middle(at);
                 @let y = n(middle);
-                @if canvas.is_wide() {
-                    text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&dot.name, LONGEST_NAME)) }
-                } @else {
-                    text x=(n(left)) y=(n(middle - 12.0)) { (shortened(&dot.name, LONGEST_NAME)) }
-                }
+                (labels.draw(at, middle))
                 @if let Some(p) = dot.points.first() { path.grid d={ "M" (n(left)) " " (y) "H" (n(across(p.figure.value))) } {} }
                 g.series.s0 {
                     @for p in &dot.points {

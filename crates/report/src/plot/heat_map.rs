@@ -12,7 +12,7 @@ use ombx_results::{
     verdict::{Component, Hosts, Link, LinkTimes},
 };
 
-use crate::plot::{label::shortened, svg::n};
+use crate::plot::{n, shortened};
 
 const SHADES: usize = 7;
 /// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.

@@ -9,8 +9,8 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::{canvas::Canvas, svg::n},
-    runs::count,
+    page::count,
+    plot::{Canvas, n},
 };
 
 const HEIGHT: f64 = 190.0;

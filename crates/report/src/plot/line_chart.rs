@@ -10,11 +10,7 @@ use ombx_results::{
     plot::{LogAxis, Ticks, extent},
 };
 
-use crate::plot::{
-    canvas::Canvas,
-    label::{Quantity, describe},
-    svg::{dots, interval, n, polyline, symbol},
-};
+use crate::plot::{Canvas, Quantity, describe, dots, interval, n, polyline, symbol};
 
 const TOP: f64 = 14.0;
 /// Maximum number of launches of all points together that are drawn as dots.

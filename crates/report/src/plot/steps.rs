@@ -9,11 +9,8 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::{
-        canvas::Canvas,
-        svg::{n, polyline},
-    },
-    runs::count,
+    page::count,
+    plot::{Canvas, n, polyline},
 };
 
 const HEIGHT: f64 = 260.0;

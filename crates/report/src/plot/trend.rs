@@ -9,7 +9,7 @@ use ombx_results::{
     plot::ValueAxis,
 };
 
-use crate::plot::svg::{dots, n};
+use crate::plot::{dots, n};
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 190.0;

@@ -14,17 +14,11 @@ use ombx_results::{
 };
 
 use crate::{
-    plot::{
-        canvas::Canvas,
-        label::shortened,
-        svg::{n, symbol},
-    },
-    runs::{count, of_bytes},
+    page::{count, of_bytes},
+    plot::{Canvas, Labels, n, symbol},
 };
 
 const TOP: f64 = 8.0;
-const CHARACTER: f64 = 7.4;
-const LONGEST_NAME: usize = 56;
 /// Maximum number of cases in the chart. The table has all.
 const MAX_DRAWN: usize = 40;
 /// Maximum number of cases for which the table is initially open.
@@ -132,11 +126,11 @@ fn extent(cases: &[&CaseComparison]) -> (f64, f64) {
 
 /// Draws one size. Names stand beside the lines, or above them on a phone.
 fn draw(canvas: Canvas, cases: &[&CaseComparison], heading: &str) -> Markup {
-    let (width, line) = (canvas.width(), canvas.pick(24.0, 42.0));
+    let labels = Labels::new(canvas, cases.iter().map(|case| name(case)));
+    let (width, line) = (canvas.width(), labels.height());
     let (right, id) = (width - canvas.pick(84.0, 66.0), canvas.id("compare"));
     let (most, step) = extent(cases);
-    let longest = cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0);
-    let left = canvas.pick(longest.min(LONGEST_NAME) as f64 * CHARACTER + 16.0, 12.0);
+    let left = labels.width();
     let bottom = TOP + line * cases.len() as f64;
     let across = |fraction: f64| {
         let percent = (fraction * 100.0).clamp(-most, most);
@@ -159,14 +153,10 @@ fn draw(canvas: Canvas, cases: &[&CaseComparison], heading: &str) -> Markup {
                 "difference of the time in %"
             }
             @for (at, case) in cases.iter().enumerate() {
-                @let middle = TOP + line * (at as f64 + canvas.pick(0.5, 0.7));
+                @let middle = TOP + labels.middle(at);
                 @let y = n(middle);
                 @let (class, shape) = look(case);
-                @if canvas.is_wide() {
-                    text x=(n(left - 8.0)) y=(y) dy="4" text-anchor="end" { (shortened(&name(case), LONGEST_NAME)) }
-                } @else {
-                    text x=(n(left - 8.0)) y=(n(middle - 12.0)) { (shortened(&name(case), LONGEST_NAME)) }
-                }
+                (labels.draw(at, middle))
                 g class={ "series " (class) } {
                     @if let Some([low, high]) = case.change.ci90 {
                         path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}

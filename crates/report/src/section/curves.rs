@@ -10,13 +10,12 @@ use ombx_core::{
 use ombx_results::render::heading;
 
 use crate::{
+    page::{RunList, is_link},
     plot::{
+        MAX_SERIES, Quantity,
         dot_plot::{self, Dot},
-        label::Quantity,
         line_chart::{self, Point, Series},
-        svg::MAX_SERIES,
     },
-    runs::{RunList, is_link},
 };
 
 /// Maximum number of lines in a dot plot.

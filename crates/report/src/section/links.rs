@@ -9,8 +9,8 @@ use ombx_results::{
 };
 
 use crate::{
+    page::{RunList, count},
     plot::{heat_map, histogram, steps},
-    runs::{RunList, count},
 };
 
 /// Number of links in the table of the slowest.

@@ -7,12 +7,8 @@ use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
 use ombx_results::number::{figure, tick_label};
 
 use crate::{
-    plot::{
-        label::{Quantity, describe},
-        line_chart::Point,
-        svg::n,
-    },
-    runs::{RunList, count, is_ok},
+    page::{RunList, count, is_ok},
+    plot::{Quantity, describe, line_chart::Point, n},
 };
 
 /// Maximum number of rows in the section. The table of rows has all.

@@ -6,7 +6,7 @@ use ombx_results::{
     provenance::{self, Section},
 };
 
-use crate::runs::{RunEntry, RunList};
+use crate::page::{RunEntry, RunList};
 
 /// Maximum number of ranks for which the list is initially open.
 const MAX_OPEN_RANKS: usize = 16;

@@ -273,7 +273,7 @@ fn few_launches_name_their_coverage_and_one_says_so() {
     assert!(few.contains("75 % interval ") && few.contains("(75%)") && !few.contains("1 launch:"), "{few}");
     let one = of_rows(sweep("p2p.latency", &[]));
     assert!(one.contains("<b>1</b> launch<") && one.contains("95% within this launch"), "{one}");
-    assert_eq!(one.matches("1 launch: run-to-run variation unknown").count(), 1, "{one}");
+    assert_eq!(one.matches("1 launch: variation between launches unknown").count(), 1, "{one}");
     let of_both = rendered(&[("a", &over_launches(9)), ("b", &file(run(&["a"]), sweep("p2p.bw", &[])))]);
     assert!(of_both.contains("<b>1 to 9</b> launches<") && of_both.contains("b: 1 launch:"), "{of_both}");
     let sweeps_only = rendered(&[("l", &links(&[]))]);

@@ -10,11 +10,11 @@ use super::{
         CaseComparison, Change, Power, Reason, SIGNIFICANCE, SIGNIFICANCE_OF_LOOK, Settings, Unit,
         UnitMedians, Verdict,
     },
-    permutation::{self, Side, Values},
     shift::{Scatter, Shifts, TAIL, rank, signed_rank},
     side::{Launch, Row},
-    units::Units,
 };
+use crate::compare::shift::{self, Side, Values};
+use crate::compare::side::Units;
 
 /// Difference of p values that are equal but for rounding.
 const ROUNDING: f64 = 1e-9;
@@ -27,7 +27,7 @@ pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings
     let (base, edge) = (units.sides[0].len(), settings.margin.ln_1p());
     let p_of = |side: Side| {
         let mut all = vec![None; cases.len()];
-        let found = permutation::test(&values, base, units.unit, side, edge);
+        let found = shift::permutation_test(&values, base, units.unit, side, edge);
         tested.iter().zip(found).for_each(|(at, p)| all[*at] = Some(p));
         all
     };

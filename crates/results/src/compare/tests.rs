@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::{permutation::Random, *};
+use super::*;
+use crate::compare::shift::Random;
 use crate::{
     file::{self, RunWithRows},
     golden, state,
@@ -11,11 +12,11 @@ use ombx_core::{
     benchmark::{Benchmark, Chosen, Depth, Figure, Metric, Work},
     measure::plan::{Effort, Plan},
     result::{Mark, Measurement, Outcome, Run, Tally},
-    sizes::parse_sizes,
     stats::Summary,
     system::performance::INSTRUCTIONS,
     testkit::{SimLink, measure},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
+    unit::parse_sizes,
 };
 
 mod states;

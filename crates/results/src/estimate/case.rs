@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
-    measure::phases::Phases,
+    measure::opened::Phases,
     result::{
         AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
     },
     stats::{Summary, median, order_bounds},
-    two_sided::datagrams::received::{SHARES, Share},
+    two_sided::datagrams::{SHARES, Share},
 };
 
 use super::schedule::LEAST_LONG_LAUNCHES;

@@ -14,7 +14,7 @@ use crate::{
     file::{Ended, Launched, Record, RunOutcome, RunWithRows},
     number::percent,
     percentiles::Percentiles,
-    run_info::{continues, fingerprint, is_next_launch, is_same_launch, library},
+    runs::{continues, fingerprint, is_next_launch, is_same_launch, library},
     state::{self, Distances, States},
 };
 

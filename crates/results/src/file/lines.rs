@@ -7,7 +7,7 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::record::{Launched, ReadError, Record, RunOutcome, SCHEMA};
+use crate::file::{Launched, ReadError, Record, RunOutcome, SCHEMA};
 use crate::verdict::Verdict;
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have

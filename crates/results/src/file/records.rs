@@ -10,10 +10,8 @@ use flate2::bufread::MultiGzDecoder;
 use ombx_core::system::file::{open_found, open_named};
 use ruzstd::decoding::StreamingDecoder;
 
-use super::{
-    lines, parse,
-    record::{ReadError, Record},
-};
+use super::{lines, parse};
+use crate::file::{ReadError, Record};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 28;

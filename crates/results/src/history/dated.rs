@@ -17,7 +17,7 @@ use crate::{
     estimate::{Cases, Group, interval},
     file::{Record, Records},
     provenance::title,
-    run_info::{hosts, library},
+    runs::{hosts, library},
     state::{self, StateFigure, States},
     verdict::{self, Hosts},
 };

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     compare::{Ranks, Shifts},
     estimate::interval,
-    run_info::are_known,
+    runs::are_known,
     state,
 };
 

@@ -2,11 +2,8 @@
 
 use std::io::{Result, Write};
 
-use super::{
-    Characters, ValueAxis,
-    canvas::{Canvas, DOTS},
-    counts, extent, value_label,
-};
+use super::{Characters, ValueAxis, counts, extent, value_label};
+use crate::plot::curve::{Canvas, DOTS};
 use crate::{
     number::Decimals,
     render::{heading, plain},

@@ -11,10 +11,8 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use super::{
-    plain,
-    table::fit::{NO_VALUE, grid, interval},
-};
+use super::plain;
+use crate::render::table::cells::{NO_VALUE, grid, interval};
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     file::RunOutcome,
-    run_info::{banner, launches},
+    runs::{banner, launches},
     verdict::{self, RETEST},
 };
 

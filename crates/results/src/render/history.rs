@@ -7,13 +7,8 @@ use std::{
     io::{Result, Write},
 };
 
-use super::{
-    Paint,
-    csv::Lines,
-    plain,
-    table::fit::{Fitted, fitted, grid, interval, size},
-    wrapped,
-};
+use super::{Paint, csv::Lines, plain, wrapped};
+use crate::render::table::cells::{Fitted, fitted, grid, interval, size};
 use crate::{
     history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,

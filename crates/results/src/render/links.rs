@@ -13,16 +13,13 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use super::{
-    Renderer, plain,
-    table::fit::{Fitted, fitted, grid},
-    wrapped,
-};
+use super::{Renderer, plain, wrapped};
+use crate::render::table::cells::{Fitted, fitted, grid};
 use crate::{
     file::RunOutcome,
     number::{self, Scale},
     plot::{Histogram, heat_map},
-    run_info::banner,
+    runs::banner,
     verdict::{self, Component, Link, LinkSweep, LinkTimes, SlowLink, Step, Verdict},
 };
 
@@ -145,7 +142,7 @@ impl Links {
                 Verdict::incomplete(format!("not complete: interrupted after {rows} rows"))
             }
             RunOutcome::Broken => {
-                Verdict::incomplete(format!("not complete: a rank or a connection failed after {rows} rows"))
+                Verdict::incomplete(format!("not complete: the job ended early, after {rows} rows"))
             }
         };
         writeln!(out)?;

@@ -5,20 +5,14 @@ use std::io::{Result, Write};
 use ombx_core::{result::Run, unit::Bytes};
 use serde_json::{Value, json};
 
-use super::{
-    Paint,
-    compare::present,
-    csv::Lines,
-    plain,
-    table::fit::{Fitted, NO_VALUE, fitted, grid, interval},
-    wrapped,
-};
+use super::{Paint, compare::present, csv::Lines, plain, wrapped};
+use crate::render::table::cells::{Fitted, NO_VALUE, fitted, grid, interval};
 use crate::{
     model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch},
     number::Decimals,
     provenance::counted,
     publishable::Publishable,
-    run_info::{banner, hosts, library},
+    runs::{banner, hosts, library},
 };
 
 /// What is shown: the models, the first run of each setup, and which rows they rest on.

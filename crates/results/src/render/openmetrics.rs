@@ -19,7 +19,7 @@ use ombx_core::{
 use super::Renderer;
 use crate::{
     file::RunOutcome,
-    run_info::{hosts, library},
+    runs::{hosts, library},
     verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
 };
 

@@ -10,7 +10,7 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use super::table::fit::{NO_VALUE, grid, interval};
+use crate::render::table::cells::{NO_VALUE, grid, interval};
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},

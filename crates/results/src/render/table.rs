@@ -1,7 +1,6 @@
 //! Text table: one per benchmark and choice of axes, with the marks of each row.
 
-mod cells;
-pub(super) mod fit;
+pub(super) mod cells;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,22 +12,22 @@ use ombx_core::{
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
     },
-    two_sided::datagrams::received::SHARES,
+    two_sided::datagrams::SHARES,
     unit::Bytes,
 };
 
-use self::fit::{Fitted, fitted, grid};
 use super::{
     Paint, Renderer, Shown,
     pipeline::{drawing, is_part},
     plain, wrapped,
 };
+use crate::render::table::cells::{Fitted, fitted, grid};
 use crate::{
     file::RunOutcome,
     knee::{self, Knees, RATE},
     plot::curve,
     publishable::{Publishable, Reached},
-    run_info::{banner, launches},
+    runs::{banner, launches},
     state,
 };
 
@@ -37,7 +36,8 @@ pub(super) use self::cells::{failed, format, other_states, titles};
 
 /// What is said once of rows that come from a single launch.
 pub const ONE_LAUNCH: &str = "\
-    1 launch: run-to-run variation unknown; start with ombx itself or combine files: ombx show a.jsonl b.jsonl";
+    1 launch: variation between launches unknown; without --quick and without a launcher of your own ombx starts several, and ombx show \
+    a.jsonl b.jsonl combines files";
 
 /// What is said once of rows over launches without three earlier runs.
 const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same state of the machine; --against DIR names them";
@@ -184,9 +184,7 @@ impl Renderer for Table {
         match outcome {
             RunOutcome::Complete => {}
             RunOutcome::Interrupted => writeln!(out, "\nnot complete: interrupted after {after}")?,
-            RunOutcome::Broken => {
-                writeln!(out, "\nnot complete: a rank or a connection failed after {after}")?
-            }
+            RunOutcome::Broken => writeln!(out, "\nnot complete: the job ended early, after {after}")?,
         }
         out.flush()
     }

@@ -2,9 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{
-    Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sample::is_sampled, sweep::Findings,
-};
+use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sweep::Findings};
+use crate::verdict::times::is_sampled;
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,

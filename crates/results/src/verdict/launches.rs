@@ -10,7 +10,8 @@ use ombx_core::{
     stats,
 };
 
-use super::{Hosts, Link, LinkTimes, RETEST, TimesBySize, sample::Outliers};
+use super::{Hosts, Link, LinkTimes, RETEST, TimesBySize};
+use crate::verdict::times::Outliers;
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];

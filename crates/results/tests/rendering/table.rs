@@ -251,7 +251,7 @@ fn an_incomplete_run_is_marked() {
         of(&[], file::RunOutcome::Interrupted)
             .ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
     );
-    assert!(of(&rows, file::RunOutcome::Broken).contains("a rank or a connection failed after 1 row\n"));
+    assert!(of(&rows, file::RunOutcome::Broken).contains("the job ended early, after 1 row\n"));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn rows_over_launches_have_their_number_and_range() {
     over.medians_ns.truncate(1);
     let text = shown(&rows);
     assert!(text.contains("n/a: an interval over launches needs 2 launches"), "{text}");
-    assert!(text.contains("1 launch: run-to-run variation unknown"), "{text}");
+    assert!(text.contains("1 launch: variation between launches unknown"), "{text}");
 }
 
 #[test]

@@ -4,12 +4,13 @@ use std::{
     io::{self, Read},
     net::{IpAddr, SocketAddr},
     os::fd::OwnedFd,
+    thread::{Builder, JoinHandle},
     time::Duration,
 };
 
 use ombx_core::{
     error::{Error, Result},
-    system::clock::Since,
+    system::{clock::Since, limits::start_error},
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -20,11 +21,13 @@ use rustix::{
     },
 };
 
-use super::{
-    frame::{Frame, FrameError},
-    token::Token,
+use crate::{
+    control::{
+        Token,
+        channel::{Frame, FrameError},
+    },
+    socket::{Address, Deadline, MPTCP, SocketOptions, Stream, timespec},
 };
-use crate::socket::{Address, Deadline, MPTCP, SocketOptions, Stream, deadline::timespec};
 
 /// Maximum length of the first frame of a connection in bytes: the token, then the peer's hello. Longer ones are rejected.
 pub const MAX_HELLO: usize = 4096;
@@ -336,6 +339,18 @@ fn connect_until(socket: &OwnedFd, to: &Address, deadline: Deadline) -> io::Resu
         }
         _ => e.into(),
     })
+}
+
+/// Bytes of a thread's stack. A session has a thread for each rank.
+const STACK: usize = 256 << 10;
+
+/// Starts a thread with a small stack.
+pub(crate) fn spawn_thread<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>> {
+    let started = Builder::new().name(name.into()).stack_size(STACK).spawn(work);
+    started.map_err(|e| Error::fabric(format!("cannot start a thread: {}", start_error(&e))))
 }
 
 #[cfg(test)]

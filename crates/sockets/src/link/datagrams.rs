@@ -1,14 +1,18 @@
 //! UDP between two ranks: lost messages are sent again and counted.
 //!
-//! A datagram is a [`header::Header`] of 8 bytes and a message. Messages have numbers. One that arrives early is stored at its
+//! A datagram is a [`Header`] of 8 bytes and a message. Messages have numbers. One that arrives early is stored at its
 //! place, and the missing ones are requested. A rank that receives nothing for a while repeats a request: for the messages
-//! from the first missing one on, or for an acknowledgement. While a rank waits for its coordinator, an [`endpoint::Responder`]
+//! from the first missing one on, or for an acknowledgement. While a rank waits for its coordinator, an [`Responder`]
 //! answers. So all data arrives, the time of a sample contains the cost of its losses, and `lost_messages` counts them.
 
-mod endpoint;
-mod header;
-
-use std::{cell::Cell, collections::BTreeMap, io::IoSliceMut, net::SocketAddr, rc::Rc, time::Duration};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    io::{IoSlice, IoSliceMut},
+    net::{SocketAddr, UdpSocket},
+    rc::Rc,
+    time::Duration,
+};
 
 use ombx_core::{
     benchmark::{Context, Figure, Figures, payload::Slots},
@@ -19,21 +23,20 @@ use ombx_core::{
 use rustix::{
     io::Errno,
     net::{
-        RecvAncillaryBuffer, RecvFlags, recv, recvmsg,
+        RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
         sockopt::{Timeout, set_socket_timeout},
     },
 };
-
-use self::{
-    endpoint::{Endpoint, MAX_AHEAD, Responder},
-    header::{ACKNOWLEDGEMENT, Header, Kind, LENGTH},
-};
 use serde::{Deserialize, Serialize};
 
-use super::connect::{CONNECT_TIMEOUT, datagram_socket};
-use crate::link::stream::Buffer;
-use crate::link::stream::{closed, failed};
-use crate::{control::Token, session::SocketTeam};
+use crate::{
+    control::Token,
+    link::{
+        connect::{CONNECT_TIMEOUT, datagram_socket},
+        stream::{Buffer, closed, failed},
+    },
+    session::{IdleTask, SocketTeam},
+};
 
 /// A request is repeated after this time, or after three round trips if that is longer.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(20);
@@ -310,6 +313,169 @@ impl Drop for Datagrams {
     }
 }
 
+/// Length of a header in bytes.
+const LENGTH: usize = 8;
+
+/// The kind of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The message with this number.
+    Message,
+    /// All messages before this number have arrived.
+    Acknowledgement,
+    /// Asks for `count` messages from this number on; 0 asks for all, [`ACKNOWLEDGEMENT`] for an acknowledgement.
+    Request,
+    /// Carries the token when a link is opened. Count 0 asks for an answer; count 1 is the answer.
+    Hello,
+}
+
+/// Kind (2 bits), count (22 bits) and number (40 bits), little-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Header {
+    kind: Kind,
+    count: u64,
+    number: u64,
+}
+
+/// Count of a [`Kind::Request`] that asks for an acknowledgement.
+const ACKNOWLEDGEMENT: u64 = (1 << 22) - 1;
+
+impl Header {
+    #[inline(always)]
+    fn new(kind: Kind, number: u64, count: u64) -> Header {
+        Header { kind, count, number }
+    }
+
+    #[inline(always)]
+    fn encode(self) -> [u8; LENGTH] {
+        (self.number << 24 | self.count.min(ACKNOWLEDGEMENT) << 2 | self.kind as u64).to_le_bytes()
+    }
+
+    #[inline(always)]
+    fn decode(bytes: [u8; LENGTH]) -> Header {
+        let header = u64::from_le_bytes(bytes);
+        let kind = match header & 3 {
+            0 => Kind::Message,
+            1 => Kind::Acknowledgement,
+            2 => Kind::Request,
+            _ => Kind::Hello,
+        };
+        Header { kind, count: header >> 2 & ACKNOWLEDGEMENT, number: header >> 24 }
+    }
+}
+
+/// Maximum number of messages that may arrive before a missing one.
+const MAX_AHEAD: u64 = 4096;
+
+/// State that a link and its [`Responder`] share.
+struct Endpoint {
+    socket: UdpSocket,
+    token: Token,
+    slots: Slots,
+    /// Number of the next message to send.
+    next: Cell<u64>,
+    /// Number of the first message that has not arrived.
+    wanted: Cell<u64>,
+    /// Messages that were sent again, as far as this end knows.
+    lost: Cell<u64>,
+}
+
+impl Endpoint {
+    #[inline(always)]
+    fn message(&self, number: u64) -> std::ops::Range<usize> {
+        let start = self.slots.offset((number % u64::from(self.slots.count)) as u32);
+        start..start + self.slots.bytes as usize
+    }
+
+    #[inline(always)]
+    fn send_message(&self, number: u64, outgoing: &[u8]) -> Result<()> {
+        #[cfg(test)]
+        if crate::link::tests::loses() {
+            return Ok(());
+        }
+        let head = Header::new(Kind::Message, number, 0).encode();
+        let parts = [IoSlice::new(&head), IoSlice::new(&outgoing[self.message(number)])];
+        loop {
+            match sendmsg(&self.socket, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
+                // Without buffer space the message counts as lost.
+                Ok(_) | Err(Errno::NOBUFS) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+
+    fn send_header(&self, header: Header) -> Result<()> {
+        #[cfg(test)]
+        if crate::link::tests::loses() {
+            return Ok(());
+        }
+        match send(&self.socket, &header.encode(), SendFlags::NOSIGNAL) {
+            Ok(_) | Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => Ok(()),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    fn send_hello(&self, count: u64) -> Result<()> {
+        let hello = [&Header::new(Kind::Hello, 0, count).encode()[..], self.token.bytes()].concat();
+        match send(&self.socket, &hello, SendFlags::NOSIGNAL) {
+            // The other end may have no socket yet.
+            Ok(_) | Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN | Errno::CONNREFUSED) => Ok(()),
+            Err(errno) => Err(failed(errno)),
+        }
+    }
+
+    /// Answers a request of the other end.
+    fn answer(&self, request: Header, outgoing: &[u8]) -> Result<()> {
+        match request {
+            Header { kind: Kind::Hello, count: 0, .. } => self.send_hello(1),
+            Header { kind: Kind::Request, count: ACKNOWLEDGEMENT, number } => match number
+                .checked_sub(self.wanted.get())
+            {
+                // Some of the messages that it has sent are missing.
+                Some(missing @ 1..) => {
+                    self.send_header(Header::new(Kind::Request, self.wanted.get(), missing.min(MAX_AHEAD)))
+                }
+                _ => self.send_header(Header::new(Kind::Acknowledgement, self.wanted.get(), 0)),
+            },
+            Header { kind: Kind::Request, count, number } => {
+                let sent = self.next.get();
+                let end = if count == 0 { sent } else { sent.min(number.saturating_add(count)) };
+                // Older messages have arrived, and the buffer does not hold them any more.
+                let oldest = sent.saturating_sub(MAX_AHEAD);
+                for number in number.max(oldest)..end {
+                    self.lost.set(self.lost.get() + 1);
+                    self.send_message(number, outgoing)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Answers the other end while this rank waits for its coordinator. It sends from the buffer of the link.
+struct Responder {
+    endpoint: Rc<Endpoint>,
+    outgoing: Rc<Buffer>,
+}
+
+impl IdleTask for Responder {
+    fn run(&self) {
+        let (mut header, socket) = ([0; LENGTH], &self.endpoint.socket);
+        while let Ok((LENGTH.., _)) = recv(socket, &mut header, RecvFlags::DONTWAIT | RecvFlags::PEEK) {
+            let request = Header::decode(header);
+            if request.kind == Kind::Message && request.number >= self.endpoint.wanted.get() {
+                // The link reads it when this rank continues.
+                return;
+            }
+            let _ = recv(socket, &mut header, RecvFlags::DONTWAIT);
+            // If this fails, the other end repeats its request.
+            let _ = self.endpoint.answer(request, self.outgoing.bytes());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,5 +485,21 @@ mod tests {
         let numbers: std::collections::BTreeSet<u64> = (0..100).map(|_| first_number().unwrap()).collect();
         assert_eq!(numbers.len(), 100);
         assert!(numbers.iter().all(|number| *number < 1 << 38));
+    }
+}
+
+#[cfg(test)]
+mod header_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ombx_core::testkit::seeded())]
+        #[test]
+        fn headers_are_decoded_as_encoded(number in 0u64..1 << 40, count in 0u64..=ACKNOWLEDGEMENT, kind in 0usize..4) {
+            let kind = [Kind::Message, Kind::Acknowledgement, Kind::Request, Kind::Hello][kind];
+            let header = Header::new(kind, number, count);
+            prop_assert_eq!(Header::decode(header.encode()), header);
+        }
     }
 }

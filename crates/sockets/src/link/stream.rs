@@ -21,7 +21,7 @@ use crate::{
         zero_copy::{self, Sends},
     },
     session::SocketTeam,
-    socket::deadline::timespec,
+    socket::timespec,
 };
 
 /// A stream socket of kind `K`.

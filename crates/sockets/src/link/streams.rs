@@ -22,7 +22,7 @@ use super::{
 };
 use crate::link::stream::Buffer;
 use crate::link::stream::{TRANSFER_TIMEOUT, closed, failed};
-use crate::{session::SocketTeam, socket::deadline::timespec};
+use crate::{session::SocketTeam, socket::timespec};
 
 /// Maximum number of streams between two ranks, as in iperf3.
 pub(crate) const MAX_STREAMS: u32 = 128;

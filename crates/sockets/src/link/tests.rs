@@ -18,7 +18,7 @@ use ombx_core::{
     measure::{
         plan::{Effort, Plan},
         runner,
-        sink::Memory,
+        session::Memory,
     },
     result::Outcome,
     system::clock::Clock,

@@ -16,7 +16,7 @@ use rustix::{
 };
 
 use crate::link::stream::TRANSFER_TIMEOUT;
-use crate::socket::deadline::timespec;
+use crate::socket::timespec;
 
 /// The flag of a send without copying.
 pub(crate) const FLAG: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);

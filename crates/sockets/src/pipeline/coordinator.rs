@@ -13,14 +13,14 @@ use ombx_core::{
 
 use super::{
     ends::{Data, RunId, Wrong},
-    failure::{Cause, Failure},
-    hosts::Hosts,
     member::{self, SUBCOMMAND},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
     shape::Shape,
-    task::{Entrance, Plan, Role, Task},
 };
+use crate::pipeline::Hosts;
 use crate::pipeline::member::run_role;
+use crate::pipeline::message::{Entrance, Plan, Role, Task};
+use crate::pipeline::{Cause, Failure};
 use crate::{
     control::{
         Execution, ProcessGroup, Started, Token,

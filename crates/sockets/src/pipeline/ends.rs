@@ -9,7 +9,7 @@ use std::{
 
 use ombx_core::{
     benchmark::payload::{Check, Fill, Mismatch, Slots},
-    checksum::checksum,
+    codec::checksum,
     error::{Error, Result},
     system::file::NewFile,
     unit::Rank,
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     memory::Memory,
     shape::{Origin, SLOTS, Shape},
-    storage::Storage,
 };
+use crate::pipeline::phase::Storage;
 
 /// Number and data of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

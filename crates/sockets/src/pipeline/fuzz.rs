@@ -5,11 +5,11 @@ use std::io::Cursor;
 use ombx_core::codec;
 
 use super::{
-    hosts::Hosts,
     message::Message,
     shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
 };
 use crate::control::{MAX_PIPELINE_MESSAGE, MessageReader};
+use crate::pipeline::Hosts;
 
 /// Reads messages. Checks that each survives encoding and that a task is within the limits.
 pub fn pipeline(bytes: &[u8]) {

@@ -18,7 +18,7 @@ use super::{
     shape::{SLOTS, Shape},
     shared_memory::SharedMemory,
 };
-use crate::socket::{Deadline, deadline::timespec};
+use crate::socket::{Deadline, timespec};
 
 /// A counter that processes wait for. The counters of a buffer count over all its uses in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

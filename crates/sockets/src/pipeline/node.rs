@@ -16,17 +16,17 @@ use ombx_core::{
 };
 
 use super::{
-    connect,
     ends::{Ends, RunId, Wrong},
-    failure::Failure,
     member::{Members, watch_parent},
     memory::{AHEAD, Counter, Lack, Memory},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
     phase::start_value,
     shape::{SLOTS, Shape},
-    task::{Assignment, Entrance, Plan, Role, RunRole},
 };
 use crate::control::{Channel, MessageWriter, ProcessGroup};
+use crate::pipeline::Failure;
+use crate::pipeline::member;
+use crate::pipeline::message::{Assignment, Entrance, Plan, Role, RunRole};
 
 /// The phases of a node, once it has started them.
 type Phases = Arc<Mutex<Option<ProcessGroup<Message>>>>;
@@ -68,14 +68,14 @@ impl Node<'_> {
         let Some(Entrance { token, at }) = entrance else {
             return Err(Error::fabric(format!("{} received no token", self.name)).into());
         };
-        let listener = connect::listen(at, &plan.socket, token)?;
+        let listener = member::listen(at, &plan.socket, token)?;
         self.write(&Message::Port(listener.port()))?;
         let peers = match self.messages.recv() {
             Ok(Message::Peers(peers)) => peers,
             Ok(_) => return Err(Error::fabric(format!("{} received no addresses", self.name)).into()),
             Err(_) => return Err(self.gone(std::io::ErrorKind::BrokenPipe.into())),
         };
-        let connections = connect::connect(plan, node, listener, token, &peers, self.parent)?;
+        let connections = member::connect(plan, node, listener, token, &peers, self.parent)?;
 
         let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
         let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;

@@ -24,11 +24,11 @@ use ombx_core::{
 use super::{
     coordinator::{Pipeline, Run},
     ends::{Data, EndWork, Wrong},
-    hosts::Hosts,
     message::{NodeRun, NodeStatus},
     shape::Shape,
-    task::Plan,
 };
+use crate::pipeline::Hosts;
+use crate::pipeline::message::Plan;
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.

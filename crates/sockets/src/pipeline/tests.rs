@@ -8,7 +8,7 @@ use ombx_core::{
     measure::{
         plan::{Effort, Verify},
         runner::{Part, run_all},
-        sink::Sink,
+        session::Sink,
     },
     result::{Measurement, Outcome, Run, Tally},
     system::clock::{Clock, host_ns},

@@ -2,10 +2,8 @@
 
 use std::{net::SocketAddr, sync::mpsc::Receiver};
 
-use super::{
-    client::{RankEnd, Reservation, run_rank},
-    *,
-};
+use super::*;
+use crate::server::{RankEnd, Reservation, run_rank};
 use crate::{
     control::listener,
     socket::{Address, Deadline, SocketOptions},

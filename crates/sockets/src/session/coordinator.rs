@@ -14,10 +14,10 @@ use std::{
 use ombx_core::{codec, error::Result, unit::Rank};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::protocol::{End, Hello, Message, Part, RankTable, set_keep_alive, version};
+use crate::session::connection::{End, Hello, Message, Part, RankTable, set_keep_alive, version};
 use crate::{
     control::{
-        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, thread,
+        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener,
     },
     socket::SocketOptions,
 };
@@ -93,7 +93,7 @@ impl Coordinator {
                 }
             }
         };
-        thread::spawn("listener", admit)?;
+        listener::spawn_thread("listener", admit)?;
         Ok(this)
     }
 
@@ -135,7 +135,7 @@ impl Coordinator {
             self.complete();
         }
         let this = Arc::clone(self);
-        if thread::spawn("rank", move || this.relay(rank, reader)).is_err() {
+        if listener::spawn_thread("rank", move || this.relay(rank, reader)).is_err() {
             self.lost(rank, "no thread could be started for it".into());
         }
     }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use crate::{
         control::listener,
-        socket::{deadline::Deadline, stream::Address},
+        socket::{Address, Deadline},
     };
 
     /// A session whose ranks have only their connections to the coordinator.

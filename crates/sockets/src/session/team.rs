@@ -15,11 +15,9 @@ use ombx_core::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{
-    connection::{Connection, join_timeout},
-    inbox::{IdleTask, OnEnd},
-    protocol::Hello,
-};
+use super::connection::{Connection, join_timeout};
+use crate::session::connection::Hello;
+use crate::session::peers::{IdleTask, OnEnd};
 use crate::{
     control::Token,
     socket::{Ip, LinkOptions},

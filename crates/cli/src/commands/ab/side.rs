@@ -15,8 +15,7 @@ use std::{
 use std::ffi::OsString;
 
 use ombx_core::{
-    error::{Error, Result},
-    exit::Exit,
+    error::{Error, Exit, Result},
     system::clock::Since,
 };
 use ombx_results::{
@@ -28,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::Interruption;
 use crate::{
     arguments::{argv, output::FileArgs},
-    launch::thread,
+    launch::supervision,
     output::target::{self, ResultTarget},
     search_path,
 };
@@ -106,7 +105,7 @@ impl SideCommand {
         command.args(&self.arguments).args(words);
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|e| thread::cannot_start(self, &e))?;
+        let mut child = command.spawn().map_err(|e| supervision::cannot_start(self, &e))?;
         interruption.pass_on_to(&child)?;
         let records = match self.read(&mut child, turn, file) {
             Ok(records) => records,

@@ -12,8 +12,7 @@ use std::{
 };
 
 use ombx_core::{
-    error::{Error, Kind, Result},
-    exit::Exit,
+    error::{Error, Exit, Kind, Result},
     result::{Measurement, Run},
     system::clock::Since,
 };

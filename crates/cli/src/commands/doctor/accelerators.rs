@@ -5,7 +5,7 @@ use std::fs;
 use ombx_accelerator::{Described, devices};
 use ombx_core::{benchmark::memory::Api, result::Mark};
 
-use super::finding::Finding;
+use crate::commands::doctor::report::Finding;
 
 /// Returns the devices that this process sees; none without a driver.
 pub(super) fn all() -> Vec<Described> {

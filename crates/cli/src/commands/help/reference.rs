@@ -96,7 +96,7 @@ fn plain(cell: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use ombx_core::exit::Exit;
+    use ombx_core::error::Exit;
 
     use super::*;
 

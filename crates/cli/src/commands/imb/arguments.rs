@@ -1,25 +1,22 @@
 //! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
 
-pub(super) mod threads;
-pub(super) mod types;
-
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{
-        RankMatrix,
+        ElementType, RankMatrix,
         memory::{Api, BufferMemory, Place},
     },
     error::{Error, Result},
     unit::Bytes,
 };
-
 use ombx_results::render::ImbGroups;
 
-use self::{threads::ThreadArgs, types::TypeArgs};
-use super::iterations::{IterationPolicy, Iterations};
-use crate::arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values};
+use crate::{
+    arguments::{output::FileArgs, role::RoleArgs, start::StartArgs, values},
+    commands::imb::plan::{IterationPolicy, Iterations},
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct ImbArgs {
@@ -331,6 +328,180 @@ fn gibibytes(text: &str) -> std::result::Result<u64, String> {
     number
         .map(|gib| (gib * (1u64 << 30) as f64) as u64)
         .ok_or_else(|| "not a number of GiB such as 0.5".into())
+}
+
+/// Options that IMB-MT alone has.
+#[derive(Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// Numbers of elements of a message of IMB-MT, for example: -count 1,1024 [default: 1,2,4,8]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) count: Vec<u64>,
+    /// Element of messages of IMB-MT [default: int]
+    #[arg(long, value_name = "int|char", value_enum, help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) datatype: Option<Datatype>,
+    /// Timed iterations of IMB-MT [default: 1000]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) repeat: Option<u64>,
+    /// Untimed iterations of IMB-MT [default: 100]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(0..=1 << 32), help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) warmup: Option<u64>,
+    /// Distance of the two ranks of a pair of IMB-MT: 1, or 0 for half of the ranks [default: 0]
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) stride: Option<u32>,
+    /// Print no title of IMB-MT
+    #[arg(long, help_heading = "As IMB-MT")]
+    pub(in crate::commands::imb) noheader: bool,
+    #[arg(long, hide = true, value_enum)]
+    pub(in crate::commands::imb) barrier: Option<Barrier>,
+    #[arg(long, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
+    pub(in crate::commands::imb) malloc_align: Option<u64>,
+    #[arg(long, hide = true, value_enum)]
+    pub(in crate::commands::imb) malloc_algo: Option<Allocation>,
+    #[arg(long, hide = true)]
+    pub(in crate::commands::imb) check: Option<String>,
+}
+
+/// IMB-MT's `-datatype`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::commands::imb) enum Datatype {
+    /// MPI_INT
+    Int,
+    /// MPI_CHAR
+    Char,
+}
+
+/// IMB-MT's `-barrier`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::commands::imb) enum Barrier {
+    /// MPI_Barrier
+    On,
+    /// None
+    Off,
+    /// Messages
+    Special,
+}
+
+/// IMB-MT's `-malloc_algo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::commands::imb) enum Allocation {
+    Serial,
+    Continuous,
+    Parallel,
+}
+
+impl Datatype {
+    pub(in crate::commands::imb) fn element(self) -> ElementType {
+        match self {
+            Datatype::Int => ElementType::Int32,
+            Datatype::Char => ElementType::Char,
+        }
+    }
+}
+
+impl ThreadArgs {
+    /// Returns the name of an option that is given; `None` if none is.
+    pub(in crate::commands::imb) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("-count", !self.count.is_empty()),
+            ("-datatype", self.datatype.is_some()),
+            ("-repeat", self.repeat.is_some()),
+            ("-warmup", self.warmup.is_some()),
+            ("-stride", self.stride.is_some()),
+            ("-noheader", self.noheader),
+            ("-barrier", self.barrier.is_some()),
+            ("-malloc_align", self.malloc_align.is_some()),
+            ("-malloc_algo", self.malloc_algo.is_some()),
+            ("-check", self.check.is_some()),
+        ];
+        given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TypeArgs {
+    /// Element type of messages of benchmarks that move data [default: byte]
+    #[arg(long, value_name = "TYPE", value_enum, ignore_case = true, help_heading = "As IMB")]
+    pub(crate) data_type: Option<MovedType>,
+    /// Element type of reductions and accumulates [default: float]
+    #[arg(long, value_name = "TYPE", value_enum, ignore_case = true, help_heading = "As IMB")]
+    pub(crate) red_data_type: Option<ReducedType>,
+    /// Datatype of messages of benchmarks that move data [default: base]
+    #[arg(long, value_name = "KIND", value_enum, ignore_case = true, help_heading = "As IMB")]
+    pub(crate) contig_type: Option<ContigType>,
+}
+
+/// Element type of messages that are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MovedType {
+    /// MPI_BYTE
+    Byte,
+    /// MPI_SIGNED_CHAR
+    Char,
+    /// MPI_INT
+    Int,
+    /// MPI_FLOAT
+    Float,
+    /// MPI_DOUBLE
+    Double,
+}
+
+/// Element type of reductions and accumulates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReducedType {
+    /// MPI_SIGNED_CHAR
+    Char,
+    /// MPI_INT
+    Int,
+    /// MPI_FLOAT
+    Float,
+    /// MPI_DOUBLE
+    Double,
+}
+
+/// How the elements of a message lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ContigType {
+    /// Elements of the type
+    Base,
+    /// An MPI_Type_vector of them without gaps
+    BaseVec,
+    /// An MPI_Type_vector of them, each with a gap as long as an element after it
+    Resize,
+    /// The same
+    ResizeVec,
+}
+
+impl TypeArgs {
+    /// Returns the element type of messages that are moved.
+    pub(in crate::commands::imb) fn moved(&self) -> ElementType {
+        match self.data_type {
+            None | Some(MovedType::Byte) => ElementType::Byte,
+            Some(MovedType::Char) => ElementType::Char,
+            Some(MovedType::Int) => ElementType::Int32,
+            Some(MovedType::Float) => ElementType::Float,
+            Some(MovedType::Double) => ElementType::Double,
+        }
+    }
+
+    /// Returns the element type of reductions and accumulates.
+    pub(in crate::commands::imb) fn reduced(&self) -> ElementType {
+        match self.red_data_type {
+            Some(ReducedType::Char) => ElementType::Char,
+            Some(ReducedType::Int) => ElementType::Int32,
+            None | Some(ReducedType::Float) => ElementType::Float,
+            Some(ReducedType::Double) => ElementType::Double,
+        }
+    }
+
+    /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.
+    pub(in crate::commands::imb) fn distance(&self, width: u64) -> Option<u64> {
+        match self.contig_type.unwrap_or(ContigType::Base) {
+            ContigType::Base => None,
+            ContigType::BaseVec => Some(width),
+            ContigType::Resize | ContigType::ResizeVec => Some(2 * width),
+        }
+    }
 }
 
 #[cfg(test)]

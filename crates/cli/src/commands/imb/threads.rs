@@ -17,13 +17,11 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
-    arguments::{
-        ImbArgs, ThreadLevel,
-        threads::{Barrier, Datatype, ThreadArgs},
-    },
+    arguments::{ImbArgs, ThreadLevel},
     plan::{WINDOW, usable},
 };
 use crate::arguments::argv::THREADS;
+use crate::commands::imb::arguments::{Barrier, Datatype, ThreadArgs};
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;

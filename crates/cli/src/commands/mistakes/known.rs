@@ -129,6 +129,8 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run p2p.latency --hosts -x", "-x"),
     ("run p2p.latency --hosts a --hostfile f", "--hostfile"),
     ("run p2p.latency --timeout 0", "0"),
+    ("run p2p.latency --max-time 100", "has no unit: write 100s or 100ms"),
+    ("run p2p.latency --quick --budget 5s", "starts the ranks once"),
     ("links -n 1", "two ranks"),
     ("links --serial --bisection", "--bisection"),
     ("links --sizes 4M..1", "1..4M"),

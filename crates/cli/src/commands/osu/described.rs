@@ -10,8 +10,8 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use super::program::Program;
-use crate::arguments::listed_file;
+use crate::arguments::parameters;
+use crate::commands::osu::Program;
 
 /// Values of parameters that an option chooses.
 #[derive(Debug, Default)]
@@ -106,7 +106,7 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Describ
             chosen(Datatype::Vector, &[(&STRIDE, stride.to_string()), (&BLOCK_LENGTH, length.to_string())])
         }
         "indx" if !rest.is_empty() => {
-            let list = listed_file::read("-D indx", rest)?;
+            let list = parameters::read_list("-D indx", rest)?;
             BLOCKS.read(&list).map_err(|e| refusal("-D", given, &e.to_string()))?;
             chosen(Datatype::Indexed, &[(&BLOCKS, list)])
         }
@@ -136,7 +136,7 @@ pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<De
         ("cartesian", "") => Ok(of(Topology::Cartesian, &[])),
         ("graph", "") => Ok(of(Topology::Graph, &[])),
         ("graph", path) => {
-            let list = listed_file::read("-N graph", path)?;
+            let list = parameters::read_list("-N graph", path)?;
             NEIGHBOURS.read(&list).map_err(|e| refusal("-N", given, &e.to_string()))?;
             Ok(of(Topology::Edges, &[(&NEIGHBOURS, list)]))
         }

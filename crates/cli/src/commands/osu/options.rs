@@ -10,16 +10,15 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::plan::Plan,
-    sizes::parse_sizes,
-    unit::Bytes,
+    unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{OsuAccelerator, OsuColumns};
 
 use super::{
     arguments::{Buffers, OsuArgs, Switch},
     described,
-    program::{Family, Program, STARTUP},
 };
+use crate::commands::osu::{Family, Program, STARTUP};
 use crate::launch::{detection, mpiexec};
 
 /// Window sizes of `-V`.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     benchmark::{
         Named, Parameter,
-        pairs::{KnownLists, code, pairs},
+        groups::{KnownLists, code, pairs},
         payload::blocks::shown,
     },
     error::{Error, Result},

@@ -10,13 +10,12 @@ use crate::{
     measure::{
         plan::{Effort, Launch, Plan},
         runner::{Part, run_all},
-        sink::Memory,
+        session::Memory,
     },
     result::{Measurement, Outcome},
-    sizes::parse_sizes,
     testkit::{SimLink, measure, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
-    unit::Rank,
+    unit::{Rank, parse_sizes},
 };
 
 type Link = SimLink<1000, 1>;

@@ -120,7 +120,7 @@ fn row(bench: &'static Benchmark, sizes: &str, tests: &'static str) -> Measureme
 
 fn row_of(bench: &'static Benchmark, sizes: &str, tests: &'static str, iterations: u64) -> Measurement {
     let mut plan = Plan {
-        sizes: Some(crate::sizes::parse_sizes(sizes).unwrap()),
+        sizes: Some(crate::unit::parse_sizes(sizes).unwrap()),
         effort: Effort::Fixed { iterations, warmup: 2 },
         ..Plan::default()
     };

@@ -8,7 +8,7 @@ use crate::{
     measure::{
         plan::{Effort, Plan},
         runner::{self, Part},
-        sink::Memory,
+        session::Memory,
     },
     result::{Measurement, Outcome},
     testkit::{ThreadTeam, on_ranks},

@@ -5,12 +5,9 @@ use crate::{
     benchmark::{Benchmark, Chosen, Depth, Figure, Kernel, ParameterValue, Work},
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
-    sizes::parse_sizes,
     testkit::{PAUSE_NS, SimServer, measure},
-    two_sided::request::{
-        load::{ACHIEVED, BACKLOG},
-        schedule::{Arrivals, Rate},
-    },
+    two_sided::request::{ACHIEVED, Arrivals, BACKLOG, Rate},
+    unit::parse_sizes,
 };
 
 /// 100 us for each request: 10,000 per second.

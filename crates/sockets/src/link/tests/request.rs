@@ -10,7 +10,7 @@ use ombx_core::{
     error::Result,
     measure::plan::Plan,
     result::{Measurement, Outcome},
-    two_sided::request::{self, RequestLink, run_requests, schedule::Rate},
+    two_sided::request::{self, Rate, RequestLink, run_requests},
     unit::Rank,
 };
 

@@ -1,7 +1,7 @@
 //! The rules of the registry.
 
 use super::*;
-use crate::{benchmark::Named, sizes::parse_sizes, testkit::Probe};
+use crate::{benchmark::Named, testkit::Probe, unit::parse_sizes};
 
 static SYNC: Parameter = Parameter::listed("sync", "x", (&["pscw", "lock"], &[]), ("pscw", Named::Always));
 static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
