@@ -37,6 +37,7 @@ fn programs(variable: &str, start: &str) -> Option<(PathBuf, Vec<String>)> {
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| name.starts_with(start)).collect();
     names.sort();
+    assert!(!names.is_empty(), "{variable}: {} has no programs {start}*", directory.display());
     Some((directory, names))
 }
 

@@ -520,9 +520,9 @@ fn success(ended: &Output, codes: &[i32]) -> std::result::Result<(), String> {
 fn reason(ended: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let rows = text(&ended.stdout);
-    let mut failed =
-        rows.lines().filter(|line| line.starts_with("# FAILED at") || line.starts_with("# skipped at"));
-    if let Some((_, why)) = failed.next().and_then(|line| line.split_once(": ")) {
+    let is_failed =
+        |line: &&str| line.starts_with('#') && (line.contains("FAILED") || line.contains("skipped"));
+    if let Some((_, why)) = rows.lines().find(is_failed).and_then(|line| line.split_once(": ")) {
         return why.split(": expected 0x").next().unwrap_or_default().to_owned();
     }
     let errors = text(&ended.stderr);

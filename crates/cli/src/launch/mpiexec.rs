@@ -294,7 +294,11 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
         command.args(["--mca", "plm_rsh_agent", ssh]);
     }
     if let Some(interface) = &args.interface {
-        command.args(["--mca", "oob_tcp_if_include", interface, "--mca", "btl_tcp_if_include", interface]);
+        // The launcher of Open MPI 5 does not start with the loopback interface alone.
+        if interface != "lo" {
+            command.args(["--mca", "oob_tcp_if_include", interface]);
+        }
+        command.args(["--mca", "btl_tcp_if_include", interface]);
     }
     if rustix::process::geteuid().is_root() {
         // Containers and CI run as root, which Open MPI allows only with both variables.
