@@ -1,6 +1,6 @@
 //! What may explain that a host is slow: its devices differ from those of most hosts, do less than they can, or count errors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     fact::{Fact, Facts, HostFacts},
@@ -13,6 +13,8 @@ use ombx_core::{
 const OF_HOST: [&str; 6] = ["cpu", "microcode", "governor", "turbo", "smt", "kernel"];
 /// Properties of devices that are not compared: slots differ.
 const OF_SLOT: [&str; 2] = [LOCAL_CPUS, "NUMA node"];
+/// What facts about all CPUs name as their device.
+const CPU: &str = "cpu";
 /// Hosts that are needed for a majority.
 const LEAST_HOSTS: usize = 3;
 /// A counter that also grows in healthy operation stands out if it grew by more than this many times the median of the other hosts, and
@@ -105,16 +107,17 @@ fn differing(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
         for group in hosts.iter().filter(|group| known(&group.facts, name) != Some(usual)) {
             let text = match (known(&group.facts, name), device_of(name)) {
                 (Some(value), _) => format!("{name} {value}, others {usual}"),
-                (None, Some(device)) if !has_device(&group.facts, device) => {
+                (None, Some(device)) if device != CPU && !has_device(&group.facts, device) => {
                     format!("no {device} that is up, others have one")
                 }
-                (None, _) => format!("{name} unknown, others {usual}"),
+                (None, _) => format!("{name} not known, others {usual}"),
             };
             found.extend(group.hosts.iter().map(|host| (name, Cause::new(host, text.clone()))));
         }
     }
     // A device that is missing lacks all its properties.
-    found.dedup_by(|a, b| a.1 == b.1);
+    let mut seen = BTreeSet::new();
+    found.retain(|(_, cause): &(&str, Cause)| seen.insert((cause.host.clone(), cause.text.clone())));
     found
 }
 
@@ -208,6 +211,10 @@ mod tests {
         let facts = |hosts: [(String, Facts); 3]| texts(&of_hosts(&HostFacts::grouped(hosts), &[]));
         let bare = host("n3", &[("kernel", "Linux 6.1")]);
         let usual = || host("n1", &USUAL);
+        let limit = [("cpu frequency limit", "2.00 GHz of 3.50 GHz")];
+        let limited = |name| host(name, &limit);
+        let causes = facts([limited("n1"), limited("n2"), bare.clone()]);
+        assert!(causes.contains(&"n3: cpu frequency limit not known, others 2.00 GHz of 3.50 GHz".to_owned()), "{causes:?}");
         assert_eq!(
             facts([usual(), host("n2", &USUAL), bare.clone()]),
             ["n3: no mlx5_0 that is up, others have one"]

@@ -17,7 +17,7 @@ use crate::{
     },
     result::{Measurement, Samples},
     stats::Summary,
-    system::performance::{Counted, Meter},
+    system::performance::{self, Counted, Meter},
     unit::Rank,
 };
 
@@ -173,8 +173,8 @@ impl OpenCase<'_, '_> {
             precision: self.effort.precision(),
             counted: None,
         };
-        // Threads of a rank have counters of their own, which nobody starts.
-        self.meter = self.session.plan.counters.filter(|_| self.kernel.clocks() == 1).map(|open| open());
+        let counters = self.session.plan.counters;
+        self.meter = counters.filter(|_| self.kernel.clocks() == 1).map(|open| open());
         if let Some(intervals) = &mut self.intervals {
             intervals.count(&mut *self.kernel, self.role)?;
         }
@@ -231,7 +231,10 @@ impl OpenCase<'_, '_> {
             self.sample_tail(&mut sampling)?;
         }
         let iterations = sampling.untimed + sampling.iterations;
-        sampling.counted = self.meter.take().map(|mut meter| (meter.counted(), iterations));
+        sampling.counted = match self.meter.take() {
+            Some(mut meter) => Some((meter.counted(), iterations)),
+            None => counters.map(|_| (performance::of_several_threads(), iterations)),
+        };
         if let Some(summary) = &mut sampling.summary {
             let single = [&*sampling.samples, &*sampling.tail];
             Measurement::take_percentiles(summary, single, self.legs, self.session.clock.facts());

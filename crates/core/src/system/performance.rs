@@ -131,6 +131,12 @@ impl Meter for KernelMeter {
     }
 }
 
+/// Returns that nothing is counted in a rank with several timed threads: each has counters of its own, which nobody starts.
+pub(crate) fn of_several_threads() -> Counted {
+    let names = events().map(|(name, _)| name).into_iter().chain([SWITCHES]);
+    names.map(|name| (name.to_owned(), Err("unavailable: several threads of a rank are timed".to_owned()))).collect()
+}
+
 /// Returns how often this thread gave up or lost its CPU.
 fn switches() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -227,6 +233,12 @@ mod tests {
 
     fn counted(value: std::result::Result<f64, &str>) -> (Counted, u64) {
         ([(INSTRUCTIONS.to_owned(), value.map_err(str::to_owned))].into(), 5)
+    }
+
+    #[test]
+    fn several_threads_have_a_reason_for_each_figure() {
+        let counted = of_several_threads();
+        assert!(counted.len() == 8 && counted.values().all(Result::is_err));
     }
 
     #[test]
