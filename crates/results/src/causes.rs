@@ -214,7 +214,10 @@ mod tests {
         let limit = [("cpu frequency limit", "2.00 GHz of 3.50 GHz")];
         let limited = |name| host(name, &limit);
         let causes = facts([limited("n1"), limited("n2"), bare.clone()]);
-        assert!(causes.contains(&"n3: cpu frequency limit not known, others 2.00 GHz of 3.50 GHz".to_owned()), "{causes:?}");
+        assert!(
+            causes.contains(&"n3: cpu frequency limit not known, others 2.00 GHz of 3.50 GHz".to_owned()),
+            "{causes:?}"
+        );
         assert_eq!(
             facts([usual(), host("n2", &USUAL), bare.clone()]),
             ["n3: no mlx5_0 that is up, others have one"]

@@ -99,7 +99,8 @@ fn a_plan_is_printed_and_mistakes_are_found_before_any_start() {
 /// The devices of the hosts report their speed, and the kernel counts what arrives damaged.
 #[test]
 fn a_slow_port_is_named_as_cause_and_damaged_frames_are_named_beside_it() {
-    let Some(bed) = Bed::with(&["ethtool"], "--hosts 4 --rate 100Mbit --host h2:rate=10Mbit --host h4:damaged=2%")
+    let Some(bed) =
+        Bed::with(&["ethtool"], "--hosts 4 --rate 100Mbit --host h2:rate=10Mbit --host h4:damaged=2%")
     else {
         return;
     };

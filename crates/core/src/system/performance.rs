@@ -134,7 +134,9 @@ impl Meter for KernelMeter {
 /// Returns that nothing is counted in a rank with several timed threads: each has counters of its own, which nobody starts.
 pub(crate) fn of_several_threads() -> Counted {
     let names = events().map(|(name, _)| name).into_iter().chain([SWITCHES]);
-    names.map(|name| (name.to_owned(), Err("unavailable: several threads of a rank are timed".to_owned()))).collect()
+    names
+        .map(|name| (name.to_owned(), Err("unavailable: several threads of a rank are timed".to_owned())))
+        .collect()
 }
 
 /// Returns how often this thread gave up or lost its CPU.

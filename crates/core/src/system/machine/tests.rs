@@ -197,7 +197,8 @@ fn properties_of_devices_are_facts() {
     let texts = texts.each_ref().map(|(path, text)| (path.as_str(), *text));
     let machine = Machine::new("devices", &texts);
     let facts = facts_in(&machine.files);
-    let of_devices = facts.iter().filter_map(|(name, fact)| Some((device_of(name)?, name.as_str(), fact.known()?)));
+    let of_devices =
+        facts.iter().filter_map(|(name, fact)| Some((device_of(name)?, name.as_str(), fact.known()?)));
     let expected = [
         ("cpu", "cpu frequency limit", "2.00 GHz of 3.50 GHz"),
         ("eth0", "eth0 MTU", "9000"),
