@@ -37,7 +37,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let facts = setup::ensure_beside(&[flavour], options.yes, || {
         early = release::begun(flavour, &workspace, &workspace.target);
     })?;
-    // Without a C compiler it has failed early, and another build starts from what it has compiled.
+    // It fails for lack of the MPI, and the next build starts from what it has compiled.
     if let Some(mut build) = early {
         let _ = build.wait();
     }

@@ -21,14 +21,11 @@ pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf>
     Ok(mpi.target(target).join("release/ombx"))
 }
 
-/// Crates of ombx that do not depend on an MPI and are not compiled again with one.
-const WITHOUT_MPI: [&str; 4] = ["ombx-report", "ombx-cluster", "ombx-links", "ombx-sockets"];
-
-/// Starts to compile what [`built`] needs and no MPI changes, without output: packages are installed meanwhile.
+/// Starts to compile what [`built`] needs before there is an MPI, without output: packages are installed meanwhile.
 pub fn begun(flavour: Flavour, workspace: &Workspace, target: &Path) -> Option<Child> {
     let mut command = cargo();
-    command.args(["build", "--release", "--quiet", "--target-dir"]).arg(target.join(flavour.key()));
-    command.args(WITHOUT_MPI.iter().flat_map(|package| ["-p", package])).current_dir(&workspace.root);
+    command.args(["build", "--release", "-p", "ombx-cli", "--keep-going", "--quiet", "--target-dir"]);
+    command.arg(target.join(flavour.key())).current_dir(&workspace.root);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
