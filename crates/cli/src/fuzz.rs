@@ -123,7 +123,10 @@ pub fn hosts(bytes: &[u8]) {
     use ombx_core::codec;
 
     use crate::{
-        launch::{hostfile::Hostfile, hosts::hosts_of_line, invitation::Invitation},
+        launch::{
+            hosts::{Hostfile, hosts_of_line},
+            invitation::Invitation,
+        },
         rank::rendezvous,
     };
     let text = String::from_utf8_lossy(bytes);

@@ -7,7 +7,6 @@ mod core_to_core;
 pub(crate) mod cores;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
-pub(crate) mod hostfile;
 pub(crate) mod hosts;
 #[cfg(feature = "sockets")]
 pub(crate) mod invitation;
@@ -21,7 +20,6 @@ mod orphans;
 #[cfg(feature = "sockets")]
 pub(crate) mod placement;
 pub(crate) mod preflight;
-pub(crate) mod reachability;
 mod repetition;
 mod restarts;
 #[cfg(feature = "sockets")]
@@ -56,7 +54,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
-    job_state::{Child, Ended},
+    job_state::{Child, Ended, Phase, Timeline},
     preflight::RankHost,
     repetition::Repetition,
     restarts::{Aftermath, Restarts},
@@ -64,7 +62,6 @@ use self::{
 };
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
-use crate::launch::job_state::{Phase, Timeline};
 use crate::{
     arguments::{argv, role, start::Launcher},
     job::{Job, RankKind, Work, time_limit},

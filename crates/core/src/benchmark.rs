@@ -2,7 +2,6 @@
 
 mod case;
 mod context;
-mod depth;
 pub mod derived;
 mod entry;
 mod groups;
@@ -20,31 +19,23 @@ mod work;
 pub use self::{
     case::Case,
     context::{Context, MEMORY_LIMIT},
-    depth::{Depth, parse_depths},
+    derived::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     entry::{
-        Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, OwnParameters, RankNeeds, Streams,
+        Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, Osu, OwnParameters, Preset, RankNeeds,
+        Registry, Streams,
     },
-    groups::Groups,
+    groups::{Depth, Groups, RankMatrix, parse_depths},
     kernel::Kernel,
-    layout::{Aggregation, Assignment, Direction, Distance, Layout, PairCount, Pairing, Pairs},
+    layout::{
+        Aggregation, Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs,
+    },
     neighbourhood::{Neighbourhood, Topology},
     parameter::{
-        ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterValue, Reader, Shown, Text, Values,
-        if_chosen,
+        ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterList, ParameterValue, Reader, Shown,
+        Text, Values, if_chosen,
     },
     reduction::{ElementType, Numbers, ReductionOp},
-    root::Root,
-    threads::{MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
-    work::{BusTraffic, Method, Metric, Role, Work},
+    root::{Imbalance, Root},
+    threads::{Initialization, MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
+    work::{BusTraffic, Busy, Compute, Method, Metric, Role, Work},
 };
-pub use crate::benchmark::derived::{
-    ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names,
-};
-pub use crate::benchmark::entry::Registry;
-pub use crate::benchmark::entry::{Osu, Preset};
-pub use crate::benchmark::groups::RankMatrix;
-pub use crate::benchmark::layout::{Fan, FanDirection};
-pub use crate::benchmark::parameter::ParameterList;
-pub use crate::benchmark::root::Imbalance;
-pub use crate::benchmark::threads::Initialization;
-pub use crate::benchmark::work::{Busy, Compute};

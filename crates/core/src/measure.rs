@@ -3,7 +3,6 @@
 pub mod collect;
 pub mod engine;
 mod load;
-pub mod opened;
 pub mod overlap;
 pub mod plan;
 mod rounds;

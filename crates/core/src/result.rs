@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{Aggregation, BusTraffic, Figures, Metric, Work, payload::Check},
-    measure::opened::Phases,
+    measure::engine::Phases,
     stats::{self, Percentile, Summary},
     system::clock::Facts,
 };
 
 pub use self::{
     rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
-    run::{ClockFacts, Run},
+    run::{ClockFacts, Run, Tally},
 };
-pub use crate::{result::run::Tally, system::device_counters::Growth};
+pub use crate::system::device_counters::Growth;
 
 /// A percentile exists only if a reading of the clock, and its step, are at most this fraction of the sample.
 const MAX_READING: f64 = 0.05;

@@ -2,22 +2,15 @@
 
 pub mod coverage;
 pub mod noise;
-pub mod pairs;
-mod probe;
-mod sim_link;
+pub mod sim_link;
 mod thread_team;
 
 pub use self::{
-    probe::{Probe, SlowerByRank},
-    sim_link::SimLink,
+    coverage::time_batches,
+    noise::{seed, seeded},
+    sim_link::{PAUSE_NS, SimLink, SimMesh, SimServer},
     thread_team::{
-        Delay, SimMessage, ThreadTeam, measure, measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
+        Delay, Directory, Probe, SimMessage, SlowerByRank, ThreadTeam, combine, hostile, measure,
+        measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
     },
 };
-pub use crate::testkit::coverage::time_batches;
-pub use crate::testkit::noise::{seed, seeded};
-pub use crate::testkit::probe::hostile;
-pub use crate::testkit::sim_link::SimMesh;
-pub use crate::testkit::sim_link::{PAUSE_NS, SimServer};
-pub use crate::testkit::thread_team::Directory;
-pub use crate::testkit::thread_team::combine;

@@ -49,5 +49,4 @@ pub mod open;
 pub mod options;
 pub mod read;
 pub mod started;
-mod unordered;
 pub mod write;

@@ -13,7 +13,7 @@ use ombx_core::{
 };
 use ombx_mpi::file::{File, FileOptions, Files, Order, Pointer};
 
-use crate::unordered;
+use crate::read;
 
 /// Directory of the files. It has no default: its file system is what is measured.
 pub static DIRECTORY: Parameter = Parameter::free(
@@ -154,7 +154,7 @@ impl Blocks {
             return Ok(fill.check(self.writer, self.slots, self.file.incoming(), self.rank));
         }
         self.file.read_places()?;
-        unordered::check_written(&mut self.file, self.slots, fill)
+        read::check_written(&mut self.file, self.slots, fill)
     }
 
     /// Writes blocks that are read.
@@ -170,6 +170,6 @@ impl Blocks {
         if self.order == Order::Known {
             return Ok(fill.check(self.rank, self.slots, self.file.incoming(), self.rank));
         }
-        unordered::check_read(&mut self.file, self.slots, fill)
+        read::check_read(&mut self.file, self.slots, fill)
     }
 }

@@ -2,22 +2,16 @@
 
 mod handle;
 mod opening;
-mod started;
 
 pub use self::{
-    handle::{File, FileOptions},
-    opening::Opening,
-    started::{
-        Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
-        IwriteShared, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin,
-        WriteAtAllBegin, WriteOrderedBegin,
+    handle::{
+        Call, Direction, File, FileOptions, Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite,
+        IwriteAll, IwriteAt, IwriteAtAll, IwriteShared, Order, Read, ReadAll, ReadAllBegin, ReadAt,
+        ReadAtAll, ReadAtAllBegin, ReadOrdered, ReadOrderedBegin, ReadShared, Started, Write, WriteAll,
+        WriteAllBegin, WriteAt, WriteAtAll, WriteAtAllBegin, WriteOrdered, WriteOrderedBegin, WriteShared,
     },
+    opening::{FILES_VARIABLE, Files, Opening, files_of},
 };
-pub use crate::file::handle::{
-    Call, Direction, Order, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared, Write, WriteAll,
-    WriteAt, WriteAtAll, WriteOrdered, WriteShared,
-};
-pub use crate::file::opening::{FILES_VARIABLE, Files, files_of};
 
 ombx_core::parameter! {
     /// Where in the file a block is written or read

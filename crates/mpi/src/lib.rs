@@ -60,19 +60,22 @@ mod two_sided;
 mod window;
 
 pub use self::{
+    collective::Broadcast,
     runtime::{
         device_support::{combining_works, open_devices},
-        initialization::{Mpi, sessions_exist},
-        library::{Family, compare_and_swap_works, family, grants, library_version},
+        library::{
+            Family, ForkedChild, Mpi, compare_and_swap_works, family, grants, library_file, library_version,
+            sessions_exist,
+        },
     },
     sys::buffer::Buffer,
-    team::{communicator::Comm, mpi_team::MpiTeam},
+    team::communicator::{Comm, Handles, Mesh, MpiTeam},
     threads::{Holder, OnThread},
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
         halo::{Dimensions, HaloChannel},
-        mode::{Buffered, Mode, ModeChannel, Ready, SendCall, SendMode, StartSendCall, Synchronous},
+        mode::{Buffered, Mode, ModeChannel, Ready, SendCall, SendMode, Source, StartSendCall, Synchronous},
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
@@ -83,17 +86,12 @@ pub use self::{
         star::StarChannel,
         threaded::SharedChannel,
     },
-    window::{epoch::Epoch, handle::Window},
+    window::{
+        Hints, WindowKind, WindowLifetime, WindowOptions,
+        epoch::{Epoch, Epochs, LockKind},
+        handle::Window,
+    },
 };
-pub use crate::collective::Broadcast;
-pub use crate::runtime::initialization::ForkedChild;
-pub use crate::runtime::library::library_file;
-pub use crate::team::communicator::Handles;
-pub use crate::team::mpi_team::Mesh;
-pub use crate::two_sided::mode::Source;
-pub use crate::window::WindowLifetime;
-pub use crate::window::epoch::{Epochs, LockKind};
-pub use crate::window::{Hints, WindowKind, WindowOptions};
 
 /// The compiler wrapper of the MPI library that the build has found.
 pub const COMPILER: &str = env!("OMBX_MPICC");

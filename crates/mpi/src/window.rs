@@ -17,7 +17,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{constants::BYTE, error::check},
+    sys::{BYTE, error::check},
 };
 
 ombx_core::parameter! {

@@ -10,7 +10,7 @@ use ombx_results::{
     render::plain,
 };
 
-use crate::options::Scale;
+use crate::frame::Scale;
 
 /// Part of a logarithmic axis for messages of 0 bytes, which have no position on it.
 const ZERO: f64 = 0.135;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::options::PlotError;
+use crate::frame::PlotError;
 
 /// Units per point.
 pub(crate) const POINT: f64 = 10.0;

@@ -19,7 +19,7 @@ use tiny_skia::{
 
 use crate::{
     drawing::{Anchor, BASE_LINE, Color, Drawing, POINT, Point, Shape, TEXT},
-    options::PlotError,
+    frame::PlotError,
 };
 
 /// DejaVu Sans, so that figures look the same on every machine.

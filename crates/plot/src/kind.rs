@@ -2,5 +2,4 @@
 
 pub(crate) mod curve;
 pub(crate) mod distribution;
-pub(crate) mod heat_map;
 pub(crate) mod order;

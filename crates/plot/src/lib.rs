@@ -26,14 +26,12 @@ mod drawing;
 mod file;
 mod frame;
 mod kind;
-mod options;
 mod series;
 mod style;
 
 pub use self::{
+    axis::Quantity,
     drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
-    options::{MAX_SERIES, Options, PlotError, Scale, Width},
+    frame::{Kind, MAX_SERIES, Options, PlotError, Scale, Width, draw, heat_map},
     series::Input,
 };
-pub use crate::axis::Quantity;
-pub use crate::options::{Kind, draw, heat_map};

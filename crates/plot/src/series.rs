@@ -9,7 +9,7 @@ use ombx_results::samples::{CaseSamples, OtherState};
 
 use crate::{
     axis::Quantity,
-    options::{MAX_SERIES, Options, PlotError},
+    frame::{MAX_SERIES, Options, PlotError},
 };
 
 /// Results under one name: those of a file, or of several files.

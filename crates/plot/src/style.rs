@@ -2,7 +2,7 @@
 
 use crate::{
     drawing::{Anchor, Color, Point, Shape, TEXT},
-    options::MAX_SERIES,
+    frame::MAX_SERIES,
 };
 
 /// Width of curves, and of outlines.

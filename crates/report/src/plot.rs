@@ -2,7 +2,6 @@
 
 pub(crate) mod dot_plot;
 pub(crate) mod heat_map;
-pub(crate) mod histogram;
 pub(crate) mod line_chart;
 pub(crate) mod steps;
 pub(crate) mod trend;

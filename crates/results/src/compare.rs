@@ -9,16 +9,17 @@ use std::collections::HashSet;
 
 use crate::compare::side::Units;
 
-pub(crate) use self::shift::{Ranks, Shifts};
+pub(crate) use self::{
+    comparison::EXPECTED_OPTIONS,
+    shift::{Ranks, Shifts},
+};
 pub use self::{
     comparison::{
         CaseComparison, CaseId, Change, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power,
-        Reason, Settings, Side, SideInfo, StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
+        Reason, Settings, Side, SideInfo, StateOfSides, Turn, Unit, UnitMedians, Unmatched, Verdict,
     },
     side::SideResults,
 };
-pub(crate) use crate::compare::comparison::EXPECTED_OPTIONS;
-pub use crate::compare::comparison::Turn;
 
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,7 @@ pub use self::{
     case::{Interval, estimate, estimate_in, interval},
     cases::{Cases, Group, reached, tally},
     schedule::{
-        Ending, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, LOOKS, MOST_LAUNCHES, Progress, Schedule, USUAL_BUDGET,
-        is_long,
+        Ending, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, LOOKS, MOST_LAUNCHES, Progress,
+        Schedule, USUAL_BUDGET, is_long, row_time,
     },
 };
-pub use crate::estimate::schedule::{FIRST_ROW_TIME, row_time};

@@ -8,11 +8,10 @@ mod value_axis;
 use ombx_core::result::Headline;
 
 pub use self::{
+    curve::{Characters, sparkline},
     heat_map::{Cell, HeatMap, Shades},
-    value_axis::{LinearAxis, ValueAxis, counts, value_label},
+    value_axis::{Histogram, LinearAxis, LogAxis, Ticks, ValueAxis, counts, value_label},
 };
-pub use crate::plot::curve::{Characters, sparkline};
-pub use crate::plot::value_axis::{Histogram, LogAxis, Ticks};
 
 /// Returns the interval that an axis must cover for a figure: its 95 % interval and its value.
 pub fn extent(headline: &Headline) -> [f64; 2] {

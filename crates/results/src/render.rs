@@ -4,6 +4,7 @@ mod broadcasts;
 pub mod compare;
 mod csv;
 mod document;
+mod figures;
 pub mod history;
 mod imb;
 mod links;
@@ -12,7 +13,6 @@ pub mod monitoring;
 mod openmetrics;
 mod osu;
 mod overhead;
-mod pipeline;
 mod table;
 
 use std::{
@@ -34,19 +34,15 @@ pub use self::{
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
     imb::{ImbBenchmark, ImbClass, ImbGroups, ImbHeader, ImbProgram, ImbTable},
-    links::{
-        Links, map_so_far,
-        summary::{Form as LinksForm, LinksSummary, status as links_status},
-    },
+    links::{Form as LinksForm, Links, LinksSummary, map_so_far, status as links_status},
     openmetrics::{CheckedLimit, OpenMetrics},
     osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
     table::{
-        FormattedRow, ONE_LAUNCH, Scope, Table, column_titles, format_other_states, format_row, heading,
-        title,
+        FormattedRow, ONE_LAUNCH, Scope, Table, cells::wrapped, column_titles, format_other_states,
+        format_row, heading, title,
     },
 };
-pub use crate::render::table::cells::wrapped;
 
 /// Writes runs in one format, row by row or in groups of rows.
 pub trait Renderer {

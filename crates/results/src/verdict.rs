@@ -21,15 +21,13 @@ pub(crate) use self::retest::usual_times;
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},
-    groups::{Group, Groups},
+    groups::{Group, Groups, Hosts},
     launches::{Step, join_steps},
     relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
     sweep::LinkSweep,
-    times::{Link, LinkTimes, TimesBySize},
+    times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
-pub use crate::verdict::groups::Hosts;
-pub use crate::verdict::times::MOST_ROWS;
 
 /// Benchmark name of the rows of `ombx links`.
 pub const BENCH: &str = "links";

@@ -16,16 +16,14 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 pub(crate) use self::{
-    channel::{Channel, MAX_PIPELINE_MESSAGE, MessageReader, MessageWriter},
+    channel::{Channel, FrameError, MAX_BODY, MAX_PIPELINE_MESSAGE, MessageReader, MessageWriter},
     listener::{Attempt, Peer},
     process::Execution,
 };
 pub use self::{
     listener::Listener,
-    process::{ProcessGroup, Started},
+    process::{ProcessGroup, RemoteShell, Started},
 };
-pub(crate) use crate::control::channel::{FrameError, MAX_BODY};
-pub use crate::control::process::RemoteShell;
 
 /// A random secret of 128 bits. It travels through pipes and standard input only: other users of a host can read arguments
 /// and environment variables.

@@ -1,6 +1,5 @@
 //! Links: connections between two ranks that carry the payload of a case.
 
-pub(crate) mod connect;
 pub(crate) mod connections;
 pub(crate) mod datagrams;
 pub(crate) mod paced;

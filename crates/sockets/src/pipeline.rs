@@ -10,9 +10,7 @@ mod message;
 mod node;
 mod phase;
 mod report;
-mod shape;
 mod shared_memory;
-mod worker;
 
 use std::{
     fs::File,
@@ -33,14 +31,12 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     coordinator::Pipeline,
-    ends::EndWork,
+    ends::{EndWork, WorkerCpus},
     member::run_role,
     memory::WaitMode,
-    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+    message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Plan, Shape},
+    phase::Storage,
 };
-use crate::pipeline::message::Plan;
-use crate::pipeline::phase::Storage;
-use crate::pipeline::worker::WorkerCpus;
 use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::Exit},
     socket::{address_towards, is_here},

@@ -16,8 +16,13 @@ use rustix::net::{Protocol, ipproto};
 
 use crate::{
     link::{
-        Streams as StreamCount, connect::SocketKind, connections::Connections, datagrams::Datagrams,
-        paced::PacedDatagrams, request::RequestStream, stream::StreamLink, streams::Streams,
+        Streams as StreamCount,
+        connections::{Connections, SocketKind},
+        datagrams::Datagrams,
+        paced::PacedDatagrams,
+        request::RequestStream,
+        stream::StreamLink,
+        streams::Streams,
     },
     session::SocketTeam,
     socket::{Ip, LinkOptions, MPTCP, SocketOptions},

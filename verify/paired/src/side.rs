@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{Case, Parameter, Role, SHARED_THREADS},
     error::Result,
-    measure::opened::OpenKernel,
+    measure::engine::OpenKernel,
     system::clock::Clock,
 };
 

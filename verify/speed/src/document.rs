@@ -71,7 +71,7 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
 
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
-    let names = ombx_core::measure::opened::Phases::default().named().map(|(name, _)| name);
+    let names = ombx_core::measure::engine::Phases::default().named().map(|(name, _)| name);
     let head: Vec<&str> = ["MPI", "command, ms of a launch"]
         .into_iter()
         .chain(names)
@@ -137,7 +137,7 @@ pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &Machine) -> [S
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::measure::opened::Phases;
+    use ombx_core::measure::engine::Phases;
 
     use super::*;
     use crate::sweep::SWEEPS;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use ombx_core::{
-    measure::opened::Phases,
+    measure::engine::Phases,
     stats::{Summary, median},
 };
 use ombx_results::{estimate::Cases, file};

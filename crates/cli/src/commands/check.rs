@@ -19,11 +19,10 @@ use rustix::process::{getpriority_process, setpriority_process};
 
 use self::{
     expectations::{BaselineDirectory, Expectations, MOST_NICE},
-    judgement::{Finding, GoodDays, State},
+    judgement::{Finding, GoodDays, Misses, State},
     measurement::Budget,
     report::Report,
 };
-use crate::commands::check::judgement::Misses;
 use crate::{
     arguments::{
         output::{FileArgs, Format, some_of},

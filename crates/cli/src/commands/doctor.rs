@@ -19,15 +19,18 @@ use ombx_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::report::{Examination, Facts, WIDTH};
-use crate::commands::doctor::report::Finding;
+use self::report::{Examination, Facts, Finding, WIDTH};
 use crate::{
     arguments::{
         argv,
         output::{Format, some_of},
         start::{Launcher, StartArgs},
     },
-    launch::{detection, finite_run, hosts::slots, limits, mpiexec, preflight, reachability},
+    launch::{
+        detection, finite_run,
+        hosts::{self, slots},
+        limits, mpiexec, preflight,
+    },
     output::{monitoring, target, terminal, unwritable},
 };
 
@@ -194,7 +197,7 @@ fn ranks(args: &DoctorArgs) -> Result<u32> {
 
 /// Starts ranks as `ombx run` does and returns the launcher and where each rank is.
 fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<ProbedRank>)> {
-    preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, reachability::LIMIT)?;
+    preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, hosts::REACH_LIMIT)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();

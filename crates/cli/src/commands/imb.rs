@@ -18,9 +18,9 @@ use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
 
 use self::{
     arguments::{ImbArgs, MemoryKind, Multi, Switch, TypeArgs},
+    plan::Iterations,
     suites::{Entry, Suite},
 };
-use crate::commands::imb::plan::Iterations;
 use crate::{
     arguments::{
         argv,

@@ -2,11 +2,12 @@
 
 pub(crate) mod arguments;
 mod described;
-mod names;
 mod options;
 
+use std::{fs, os::unix::fs::symlink, path::Path};
+
 use ombx_core::{
-    benchmark::{Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
+    benchmark::{Benchmark, Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
     error::{Error, Exit, Result},
     measure::{plan::Effort, runner::Part},
     unit::Bytes,
@@ -16,6 +17,7 @@ use ombx_results::render::OsuTable;
 use self::arguments::OsuArgs;
 use crate::{
     arguments::{
+        argv,
         launches::Launches,
         output::{Color, Format, GraphRequest, OutputArgs, ShownArgs},
     },
@@ -31,10 +33,10 @@ use crate::job::accelerator;
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        return terminal::print(names::install(registry, directory)?);
+        return terminal::print(install_links(registry, directory)?);
     }
     let Some(name) = args.name.clone() else {
-        return terminal::print(if args.help { help(parser, "ombx osu") } else { names::list(registry) });
+        return terminal::print(if args.help { help(parser, "ombx osu") } else { list_of_names(registry) });
     };
     let program = Program::find(registry, &name)?;
     let prints = args.role.relay.is_none() && detection::is_first_process();
@@ -171,7 +173,7 @@ impl Program {
         let mut all =
             registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (*bench, *osu)));
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
-            return Err(match names::uncovered(&full) {
+            return Err(match uncovered(&full) {
                 Some(why) => Error::usage(format!("{full} is not supported: {why}")),
                 None => match lookup::find(registry, &full.replace(['*', '?', '[', ']'], "")) {
                     Err(error) => error,
@@ -253,4 +255,88 @@ impl Program {
         };
         (fixed(small), (LARGE, fixed(large)))
     }
+}
+
+/// Every MPI program of OMB 3.x and 7.4.
+const OMB: &str = "
+    osu_latency osu_latency_mt osu_latency_mp osu_multi_lat osu_latency_persistent
+    osu_bw osu_bibw osu_mbw_mr osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
+    osu_put_latency osu_get_latency osu_acc_latency osu_get_acc_latency osu_cas_latency osu_fop_latency
+    osu_put_bw osu_get_bw osu_put_bibw osu_get_mbw osu_get_multi_lat
+    osu_passive_put_latency osu_passive_get_latency osu_passive_acc_latency osu_passive_put_bw osu_passive_get_bw
+    osu_allgather osu_allgatherv osu_allreduce osu_alltoall osu_alltoallv osu_alltoallw osu_barrier osu_bcast
+    osu_gather osu_gatherv osu_reduce osu_reduce_scatter osu_reduce_scatter_block osu_scatter osu_scatterv
+    osu_iallgather osu_iallgatherv osu_iallreduce osu_ialltoall osu_ialltoallv osu_ialltoallw osu_ibarrier osu_ibcast
+    osu_igather osu_igatherv osu_ireduce osu_ireduce_scatter osu_ireduce_scatter_block osu_iscatter osu_iscatterv
+    osu_allgather_persistent osu_allgatherv_persistent osu_allreduce_persistent osu_alltoall_persistent
+    osu_alltoallv_persistent osu_alltoallw_persistent osu_barrier_persistent osu_bcast_persistent
+    osu_gather_persistent osu_gatherv_persistent osu_reduce_persistent osu_reduce_scatter_persistent
+    osu_scatter_persistent osu_scatterv_persistent
+    osu_neighbor_allgather osu_neighbor_allgatherv osu_neighbor_alltoall osu_neighbor_alltoallv osu_neighbor_alltoallw
+    osu_ineighbor_allgather osu_ineighbor_allgatherv osu_ineighbor_alltoall osu_ineighbor_alltoallv
+    osu_ineighbor_alltoallw
+    osu_init osu_hello";
+
+fn all() -> impl Iterator<Item = &'static str> {
+    OMB.split_whitespace()
+}
+
+/// Returns the programs of this build in OMB's order, then those that OMB does not have.
+fn covered(registry: &Registry) -> Vec<(&'static Osu, &'static Benchmark)> {
+    let mut names: Vec<(&Osu, &Benchmark)> =
+        registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (osu, *bench))).collect();
+    names.sort_by_key(|(osu, _)| all().position(|name| name == osu.name).unwrap_or(usize::MAX));
+    names
+}
+
+/// Returns why this build has no such OSU program; `None` if OMB has no such program either.
+fn uncovered(name: &str) -> Option<&'static str> {
+    match name {
+        "osu_get_mbw" => Some("use osu_get_bw -p with the number of pairs"),
+        "osu_get_multi_lat" => Some("use osu_get_latency -s pscw -p with the number of pairs"),
+        _ => all().any(|known| known == name).then_some("this build has no such benchmark"),
+    }
+}
+
+/// Returns the text that `ombx osu` without a name prints.
+fn list_of_names(registry: &Registry) -> String {
+    let mut text = String::new();
+    let covered = covered(registry);
+    let width = covered.iter().map(|(osu, _)| osu.name.len()).max().unwrap_or_default();
+    for (osu, bench) in &covered {
+        text += &format!("{:<width$}  {}{}\n", osu.name, bench.name, name_options(osu));
+    }
+    let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
+    if !missing.is_empty() {
+        text += &format!("\nnot supported: {}\n", missing.join(" "));
+    }
+    text
+}
+
+/// Returns the options of `ombx run` that a program selects by its name, each after a space.
+fn name_options(osu: &Osu) -> String {
+    osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect()
+}
+
+/// Creates a link to ombx for each OSU program of this build. Replaces links, but no other files.
+fn install_links(registry: &Registry, directory: &Path) -> Result<String> {
+    let failed = |path: &Path, e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
+    let program = argv::executable()?;
+    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    let covered = covered(registry);
+    for (osu, _) in &covered {
+        let link = directory.join(osu.name);
+        match fs::symlink_metadata(&link) {
+            Ok(found) if found.is_symlink() => fs::remove_file(&link).map_err(|e| failed(&link, &e))?,
+            Ok(_) => {
+                return Err(failed(
+                    &link,
+                    &"the file exists and is not a link: remove it or choose another directory",
+                ));
+            }
+            Err(_) => {}
+        }
+        symlink(&program, &link).map_err(|e| failed(&link, &e))?;
+    }
+    Ok(format!("{} links to {} in {}\n", covered.len(), program.display(), directory.display()))
 }

@@ -16,8 +16,10 @@ use ombx_core::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{orphans, shared_memory::OfRanks};
-use crate::launch::shared_memory;
-use crate::launch::supervision::{cannot_start, spawn_thread};
+use crate::launch::{
+    shared_memory,
+    supervision::{cannot_start, spawn_thread},
+};
 
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);

@@ -24,7 +24,6 @@ use super::{
     cores::cores,
     detection,
     hosts::{Host, hosts, ranks_by_host},
-    reachability,
     version::{self, Version},
 };
 use crate::{
@@ -32,6 +31,7 @@ use crate::{
         argv,
         start::{Bind, JobExtent, Launcher, LauncherCommand, StartArgs},
     },
+    launch::hosts,
     search_path,
 };
 
@@ -115,7 +115,7 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
         return None;
     }
     if args.ssh.is_some() {
-        return Some(reachability::ssh(args));
+        return Some(hosts::ssh(args));
     }
     let variable =
         |names: &[&str]| names.iter().find_map(|name| env::var(name).ok()).filter(|v| !v.is_empty());

@@ -18,9 +18,13 @@ use ombx_core::{
 use super::{
     hosts::{Host, hosts, ranks_by_host},
     mpiexec,
-    reachability::{self, LIMIT, LIMIT_AFTER_JOB},
 };
-use crate::{arguments::start::StartArgs, job::Job, search_path};
+use crate::{
+    arguments::start::StartArgs,
+    job::Job,
+    launch::hosts::{self, LIMIT_AFTER_JOB, REACH_LIMIT},
+    search_path,
+};
 
 /// Maximum number of ranks per core. With more of them a measurement is meaningless and the start can exhaust a machine.
 const MOST_PER_CORE: usize = 64;
@@ -60,7 +64,7 @@ pub(crate) fn check(start: &StartArgs, ranks: u32, medium: Medium) -> Result<()>
 /// the names that they give themselves; none if that is unknown, for instance because a batch system starts the ranks.
 pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
     let start = &job.start;
-    let names = reach_all(start, remote_shell(job, medium), medium, LIMIT)?;
+    let names = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT)?;
     // The user's own arguments of the launcher may place ranks in another way.
     if medium != Medium::Mpi || !start.launcher_arg.is_empty() {
         return Ok(Vec::new());
@@ -89,7 +93,7 @@ pub(crate) fn reach_all(
     };
     let names = hosts(start)?.into_iter().map(|host| host.name);
     let (here, remote): (BTreeSet<String>, BTreeSet<String>) = names.partition(|name| is_here(name));
-    let mut names = reachability::reach(&shell, &Vec::from_iter(remote), limit)?;
+    let mut names = hosts::reach(&shell, &Vec::from_iter(remote), limit)?;
     names.extend(here.into_iter().map(|name| (name, hostname())));
     Ok(names)
 }
@@ -125,11 +129,11 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
         Medium::Mpi => mpiexec::remote_shell(start),
         Medium::Sockets => {
             let options = start.launcher_arg.iter().map(OsString::from);
-            Some(reachability::ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
+            Some(hosts::ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
         }
         Medium::Own => match job.chosen("remote-shell") {
             Some(shell) => Some(shell.split_whitespace().map(OsString::from).collect()),
-            None => Some(reachability::ssh(start).into_iter().chain(["--".into()]).collect()),
+            None => Some(hosts::ssh(start).into_iter().chain(["--".into()]).collect()),
         },
     }
 }

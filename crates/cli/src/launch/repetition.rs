@@ -14,10 +14,10 @@ use ombx_results::{
     file::Ended,
 };
 
-use crate::launch::job_state::{Phase, Timeline};
 use crate::{
     arguments::launches::{self, Goal, LaunchCount, Launches},
     job::{Job, Work},
+    launch::job_state::{Phase, Timeline},
     output::progress::Progress,
 };
 

@@ -12,11 +12,11 @@ use ombx_mpi::Mpi;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::{failure, handshake};
-use crate::rank::RankState;
 use crate::{
     job::{Work, accelerator},
     launch::{detection, limits},
     output::relay::Message,
+    rank::RankState,
 };
 
 /// Time in which the other ranks start MPI.

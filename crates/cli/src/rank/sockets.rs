@@ -15,7 +15,6 @@ use super::{
     failure,
     rendezvous::{self, Rendezvous},
 };
-use crate::rank::RankState;
 use crate::{
     arguments::start::{Bind, StartArgs},
     job::Work,
@@ -24,6 +23,7 @@ use crate::{
         detection,
         invitation::{self, Invitation},
     },
+    rank::RankState,
     stderr::printable,
 };
 

@@ -6,8 +6,7 @@ use clap::Command;
 use ombx_core::error::{Error, Result};
 use toml::de::{DeTable, DeValue};
 
-use crate::suite;
-use crate::suite::{Given, Layer};
+use crate::suite::{self, Given, Layer};
 
 const KEYS: [&str; 3] = ["about", "defaults", "entry"];
 const RUN: &str = "run";

@@ -15,7 +15,7 @@ use ombx_core::{
     error::Result,
     measure::{
         collect::RoundSamples,
-        opened::{OpenKernel, Steps},
+        engine::{OpenKernel, Steps},
         row::{KernelFactory, KernelKind, one_case},
         session::Session,
         timed_loop::{Turns, answered_in_turn, in_turn},

@@ -7,8 +7,7 @@ use ombx_core::{
     },
     error::Result,
     measure::{
-        engine,
-        opened::{OneThread, OpenKernel},
+        engine::{self, OneThread, OpenKernel},
         row::{self, KernelFactory, KernelKind},
         session::Session,
     },

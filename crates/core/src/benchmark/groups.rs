@@ -7,10 +7,10 @@ use std::{
 };
 
 use crate::{
-    benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen},
+    benchmark::{Heading, Named, Parameter, ParameterValue, Reader, if_chosen},
     error::{Error, Result},
     team::Team,
-    unit::{Rank, digits},
+    unit::{Rank, digits, parse_numbers},
 };
 
 /// Number of groups of consecutive ranks. All groups have the same number of ranks.
@@ -241,6 +241,50 @@ pub(super) fn code(numbers: impl Iterator<Item = u64>) -> u16 {
     numbers.fold(1, mix) as u16
 }
 
+/// Maximum number of operations in flight.
+const MOST_DEPTH: u32 = 1 << 20;
+
+/// Number of operations in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depth(pub u32);
+
+impl ParameterValue for Depth {
+    const PARAMETER: &'static Parameter = &Parameter::read_by(
+        "window",
+        "NUMBERS",
+        "Operations in flight in bandwidth benchmarks, each number with rows of its own: 64, 1,4,16 (list), 1..64 (doubling)",
+        Reader::List(|text| Ok(parse_depths(text)?.iter().map(ToString::to_string).collect())),
+    )
+    .usually("64")
+    .under(Heading::General);
+    /// Of a case that does not stream.
+    const DEFAULT: Depth = Depth(1);
+
+    fn parse(text: &str) -> Result<Depth> {
+        match *parse_depths(text)? {
+            [depth] => Ok(Depth(depth)),
+            _ => Err(Error::usage(format!("{text:?} is not one number of operations in flight"))),
+        }
+    }
+
+    fn text(self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// Reads a list of numbers of operations in flight: `64`, `1,4,16` or `1..64`, which doubles.
+///
+/// # Errors
+/// Usage error for a malformed list, and for a number that is 0 or too large.
+pub fn parse_depths(text: &str) -> Result<Vec<u32>> {
+    let bad = || {
+        let examples = "use a number such as 64, a list such as 1,4,16, or a range such as 1..64";
+        Error::usage(format!("{text:?} is no list of 1 to {MOST_DEPTH} operations in flight: {examples}"))
+    };
+    let numbers = parse_numbers(text, MOST_DEPTH.into()).ok_or_else(bad)?;
+    Ok(numbers.into_iter().map(|number| number as u32).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,5 +372,23 @@ mod pairs_tests {
         for text in ["", "1", "1:", "1:2,", "-1:2", "1:2:3", "1: 2", "a:b", "99999999999999999999:1"] {
             assert!(pairs("--x", text).unwrap_err().to_string().starts_with("--x: "), "{text}");
         }
+    }
+}
+
+#[cfg(test)]
+mod depth_tests {
+    use super::*;
+
+    #[test]
+    fn depths_are_a_list() {
+        assert_eq!(parse_depths("64").unwrap(), [64]);
+        assert_eq!(parse_depths("1,4,16").unwrap(), [1, 4, 16]);
+        assert_eq!(parse_depths("1..64").unwrap(), [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(parse_depths("1..64:x4,3").unwrap(), [1, 4, 16, 64, 3]);
+        for text in ["", "0", "0..4", "-1", "1K", "1048577", "x", "1,", "4..1"] {
+            assert!(parse_depths(text).unwrap_err().to_string().contains("such as 1,4,16"), "{text}");
+        }
+        assert_eq!(Depth::PARAMETER.read("1..4").unwrap().join(" "), "1 2 4");
+        assert_eq!(Depth::parse("8").unwrap(), Depth(8));
     }
 }

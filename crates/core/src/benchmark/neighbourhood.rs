@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Case, CaseValues, Named, Parameter};
-use crate::benchmark::groups::{KnownLists, code, pairs};
 use crate::{
+    benchmark::groups::{KnownLists, code, pairs},
     error::{Error, Result},
     measure::plan::Plan,
     unit::digits,

@@ -1,7 +1,6 @@
 //! Payload patterns and their verification, byte by byte. A pattern depends on rank, position, size and round.
 
 mod accumulated;
-mod block_list;
 mod blocks;
 mod reduced;
 
@@ -15,12 +14,12 @@ use crate::{
 };
 
 pub use self::{
-    accumulated::Accumulation,
-    block_list::{BLOCKS, BlockList},
-    blocks::{BLOCK_LENGTH, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES},
+    accumulated::{Accumulation, Words},
+    blocks::{
+        BLOCK_LENGTH, BLOCKS, BlockList, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, STRUCT_BYTES,
+    },
     reduced::{Contributors, Reduced, Reduction},
 };
-pub use crate::benchmark::payload::accumulated::Words;
 
 /// Pattern of the buffers, and the iterations that ran since they were filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

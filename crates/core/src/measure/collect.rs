@@ -11,7 +11,7 @@ use crate::{
     },
     codec::{self, checksum},
     error::{Error, Result},
-    measure::opened::OpenKernel,
+    measure::engine::OpenKernel,
     result::{Measurement, RoundTrips, Samples},
     system::clock::{Clock, Facts},
     team::Team,

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Kind, Result},
     measure::{
         collect::{Interval, first_mismatch},
-        opened::OpenKernel,
+        engine::OpenKernel,
         plan::{Congestor, Plan, Under, load_names},
         runner::{Background, Repeated},
         session::{Ranks, Session, Sink, skipped},

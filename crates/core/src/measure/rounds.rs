@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     measure::{
         collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
-        opened::OpenKernel,
+        engine::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
         stop::{self, Ending, WarmUpGoal},

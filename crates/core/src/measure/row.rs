@@ -12,7 +12,7 @@ use crate::{
     error::{Error, Kind, Result},
     measure::{
         collect::Intervals,
-        opened::{OpenKernel, Phases, Stopwatch},
+        engine::{OpenKernel, Phases, Stopwatch},
         rounds::{OpenCase, Sampling},
         runner::Background,
         session::Session,

@@ -14,8 +14,8 @@ use crate::{
     fact::{self, HostFacts},
     measure::{
         collect::Interval,
+        engine::OpenKernel,
         load,
-        opened::OpenKernel,
         plan::{Effort, Launch, Plan, RowName},
         rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, selected},

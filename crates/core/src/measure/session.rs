@@ -10,7 +10,7 @@ use crate::{
     error::{Error, Kind, Result},
     measure::{
         collect::Interval,
-        opened::OpenKernel,
+        engine::OpenKernel,
         plan::{Plan, RowName},
         runner::Background,
     },

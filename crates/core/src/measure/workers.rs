@@ -12,10 +12,7 @@ use crate::{
         payload::{Check, Fill},
     },
     error::{Error, Result},
-    measure::{
-        engine::OpenLoops,
-        opened::{Loops, OpenKernel, Steps},
-    },
+    measure::engine::{Loops, OpenKernel, OpenLoops, Steps},
     system::{clock::Clock, limits::start_error},
 };
 

@@ -7,8 +7,7 @@ use crate::{
     error::Result,
     measure::{
         collect::RoundSamples,
-        engine::OpenLoops,
-        opened::{OpenKernel, Steps},
+        engine::{OpenKernel, OpenLoops, Steps},
         row::{self, KernelFactory, KernelKind},
         session::Session,
     },

@@ -14,8 +14,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        engine::{OpenLoops, open_on_thread},
-        opened::{Loops, OpenKernel, Steps},
+        engine::{Loops, OpenKernel, OpenLoops, Steps, open_on_thread},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         workers::Workers,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::trust::Effect;
 use crate::{
     benchmark::{Figure, Figures, payload::Check},
     measure::stop::Ending,
     result::{Growth, Level, Mark, Samples},
     stats::{self, Summary},
     system::environment::Counters,
+    trust::Effect,
     two_sided::request::{BACKLOG, OFFERED, SATURATED_PERCENT},
 };
 

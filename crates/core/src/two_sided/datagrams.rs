@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        opened::{OpenKernel, Steps},
+        engine::{OpenKernel, Steps},
         session::Session,
         timed_loop::{arrivals, paced_sends},
     },

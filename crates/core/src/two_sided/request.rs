@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        opened::{OpenKernel, Steps},
+        engine::{OpenKernel, Steps},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         timed_loop::open_loop,

@@ -18,7 +18,7 @@ use crate::{
         data_flow::{Blocks, DataFlow, Participants, Share},
         topology::Neighbours,
     },
-    sys::{constants::IN_PLACE, datatype, derived::DerivedDatatype},
+    sys::{IN_PLACE, datatype, derived::DerivedDatatype},
 };
 
 /// The arguments of a collective call. The caller keeps the buffers and the communicator alive.

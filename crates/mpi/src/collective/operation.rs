@@ -26,10 +26,9 @@ use crate::{
     },
     runtime::{device_support, library},
     sys::{
-        constants::{NO_OP, REPLACE},
+        self, NO_OP, REPLACE,
         derived::DerivedDatatype,
         error::{self, check},
-        requests,
     },
 };
 
@@ -320,7 +319,7 @@ impl<C: Call> Operation<C> {
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             check(C::START, C::start(&self.arguments, &raw mut request))?;
-            requests::overlap(&mut request, tests, slice)?;
+            sys::overlap(&mut request, tests, slice)?;
         }
         self.advance();
         Ok(())
@@ -342,7 +341,7 @@ impl<C: Call> Operation<C> {
         Self::may_start(cx)?;
         library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
-        requests::afford(cx, self.copies, 1, 0)?;
+        sys::afford(cx, self.copies, 1, 0)?;
         let roots = if rotates { self.part.ranks as usize } else { 1 };
         for offset in self.copies.offsets().flat_map(|offset| std::iter::repeat_n(offset, roots)) {
             if offset > 0 {

@@ -20,7 +20,7 @@ use ombx_core::{
 use crate::{
     Buffer, Comm, MpiTeam,
     sys::{
-        constants::BYTE,
+        BYTE,
         error::{self, check, check_freed},
     },
 };

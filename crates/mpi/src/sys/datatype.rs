@@ -8,7 +8,7 @@ use ombx_core::{
     error::{Error, Result},
 };
 
-use super::constants::{BYTE, SIGNED_CHAR};
+use crate::sys::{BYTE, SIGNED_CHAR};
 
 /// Converts a number of elements to the `int` of MPI-3 calls. It is inlined because timed loops call it.
 #[inline(always)]

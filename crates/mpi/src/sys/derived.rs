@@ -12,10 +12,10 @@ use ombx_core::{
 };
 
 use super::{
-    constants::BYTE,
     datatype::{self, count},
     error::{self, check, check_freed},
 };
+use crate::sys::BYTE;
 
 /// A committed datatype, freed when it is dropped.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use ombx_core::{
 };
 
 use super::counting::{Counting, Endpoint, Int};
-use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{derived::MessageType, error::check},
+    two_sided::mode::Source,
 };
 
 const TAG: c_int = 1;

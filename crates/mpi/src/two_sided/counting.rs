@@ -7,7 +7,7 @@ use ombx_core::error::{Error, Result};
 
 use crate::{
     runtime::library::library_name,
-    sys::{constants::BYTE, session::LargeCalls},
+    sys::{BYTE, session::LargeCalls},
 };
 
 /// The largest count of an `int`.

@@ -8,10 +8,10 @@ use ombx_core::{
     error::Result,
 };
 
-use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{derived::MessageType, error::check},
+    two_sided::mode::Source,
 };
 
 const TAG: c_int = 4;

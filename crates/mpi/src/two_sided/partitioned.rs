@@ -16,10 +16,9 @@ use crate::{
     Buffer, MpiTeam,
     runtime::library::library_name,
     sys::{
-        constants::BYTE,
+        self, BYTE,
         derived::MessageType,
         error::{self, check},
-        requests,
         session::Partitioned,
     },
 };
@@ -143,7 +142,7 @@ impl Link for PartitionedChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<PartitionedChannel> {
         let team: &MpiTeam = cx.fabric()?;
         let calls = find().map_err(Error::unsupported)?;
-        requests::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
+        sys::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
         let partition = MessageType::counted(slots, |count| Ok(count as ffi::MPI_Count));
         let parts = partition.and_then(|partition| {
             Ok((partition, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))

@@ -13,15 +13,15 @@ use ombx_core::{
 };
 
 use super::counting::{Counting, Large};
-use crate::two_sided::mode::Source;
 use crate::{
     Buffer, MpiTeam,
     sys::{
+        self,
         derived::MessageType,
         error::{self, check},
-        requests,
         session::LargeCalls,
     },
+    two_sided::mode::Source,
 };
 
 const TAG: c_int = 2;
@@ -122,7 +122,7 @@ impl Link for PersistentChannel {
         let comm = team.comm().raw();
         let depth = slots.count as usize;
         slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
-        requests::afford(
+        sys::afford(
             cx,
             slots.copies,
             2 * u64::from(slots.count),

@@ -13,8 +13,6 @@ use ombx_core::{
     unit::Rank,
 };
 
-use crate::window::{Hints, WindowKind, WindowOptions};
-use crate::window::{Info, Memory};
 use crate::{
     Buffer, Comm, Handles, MpiTeam,
     collective::operation,
@@ -22,6 +20,7 @@ use crate::{
         derived::MessageType,
         error::{self, check},
     },
+    window::{Hints, Info, Memory, WindowKind, WindowOptions},
 };
 
 /// Maximum number of local buffers.

@@ -9,8 +9,7 @@ use ombx_results::{
 use crate::{
     axis::{Axis, Unit},
     drawing::Drawing,
-    frame::{self, Frame, Plane, Sample},
-    options::{Options, PlotError, Scale},
+    frame::{self, Frame, Options, Plane, PlotError, Sample, Scale},
     series::{Abscissa, Case, Collected, Series},
     style::{Fill, INK},
 };

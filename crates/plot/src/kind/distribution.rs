@@ -6,8 +6,7 @@ use ombx_results::plot::{LinearAxis, ValueAxis, counts};
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    frame::{self, Frame, Plane, Sample},
-    options::{Options, PlotError, Scale, Width},
+    frame::{self, Frame, Options, Plane, PlotError, Sample, Scale, Width},
     series::{Case, Collected, Curves, no_samples, range, sorted},
     style::{self, Fill},
 };

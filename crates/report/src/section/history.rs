@@ -7,10 +7,10 @@ use ombx_results::{
     render::history::{change, details, factor, heading, label, sentence, summary},
 };
 
-use crate::section::answer::{Finding, list};
 use crate::{
     page::{RunList, count},
     plot::trend,
+    section::answer::{Finding, list},
 };
 
 /// Maximum number of charts. Cases that changed come first.

@@ -10,7 +10,7 @@ use ombx_results::{
 
 use crate::{
     page::{RunList, count},
-    plot::{heat_map, histogram, steps},
+    plot::{dot_plot, heat_map, steps},
 };
 
 /// Number of links in the table of the slowest.
@@ -85,7 +85,7 @@ fn of_run(links: &LinkRun) -> Markup {
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
                 @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
                 (slowest(sweep, times, &named))
-                (histogram::draw(&format!("g{run}-{size}"), sweep, times))
+                (dot_plot::draw_histogram(&format!("g{run}-{size}"), sweep, times))
                 (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes)))
             }
         }

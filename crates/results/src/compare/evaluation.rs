@@ -13,8 +13,10 @@ use super::{
     shift::{Scatter, Shifts, TAIL, rank, signed_rank},
     side::{Launch, Row},
 };
-use crate::compare::shift::{self, Side, Values};
-use crate::compare::side::Units;
+use crate::compare::{
+    shift::{self, Side, Values},
+    side::Units,
+};
 
 /// Difference of p values that are equal but for rounding.
 const ROUNDING: f64 = 1e-9;

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use super::*;
-use crate::compare::shift::Random;
 use crate::{
+    compare::shift::Random,
     file::{self, RunWithRows},
     golden, state,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
-    measure::opened::Phases,
+    measure::engine::Phases,
     result::{
         AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
     },

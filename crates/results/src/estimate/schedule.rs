@@ -256,7 +256,7 @@ mod tests {
 mod allocation_tests {
     use ombx_core::{
         benchmark::Metric,
-        measure::opened::Phases,
+        measure::engine::Phases,
         result::{Measurement, Samples},
         stats::Summary,
     };

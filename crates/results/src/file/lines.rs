@@ -7,8 +7,10 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::file::{Launched, ReadError, Record, RunOutcome, SCHEMA};
-use crate::verdict::Verdict;
+use crate::{
+    file::{Launched, ReadError, Record, RunOutcome, SCHEMA},
+    verdict::Verdict,
+};
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
 /// ended; a `case` per row or a `verdict` follows.

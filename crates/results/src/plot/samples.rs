@@ -3,9 +3,9 @@
 use std::io::{Result, Write};
 
 use super::{Characters, ValueAxis, counts, extent, value_label};
-use crate::plot::curve::{Canvas, DOTS};
 use crate::{
     number::Decimals,
+    plot::curve::{Canvas, DOTS},
     render::{heading, plain},
     samples::CaseSamples,
 };

@@ -12,10 +12,10 @@ use ombx_core::{
 };
 
 use super::plain;
-use crate::render::table::cells::{NO_VALUE, grid, interval};
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},
+    render::table::cells::{NO_VALUE, grid, interval},
 };
 
 /// Beginning of the names of benchmarks of a broadcast.

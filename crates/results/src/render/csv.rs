@@ -1,15 +1,18 @@
 //! CSV: one line per row with stable column names. A missing value is an empty field.
 
-mod links;
-
 use std::io::{Result, Write};
 
-pub use self::links::LinksCsv;
-use super::{Renderer, Shown, plain};
-use crate::publishable::obstacles;
 use ombx_core::{
     benchmark::Figure,
-    result::{ClockFacts, Measurement, Outcome, OverLaunches, Rate, Run, StateFigure},
+    result::{ClockFacts, Measurement, Outcome, Run, StateFigure, Tally},
+    system::node_set,
+};
+
+use crate::{
+    file::RunOutcome,
+    publishable::obstacles,
+    render::{Renderer, Shown, figures::ROW_FIGURES, plain},
+    verdict::{Hosts, RETEST, Verdict},
 };
 
 /// Columns in order. New columns are added at the end only.
@@ -52,14 +55,11 @@ impl Renderer for Csv {
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let row = self.shown.complete(row, self.clock.as_ref());
         let units = self.shown.units;
-        let columns: Vec<String> = COLUMNS
-            .split(',')
-            .map(str::to_owned)
-            .chain(self.chosen().flat_map(|(_, percent)| columns_of(percent)))
-            .collect();
-        let fields = self.fields(&row).into_iter().chain(self.chosen_fields(&row));
-        let fields: Vec<String> =
-            columns.iter().zip(fields).map(|(name, field)| units.of_field(name, field)).collect();
+        let chosen = self.chosen().flat_map(|(_, percent)| columns_of(percent));
+        let columns: Vec<String> = COLUMNS.split(',').map(str::to_owned).chain(chosen).collect();
+        let fields = COLUMNS.split(',').map(|column| self.field(&row, column));
+        let fields = columns.iter().zip(fields.chain(self.chosen_fields(&row)));
+        let fields: Vec<String> = fields.map(|(name, field)| units.of_field(name, field)).collect();
         let columns: Vec<String> = columns.iter().map(|name| units.column(name)).collect();
         self.lines.write(out, &columns.join(","), &fields)
     }
@@ -88,98 +88,44 @@ impl Csv {
         self.chosen().flat_map(of).collect()
     }
 
-    fn fields(&self, row: &Measurement) -> Vec<String> {
+    /// Returns the field of a column.
+    fn field(&self, row: &Measurement, column: &str) -> String {
+        if let Some((_, _, value)) = ROW_FIGURES.iter().find(|(name, ..)| *name == column) {
+            return text(value(row));
+        }
         let reason = match &row.outcome {
             Outcome::Ok => "",
             Outcome::Skipped(why) | Outcome::Failed(why) => why,
         };
-        let axes: Vec<String> = row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        let figures = row.figures.iter().map(|(name, figure)| match figure {
-            Figure::Value(value) => format!("{name}={value}"),
-            Figure::Unresolved(_) => format!("{name}="),
-        });
-        let figures: Vec<String> = figures.collect();
-        let s = row.summary.as_ref();
-        let of = |f: fn(&ombx_core::stats::Summary) -> Option<f64>| text(s.and_then(f));
-        let rate = row.mb_per_s();
-        let over = |pick: fn(f64, f64) -> f64| {
-            text(row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick)))
-        };
-        let bound_of = |rate: Option<Rate>, side: usize| text(rate.and_then(|r| r.ci95).map(|c| c[side]));
-        let bound = |side| bound_of(rate, side);
-        let between = row.over_launches().and_then(|over| over.between);
-        let messages = row.messages_per_s();
-        let [algorithm, bus] = [row.algorithm_mb_per_s(), row.bus_mb_per_s()];
-        vec![
-            self.run.clone(),
-            row.bench.clone(),
-            row.key.clone(),
-            axes.join(";"),
-            text(row.bytes),
-            text(row.depth),
-            row.pairs.to_string(),
-            row.ranks.to_string(),
-            row.metric.name().into(),
-            row.aggregation.name().into(),
-            outcome_name(&row.outcome).into(),
-            reason.into(),
-            row.check.name().into(),
-            text(s.map(|s| s.n)),
-            text(row.batch()),
-            of(|s| Some(s.median)),
-            of(|s| s.ci95.map(|c| c[0])),
-            of(|s| s.ci95.map(|c| c[1])),
-            of(|s| Some(s.min)),
-            of(|s| Some(s.mean)),
-            of(|s| Some(s.max)),
-            of(|s| Some(s.mad)),
-            of(|s| s.p95.map(|p| p.value)),
-            of(|s| s.p99.map(|p| p.value)),
-            of(|s| s.p999.map(|p| p.value)),
-            of(|s| Some(s.lag1)),
-            text(rate.map(|r| r.median)),
-            bound(0),
-            bound(1),
-            text(messages.map(|r| r.median)),
-            self.library.clone(),
-            mark_codes(row),
-            figures.join(";"),
-            self.started.clone(),
-            self.launch.clone(),
-            mark_levels(row),
-            obstacles(row).is_empty().to_string(),
-            row.launch_count().to_string(),
-            text(row.over_launches().map(OverLaunches::coverage)),
-            over(f64::min),
-            over(f64::max),
-            text(s.map(|s| s.tail_n)),
-            of(|s| Some(s.p95?.ci95?[0])),
-            of(|s| Some(s.p95?.ci95?[1])),
-            of(|s| Some(s.p99?.ci95?[0])),
-            of(|s| Some(s.p99?.ci95?[1])),
-            of(|s| Some(s.p999?.ci95?[0])),
-            of(|s| Some(s.p999?.ci95?[1])),
-            bound_of(messages, 0),
-            bound_of(messages, 1),
-            row.checked.to_string(),
-            text(algorithm.map(|r| r.median)),
-            bound_of(algorithm, 0),
-            bound_of(algorithm, 1),
-            text(bus.map(|r| r.median)),
-            bound_of(bus, 0),
-            bound_of(bus, 1),
-            interval_kind(row).into(),
-            text(row.over_launches().and_then(|over| over.elapsed_s)),
-            row.launches_in_state().to_string(),
-            text(row.over_launches().and_then(|over| over.states.first()?.core_to_core_ns)),
-            other_states(row),
-            text(between.map(|between| between.runs)),
-            text(between.and_then(|between| between.next_ns).map(|ends| ends[0])),
-            text(between.and_then(|between| between.next_ns).map(|ends| ends[1])),
-            text(between.and_then(|between| between.level_ns).map(|ends| ends[0])),
-            text(between.and_then(|between| between.level_ns).map(|ends| ends[1])),
-        ]
+        match column {
+            "run" => self.run.clone(),
+            "bench" => row.bench.clone(),
+            "key" => row.key.clone(),
+            "axes" => row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(";"),
+            "metric" => row.metric.name().into(),
+            "across" => row.aggregation.name().into(),
+            "outcome" => outcome_name(&row.outcome).into(),
+            "reason" => reason.into(),
+            "check" => row.check.name().into(),
+            "library" => self.library.clone(),
+            "trust" => mark_codes(row),
+            "figures" => figures(row),
+            "started" => self.started.clone(),
+            "launch" => self.launch.clone(),
+            "levels" => mark_levels(row),
+            "publishable" => obstacles(row).is_empty().to_string(),
+            "interval" => interval_kind(row).into(),
+            _ => other_states(row),
+        }
     }
+}
+
+fn figures(row: &Measurement) -> String {
+    let figures = row.figures.iter().map(|(name, figure)| match figure {
+        Figure::Value(value) => format!("{name}={value}"),
+        Figure::Unresolved(_) => format!("{name}="),
+    });
+    figures.collect::<Vec<_>>().join(";")
 }
 
 /// Returns the columns of a percentile: `p50_ns` and those of its interval. The point of 99.99 becomes an underscore.
@@ -252,4 +198,91 @@ fn mark_levels(row: &Measurement) -> String {
 
 fn text(value: Option<impl ToString>) -> String {
     value.map(|v| v.to_string()).unwrap_or_default()
+}
+
+/// Columns in order. New columns are added at the end only.
+const LINK_COLUMNS: &str = "\
+    run,from,to,from_host,to_host,pattern,bytes,depth,round,retest,outcome,check,n,median_us,\
+    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust,levels,verdict,part,hosts,factor,sentence";
+/// Number of columns that only a verdict has.
+const OF_VERDICT: usize = 5;
+
+/// Writes a header line before the first row, then one line per row. After the last launch follow the lines of the verdict.
+#[derive(Debug, Default)]
+pub struct LinksCsv {
+    run: String,
+    hosts: Hosts,
+    verdict: Option<Verdict>,
+    lines: Lines,
+}
+
+impl Renderer for LinksCsv {
+    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
+        self.run.clone_from(&run.id);
+        self.hosts = Hosts::of_run(run);
+        Ok(())
+    }
+
+    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
+        let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
+        let host =
+            |name: &str| axis(name).parse().map_or(String::new(), |rank| self.hosts.name(rank).to_owned());
+        let s = row.summary.as_ref();
+        let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
+        let bound = |side: usize| us(s.and_then(|s| s.ci95).map(|ci| ci[side]));
+        let fields = [
+            self.run.clone(),
+            axis("from"),
+            axis("to"),
+            host("from"),
+            host("to"),
+            axis("pattern"),
+            text(row.bytes),
+            text(row.depth),
+            axis("round"),
+            axis(RETEST),
+            outcome_name(&row.outcome).into(),
+            row.check.name().into(),
+            text(s.map(|s| s.n)),
+            us(s.map(|s| s.median)),
+            bound(0),
+            bound(1),
+            us(s.map(|s| s.min)),
+            us(s.map(|s| s.max)),
+            text(row.mb_per_s().map(|rate| rate.median)),
+            mark_codes(row),
+            mark_levels(row),
+        ];
+        let fields: Vec<String> =
+            fields.into_iter().chain(std::iter::repeat_n(String::new(), OF_VERDICT)).collect();
+        self.lines.write(out, LINK_COLUMNS, &fields)
+    }
+
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.verdict = Some(verdict.clone());
+    }
+
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
+        let verdict = self.verdict.take().filter(|_| outcome == RunOutcome::Complete);
+        let Some(Verdict { sentences, slow, .. }) = verdict else { return out.flush() };
+        // The first sentences are those of the slow parts.
+        for (at, sentence) in sentences.into_iter().enumerate() {
+            let part = slow.get(at);
+            let named = |name: &str| match name {
+                "run" => self.run.clone(),
+                "bytes" => text(part.map(|part| part.bytes)),
+                "verdict" => sentence.conclusion.name().to_owned(),
+                "part" => part.map_or(String::new(), |part| part.name.clone().unwrap_or(part.part.clone())),
+                "hosts" => {
+                    part.map_or(String::new(), |part| node_set::fold(part.hosts.iter().map(String::as_str)))
+                }
+                "factor" => text(part.map(|part| part.factor)),
+                "sentence" => sentence.text.clone(),
+                _ => String::new(),
+            };
+            let fields: Vec<String> = LINK_COLUMNS.split(',').map(named).collect();
+            self.lines.write(out, LINK_COLUMNS, &fields)?;
+        }
+        out.flush()
+    }
 }

@@ -8,12 +8,12 @@ use std::{
 };
 
 use super::{Paint, csv::Lines, plain, wrapped};
-use crate::render::table::cells::{Fitted, fitted, grid, interval, size};
 use crate::{
     history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
     provenance::counted,
+    render::table::cells::{Fitted, fitted, grid, interval, size},
 };
 
 pub use self::json::json;

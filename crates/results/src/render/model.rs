@@ -6,12 +6,12 @@ use ombx_core::{result::Run, unit::Bytes};
 use serde_json::{Value, json};
 
 use super::{Paint, compare::present, csv::Lines, plain, wrapped};
-use crate::render::table::cells::{Fitted, NO_VALUE, fitted, grid, interval};
 use crate::{
     model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch},
     number::Decimals,
     provenance::counted,
     publishable::Publishable,
+    render::table::cells::{Fitted, NO_VALUE, fitted, grid, interval},
     runs::{banner, hosts, library},
 };
 

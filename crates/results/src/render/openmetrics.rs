@@ -12,140 +12,119 @@ use std::{
 
 use ombx_core::{
     benchmark::{Figure, Metric},
-    result::{Level, Measurement, Outcome, OverLaunches, Run, Tally},
+    result::{Level, Measurement, Outcome, Run, Tally},
     system::node_set,
 };
 
-use super::Renderer;
+use super::{Renderer, figures::ROW_FIGURES};
 use crate::{
     file::RunOutcome,
     runs::{hosts, library},
     verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
 };
 
-/// Metric families in the order of output: name, unit, help text. The unit ends the name.
-const FAMILIES: [(&str, &str, &str); 45] = [
+/// Metrics in the order of output: name without unit, unit, help text, and the object of the interval of those that have one. Low and
+/// high end of an interval are metrics of their own; the unit ends the name.
+const FAMILIES: [(&str, &str, &str, &str); 34] = [
     (
-        "ombx_latency_seconds",
+        "ombx_latency",
         "seconds",
         "Median time of one leg: the median of the launches' medians in the most frequent state of the machine.",
+        "the median time within the run",
     ),
-    ("ombx_latency_low_seconds", "seconds", "Low end of the interval of the median time within the run."),
-    ("ombx_latency_high_seconds", "seconds", "High end of the interval of the median time within the run."),
-    ("ombx_latency_lowest_launch_seconds", "seconds", "Median time of the fastest launch."),
-    ("ombx_latency_highest_launch_seconds", "seconds", "Median time of the slowest launch."),
+    ("ombx_latency_lowest_launch", "seconds", "Median time of the fastest launch.", ""),
+    ("ombx_latency_highest_launch", "seconds", "Median time of the slowest launch.", ""),
     (
-        "ombx_latency_p99_seconds",
+        "ombx_latency_p99",
         "seconds",
         "99th percentile of the time of one leg, over single iterations: the median of launches.",
+        "the 99th percentile",
     ),
-    ("ombx_latency_p99_low_seconds", "seconds", "Low end of the interval of the 99th percentile."),
-    ("ombx_latency_p99_high_seconds", "seconds", "High end of the interval of the 99th percentile."),
-    ("ombx_bandwidth_bytes_per_second", "bytes_per_second", "Bandwidth at the median time."),
-    ("ombx_bandwidth_low_bytes_per_second", "bytes_per_second", "Low end of the interval of the bandwidth."),
+    ("ombx_bandwidth", "bytes_per_second", "Bandwidth at the median time.", "the bandwidth"),
     (
-        "ombx_bandwidth_high_bytes_per_second",
-        "bytes_per_second",
-        "High end of the interval of the bandwidth.",
-    ),
-    (
-        "ombx_bandwidth_lowest_launch_bytes_per_second",
+        "ombx_bandwidth_lowest_launch",
         "bytes_per_second",
         "Bandwidth at the median time of the slowest launch.",
+        "",
     ),
     (
-        "ombx_bandwidth_highest_launch_bytes_per_second",
+        "ombx_bandwidth_highest_launch",
         "bytes_per_second",
         "Bandwidth at the median time of the fastest launch.",
+        "",
     ),
-    ("ombx_rate_messages_per_second", "messages_per_second", "Message rate at the median time."),
+    ("ombx_rate", "messages_per_second", "Message rate at the median time.", "the message rate"),
     (
-        "ombx_rate_low_messages_per_second",
-        "messages_per_second",
-        "Low end of the interval of the message rate.",
-    ),
-    (
-        "ombx_rate_high_messages_per_second",
-        "messages_per_second",
-        "High end of the interval of the message rate.",
-    ),
-    (
-        "ombx_algorithm_bandwidth_bytes_per_second",
+        "ombx_algorithm_bandwidth",
         "bytes_per_second",
         "Algorithm bandwidth of a collective operation at the median time.",
+        "",
     ),
     (
-        "ombx_bus_bandwidth_bytes_per_second",
+        "ombx_bus_bandwidth",
         "bytes_per_second",
         "Bus bandwidth of a collective operation at the median time.",
+        "the bus bandwidth",
     ),
-    (
-        "ombx_bus_bandwidth_low_bytes_per_second",
-        "bytes_per_second",
-        "Low end of the interval of the bus bandwidth.",
-    ),
-    (
-        "ombx_bus_bandwidth_high_bytes_per_second",
-        "bytes_per_second",
-        "High end of the interval of the bus bandwidth.",
-    ),
-    ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch."),
+    ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch.", ""),
     (
         "ombx_launches_in_state",
         "",
         "Launches of a case in the most frequent state of the machine, behind its figures.",
+        "",
     ),
-    ("ombx_other_states", "", "Less frequent states of the machine that the launches of a case met."),
+    ("ombx_other_states", "", "Less frequent states of the machine that the launches of a case met.", ""),
     (
-        "ombx_core_to_core_seconds",
+        "ombx_core_to_core",
         "seconds",
         "Time of a cache line from one core to another in the most frequent state of the machine.",
+        "",
     ),
-    ("ombx_earlier_runs", "", "Earlier runs of a case in the same state of the machine."),
+    ("ombx_earlier_runs", "", "Earlier runs of a case in the same state of the machine.", ""),
+    ("ombx_latency_next_run", "seconds", "", "95 % for the median time of the next run"),
+    ("ombx_elapsed", "seconds", "Time of all launches, which the intervals are about.", ""),
     (
-        "ombx_latency_next_run_low_seconds",
-        "seconds",
-        "Low end of the interval of 95 % for the median time of the next run.",
-    ),
-    (
-        "ombx_latency_next_run_high_seconds",
-        "seconds",
-        "High end of the interval of 95 % for the median time of the next run.",
-    ),
-    ("ombx_elapsed_seconds", "seconds", "Time of all launches, which the intervals are about."),
-    (
-        "ombx_interval_coverage_ratio",
+        "ombx_interval_coverage",
         "ratio",
         "Probability that the interval contains the median of all launches of the run; below 0.95 with fewer than 6 launches.",
+        "",
     ),
-    ("ombx_samples", "", "Samples of a case, in all launches."),
-    ("ombx_batch", "", "Iterations per sample, except for percentiles, whose samples are single iterations."),
-    ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit."),
-    ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid."),
-    ("ombx_failed", "", "1 where a case failed or its data arrived wrong."),
-    ("ombx_skipped", "", "1 where a case could not run."),
-    ("ombx_verdict", "", "1 for what the last sweep over links concluded: clear, slow or none."),
-    ("ombx_slow_parts", "", "Number of slow parts that the verdict on links names."),
+    ("ombx_samples", "", "Samples of a case, in all launches.", ""),
+    (
+        "ombx_batch",
+        "",
+        "Iterations per sample, except for percentiles, whose samples are single iterations.",
+        "",
+    ),
+    ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit.", ""),
+    ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid.", ""),
+    ("ombx_failed", "", "1 where a case failed or its data arrived wrong.", ""),
+    ("ombx_skipped", "", "1 where a case could not run.", ""),
+    ("ombx_verdict", "", "1 for what the last sweep over links concluded: clear, slow or none.", ""),
+    ("ombx_slow_parts", "", "Number of slow parts that the verdict on links names.", ""),
     (
         "ombx_missed_demands",
         "",
         "Number of demands on links that are missed: expectations and the reference.",
+        "",
     ),
-    ("ombx_slow_ratio", "ratio", "Time of a slow part in multiples of the time of comparable parts."),
+    ("ombx_slow", "ratio", "Time of a slow part in multiples of the time of comparable parts.", ""),
     (
-        "ombx_nameable_ratio",
+        "ombx_nameable",
         "ratio",
         "Time of the fastest slow link that would have been named, in multiples of the usual one.",
+        "",
     ),
-    ("ombx_check_result", "", "1 for the result of the last check."),
-    ("ombx_check_missed", "", "1 where both measurements of a check missed a limit."),
+    ("ombx_check_result", "", "1 for the result of the last check.", ""),
+    ("ombx_check_missed", "", "1 where both measurements of a check missed a limit.", ""),
     (
-        "ombx_check_limit_ratio",
+        "ombx_check_limit",
         "ratio",
         "Time of a row of a check in multiples of the time that its limit allows.",
+        "",
     ),
-    ("ombx_complete", "", "1 where a run came to its end."),
-    ("ombx_provenance", "", "Always 1; where and with what a run was measured."),
+    ("ombx_complete", "", "1 where a run came to its end.", ""),
+    ("ombx_provenance", "", "Always 1; where and with what a run was measured.", ""),
 ];
 
 /// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
@@ -220,57 +199,24 @@ impl Renderer for OpenMetrics {
         let flag = |yes: bool| Some(f64::from(u8::from(yes)));
         self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
         self.add("ombx_skipped", &case, flag(matches!(row.outcome, Outcome::Skipped(_))));
-        let Some(summary) = row.summary.as_ref().filter(|_| row.outcome == Outcome::Ok) else {
+        if row.summary.is_none() || row.outcome != Outcome::Ok {
             return Ok(());
-        };
-        let seconds = |ns: f64| ns / 1e9;
-        self.add("ombx_latency_seconds", &case, Some(seconds(summary.median)));
-        self.add("ombx_latency_low_seconds", &case, summary.ci95.map(|ends| seconds(ends[0])));
-        self.add("ombx_latency_high_seconds", &case, summary.ci95.map(|ends| seconds(ends[1])));
-        self.add("ombx_latency_p99_seconds", &case, summary.p99.map(|p| seconds(p.value)));
-        let ends = summary.p99.and_then(|p| p.ci95);
-        self.add("ombx_latency_p99_low_seconds", &case, ends.map(|ends| seconds(ends[0])));
-        self.add("ombx_latency_p99_high_seconds", &case, ends.map(|ends| seconds(ends[1])));
-        let of_launches = |pick: fn(f64, f64) -> f64| {
-            row.over_launches().and_then(|over| over.medians_ns.iter().copied().reduce(pick))
-        };
-        self.add("ombx_latency_lowest_launch_seconds", &case, of_launches(f64::min).map(seconds));
-        self.add("ombx_latency_highest_launch_seconds", &case, of_launches(f64::max).map(seconds));
-        self.add("ombx_launches", &case, Some(row.launch_count() as f64));
+        }
+        for (column, family, value) in ROW_FIGURES.iter().filter(|(_, family, _)| !family.is_empty()) {
+            let in_base_unit = |value: f64| match column {
+                column if column.ends_with("_ns") => value / 1e9,
+                column if column.contains("mb_per_s") => value * 1e6,
+                _ => value,
+            };
+            self.add(family, &case, value(row).map(in_base_unit));
+        }
+        let range = row.mb_per_s().and_then(|_| row.launch_range());
+        self.add("ombx_bandwidth_lowest_launch_bytes_per_second", &case, range.map(|ends| ends[0] * 1e6));
+        self.add("ombx_bandwidth_highest_launch_bytes_per_second", &case, range.map(|ends| ends[1] * 1e6));
         if let Some(over) = row.over_launches() {
             self.add("ombx_launches_in_state", &case, Some(over.in_state() as f64));
             self.add("ombx_other_states", &case, Some(over.states.len().saturating_sub(1) as f64));
-            let ns = over.states.first().and_then(|state| state.core_to_core_ns);
-            self.add("ombx_core_to_core_seconds", &case, ns.map(seconds));
-            self.add("ombx_elapsed_seconds", &case, over.elapsed_s);
-            self.add("ombx_earlier_runs", &case, over.between.map(|between| between.runs as f64));
-            let next = over.between.and_then(|between| between.next_ns);
-            self.add("ombx_latency_next_run_low_seconds", &case, next.map(|ends| seconds(ends[0])));
-            self.add("ombx_latency_next_run_high_seconds", &case, next.map(|ends| seconds(ends[1])));
         }
-        self.add("ombx_interval_coverage_ratio", &case, row.over_launches().map(OverLaunches::coverage));
-        let rate = row.mb_per_s();
-        self.add("ombx_bandwidth_bytes_per_second", &case, rate.map(|r| r.median * 1e6));
-        let ends = rate.and_then(|r| r.ci95);
-        self.add("ombx_bandwidth_low_bytes_per_second", &case, ends.map(|ends| ends[0] * 1e6));
-        self.add("ombx_bandwidth_high_bytes_per_second", &case, ends.map(|ends| ends[1] * 1e6));
-        let range = rate.and_then(|_| row.launch_range());
-        self.add("ombx_bandwidth_lowest_launch_bytes_per_second", &case, range.map(|ends| ends[0] * 1e6));
-        self.add("ombx_bandwidth_highest_launch_bytes_per_second", &case, range.map(|ends| ends[1] * 1e6));
-        let rate = row.messages_per_s();
-        self.add("ombx_rate_messages_per_second", &case, rate.map(|r| r.median));
-        let ends = rate.and_then(|r| r.ci95);
-        self.add("ombx_rate_low_messages_per_second", &case, ends.map(|ends| ends[0]));
-        self.add("ombx_rate_high_messages_per_second", &case, ends.map(|ends| ends[1]));
-        let algorithm = row.algorithm_mb_per_s();
-        self.add("ombx_algorithm_bandwidth_bytes_per_second", &case, algorithm.map(|r| r.median * 1e6));
-        let rate = row.bus_mb_per_s();
-        self.add("ombx_bus_bandwidth_bytes_per_second", &case, rate.map(|r| r.median * 1e6));
-        let ends = rate.and_then(|r| r.ci95);
-        self.add("ombx_bus_bandwidth_low_bytes_per_second", &case, ends.map(|ends| ends[0] * 1e6));
-        self.add("ombx_bus_bandwidth_high_bytes_per_second", &case, ends.map(|ends| ends[1] * 1e6));
-        self.add("ombx_samples", &case, Some(summary.n as f64));
-        self.add("ombx_batch", &case, row.batch().map(|batch| batch as f64));
         for level in [Level::Caution, Level::Invalid] {
             let marks = row.trust.iter().filter(|mark| mark.level == level).count();
             let of_level = labels(&[all.as_slice(), &[("level", level.name())]].concat());
@@ -299,21 +245,20 @@ impl Renderer for OpenMetrics {
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        for (family, unit, help) in FAMILIES {
-            let Some(lines) = self.lines.get(family) else { continue };
-            writeln!(out, "# TYPE {family} gauge")?;
-            if !unit.is_empty() {
-                writeln!(out, "# UNIT {family} {unit}")?;
-            }
-            writeln!(out, "# HELP {family} {help}")?;
-            for (labels, value) in lines {
-                let braces = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-                writeln!(out, "{family}{braces} {value}")?;
+        for (name, unit, help, interval) in FAMILIES {
+            self.family(out, &with_unit(name, unit), unit, help)?;
+            for (end, word) in [("low", "Low"), ("high", "High")] {
+                let help = format!("{word} end of the interval of {interval}.");
+                self.family(out, &with_unit(&format!("{name}_{end}"), unit), unit, &help)?;
             }
         }
         writeln!(out, "# EOF")?;
         out.flush()
     }
+}
+
+fn with_unit(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") }
 }
 
 fn labels(pairs: &[(&str, &str)]) -> String {
@@ -340,6 +285,21 @@ fn escaped(value: &str) -> String {
 }
 
 impl OpenMetrics {
+    /// Writes a metric with its lines, if there are any.
+    fn family(&self, out: &mut dyn Write, family: &str, unit: &str, help: &str) -> Result<()> {
+        let Some(lines) = self.lines.get(family) else { return Ok(()) };
+        writeln!(out, "# TYPE {family} gauge")?;
+        if !unit.is_empty() {
+            writeln!(out, "# UNIT {family} {unit}")?;
+        }
+        writeln!(out, "# HELP {family} {help}")?;
+        for (labels, value) in lines {
+            let braces = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+            writeln!(out, "{family}{braces} {value}")?;
+        }
+        Ok(())
+    }
+
     /// Takes the row of a link.
     fn link(&mut self, row: &Measurement) {
         self.in_sweep = true;

@@ -10,10 +10,10 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use crate::render::table::cells::{NO_VALUE, grid, interval};
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},
+    render::table::cells::{NO_VALUE, grid, interval},
 };
 
 /// Compares rows `p2p.X` and `sockets.X` of the same size and depth.

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sweep::Findings};
-use crate::verdict::times::is_sampled;
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,
+    verdict::times::is_sampled,
 };
 use ombx_core::unit::Bytes;
 

@@ -8,7 +8,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     fact::{Fact, Facts, HostFacts},
-    measure::opened::Phases,
+    measure::engine::Phases,
     result::{ClockFacts, Level, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,

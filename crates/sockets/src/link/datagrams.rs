@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::Token,
     link::{
-        connect::{CONNECT_TIMEOUT, datagram_socket},
+        connections::{CONNECT_TIMEOUT, datagram_socket},
         stream::{Buffer, closed, failed},
     },
     session::{IdleTask, SocketTeam},

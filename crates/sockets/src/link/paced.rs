@@ -23,10 +23,16 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::connect::{CONNECT_TIMEOUT, connect, datagram_socket};
-use crate::link::stream::Buffer;
-use crate::link::stream::{closed, failed};
-use crate::{control::Token, session::SocketTeam, socket::Stream, transport::Tcp};
+use crate::{
+    control::Token,
+    link::{
+        connections::{CONNECT_TIMEOUT, connect_peers, datagram_socket},
+        stream::{Buffer, closed, failed},
+    },
+    session::SocketTeam,
+    socket::Stream,
+    transport::Tcp,
+};
 
 /// Bytes of a header.
 const LENGTH: usize = 24;
@@ -204,7 +210,7 @@ impl DatagramLink for PacedDatagrams {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
         let socket = cx.agree(datagram_socket(cx, &options, slots, LENGTH))?;
-        let control = Stream::from(connect::<Tcp>(cx)?);
+        let control = Stream::from(connect_peers::<Tcp>(cx)?);
         let port = socket.local_addr().map_err(set_up)?.port();
         let first = cx.agree(Token::random())?.bytes().first_chunk().copied().unwrap_or_default();
         let round = u64::from_le_bytes(first);

@@ -15,11 +15,11 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{
-    connect::SocketKind,
-    stream::{Moved, StreamLink, moved},
+use super::stream::{Moved, StreamLink, moved};
+use crate::link::{
+    connections::SocketKind,
+    stream::{closed, failed},
 };
-use crate::link::stream::{closed, failed};
 
 /// A stream socket on which the active rank sends without blocking, and the other rank waits for each request.
 pub(crate) struct RequestStream<K> {

@@ -16,7 +16,7 @@ use rustix::{
 
 use crate::{
     link::{
-        connect::{SocketKind, connect},
+        connections::{SocketKind, connect_peers},
         tcp_info,
         zero_copy::{self, Sends},
     },
@@ -225,7 +225,7 @@ impl<K: SocketKind> Link for StreamLink<K> {
         let team: &SocketTeam = cx.fabric()?;
         let single = if K::ZERO_COPY { team.link_options().one_stream("--zero-copy") } else { Ok(()) };
         cx.agree(single.and_then(|()| carries(slots)))?;
-        let socket = connect::<K>(cx)?;
+        let socket = connect_peers::<K>(cx)?;
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         Ok(StreamLink { socket, slots, outgoing, incoming, sends: Sends::default(), kind: PhantomData })
     }

@@ -16,13 +16,15 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{
-    connect::{SocketKind, connect},
-    stream::{Moved, Progress, acknowledge, acknowledged, carries, connections_of, moved},
+use super::stream::{Moved, Progress, acknowledge, acknowledged, carries, connections_of, moved};
+use crate::{
+    link::{
+        connections::{SocketKind, connect_peers},
+        stream::{Buffer, TRANSFER_TIMEOUT, closed, failed},
+    },
+    session::SocketTeam,
+    socket::timespec,
 };
-use crate::link::stream::Buffer;
-use crate::link::stream::{TRANSFER_TIMEOUT, closed, failed};
-use crate::{session::SocketTeam, socket::timespec};
 
 /// Maximum number of streams between two ranks, as in iperf3.
 pub(crate) const MAX_STREAMS: u32 = 128;
@@ -149,7 +151,7 @@ impl<K: SocketKind> Link for Streams<K> {
             }
         };
         cx.agree(fits)?;
-        let sockets = (0..streams).map(|_| connect::<K>(cx)).collect::<Result<_>>()?;
+        let sockets = (0..streams).map(|_| connect_peers::<K>(cx)).collect::<Result<_>>()?;
         Ok(Streams::over(sockets, slots))
     }
 

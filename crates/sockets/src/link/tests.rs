@@ -11,7 +11,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Choice, Chosen, Context, Depth, Figure,
+        Benchmark, Choice, Chosen, Context, Depth, Figure, ParameterValue,
         payload::{Check, Slots},
     },
     error::Result,
@@ -29,14 +29,14 @@ use ombx_core::{
     unit::{Bytes, Rank},
 };
 
-use super::{connect::SocketKind, datagrams::Datagrams, stream::StreamLink};
+use super::{datagrams::Datagrams, stream::StreamLink};
 use crate::{
     control::Token,
+    link::connections::SocketKind,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
     socket::LinkOptions,
     transport::{StreamKindTest, Tcp, test_stream_kinds},
 };
-use ombx_core::benchmark::ParameterValue;
 
 thread_local! {
     /// One in this number of datagrams of this thread is lost; 0: none.

@@ -15,16 +15,16 @@ use super::{
     ends::{Data, RunId, Wrong},
     member::{self, SUBCOMMAND},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
-    shape::Shape,
 };
-use crate::pipeline::Hosts;
-use crate::pipeline::member::run_role;
-use crate::pipeline::message::{Entrance, Plan, Role, Task};
-use crate::pipeline::{Cause, Failure};
 use crate::{
     control::{
         Execution, ProcessGroup, Started, Token,
         process::{self, Event},
+    },
+    pipeline::{
+        Cause, Failure, Hosts,
+        member::run_role,
+        message::{Entrance, Plan, Role, Shape, Task},
     },
     socket::Deadline,
 };

@@ -4,12 +4,14 @@ use std::io::Cursor;
 
 use ombx_core::codec;
 
-use super::{
-    message::Message,
-    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+use super::message::Message;
+use crate::{
+    control::{MAX_PIPELINE_MESSAGE, MessageReader},
+    pipeline::{
+        Hosts,
+        message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+    },
 };
-use crate::control::{MAX_PIPELINE_MESSAGE, MessageReader};
-use crate::pipeline::Hosts;
 
 /// Reads messages. Checks that each survives encoding and that a task is within the limits.
 pub fn pipeline(bytes: &[u8]) {

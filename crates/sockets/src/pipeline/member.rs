@@ -26,11 +26,10 @@ use crate::{
     },
     pipeline::{
         Failure,
-        message::{Assignment, Message, Plan, Role, RunRole, Task},
+        ends::{receiver, sender},
+        message::{Assignment, Message, Plan, Role, RunRole, Shape, Task},
         node::node,
         phase::phase,
-        shape::Shape,
-        worker::{receiver, sender},
     },
     socket::{Address, Deadline, SocketOptions, Stream},
 };

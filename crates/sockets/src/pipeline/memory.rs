@@ -13,12 +13,11 @@ use ombx_core::{
 use rustix::thread::futex;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ends::Wrong,
-    shape::{SLOTS, Shape},
-    shared_memory::SharedMemory,
+use super::{ends::Wrong, shared_memory::SharedMemory};
+use crate::{
+    pipeline::message::{SLOTS, Shape},
+    socket::{Deadline, timespec},
 };
-use crate::socket::{Deadline, timespec};
 
 /// A counter that processes wait for. The counters of a buffer count over all its uses in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,12 +21,14 @@ use super::{
     memory::{AHEAD, Counter, Lack, Memory},
     message::{Message, NodeRun, NodeStatus, PartRequest, Place},
     phase::start_value,
-    shape::{SLOTS, Shape},
 };
-use crate::control::{Channel, MessageWriter, ProcessGroup};
-use crate::pipeline::Failure;
-use crate::pipeline::member;
-use crate::pipeline::message::{Assignment, Entrance, Plan, Role, RunRole};
+use crate::{
+    control::{Channel, MessageWriter, ProcessGroup},
+    pipeline::{
+        Failure, member,
+        message::{Assignment, Entrance, Plan, Role, RunRole, SLOTS, Shape},
+    },
+};
 
 /// The phases of a node, once it has started them.
 type Phases = Arc<Mutex<Option<ProcessGroup<Message>>>>;

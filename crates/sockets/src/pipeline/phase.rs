@@ -21,8 +21,7 @@ use crate::{
         ends::{Data, Ends, RunId},
         member::{Members, watch_parent},
         memory::{Counter, Memory},
-        message::{Assignment, Message, Role},
-        shape::{SLOTS, Shape},
+        message::{Assignment, Message, Role, SLOTS, Shape},
     },
 };
 

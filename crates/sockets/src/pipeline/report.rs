@@ -25,10 +25,11 @@ use super::{
     coordinator::{Pipeline, Run},
     ends::{Data, EndWork, Wrong},
     message::{NodeRun, NodeStatus},
-    shape::Shape,
 };
-use crate::pipeline::Hosts;
-use crate::pipeline::message::Plan;
+use crate::pipeline::{
+    Hosts,
+    message::{Plan, Shape},
+};
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.

@@ -3,9 +3,9 @@
 use std::{net::SocketAddr, sync::mpsc::Receiver};
 
 use super::*;
-use crate::server::{RankEnd, Reservation, run_rank};
 use crate::{
     control::listener,
+    server::{RankEnd, Reservation, run_rank},
     socket::{Address, Deadline, SocketOptions},
 };
 

@@ -14,11 +14,11 @@ use std::{
 use ombx_core::{codec, error::Result, unit::Rank};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::session::connection::{End, Hello, Message, Part, RankTable, set_keep_alive, version};
 use crate::{
     control::{
         Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener,
     },
+    session::connection::{End, Hello, Message, Part, RankTable, set_keep_alive, version},
     socket::SocketOptions,
 };
 

@@ -16,10 +16,12 @@ use ombx_core::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::connection::{Connection, join_timeout};
-use crate::session::connection::Hello;
-use crate::session::peers::{IdleTask, OnEnd};
 use crate::{
     control::Token,
+    session::{
+        connection::Hello,
+        peers::{IdleTask, OnEnd},
+    },
     socket::{Ip, LinkOptions},
 };
 

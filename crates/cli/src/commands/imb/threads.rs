@@ -20,8 +20,10 @@ use super::{
     arguments::{ImbArgs, ThreadLevel},
     plan::{WINDOW, usable},
 };
-use crate::arguments::argv::THREADS;
-use crate::commands::imb::arguments::{Barrier, Datatype, ThreadArgs};
+use crate::{
+    arguments::argv::THREADS,
+    commands::imb::arguments::{Barrier, Datatype, ThreadArgs},
+};
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;

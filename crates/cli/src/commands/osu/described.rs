@@ -10,8 +10,7 @@ use ombx_core::{
     unit::Bytes,
 };
 
-use crate::arguments::parameters;
-use crate::commands::osu::Program;
+use crate::{arguments::parameters, commands::osu::Program};
 
 /// Values of parameters that an option chooses.
 #[derive(Debug, Default)]

@@ -19,8 +19,10 @@ use super::{
     arguments::{Buffers, OsuArgs, Switch},
     described,
 };
-use crate::commands::osu::{Family, Program, STARTUP};
-use crate::launch::{detection, mpiexec};
+use crate::{
+    commands::osu::{Family, Program, STARTUP},
+    launch::{detection, mpiexec},
+};
 
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::system::machine::Files;
-use crate::{fact::Fact, system::environment::parse_cpus};
+use crate::{
+    fact::Fact,
+    system::{environment::parse_cpus, machine::Files},
+};
 
 const DIRECTORY: &str = "/sys/devices/system/cpu";
 const NO_CPUFREQ: &str = "the kernel does not control the frequency, as in most virtual machines";

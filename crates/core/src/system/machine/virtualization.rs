@@ -2,8 +2,7 @@
 
 use std::env;
 
-use crate::fact::Fact;
-use crate::system::machine::Files;
+use crate::{fact::Fact, system::machine::Files};
 
 const NONE: &str = "none";
 /// Makers and products that firmware names in virtual machines.
