@@ -58,6 +58,7 @@ impl Manager {
             (Self::Apt, Mpi(Mpich)) => &["mpich", "libmpich-dev"],
             (Self::Apt, Mpi(OpenMpi)) => &["openmpi-bin", "libopenmpi-dev"],
             (Self::Apt, Testbed) => &[
+                "ethtool",
                 "iproute2",
                 "iputils-ping",
                 "openssh-client",
@@ -67,9 +68,11 @@ impl Manager {
                 "munge",
                 "clustershell",
             ],
-            (Self::Dnf, Testbed) => &["iproute", "iputils", "openssh-clients", "openssh-server", "procps-ng"],
-            (Self::Zypper, Testbed) => &["iproute2", "iputils", "openssh", "procps"],
-            (Self::Pacman, Testbed) => &["iproute2", "iputils", "openssh", "procps-ng"],
+            (Self::Dnf, Testbed) => {
+                &["ethtool", "iproute", "iputils", "openssh-clients", "openssh-server", "procps-ng"]
+            }
+            (Self::Zypper, Testbed) => &["ethtool", "iproute2", "iputils", "openssh", "procps"],
+            (Self::Pacman, Testbed) => &["ethtool", "iproute2", "iputils", "openssh", "procps-ng"],
             (Self::Dnf, Compiler) => &["gcc", "glibc-devel"],
             (Self::Dnf, Libclang) => &["clang-devel"],
             (Self::Dnf, Mpi(Mpich)) => &["mpich", "mpich-devel"],

@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Also install Chromium, in which pages of `ombx report` are tested
     #[arg(long)]
     browser: bool,
-    /// Also install what `cargo xtask testbed` and the tests between hosts need: ssh, iproute2, ping, Slurm, ClusterShell
+    /// Also install what `cargo xtask testbed` and the tests between hosts need: ssh, iproute2, ethtool, ping, Slurm, ClusterShell
     #[arg(long)]
     testbed: bool,
     /// Also install promtool and Python, with which files of `packaging` are tested: rules of Prometheus and checks of ReFrame

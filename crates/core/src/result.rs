@@ -18,6 +18,7 @@ pub use self::{
     rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
     run::{ClockFacts, Run, Tally},
 };
+pub use crate::system::device_counters::Growth;
 
 /// A percentile exists only if a reading of the clock, and its step, are at most this fraction of the sample.
 const MAX_READING: f64 = 0.05;
@@ -193,6 +194,9 @@ pub struct Measurement {
     /// Figures of the benchmark in addition to times.
     #[serde(default, skip_serializing_if = "Figures::is_empty")]
     pub figures: Figures,
+    /// Counters of the hosts' devices that grew during the row, with warm-up and verification.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grown: Vec<Growth>,
     /// Marks: what could have disturbed the row.
     #[serde(default)]
     pub trust: Vec<Mark>,
@@ -234,6 +238,7 @@ impl Measurement {
             tail: Vec::new(),
             summary: None,
             figures: Figures::new(),
+            grown: Vec::new(),
             trust: Vec::new(),
             phases: None,
             launches: None,

@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod clock;
+pub mod device_counters;
 pub mod environment;
 pub mod file;
 pub mod host;
@@ -9,6 +10,7 @@ pub mod host_name;
 pub mod limits;
 pub mod machine;
 pub mod node_set;
+pub mod performance;
 pub mod placement;
 pub mod ssh;
 pub mod watchdog;

@@ -6,15 +6,16 @@ use std::collections::HashMap;
 
 use crate::{
     benchmark::Threads,
+    fact::HostFacts,
     result::{Level, Mark},
     stats::{Summary, quantile},
-    system::clock::Facts,
+    system::{clock::Facts, environment::parse_cpus, machine::LOCAL_CPUS},
     team::Place,
 };
 
 pub use self::row::{
     RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
-    saturated, starts_apart, wrong_clock,
+    saturated, starts_apart, throttled, wrong_clock,
 };
 
 /// Codes of the marks that make the interval of a row unreliable.
@@ -94,6 +95,9 @@ pub fn phrase(code: &str) -> String {
         "crowded_threads" => "more threads than CPUs",
         "debug_build" => "a debug build of ombx",
         "failed" => "a failure",
+        "device_errors" => "errors of devices",
+        "differing_hosts" => "hosts that differ from the others",
+        "far_device" => "ranks far from their network device",
         "few_checks" => "fewer than 59 checked iterations",
         "few_launches" => "fewer than 9 launches",
         "governor" => "CPUs that change their frequency",
@@ -112,6 +116,7 @@ pub fn phrase(code: &str) -> String {
         "starts_apart" => "pairs that started apart",
         "stolen" => "CPU time taken by the hypervisor",
         "strangers" => "foreign connections",
+        "throttled" => "CPUs that were too hot",
         "thread_multiple" => "locks for threads",
         "unbound" => "ranks that are not bound",
         "unverified" => "data that was not checked",
@@ -249,6 +254,31 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     Some(Mark::of(level, "unbound", "unbound", advice))
 }
 
+/// Returns the mark of a rank whose CPUs are all far from the network devices of its host: in other NUMA nodes. Ranks of one host use no
+/// network device.
+pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
+    let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
+    let is_far = |(rank, place): (usize, &Place)| {
+        let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
+        let near = facts
+            .iter()
+            .filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
+        let near: Vec<(&str, &str)> = near.collect();
+        let own = place.cpu_numbers();
+        let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));
+        let (device, cpus) = near.first().filter(|_| !near.iter().any(is_near))?;
+        Some(Mark::note(
+            "far_device",
+            format!("far from {device}"),
+            format!(
+                "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these",
+                place.cpus, place.host
+            ),
+        ))
+    };
+    places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_far)
+}
+
 fn governor(places: &[Place]) -> Option<Mark> {
     let (host, governor) = places.iter().find_map(|place| {
         let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
@@ -344,6 +374,7 @@ mod phrase_tests {
 #[cfg(test)]
 mod standing_tests {
     use super::*;
+    use crate::fact::Fact;
 
     const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
 
@@ -384,6 +415,20 @@ mod standing_tests {
         let level = |places: &[Place]| standing(places, GOOD, false)[0].level;
         assert_eq!(level(&[place("a", "0-1"), place("b", "0-1")]), Level::Note);
         assert_eq!(level(&[place("a", "0-1"), place("a", "0-1")]), Level::Caution);
+    }
+
+    #[test]
+    fn a_rank_far_from_its_network_device_is_named() {
+        let fact = |cpus: &str| ("mlx5_0 local CPUs".to_owned(), Fact::Known(cpus.into()));
+        let hosts = [
+            HostFacts { hosts: vec!["a".into()], facts: [fact("0-1")].into() },
+            HostFacts { hosts: vec!["b".into()], facts: [fact("2-3")].into() },
+        ];
+        assert_eq!(far_device(&[place("a", "1"), place("b", "2-3")], &hosts), None);
+        assert_eq!(far_device(&[place("b", "0"), place("b", "1")], &hosts), None);
+        let mark = far_device(&[place("a", "1"), place("b", "0-1")], &hosts).unwrap();
+        assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "far from mlx5_0"));
+        assert!(mark.advice.starts_with("rank 1 runs on CPUs 0-1 of b, and mlx5_0 is attached to CPUs 2-3"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use ombx_core::{
         runner::{self, OpenRun},
         session::{Memory, Session, Sink, sizes_of},
     },
-    result::{Mark, Measurement, Outcome, Run, Tally},
+    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,
     team::Team,
     unit::{Bytes, Rank},
@@ -319,6 +319,10 @@ impl Sink for PairSink<'_> {
 
     fn alive(&self) {
         self.outer.alive();
+    }
+
+    fn grown(&self) -> Vec<Growth> {
+        self.outer.grown()
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {

@@ -15,14 +15,41 @@ pub(crate) use self::{
 };
 pub use self::{
     comparison::{
-        CaseComparison, CaseId, Change, Comparison, Counts, Note, Power, Reason, Settings, Side, SideInfo,
-        StateOfSides, Turn, Unit, UnitMedians, Unmatched, Verdict,
+        CaseComparison, CaseId, Change, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power,
+        Reason, Settings, Side, SideInfo, StateOfSides, Turn, Unit, UnitMedians, Unmatched, Verdict,
     },
     side::SideResults,
 };
 
 #[cfg(test)]
 mod tests;
+
+/// Evaluates all cases by their times, and those whose instructions were counted also by these.
+fn evaluated(
+    measured: &[(&side::Row, &side::Row)],
+    sides: [&SideResults; 2],
+    units: &Units,
+    settings: Settings,
+) -> Vec<CaseComparison> {
+    let mut cases = evaluation::evaluate(measured, units, settings);
+    let of_instructions =
+        |(base, new): &(&side::Row, &side::Row)| base.of_instructions().zip(new.of_instructions());
+    let counted: Vec<(usize, (side::Row, side::Row))> =
+        (0..).zip(measured).filter_map(|(at, pair)| Some((at, of_instructions(pair)?))).collect();
+    let pairs: Vec<(&side::Row, &side::Row)> = counted.iter().map(|(_, (base, new))| (base, new)).collect();
+    let units = Units::of_any_state(sides);
+    let by_instructions = evaluation::evaluate(&pairs, &units, Settings { margin: INSTRUCTIONS_MARGIN });
+    for ((at, _), case) in counted.iter().zip(by_instructions) {
+        cases[*at].instructions = Some(Box::new(case));
+    }
+    cases
+}
+
+/// Returns why instructions are not compared although a side was to count them.
+fn without_instructions(base: &SideResults, new: &SideResults) -> Option<Note> {
+    let why = base.no_instructions.as_ref().or(new.no_instructions.as_ref())?;
+    Some(Note { code: "instructions", text: format!("instructions are not compared: {why}") })
+}
 
 impl Comparison {
     /// Compares two sides.
@@ -50,12 +77,16 @@ impl Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluation::evaluate(&measured, &units, settings),
+            cases: evaluated(&measured, [base, new], &units, settings),
             unit: units.unit,
             state: units.state,
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: comparison::notes(base, new, took_turns).into_iter().chain(units.note()).collect(),
+            notes: comparison::notes(base, new, took_turns)
+                .into_iter()
+                .chain(units.note())
+                .chain(without_instructions(base, new))
+                .collect(),
         }
     }
 

@@ -50,6 +50,7 @@
 //! ```
 
 pub mod baseline;
+pub mod causes;
 pub mod compare;
 pub mod estimate;
 pub mod file;

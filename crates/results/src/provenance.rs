@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     fact::{Fact, Facts, HostFacts},
-    result::{Measurement, Run},
+    result::{Growth, Measurement, Run},
     system::{node_set, placement::Placement},
 };
 
 use crate::{
+    causes,
     file::{RunOutcome, RunWithRows},
     runs::hosts,
 };
@@ -63,7 +64,7 @@ pub fn sections(run: &RunWithRows) -> Vec<Section> {
     vec![
         section("Run", of_run(run)),
         section("Software", of_software(&run.run)),
-        section("Hosts", of_hosts(&run.run.hosts)),
+        section("Hosts", of_hosts(&run.run.hosts).into_iter().chain(differences(run)).collect()),
         section("Ranks", of_ranks(&run.run)),
         section("Options", pairs(&run.run.plan)),
         section("Environment", pairs(&run.run.env)),
@@ -136,6 +137,16 @@ fn of_hosts(hosts: &[HostFacts]) -> Vec<(String, String)> {
         }
     }
     if values.is_empty() { named([("facts", NOT_RECORDED.to_owned())]) } else { values }
+}
+
+/// Returns in what hosts differ from most others or are limited, and the counters of their devices that grew while rows were measured.
+fn differences(run: &RunWithRows) -> impl Iterator<Item = (String, String)> {
+    let grown = Growth::summed(run.rows.iter().flat_map(|row| row.grown.iter().cloned()));
+    let grown: Vec<String> = grown.iter().map(|one| format!("{} {one}", one.host)).collect();
+    let differ = causes::sentence(&causes::of_hosts(&run.run.hosts, &[]));
+    let grown = (!grown.is_empty()).then(|| grown.join(", "));
+    let all = [("hosts that differ or are limited", differ), ("counters that grew", grown)];
+    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
 /// Returns the ranks of each host and the CPUs that they may use.

@@ -322,4 +322,7 @@ pub struct SlowPart {
     pub component: Component,
     /// Links that show it.
     pub evidence: Evidence,
+    /// What may explain it, such as `h3: eth0 speed 1 Gbit/s, others 10 Gbit/s`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
 }

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{Figure, payload::Check},
     result::{Measurement, Outcome},
 };
-use ombx_tests::{Files, kept::Kept, results};
+use ombx_tests::{Files, Job, kept::Kept, results};
 
 /// Entry of a suite: benchmarks, options, and the axis with the values that the rows of each benchmark have.
 type Entry = (&'static [&'static str], &'static str, &'static str, &'static [&'static str]);
@@ -254,4 +254,27 @@ fn rows_that_cannot_be_measured_are_skipped_with_the_reason() {
     }
     let tally = run.end.unwrap().1;
     assert_eq!((tally.cases, tally.skipped), (SKIPPED.len() as u64 + 1, SKIPPED.len() as u64), "{done}");
+}
+
+/// Software events exist on every Linux; whether the CPU counts depends on the machine.
+#[test]
+fn counters_are_figures_or_reasons() {
+    let files = Files::default();
+    let out = files.path("counted.jsonl");
+    Job::ombx("run p2p.latency p2p.bw --counters --sizes 8 --iterations 200 --launches 2 -o")
+        .arg(&out)
+        .run()
+        .expect(0);
+    for row in ombx_results::file::open(&out).expect("a result file").runs.iter().flat_map(|run| &run.rows) {
+        let counted = row.figures.iter().filter(|(name, _)| name.ends_with("_per_op"));
+        let counted: Vec<_> = counted.collect();
+        assert_eq!(counted.len(), 8, "{row:?}");
+        for (name, figure) in counted {
+            match figure {
+                Figure::Value(value) => assert!((0.0..1e9).contains(value), "{name}: {value}"),
+                Figure::Unresolved(why) => assert!(why.starts_with("unavailable: "), "{name}: {why}"),
+            }
+        }
+        assert!(matches!(row.figures["context_switches_per_op"], Figure::Value(_)), "{row:?}");
+    }
 }

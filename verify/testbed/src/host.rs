@@ -58,7 +58,17 @@ pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Resul
     }
     address(&switch, "head", usize::from(HEAD), hosts + 1)?;
     for host in 0..hosts {
-        address(&bed.namespace(&host_name(host)), "eth0", host + 1, host + 1)?;
+        let namespace = bed.namespace(&host_name(host));
+        address(&namespace, "eth0", host + 1, host + 1)?;
+        // Without ethtool the device reports another speed than it has.
+        if let Some(speed) = shape.speed(host).filter(|_| network == Network::Switch) {
+            let speed = speed.to_string();
+            let words = [
+                "netns", "exec", &namespace, "ethtool", "-s", "eth0", "speed", &speed, "duplex", "full",
+                "autoneg", "off",
+            ];
+            let _ = output(Command::new("ip").args(words));
+        }
     }
     let started: Vec<(String, Child)> = (0..hosts)
         .map(host_name)

@@ -97,7 +97,7 @@ struct Up {
     /// Link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
     #[arg(long)]
     link: Vec<OfLink>,
-    /// Host whose links differ, for example: --host h3:delay=5ms
+    /// Host whose links differ, for example: --host h3:delay=5ms, or --host h3:damaged=0.5% of the frames that it receives
     #[arg(long)]
     host: Vec<OfHost>,
 }
@@ -157,7 +157,8 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
             bed.directory().display()
         )));
     }
-    let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate.map(|rate| rate.0) };
+    let rate = options.rate.map(|rate| rate.0);
+    let all = Wire { delay: options.delay.unwrap_or_default(), rate, damaged: 0 };
     let shape = Shape::new(hosts, all, &options.host, &options.link).map_err(Failure::Usage)?;
     let shape = shape.with_ports(options.port.map(|rate| rate.0));
     let plain = options.delay.is_none()

@@ -7,6 +7,9 @@ use crate::shape::Shape;
 /// Least backlog of a wire, in bytes.
 const LEAST_BACKLOG: u64 = 512 << 10;
 
+/// Frames by which the damaged ones are counted.
+const MILLION: u32 = 1_000_000;
+
 /// Frame on its way to a port.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Frame {
@@ -31,6 +34,8 @@ struct Line {
     /// Backlog in nanoseconds above which frames are dropped.
     max_backlog: f64,
     cut: bool,
+    /// Frames of a million that arrive damaged, and the sum of this over the frames since the last such frame.
+    damaged: [u32; 2],
 }
 
 /// All wires and their frames.
@@ -57,7 +62,15 @@ impl Queue {
             let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
             let max_backlog = filling.max(LEAST_BACKLOG) as f64 * per_byte;
             let port_per_byte = shape.port(at / ports, at % ports).map_or(0.0, |rate| 8e9 / rate as f64);
-            Line { delay, per_byte, port_per_byte, free: 0.0, max_backlog, cut: false }
+            Line {
+                delay,
+                per_byte,
+                port_per_byte,
+                free: 0.0,
+                max_backlog,
+                cut: false,
+                damaged: [wire.damaged, 0],
+            }
         };
         let lines = (0..ports * ports).map(line).collect();
         Self { ports, lines, port_free: vec![0.0; ports], frames: BinaryHeap::new(), turn: 0, dropped: 0 }
@@ -95,7 +108,15 @@ impl Queue {
         line.free = begins + line.per_byte * length;
         let due = line.free as u64 + line.delay;
         self.turn += 1;
-        self.frames.push(Reverse(Frame { due, turn: self.turn, to, bytes: bytes.to_vec() }));
+        let mut bytes = bytes.to_vec();
+        line.damaged[1] += line.damaged[0];
+        if line.damaged[1] >= MILLION
+            && let Some(last) = bytes.last_mut()
+        {
+            line.damaged[1] -= MILLION;
+            *last ^= 1;
+        }
+        self.frames.push(Reverse(Frame { due, turn: self.turn, to, bytes }));
     }
 
     /// Sends a frame to every port except that of the sender.
@@ -129,7 +150,7 @@ mod tests {
     };
 
     fn queue(delay_us: u64, rate: Option<u64>) -> Queue {
-        let wire = Wire { delay: Duration::from_micros(delay_us), rate };
+        let wire = Wire { delay: Duration::from_micros(delay_us), rate, damaged: 0 };
         Queue::new(&Shape::new(3, wire, &[], &[]).unwrap())
     }
 
@@ -159,13 +180,25 @@ mod tests {
 
     #[test]
     fn wires_share_the_port_of_their_sender() {
-        let wire = Wire { delay: Duration::from_millis(2), rate: None };
+        let wire = Wire { delay: Duration::from_millis(2), ..Wire::default() };
         let mut queue = Queue::new(&Shape::new(3, wire, &[], &[]).unwrap().with_ports(Some(8_000_000)));
         for (from, to) in [(0, 1), (0, 2), (1, 0), (0, 3)] {
             queue.send(0, from, to, &[0; 1000]);
         }
         // The head is not behind the port.
         assert_eq!(dues(&mut queue), [0, 3_000_000, 3_000_000, 4_000_000]);
+    }
+
+    #[test]
+    fn every_so_many_frames_are_damaged() {
+        let wire = Wire { damaged: 250_000, ..Wire::default() };
+        let mut queue = Queue::new(&Shape::new(2, wire, &[], &[]).unwrap());
+        for _ in 0..8 {
+            queue.send(0, 0, 1, &[0; 60]);
+        }
+        let frames = std::iter::from_fn(|| queue.arrived(u64::MAX));
+        let damaged: Vec<bool> = frames.map(|frame| frame.bytes[59] != 0).collect();
+        assert_eq!(damaged, [false, false, false, true].repeat(2));
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub(crate) struct Wire {
     pub(crate) delay: Duration,
     /// Bits per second; `None` is unlimited.
     pub(crate) rate: Option<u64>,
+    /// Frames of a million that arrive damaged.
+    pub(crate) damaged: u32,
 }
 
 /// Payload and length of a full frame of a TCP stream with timestamps: 14 bytes of Ethernet, 20 of IP, 32 of TCP, and payload.
@@ -38,6 +40,8 @@ impl Wire {
 pub(crate) struct Setting {
     delay: Option<Duration>,
     rate: Option<Rate>,
+    /// Of the direction towards the host, or the first host of a link.
+    damaged: Option<Damaged>,
 }
 
 /// Settings of the wires between two hosts: `h1-h2:delay=5ms,rate=10Mbit`.
@@ -57,6 +61,10 @@ pub(crate) struct OfHost {
 /// Bits per second: `100Mbit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate(pub(crate) u64);
+
+/// Frames of a million: `0.5%`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Damaged(u32);
 
 /// Wires of a full mesh of hosts; each direction of each pair has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +111,15 @@ impl Shape {
             wire.delay = setting.delay.unwrap_or(wire.delay);
             wire.rate = setting.rate.map_or(wire.rate, |rate| Some(rate.0));
         }
+        let towards = &mut self.wires[b * self.hosts + a];
+        towards.damaged = setting.damaged.map_or(towards.damaged, |damaged| damaged.0);
+    }
+
+    /// Returns the largest rate of the wires of a host, in Mbit/s: the speed that its device reports; `None` if one has no limit.
+    pub(crate) fn speed(&self, host: usize) -> Option<u64> {
+        let rates = (0..self.hosts).filter(|other| *other != host).map(|other| self.wire(host, other).rate);
+        let rates: Vec<u64> = rates.collect::<Option<_>>()?;
+        rates.into_iter().max().map(|rate| rate / 1_000_000).filter(|mbit| *mbit > 0)
     }
 
     /// Returns the wire from one host to another. Wires of the head have no limits.
@@ -135,12 +152,12 @@ impl Shape {
         self.hosts
     }
 
-    /// Returns a line with the number of hosts and the bits per second of a port (0: unlimited), then one per direction: from, to, nanoseconds, bits per second (0: unlimited).
+    /// Returns a line with the number of hosts and the bits per second of a port (0: unlimited), then one per direction: from, to, nanoseconds, bits per second (0: unlimited), damaged frames of a million.
     pub(crate) fn to_text(&self) -> String {
         let line = |at: usize| {
             let wire = self.wires[at];
             let (from, to) = (at / self.hosts, at % self.hosts);
-            format!("{from} {to} {} {}\n", wire.delay.as_nanos(), wire.rate.unwrap_or(0))
+            format!("{from} {to} {} {} {}\n", wire.delay.as_nanos(), wire.rate.unwrap_or(0), wire.damaged)
         };
         format!("{} {}\n", self.hosts, self.port.unwrap_or(0))
             + &(0..self.wires.len()).map(line).collect::<String>()
@@ -157,8 +174,10 @@ impl Shape {
             let mut numbers = line.split(' ').map(str::parse::<u64>);
             let mut next = || numbers.next()?.ok();
             let (from, to, delay, rate) = (next()? as usize, next()? as usize, next()?, next()?);
+            let damaged = next()?.try_into().ok()?;
             let wire = shape.wires.get_mut(from * hosts + to)?;
-            *wire = Wire { delay: Duration::from_nanos(delay), rate: Some(rate).filter(|rate| *rate > 0) };
+            let rate = Some(rate).filter(|rate| *rate > 0);
+            *wire = Wire { delay: Duration::from_nanos(delay), rate, damaged };
         }
         Some(shape)
     }
@@ -194,6 +213,18 @@ impl FromStr for Rate {
     }
 }
 
+impl FromStr for Damaged {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+        percent
+            .map(|percent| Self((percent * 1e4) as u32))
+            .ok_or_else(|| format!("{text:?} is no percentage such as 0.5%"))
+    }
+}
+
 impl FromStr for Setting {
     type Err = String;
 
@@ -203,7 +234,8 @@ impl FromStr for Setting {
             match part.split_once('=') {
                 Some(("delay", value)) => setting.delay = Some(parse_delay(value)?),
                 Some(("rate", value)) => setting.rate = Some(value.parse()?),
-                _ => return Err(format!("{part:?} is neither delay=TIME nor rate=RATE")),
+                Some(("damaged", value)) => setting.damaged = Some(value.parse()?),
+                _ => return Err(format!("{part:?} is none of delay=TIME, rate=RATE and damaged=PERCENT")),
             }
         }
         Ok(setting)
@@ -252,14 +284,16 @@ mod tests {
 
     #[test]
     fn settings_of_a_link_override_those_of_its_hosts_and_defaults() {
-        let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
-        let host = ["h3:delay=4ms".parse().unwrap()];
+        let all = Wire { delay: 2 * MS, rate: Some(100_000_000), damaged: 0 };
+        let host = ["h3:delay=4ms".parse().unwrap(), "h4:damaged=0.5%".parse().unwrap()];
         let link = ["h3-h1:rate=10Mbit".parse().unwrap()];
         let shape = Shape::new(4, all, &host, &link).unwrap();
         assert_eq!(shape.wire(0, 1), all);
         assert_eq!(shape.wire(3, 2), Wire { delay: 4 * MS, ..all });
+        assert_eq!((shape.wire(1, 3).damaged, shape.wire(3, 1).damaged), (5000, 0));
+        assert_eq!((shape.speed(1), shape.speed(3)), (Some(100), Some(100)));
         for (from, to) in [(0, 2), (2, 0)] {
-            assert_eq!(shape.wire(from, to), Wire { delay: 4 * MS, rate: Some(10_000_000) });
+            assert_eq!(shape.wire(from, to), Wire { delay: 4 * MS, rate: Some(10_000_000), ..all });
         }
         assert_eq!(shape.wire(0, 4), Wire::default());
         let shape = shape.with_ports(Some(5_000_000));
@@ -269,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_expected_rate_of_tcp_is_printed() {
-        let all = Wire { delay: 2 * MS, rate: Some(100_000_000) };
+        let all = Wire { delay: 2 * MS, rate: Some(100_000_000), damaged: 0 };
         let lines = Shape::new(3, all, &[], &["h1-h2:rate=40Mbit".parse().unwrap()]).unwrap().expectations();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].contains("2 ms, 100 Mbit/s") && lines[0].contains("= 11.955 MB/s"), "{lines:?}");
@@ -288,9 +322,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_errors() {
-        for text in
-            ["h1-h1:delay=1ms", "h1:delay=1ms", "h1-x:delay=1ms", "h1-h2:jitter=1ms", "h0-h1:delay=1ms"]
-        {
+        for text in [
+            "h1-h1:delay=1ms",
+            "h1:delay=1ms",
+            "h1-x:delay=1ms",
+            "h1-h2:jitter=1ms",
+            "h1-h2:damaged=2",
+            "h0-h1:delay=1ms",
+        ] {
             text.parse::<OfLink>().unwrap_err();
         }
         let link = ["h1-h9:delay=1ms".parse().unwrap()];

@@ -7,8 +7,8 @@ use crate::mpi::Places;
 /// Programs that make a test bed.
 pub const PROGRAMS: [&str; 8] = ["ip", "ssh", "ssh-keygen", "sshd", "unshare", "nsenter", "taskset", "mount"];
 /// Programs that the tests between hosts call as well.
-pub const OF_TESTS: [&str; 9] =
-    ["ping", "pkill", "sha256sum", "slurmctld", "slurmd", "sinfo", "srun", "sbatch", "nodeset"];
+pub const OF_TESTS: [&str; 10] =
+    ["ethtool", "ping", "pkill", "sha256sum", "slurmctld", "slurmd", "sinfo", "srun", "sbatch", "nodeset"];
 
 /// Returns the programs that are not installed. System directories are searched although they may not be on `PATH`.
 pub fn missing(programs: &[&'static str]) -> Vec<&'static str> {

@@ -4,14 +4,15 @@
 mod accelerators;
 mod report;
 
-use std::{path::PathBuf, process::Command, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, process::Command, time::Duration};
 
 use clap::Args;
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Exit, Result},
+    fact::{self, HostFacts},
     result::Mark,
-    system::{clock::Clock, host::Host},
+    system::{clock::Clock, environment::hostname, host::Host, machine},
     team::Place,
     trust,
 };
@@ -88,7 +89,12 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         }
     };
     let debug = cfg!(debug_assertions);
-    let standing = trust::standing(&examination.ranks, clock.facts(), debug);
+    let mut standing = trust::standing(&examination.ranks, clock.facts(), debug);
+    if examination.hosts.is_empty() {
+        examination.hosts = HostFacts::grouped([(hostname(), machine::facts().clone())]);
+    }
+    standing.extend(trust::far_device(&examination.ranks, &examination.hosts));
+    examination.findings.extend(Finding::of_hosts(&examination.hosts));
     let standing = standing.into_iter().filter(|mark| mark.code != "shared_cpu" || started.is_none());
     examination.findings.extend(standing.map(Finding::of_advice));
     let host = Host::here(free_shared_memory);
@@ -157,6 +163,9 @@ fn outside(args: &DoctorArgs, ranks: u32) -> Examination {
             examination.launcher = Some(program);
             let by = seen.iter().find_map(|rank| rank.launcher.as_deref());
             examination.findings.extend(by.and_then(wrong_launcher));
+            let hosts: BTreeMap<String, fact::Facts> =
+                seen.iter().map(|rank| (rank.place.host.clone(), rank.facts.clone())).collect();
+            examination.hosts = HostFacts::grouped(hosts);
             examination.ranks = seen.into_iter().map(|rank| rank.place).collect();
         }
         Err(e) => {
@@ -222,12 +231,17 @@ struct ProbedRank {
     place: Place,
     /// Launcher that the rank detects.
     launcher: Option<String>,
+    /// Facts about its host.
+    facts: fact::Facts,
 }
 
 /// Returns the line that describes this rank.
 fn probe_line() -> String {
     let launcher = detection::launcher().map(|started| started.launcher.to_string());
-    format!("{PROBE_MARK}{}\n", json!(ProbedRank { place: Place::here(), launcher }))
+    format!(
+        "{PROBE_MARK}{}\n",
+        json!(ProbedRank { place: Place::here(), launcher, facts: machine::facts().clone() })
+    )
 }
 
 /// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
@@ -259,7 +273,7 @@ mod probe_tests {
     #[test]
     fn the_line_of_a_rank_is_read_and_other_lines_are_not() {
         let rank = read_line(&format!("[1,0]<stdout>:{}", probe_line())).unwrap();
-        assert_eq!(rank.place, Place::here());
+        assert_eq!((rank.place, &rank.facts), (Place::here(), machine::facts()));
         assert!(read_line("ombx-probe {").is_none() && read_line("hello").is_none());
     }
 

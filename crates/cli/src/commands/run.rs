@@ -20,7 +20,7 @@ use ombx_core::{
         session::{check_combinations, streams},
     },
     result::Run,
-    system::host_name::is_here,
+    system::{host_name::is_here, performance::kernel_meter},
     unit,
 };
 use ombx_results::{file::Record, percentiles::Percentiles};
@@ -230,6 +230,12 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "verify", help_heading = "What is measured")]
     pub(crate) no_verify: bool,
 
+    /// Count instructions, cycles, misses of caches and TLB, branches, page faults and context switches per operation
+    ///
+    /// The kernel counts in the ranks while rows are timed. A counter that it does not have is unavailable, with the reason.
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) counters: bool,
+
     #[command(flatten)]
     pub(crate) launches: LaunchesArgs,
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
@@ -409,6 +415,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         },
         least_time: args.duration.unwrap_or_default(),
         interval: args.interval,
+        counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch.0,
         known_batches: args.launches.batches.clone(),

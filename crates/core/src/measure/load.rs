@@ -15,7 +15,7 @@ use crate::{
         runner::{Background, Repeated},
         session::{Ranks, Session, Sink, skipped},
     },
-    result::{Mark, Measurement, Outcome, Run, Tally},
+    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     stats::Summary,
     team::{EnteredBarrier, Place, Team},
     unit::Rank,
@@ -250,6 +250,10 @@ impl Sink for Held<'_> {
 
     fn interval(&self, interval: &Interval) {
         self.sink.interval(interval);
+    }
+
+    fn grown(&self) -> Vec<Growth> {
+        self.sink.grown()
     }
 
     fn status(&mut self, process: u32, line: &str) {

@@ -11,6 +11,7 @@ use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
     error::{Error, Result},
     measure::runner::Shuffle,
+    system::performance::OpenMeter,
     unit::Bytes,
 };
 
@@ -43,6 +44,8 @@ pub struct Plan {
     pub verify: Verify,
     /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
     pub interval: Option<Duration>,
+    /// Opens the counters of the thread that measures, which rows then show per operation; nothing is counted if `None`.
+    pub counters: Option<OpenMeter>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
     /// What is left of the plan for these ranks.
@@ -161,6 +164,7 @@ impl Default for Plan {
             known_batches: None,
             verify: Verify::default(),
             interval: None,
+            counters: None,
             launch: None,
             rest: Rest::default(),
             core_to_core_ns: None,

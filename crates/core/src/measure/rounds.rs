@@ -17,6 +17,7 @@ use crate::{
     },
     result::{Measurement, Samples},
     stats::Summary,
+    system::performance::{self, Counted, Meter},
     unit::Rank,
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct OpenCase<'s, 'a> {
     pub(crate) sharing: u32,
     /// Iterations per sample in earlier launches of the run.
     pub(crate) known_batch: Option<u64>,
+    /// Counters, while samples are taken, if the user wants them.
+    pub(crate) meter: Option<Box<dyn Meter>>,
     /// On rank 0, if the user wants figures of intervals.
     pub(crate) intervals: Option<Intervals>,
 }
@@ -72,6 +75,8 @@ pub(crate) struct Sampling {
     pub(crate) one_stamp_each: bool,
     /// Requested precision; see [`Effort::precision`].
     pub(crate) precision: f64,
+    /// What the counters of this rank counted, and in how many iterations.
+    pub(crate) counted: Option<(Counted, u64)>,
 }
 
 impl OpenCase<'_, '_> {
@@ -166,7 +171,10 @@ impl OpenCase<'_, '_> {
             batch,
             one_stamp_each: self.kernel.batch().is_some(),
             precision: self.effort.precision(),
+            counted: None,
         };
+        let counters = self.session.plan.counters;
+        self.meter = counters.filter(|_| self.kernel.clocks() == 1).map(|open| open());
         if let Some(intervals) = &mut self.intervals {
             intervals.count(&mut *self.kernel, self.role)?;
         }
@@ -222,6 +230,11 @@ impl OpenCase<'_, '_> {
         if batch > 1 && self.effort.time().is_some() && self.kernel.batch().is_none() {
             self.sample_tail(&mut sampling)?;
         }
+        let iterations = sampling.untimed + sampling.iterations;
+        sampling.counted = match self.meter.take() {
+            Some(mut meter) => Some((meter.counted(), iterations)),
+            None => counters.map(|_| (performance::of_several_threads(), iterations)),
+        };
         if let Some(summary) = &mut sampling.summary {
             let single = [&*sampling.samples, &*sampling.tail];
             Measurement::take_percentiles(summary, single, self.legs, self.session.clock.facts());
@@ -432,9 +445,15 @@ impl OpenCase<'_, '_> {
         };
         team.barrier()?;
         let start = clock.mark();
+        if let Some(meter) = &mut self.meter {
+            meter.start();
+        }
         match self.role {
             Role::Active => kernel.timed(clock, batch, &mut stamps)?,
             Role::Passive => kernel.answered(batch, samples)?,
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.stop();
         }
         team.barrier()?;
         let spent_ns = start.elapsed_ns();

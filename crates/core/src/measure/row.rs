@@ -18,8 +18,11 @@ use crate::{
         session::Session,
     },
     pacing::clock_sync::RESIDUAL_RANGE,
-    result::{Measurement, Outcome},
-    system::environment::Counters,
+    result::{Growth, Measurement, Outcome},
+    system::{
+        environment::Counters,
+        performance::{self, Counted},
+    },
     team::Team,
     trust,
     unit::Rank,
@@ -160,6 +163,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         aggregation: row.aggregation,
         sharing: factory.sharing,
         known_batch: session.plan.known_batches.as_ref().and_then(|known| known.get(&row.key)),
+        meter: None,
         intervals: interval.map(|length| Intervals::new(length, &row)),
     };
     phases.open_ns = stopwatch.lap();
@@ -247,6 +251,10 @@ fn named(case: &Case, under: Option<&String>) -> BTreeMap<String, String> {
     case.named().map(|(name, value)| (name.to_owned(), value)).chain(under).collect()
 }
 
+/// What a rank tells rank 0 about a row: counters of the scheduler, the error of its clock, counters of devices that grew, and counters of
+/// its thread with their iterations.
+type OfRank = (Counters, f64, Vec<Growth>, Option<(Counted, u64)>);
+
 /// Fills the row from what was measured. Collective, because the counters of every rank are added, and the clock with the largest error counts.
 fn conclude(
     session: &Session<'_>,
@@ -255,9 +263,10 @@ fn conclude(
     disturbed: (Counters, f64),
     floor_ns: Option<f64>,
 ) -> Result<()> {
-    let all = session.team.gather(&codec::encode(&disturbed))?.unwrap_or_default();
-    let all: Vec<(Counters, f64)> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
-    let counters = all.iter().fold(Counters::default(), |sum, (one, _)| sum.and(*one));
+    let mine = (disturbed.0, disturbed.1, session.sink.grown(), &sampling.counted);
+    let all = session.team.gather(&codec::encode(&mine))?.unwrap_or_default();
+    let all: Vec<OfRank> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
+    let counters = all.iter().fold(Counters::default(), |sum, (one, ..)| sum.and(*one));
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
     }
@@ -275,7 +284,12 @@ fn conclude(
             row.trust.extend(trust::clocks_apart(us * 1e3, summary));
         }
     }
-    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, error)| *error)));
+    let operations = row.work.map_or(1, |work| work.ops.max(1)) as f64;
+    let counted = all.iter().filter_map(|(.., counted)| counted.as_ref());
+    row.figures.extend(performance::figures(counted, operations));
+    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, error, ..)| *error)));
+    row.grown = Growth::summed(all.into_iter().flat_map(|(_, _, grown, _)| grown));
+    row.trust.extend(trust::throttled(&row.grown));
     row.trust.extend(trust::starts_apart(&sampling.samples));
     row.trust.extend(trust::saturated(&row.figures));
     if let Some(summary) = &sampling.summary {
@@ -290,6 +304,7 @@ fn conclude(
             summary,
             legs_per_sample,
             counters,
+            grown: &row.grown,
             wall_ns: sampling.spent.as_nanos() as f64,
             ranks: row.ranks,
             ending: sampling.ending,

@@ -20,8 +20,8 @@ use crate::{
         rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, selected},
     },
-    result::{Level, Mark, Measurement, Run, Tally},
-    system::{clock::Clock, environment, machine, placement::Placement},
+    result::{Growth, Level, Mark, Measurement, Run, Tally},
+    system::{clock::Clock, device_counters::DeviceCounters, environment, machine, placement::Placement},
     team::{Place, Team},
     trust,
     unit::Rank,
@@ -116,9 +116,13 @@ pub fn open<'a>(
 ) -> Result<OpenRun<'a>> {
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let standing = broadcast_marks(team, trust::standing(&places, clock.facts(), cfg!(debug_assertions)))?;
-    let hosts = gather_hosts(team, &places)?;
-    let mut sink = CountingSink { tally: Tally::default(), sink };
+    let is_first = is_first_of_host(team, &places)?;
+    let hosts = gather_hosts(team, &places, is_first)?;
+    let mut standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    standing.extend(trust::far_device(&places, &hosts));
+    let standing = broadcast_marks(team, standing)?;
+    let watched = is_first.then(|| DeviceCounters::new(&team.place().host));
+    let mut sink = CountingSink { tally: Tally::default(), watched, sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
         let mut plan = plan;
@@ -142,10 +146,12 @@ pub fn open<'a>(
     Ok(OpenRun { sink, places, standing })
 }
 
-/// A sink that counts the rows that it passes on.
+/// A sink that counts the rows that it passes on, and watches the devices of its host.
 pub struct CountingSink<'a> {
     /// Numbers of rows until now.
     pub tally: Tally,
+    /// Counters of the devices, on the first rank of each host.
+    watched: Option<DeviceCounters>,
     sink: &'a mut dyn Sink,
 }
 
@@ -178,6 +184,10 @@ impl Sink for CountingSink<'_> {
         self.sink.interval(interval);
     }
 
+    fn grown(&self) -> Vec<Growth> {
+        self.watched.as_ref().map_or_else(Vec::new, DeviceCounters::grown)
+    }
+
     fn status(&mut self, process: u32, line: &str) {
         self.sink.status(process, line);
     }
@@ -207,16 +217,18 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
     }))
 }
 
-/// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
-fn gather_hosts(team: &dyn Team, places: &[Place]) -> Result<Vec<HostFacts>> {
+/// Returns whether this rank is the first one of its host. Collective.
+fn is_first_of_host(team: &dyn Team, places: &[Place]) -> Result<bool> {
     let mut seen = BTreeSet::new();
     let mut is_first: Vec<u8> = places.iter().map(|place| seen.insert(&place.host).into()).collect();
     is_first.resize(team.size() as usize, 0);
     team.broadcast(&mut is_first)?;
-    let mine = match is_first.get(team.rank().0 as usize) {
-        Some(1) => fact::encode_facts(machine::facts()),
-        _ => Vec::new(),
-    };
+    Ok(is_first.get(team.rank().0 as usize) == Some(&1))
+}
+
+/// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
+fn gather_hosts(team: &dyn Team, places: &[Place], is_first: bool) -> Result<Vec<HostFacts>> {
+    let mine = if is_first { fact::encode_facts(machine::facts()) } else { Vec::new() };
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let described = places.iter().zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
     let facts = |(place, bytes): (&Place, Vec<u8>)| Some((place.host.clone(), fact::decode_facts(&bytes)?));
@@ -297,6 +309,9 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
     }
     set("batch", plan.batch.map_or("auto".into(), |b| b.to_string()));
     set("verify", plan.verify.name().into());
+    if plan.counters.is_some() {
+        set("counters", "on".into());
+    }
     if let Some(ranks) = plan.ranks {
         set("most_ranks", ranks.to_string());
     }
@@ -361,6 +376,7 @@ impl Sampling {
             batch: 1,
             one_stamp_each: false,
             precision: f64::INFINITY,
+            counted: None,
         }
     }
 }

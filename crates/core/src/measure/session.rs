@@ -14,7 +14,7 @@ use crate::{
         plan::{Plan, RowName},
         runner::Background,
     },
-    result::{Mark, Measurement, Outcome, Run, Tally},
+    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,
     team::{Place, Team},
     trust,
@@ -307,6 +307,11 @@ pub trait Sink {
     fn alive(&self) {}
     /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.
     fn interval(&self, _interval: &Interval) {}
+    /// Returns the counters of this host's devices that grew since the last call; nothing on a rank that does not watch them. Every rank
+    /// calls it, at the end of a row.
+    fn grown(&self) -> Vec<Growth> {
+        Vec::new()
+    }
     /// Receives what a process of a benchmark says about its progress: the number of the process and a line of text.
     fn status(&mut self, _process: u32, _line: &str) {}
     /// Measures an open kernel instead of the engine, and returns whether it did; the row then has no samples. Every rank calls it.

@@ -1,21 +1,31 @@
 //! Facts about this machine that a reader needs to judge and to repeat a measurement: CPU, memory, kernel, virtualization, network.
 
 mod cpu;
-mod network;
+pub(super) mod network;
 mod virtualization;
 
-use std::{fs, path::PathBuf, sync::OnceLock};
+use std::{fs, io::Read as _, path::PathBuf, sync::OnceLock};
 
 use crate::fact::{Fact, Facts};
+
+pub use self::network::LOCAL_CPUS;
 
 /// Returns the facts about this host. Later calls return what the first one found.
 pub fn facts() -> &'static Facts {
     static FACTS: OnceLock<Facts> = OnceLock::new();
-    FACTS.get_or_init(|| facts_in(&Files { root: PathBuf::from("/") }))
+    FACTS.get_or_init(|| facts_in(&Files::here()))
+}
+
+/// Returns the device of a fact about a device, such as `eth0 speed`; `None` of a fact about the host.
+pub fn device_of(fact: &str) -> Option<&str> {
+    fact.split_once(' ').map(|(device, _)| device)
 }
 
 fn facts_in(files: &Files) -> Facts {
     let cpus = cpu::Cpus::of(files);
+    let devices = network::devices(files);
+    let sentences: Vec<&str> = devices.iter().map(|device| device.sentence.as_str()).collect();
+    let network = (!sentences.is_empty()).then(|| sentences.join("; "));
     let all = [
         ("cpu", cpus.model()),
         ("microcode", cpus.microcode()),
@@ -32,9 +42,16 @@ fn facts_in(files: &Files) -> Facts {
         ("kernel_command_line", Fact::of(files.read("/proc/cmdline"), "/proc/cmdline cannot be read")),
         ("virtual_machine", virtualization::virtual_machine(files)),
         ("container", virtualization::container(files)),
-        ("network", network::devices(files)),
+        ("network", Fact::of(network, "no network interface is up")),
     ];
-    all.map(|(name, fact)| (name.to_owned(), fact)).into()
+    let all = all.into_iter().map(|(name, fact)| (name.to_owned(), fact));
+    let limit =
+        cpus.frequency_limit(files).map(|limit| ("cpu frequency limit".to_owned(), Fact::Known(limit)));
+    let of_devices = devices.into_iter().flat_map(|network::Device { name, properties, .. }| {
+        let fact = move |(property, value)| (format!("{name} {property}"), Fact::Known(value));
+        properties.into_iter().map(fact)
+    });
+    all.chain(limit).chain(of_devices).collect()
 }
 
 fn numa(files: &Files) -> Fact {
@@ -77,10 +94,19 @@ pub(super) struct Files {
     pub(super) root: PathBuf,
 }
 
+/// Longest file that is read, in bytes; the names of PCI devices have 1.5 MB.
+const LONGEST: u64 = 4 << 20;
+
 impl Files {
+    /// Returns the files of this machine.
+    pub(super) fn here() -> Files {
+        Files { root: PathBuf::from("/") }
+    }
+
     /// Returns the trimmed text of a file; `None` if it cannot be read or is empty.
     pub(super) fn read(&self, path: &str) -> Option<String> {
-        let text = fs::read(self.path(path)).ok()?;
+        let mut text = Vec::new();
+        fs::File::open(self.path(path)).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
         let text = String::from_utf8_lossy(&text);
         // Files of firmware end with a zero byte.
         let text = text.replace(|c: char| c.is_control() && !c.is_whitespace(), " ");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     benchmark::{Figure, Figures, payload::Check},
     measure::stop::Ending,
-    result::{Level, Mark, Samples},
+    result::{Growth, Level, Mark, Samples},
     stats::{self, Summary},
     system::environment::Counters,
     trust::Effect,
@@ -44,6 +44,8 @@ pub struct RowFacts<'a> {
     pub legs_per_sample: f64,
     /// Counters of all ranks of the row.
     pub counters: Counters,
+    /// Counters of the hosts' devices that grew.
+    pub grown: &'a [Growth],
     /// Wall time of sampling, in nanoseconds.
     pub wall_ns: f64,
     /// Number of ranks, or of CPUs that are busy at a time.
@@ -222,6 +224,32 @@ pub fn one_byte() -> Mark {
     )
 }
 
+/// Names at most this many counters.
+const NAMED_COUNTERS: usize = 3;
+
+/// Returns a phrase about counters that grew, `n2 eth0 rx_errors +12`, and the sum of their increases.
+fn named<'a>(grown: impl Iterator<Item = &'a Growth>) -> (String, u64) {
+    let mut all: Vec<&Growth> = grown.collect();
+    let sum = all.iter().map(|one| one.by).fold(0, u64::saturating_add);
+    all.sort_by_key(|one| std::cmp::Reverse(one.by));
+    let named = all.iter().take(NAMED_COUNTERS).map(|one| format!("{} {one}", one.host));
+    let more = all.len().saturating_sub(NAMED_COUNTERS);
+    let more = (more > 0).then(|| format!("{more} more"));
+    (named.chain(more).collect::<Vec<_>>().join(", "), sum)
+}
+
+/// Marks a row during which CPUs lowered their frequency because they were too hot.
+pub fn throttled(grown: &[Growth]) -> Option<Mark> {
+    let (named, number) = named(grown.iter().filter(|one| one.is_throttling()));
+    (number > 0).then(|| {
+        Mark::caution(
+            "throttled",
+            named,
+            "CPUs were too hot and lowered their frequency, which slows every sample: look at the cooling of these hosts",
+        )
+    })
+}
+
 /// Marks what took CPU time from the ranks. The level follows from the largest effect that it can have on the median.
 fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     let RowFacts { counters, wall_ns, ranks, legs_per_sample, .. } = row;
@@ -242,6 +270,18 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             effect.of_interruptions(counters.preemptions),
             Level::Note,
             "other programs ran on the ranks' CPUs, which moves the median by at most the part in brackets: stop them, or bind ranks elsewhere",
+        );
+    }
+    let errors = row.grown.iter().filter(|one| one.is_error() && !one.is_throttling());
+    let (errors, number) = named(errors);
+    if number > 0 {
+        add(
+            "device_errors",
+            errors,
+            effect.of_interruptions(number),
+            Level::Note,
+            "these counters stand still while hardware is healthy, and each error may have delayed a message: look at the cables, ports \
+             and logs of these hosts",
         );
     }
     let waited = counters.waited_ns as f64 / cpu_ns;

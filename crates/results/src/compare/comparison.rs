@@ -167,7 +167,45 @@ pub struct CaseComparison {
     pub power: Option<Power>,
     /// Conclusion.
     pub verdict: Verdict,
+    /// The same case compared by the instructions of a rank per operation, with a margin of [`INSTRUCTIONS_MARGIN`]; `None` if they were not
+    /// counted in every launch.
+    pub instructions: Option<Box<CaseComparison>>,
 }
+
+impl CaseComparison {
+    /// Returns what decides the case: its instructions if they are decided and its times are not.
+    pub fn decided_by(&self) -> Option<DecidedBy> {
+        let is_open = |case: &CaseComparison| matches!(case.verdict, Verdict::Undecided(_));
+        let by_instructions =
+            self.instructions.as_deref().filter(|_| is_open(self)).filter(|case| !is_open(case));
+        match by_instructions {
+            Some(_) => Some(DecidedBy::Instructions),
+            None => (!is_open(self)).then_some(DecidedBy::Time),
+        }
+    }
+}
+
+/// What decides a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// Its times.
+    Time,
+    /// The instructions of its ranks: they say what the program does, not how long it takes.
+    Instructions,
+}
+
+impl DecidedBy {
+    /// Returns the name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DecidedBy::Time => "time",
+            DecidedBy::Instructions => "instructions",
+        }
+    }
+}
+
+/// Differences of instructions up to this fraction do not matter: half of the 1 % that is to be seen.
+pub const INSTRUCTIONS_MARGIN: f64 = 0.005;
 
 /// Headline figures of a case on one side.
 #[derive(Debug, Clone, PartialEq)]

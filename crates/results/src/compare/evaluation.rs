@@ -145,6 +145,7 @@ impl<'r> Case<'r> {
             is_not_slower,
             power,
             verdict,
+            instructions: None,
         }
     }
 }

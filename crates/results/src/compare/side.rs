@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ombx_core::{
-    benchmark::Metric,
+    benchmark::{Figure, Metric},
     result::{Level, Measurement, Outcome, Run},
+    system::performance::INSTRUCTIONS,
 };
 
 use crate::{
@@ -27,6 +28,8 @@ pub struct SideResults {
     pub(super) launched: Vec<LaunchInfo>,
     /// Number of complete runs.
     pub(super) complete: usize,
+    /// Why instructions were not counted, although the side was to count them.
+    pub(super) no_instructions: Option<String>,
     rows: Vec<Row>,
     places: HashMap<String, usize>,
 }
@@ -61,6 +64,8 @@ pub(super) struct Launch {
     pub(super) median: f64,
     /// Logarithm of the time, up to a constant of the case.
     pub(super) log_time: f64,
+    /// Logarithm of the instructions of a rank per operation; `None` if they were not counted.
+    pub(super) log_instructions: Option<f64>,
     /// Code of a mark on which no verdict may rest.
     pub(super) invalid: Option<String>,
     pub(super) marks: BTreeSet<String>,
@@ -143,6 +148,9 @@ impl SideResults {
     }
 
     fn add(&mut self, row: &Measurement) {
+        if let Some(Figure::Unresolved(why)) = row.figures.get(INSTRUCTIONS) {
+            self.no_instructions.get_or_insert_with(|| why.clone());
+        }
         let at = *self.places.entry(row.key.clone()).or_insert_with(|| {
             self.rows.push(Row { id: case_id(row), launches: Vec::new(), missing: None, failed: None });
             self.rows.len() - 1
@@ -168,6 +176,25 @@ impl SideResults {
 }
 
 impl Row {
+    /// Returns the row with instructions in the place of times; `None` if a launch did not count them. Marks are about times.
+    pub(super) fn of_instructions(&self) -> Option<Row> {
+        let of_launch = |launch: &Launch| {
+            let log_time = launch.log_instructions?;
+            let marks = BTreeSet::new();
+            Some(Launch {
+                run: launch.run,
+                median: log_time.exp(),
+                log_time,
+                log_instructions: None,
+                invalid: None,
+                marks,
+            })
+        };
+        let launches: Option<Vec<Launch>> = self.launches.iter().map(of_launch).collect();
+        let id = CaseId { metric: Metric::Latency, unit: "instructions", ..self.id.clone() };
+        Some(Row { id, launches: launches?, missing: None, failed: None })
+    }
+
     pub(super) fn measured(&self) -> bool {
         !self.launches.is_empty()
     }
@@ -207,6 +234,10 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
         run,
         median,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
+        log_instructions: match row.figures.get(INSTRUCTIONS) {
+            Some(Figure::Value(count)) if *count > 0.0 => Some(count.ln()),
+            _ => None,
+        },
         invalid: row
             .marks(Level::Invalid)
             .find(|mark| !is_within_a_launch(mark))
@@ -239,10 +270,20 @@ enum UnitState {
 }
 
 impl Units {
+    /// Returns the units of the state that both sides met most often.
     pub(super) fn of(sides: [&SideResults; 2]) -> Units {
-        let distances: Vec<_> = sides.iter().flat_map(|side| side.launched()).map(|l| l.distances).collect();
         // Distances between cores of one host say nothing about ranks on several.
-        let is_local = sides.iter().all(|side| side.runs.iter().all(crate::state::is_local));
+        Units::among(sides, sides.iter().all(|side| side.runs.iter().all(crate::state::is_local)))
+    }
+
+    /// Returns the units of all states, for figures that do not depend on the state.
+    pub(super) fn of_any_state(sides: [&SideResults; 2]) -> Units {
+        Units::among(sides, false)
+    }
+
+    /// Returns the units. States count only if all ranks are on one host.
+    fn among(sides: [&SideResults; 2], is_local: bool) -> Units {
+        let distances: Vec<_> = sides.iter().flat_map(|side| side.launched()).map(|l| l.distances).collect();
         let labels = States::new(&distances);
         let first = [0, sides[0].launched().len()];
         let state_of = |side: usize, launch: usize| match is_local {

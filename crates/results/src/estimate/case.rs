@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::engine::Phases,
-    result::{AcrossRanks, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure},
+    result::{
+        AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
+    },
     stats::{Summary, median, order_bounds},
     two_sided::datagrams::{SHARES, Share},
 };
@@ -66,6 +68,7 @@ fn estimated(
     row.checked = rows.iter().map(|row| row.checked).fold(0, u64::saturating_add);
     row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
     row.figures = figures(rows);
+    row.grown = Growth::summed(rows.iter().flat_map(|row| row.grown.iter().cloned()));
     let found = over_launches(&measured, &numbers, states).filter(|_| failed.is_none());
     row.trust = match &found {
         Some((summary, over, _)) => {

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     compare::{
-        CaseComparison, CaseId, Comparison, Counts, Note, Power, Reason, Side, SideInfo, StateOfSides, Unit,
-        UnitMedians, Unmatched, Verdict,
+        CaseComparison, CaseId, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power, Reason,
+        Side, SideInfo, StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
     },
     number::figure,
     render::{
@@ -121,6 +121,17 @@ fn case(case: &CaseComparison) -> Value {
         "units_to_decide": power(|power| power.units_to_decide),
         "not_slower": case.is_not_slower,
         "verdict": case.verdict.name(), "reason": reason,
+        "decided_by": case.decided_by().map(DecidedBy::name),
+        "instructions": case.instructions.as_deref().map(instructions),
+    }))
+}
+
+/// Returns the comparison of a case by instructions per operation.
+fn instructions(case: &CaseComparison) -> Value {
+    present(json!({
+        "base": case.base.median, "new": case.new.median,
+        "change": present(json!({"estimate": case.change.estimate, "ci90": case.change.ci90})),
+        "verdict": case.verdict.name(),
     }))
 }
 
@@ -198,8 +209,40 @@ pub fn sentence(comparison: &Comparison) -> String {
         let advice = if advice.is_empty() { advice } else { format!(": {advice}") };
         format!("undecided in {}{advice}", of_all(open, all))
     }));
+    parts.extend(by_instructions(comparison));
     let cores = comparison.state.core_to_core_ns.map(|ns| format!("; all with cores {ns:.0} ns apart"));
     parts.join("; ") + &cores.unwrap_or_default()
+}
+
+/// Returns what instructions say about the cases that times do not decide: `by instructions: B has 1.0% more than A for 8 bytes`.
+fn by_instructions(comparison: &Comparison) -> Option<String> {
+    let [base, new] = [&comparison.base.label, &comparison.new.label];
+    let decided = comparison.cases.iter().filter(|case| case.decided_by() == Some(DecidedBy::Instructions));
+    let (same, changed): (Vec<_>, Vec<_>) = decided
+        .filter_map(|case| Some((case, case.instructions.as_deref()?)))
+        .partition(|(_, counted)| counted.verdict == Verdict::Same);
+    let part = |verdict: Verdict, word: &str| {
+        let cases: Vec<_> = changed.iter().filter(|(_, counted)| counted.verdict == verdict).collect();
+        let size = |counted: &CaseComparison| counted.change.estimate.abs();
+        let (case, most) = cases.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)))?;
+        let which = match cases.len() {
+            1 => format!("for {}", name(comparison, case)),
+            some => {
+                format!("in {}, most for {}", of_all(some, comparison.cases.len()), name(comparison, case))
+            }
+        };
+        Some(format!("{new} has {:.1}% {word} than {base} {which}", size(most) * 100.0))
+    };
+    let same = (!same.is_empty()).then(|| {
+        format!(
+            "the same within {} in {}",
+            margin(INSTRUCTIONS_MARGIN),
+            of_all(same.len(), comparison.cases.len())
+        )
+    });
+    let all = [part(Verdict::Worse, "more"), part(Verdict::Better, "fewer"), same];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| format!("by instructions: {}", all.join(", ")))
 }
 
 /// Returns what is said of the cases that are slower or faster; `None` without one.
@@ -489,6 +532,15 @@ fn finds(fraction: f64) -> String {
 
 /// Returns the verdict without its reason, which stands in the summary.
 fn verdict_cell(case: &CaseComparison, within: f64) -> String {
+    if case.decided_by() == Some(DecidedBy::Instructions)
+        && let Some(counted) = &case.instructions
+    {
+        return match counted.verdict {
+            Verdict::Worse => format!("more instructions ({})", percent(counted.change.estimate)),
+            Verdict::Better => format!("fewer instructions ({})", percent(counted.change.estimate)),
+            Verdict::Same | Verdict::Undecided(_) => "same instructions".into(),
+        };
+    }
     match &case.verdict {
         Verdict::Better => "better".into(),
         Verdict::Worse => "worse".into(),

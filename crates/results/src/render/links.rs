@@ -177,6 +177,7 @@ fn slow_part(slow: &SlowPart) -> Value {
         "ranks": slow.ranks,
         "factor": slow.factor,
         "bytes": slow.bytes,
+        "causes": slow.causes,
         "links": links.collect::<Vec<_>>(),
         "link_count": count,
         "measured_again": measured_again,

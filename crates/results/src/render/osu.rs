@@ -65,6 +65,8 @@ pub struct OsuColumns {
     pub payloads: Option<BTreeMap<u64, u64>>,
     /// Whether the first line names ombx.
     pub names_ombx: bool,
+    /// `-P`: events of PAPI, and the figures of rows that count the same.
+    pub counters: Vec<(&'static str, &'static str)>,
 }
 
 impl Default for OsuColumns {
@@ -79,6 +81,7 @@ impl Default for OsuColumns {
             vary_window: false,
             payloads: None,
             names_ombx: true,
+            counters: Vec::new(),
         }
     }
 }
@@ -136,6 +139,21 @@ impl OsuTable {
     /// Returns whether this is the output of a drop-in program.
     fn is_drop_in(&self) -> bool {
         self.choices.is_none()
+    }
+
+    /// Returns the line with the events of `-P` per operation and rank; empty without `-P`. It is a comment, which parsers skip.
+    fn counters(&self, row: &Measurement, size: &str) -> String {
+        let event = |(event, figure): &(&str, &str)| match row.figures.get(*figure) {
+            Some(Figure::Value(count)) => format!("{event} {count:.2}"),
+            Some(Figure::Unresolved(why)) => format!("{event} {}", plain(why)),
+            None => format!("{event} not counted"),
+        };
+        let events: Vec<String> = self.columns.counters.iter().map(event).collect();
+        if events.is_empty() {
+            String::new()
+        } else {
+            format!("# counters at size {size}: {}\n", events.join(", "))
+        }
     }
 
     /// Returns the lines above the rows of a table, without and with the data type and the titles of columns.
@@ -384,7 +402,7 @@ impl Renderer for OsuTable {
                 HELLO => format!("This is a test with {} processes\n", row.ranks),
                 _ => line(size, &columns, |column| (&column.text, column.figure)),
             };
-            write!(out, "{text}")?;
+            write!(out, "{text}{}", self.counters(row, size.unwrap_or("-")))?;
         }
         out.flush()
     }

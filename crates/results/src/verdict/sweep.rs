@@ -6,7 +6,8 @@ use std::{
 };
 
 use ombx_core::{
-    result::{Measurement, Run},
+    fact::HostFacts,
+    result::{Growth, Measurement, Run},
     unit::Bytes,
 };
 
@@ -20,6 +21,7 @@ use super::{
     link_name, no_verdict_reason,
     times::WAITING,
 };
+use crate::causes::{self, Cause};
 
 /// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +44,10 @@ pub struct LinkSweep {
     /// Reason why links cannot be judged.
     obstacle: Option<String>,
     rows: Rows,
+    /// Facts about the hosts.
+    facts: Vec<HostFacts>,
+    /// Counters of the hosts' devices that grew, by host, device and name.
+    grown: BTreeMap<[String; 3], Growth>,
     /// Expectations of the run.
     expectations: Vec<Expectation>,
     reference: Option<Arc<Reference>>,
@@ -59,7 +65,8 @@ impl LinkSweep {
     pub fn of_run(run: &Run) -> LinkSweep {
         let expectations = Criteria::expectations_of(&run.plan);
         let last = Some(Launch::of_run(run));
-        LinkSweep { hosts: Hosts::of_run(run), expectations, last, ..LinkSweep::default() }
+        let facts = run.hosts.clone();
+        LinkSweep { hosts: Hosts::of_run(run), facts, expectations, last, ..LinkSweep::default() }
     }
 
     /// Returns whether a run is the next launch of this sweep.
@@ -117,6 +124,11 @@ impl LinkSweep {
         }
         self.rows.all += 1;
         self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
+        for one in &row.grown {
+            let key = [&one.host, &one.device, &one.counter].map(String::clone);
+            let sum = self.grown.entry(key).or_insert_with(|| Growth { by: 0, ..one.clone() });
+            sum.by = sum.by.saturating_add(one.by);
+        }
         if self.obstacle.is_none() {
             self.obstacle = no_verdict_reason(row.trust.iter().map(|notice| notice.code.as_str()));
         }
@@ -155,7 +167,30 @@ impl LinkSweep {
 
     /// Judges the links. Nothing else does: renderers read the verdict.
     pub fn verdict(&self) -> Verdict {
-        self.findings().verdict(&self.hosts)
+        let mut verdict = self.findings().verdict(&self.hosts);
+        self.add_causes(&mut verdict);
+        verdict
+    }
+
+    /// Adds to each slow part what may explain it, and at the end what else distinguishes hosts.
+    fn add_causes(&self, verdict: &mut Verdict) {
+        let grown: Vec<Growth> = self.grown.values().cloned().collect();
+        let mut others = causes::of_hosts(&self.facts, &grown);
+        let under_load = causes::under_load(self.hosts.count(), &grown);
+        // The sentences on slow parts come first, in the order of the parts.
+        for (slow, sentence) in verdict.slow.iter_mut().zip(&mut verdict.sentences) {
+            let is_of = |cause: &Cause| slow.hosts.contains(&cause.host);
+            let own: Vec<Cause> =
+                others.iter().chain(&under_load).filter(|cause| is_of(cause)).cloned().collect();
+            slow.causes = own.iter().map(Cause::to_string).collect();
+            sentence
+                .evidence
+                .extend(causes::sentence(&own).map(|causes| format!("possible cause: {causes}")));
+        }
+        others.retain(|cause| !verdict.slow.iter().any(|slow| slow.hosts.contains(&cause.host)));
+        if let (Some(last), Some(causes)) = (verdict.sentences.last_mut(), causes::sentence(&others)) {
+            last.evidence.push(format!("besides, {causes}"));
+        }
     }
 
     fn findings(&self) -> Findings {
@@ -419,7 +454,17 @@ impl SlowComponent {
         };
         let hosts = of.into_iter().map(str::to_owned).collect();
         let SlowComponent { component, factor, bytes, evidence } = self;
-        SlowPart { part: part.into(), name, hosts, ranks, factor, bytes, component, evidence }
+        SlowPart {
+            part: part.into(),
+            name,
+            hosts,
+            ranks,
+            factor,
+            bytes,
+            component,
+            evidence,
+            causes: Vec::new(),
+        }
     }
 }
 

@@ -210,6 +210,16 @@ fn a_collective_is_the_mean_of_its_ranks() {
 # Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
 8                       0.40              0.35              0.45          10
 ";
+    let counters = vec![("PAPI_TOT_INS", "instructions_per_op"), ("PAPI_TOT_CYC", "cycles_per_op")];
+    let counted = OsuColumns { counters, ..OsuColumns::default() };
+    let mut with_counters = row.clone();
+    with_counters.figures.insert("instructions_per_op".into(), Figure::Value(1234.5));
+    with_counters.figures.insert("cycles_per_op".into(), Figure::Unresolved("unavailable: none".into()));
+    let text = with(counted, &[with_counters]);
+    assert!(
+        text.ends_with("# counters at size 8: PAPI_TOT_INS 1234.50, PAPI_TOT_CYC unavailable: none\n"),
+        "{text}"
+    );
     let full = OsuColumns { full: true, ..OsuColumns::default() };
     assert_eq!(with(full, std::slice::from_ref(&row)), expected);
     assert_eq!(osu(&[row]).lines().last(), Some("8                       0.40"));

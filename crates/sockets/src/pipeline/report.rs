@@ -89,6 +89,7 @@ pub(super) fn measure(
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
+            grown: &[],
             samples: &samples,
             summary,
             legs_per_sample: 1.0,

@@ -1,12 +1,15 @@
 //! The result of a check: a table for people, one line for monitoring, and JSON.
 
-use std::{io, time::Duration};
+use std::{collections::BTreeMap, io, time::Duration};
 
 use comfy_table::{Table, presets};
-use ombx_core::{benchmark::Metric, unit::Bytes};
-use ombx_results::render::{
-    CheckedLimit, OpenMetrics, Renderer as _,
-    monitoring::{Figure, Status},
+use ombx_core::{benchmark::Metric, fact::HostFacts, result::Growth, unit::Bytes};
+use ombx_results::{
+    causes,
+    render::{
+        CheckedLimit, OpenMetrics, Renderer as _,
+        monitoring::{Figure, Status},
+    },
 };
 use serde_json::{Value, json};
 
@@ -57,8 +60,21 @@ impl Report {
         if self.findings.iter().any(|finding| finding.limit.as_ref().is_some_and(|limit| limit.is_thin)) {
             parts.push("the baseline is thin: learn at least seven good days".into());
         }
+        parts.extend(self.causes().map(|causes| format!("possible cause: {causes}")));
         parts.extend(self.learnt.clone());
         parts.join("; ")
+    }
+
+    /// Returns what may explain limits that are missed: hosts that differ or are limited, and errors that their devices counted.
+    fn causes(&self) -> Option<String> {
+        let missed = || self.findings.iter().filter(|finding| finding.state == State::Missed);
+        let facts = missed().filter_map(|finding| finding.run.as_ref()).flat_map(|run| &run.hosts);
+        let facts =
+            facts.flat_map(|group| group.hosts.iter().map(|host| (host.clone(), group.facts.clone())));
+        let hosts = HostFacts::grouped(facts.collect::<BTreeMap<_, _>>());
+        let grown =
+            missed().filter_map(|finding| finding.row.as_ref()).flat_map(|row| row.grown.iter().cloned());
+        causes::sentence(&causes::of_hosts(&hosts, &Growth::summed(grown)))
     }
 
     /// Returns the table for people: the findings, then the sentence.
@@ -174,6 +190,7 @@ impl Report {
             "result": self.state().name(),
             "exit_code": self.state().exit_code(),
             "sentence": self.sentence(),
+            "causes": self.causes(),
             "foreign_load": self.load,
             "seconds": self.spent.as_secs_f64(),
             "findings": findings,
@@ -279,6 +296,22 @@ mod tests {
             skipped.table(),
             "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the limit is 10 %: key busy of the file): repeat it later\n"
         );
+    }
+
+    #[test]
+    fn a_missed_limit_has_causes_and_a_met_one_has_none() {
+        let text = |state| {
+            let run = json!({
+                "run": "1", "argv": [], "started": "", "version": "", "profile": "release", "fabric": "mpi", "library": "", "ranks": [],
+                "clock": {"source": "tsc", "resolution_ns": 1, "overhead_ns": 9},
+                "hosts": [{"hosts": ["n1"], "facts": {"eth0 PCIe": "8.0 GT/s x4 of 8.0 GT/s x8"}}],
+            });
+            let mut report = report(&[state]);
+            report.findings[0].run = Some(serde_json::from_value(run).unwrap());
+            report.sentence()
+        };
+        assert!(text(State::Missed).ends_with("; possible cause: n1: eth0 PCIe 8.0 GT/s x4 of 8.0 GT/s x8"));
+        assert!(!text(State::Met).contains("cause"));
     }
 
     #[test]

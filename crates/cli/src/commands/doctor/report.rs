@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
+    fact::HostFacts,
     result::{Level, Mark},
     system::{clock, host::Host},
     team::Place,
 };
-use ombx_results::render::{
-    monitoring::{Figure, Status},
-    wrapped,
+use ombx_results::{
+    causes,
+    render::{
+        monitoring::{Figure, Status},
+        wrapped,
+    },
 };
 use serde_json::{Value, json};
 
@@ -28,6 +32,8 @@ pub(super) const WIDTH: usize = 78;
 pub(super) struct Examination {
     pub(super) launcher: Option<String>,
     pub(super) ranks: Vec<Place>,
+    /// Facts about the hosts of the ranks.
+    pub(super) hosts: Vec<HostFacts>,
     /// Number of ranks on this host.
     pub(super) ranks_here: u32,
     /// Accelerators of this host, each in a clause.
@@ -221,6 +227,14 @@ impl Finding {
         Finding::split(mark, &text)
     }
 
+    /// Returns the findings about hosts whose devices do less than they can, or that differ from most hosts.
+    pub(super) fn of_hosts(hosts: &[HostFacts]) -> impl Iterator<Item = Finding> {
+        causes::of_hosts(hosts, &[]).into_iter().map(|cause| {
+            let advice = "a job is as fast as its slowest host: look at the device, its slot, cable and firmware, or leave the host out";
+            Finding::of_mark(Mark::caution("differing_hosts", cause.to_string(), advice))
+        })
+    }
+
     /// Returns the finding of a failure: its advice is the message of an error.
     pub(super) fn of_error(mark: Mark) -> Finding {
         let fact = mark.advice.clone();
@@ -250,7 +264,8 @@ mod tests {
     fn with(findings: Vec<Finding>) -> Examination {
         let place = |cpus: &str| Place { host: "n1".into(), cpus: cpus.into(), online: 2, governor: None };
         let ranks = vec![place("0"), place("1")];
-        Examination { launcher: Some("mpiexec".into()), ranks, ranks_here: 2, findings, devices: Vec::new() }
+        let launcher = Some("mpiexec".into());
+        Examination { launcher, ranks, ranks_here: 2, findings, ..Examination::default() }
     }
 
     fn load() -> Finding {

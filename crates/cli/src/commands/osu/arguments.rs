@@ -109,6 +109,9 @@ pub(crate) struct OsuArgs {
     /// Accelerator: cuda, rocm, or managed in collectives; other programs have D, MD or MH for each rank
     #[arg(short = 'd', long, value_name = "TYPE", help_heading = "As OMB")]
     pub(crate) accelerator: Option<String>,
+    /// Count events of PAPI, per operation and rank: PAPI_TOT_INS, PAPI_TOT_CYC, PAPI_L3_TCM, PAPI_TLB_DM, PAPI_BR_INS, PAPI_BR_MSP
+    #[arg(short = 'P', long, value_name = "EVENT,EVENT", help_heading = "As OMB")]
+    pub(crate) papi: Option<String>,
     #[command(flatten)]
     pub(crate) unsupported: UnsupportedArgs,
     /// Print help
@@ -156,8 +159,6 @@ pub(crate) struct UnsupportedArgs {
     pub(crate) array_size: Option<String>,
     #[arg(short = 'r', long, hide = true)]
     pub(crate) cuda_target: Option<String>,
-    #[arg(short = 'P', long, hide = true)]
-    pub(crate) papi: Option<String>,
 }
 
 /// Buffers of the messages in flight.

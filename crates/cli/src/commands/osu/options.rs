@@ -10,6 +10,7 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::plan::Plan,
+    system::performance::{INSTRUCTIONS, kernel_meter},
     unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{OsuAccelerator, OsuColumns};
@@ -64,6 +65,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         payloads: payloads
             .map(|payloads| payloads.into_iter().map(|(payload, size)| (payload.0, size.0)).collect()),
         names_ombx: args.names_ombx(),
+        counters: args.papi.as_deref().map(counters).transpose()?.unwrap_or_default(),
     };
     if args.vary_window {
         reader.chosen.choose(WINDOWS.map(Depth));
@@ -91,6 +93,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         effort,
         effort_above: Some(large),
         // Percentiles and graphs need a sample per iteration.
+        counters: args.papi.is_some().then_some(kernel_meter),
         batch: (shows_iterations && !args.vary_window).then_some(1),
         ..Plan::default()
     };
@@ -175,6 +178,32 @@ fn having(option: &OwnOption) -> String {
     }
 }
 
+/// Events of PAPI, and the figures of rows that count the same.
+const EVENTS: [(&str, &str); 6] = [
+    ("PAPI_TOT_INS", INSTRUCTIONS),
+    ("PAPI_TOT_CYC", "cycles_per_op"),
+    ("PAPI_L3_TCM", "cache_misses_per_op"),
+    ("PAPI_TLB_DM", "tlb_misses_per_op"),
+    ("PAPI_BR_INS", "branches_per_op"),
+    ("PAPI_BR_MSP", "branch_misses_per_op"),
+];
+
+/// Returns the figures of the events that `-P` names.
+fn counters(given: &str) -> Result<Vec<(&'static str, &'static str)>> {
+    let (events, path) = given.split_once(':').unwrap_or((given, ""));
+    if !path.is_empty() {
+        return Err(Error::usage(format!(
+            "-P {given}: counters follow each size, and -o FILE keeps them: leave out :{path}"
+        )));
+    }
+    let find = |name: &str| {
+        let known = EVENTS.into_iter().find(|(event, _)| *event == name.trim());
+        let all = || EVENTS.map(|(event, _)| event).join(", ");
+        known.ok_or_else(|| Error::usage(format!("-P {given}: {name:?} is none of {}", all())))
+    };
+    events.split(',').map(find).collect()
+}
+
 /// Rejects options that the program or ombx does not have.
 fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
     let inapplicable = |option: &&OwnOption| (option.is_given)(args) && !(option.is_of)(program);
@@ -189,7 +218,6 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (unsupported.array_size.is_some(), "-a: computing on devices is not supported: leave it out"),
         (unsupported.cuda_target.is_some(), "-r: computing on devices is not supported: leave it out"),
         (args.vary_window && !args.graph.is_empty(), "-G draws one window size: leave out -V"),
-        (unsupported.papi.is_some(), "-P: PAPI counters are not supported: run it under perf"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];

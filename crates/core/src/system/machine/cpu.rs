@@ -82,6 +82,17 @@ impl Cpus {
         };
         Fact::of(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
     }
+
+    /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.
+    pub(super) fn frequency_limit(&self, files: &Files) -> Option<String> {
+        let limit = |cpu: &u32| {
+            let khz =
+                |name: &str| files.read(&format!("{DIRECTORY}/cpu{cpu}/cpufreq/{name}"))?.parse::<f64>().ok();
+            let (limit, most) = (khz("scaling_max_freq")?, khz("cpuinfo_max_freq")?);
+            (limit < most).then(|| format!("{:.2} GHz of {:.2} GHz", limit / 1e6, most / 1e6))
+        };
+        distinct(self.online.iter().filter_map(limit))
+    }
 }
 
 /// Returns whether the CPUs may exceed their base frequency.

@@ -1,46 +1,98 @@
-//! Network devices with hardware: interfaces of the kernel, and RDMA adapters.
+//! Network devices: interfaces of the kernel, and RDMA adapters.
 
-use crate::{fact::Fact, system::machine::Files};
+use crate::system::machine::Files;
 
-const INTERFACES: &str = "/sys/class/net";
-const ADAPTERS: &str = "/sys/class/infiniband";
+/// Property of a device: the CPUs of its NUMA node.
+pub const LOCAL_CPUS: &str = "local CPUs";
+/// Interfaces of the kernel.
+pub(in crate::system) const INTERFACES: &str = "/sys/class/net";
+/// RDMA adapters.
+pub(in crate::system) const ADAPTERS: &str = "/sys/class/infiniband";
+/// Flags of an interface (`if.h`): it is up, it is a loopback.
+const UP: u32 = 0x1;
+const LOOPBACK: u32 = 0x8;
 /// Files that name the vendors and devices of PCI.
 const PCI_NAMES: [&str; 3] = ["/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids", "/usr/share/pci.ids"];
 
-pub(super) fn devices(files: &Files) -> Fact {
-    let interfaces = files.names(INTERFACES).into_iter().filter_map(|name| interface(files, &name));
-    let adapters = files.names(ADAPTERS).into_iter().map(|name| adapter(files, &name));
-    let all: Vec<String> = interfaces.chain(adapters).collect();
-    Fact::of((!all.is_empty()).then(|| all.join("; ")), "no network interface with hardware is up")
+/// A network device: a description for people, and its properties by name.
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) sentence: String,
+    pub(super) properties: Vec<(String, String)>,
 }
 
-/// Describes an interface with hardware that is not down: `eth0: Intel .. X710, driver i40e, 10 Gbit/s, MTU 9000`.
-fn interface(files: &Files, name: &str) -> Option<String> {
+/// Returns the interfaces that carry messages, and the RDMA adapters.
+pub(super) fn devices(files: &Files) -> Vec<Device> {
+    let interfaces = interfaces(files).into_iter().map(|name| interface(files, name));
+    let adapters = files.names(ADAPTERS).into_iter().map(|name| adapter(files, name));
+    interfaces.chain(adapters).collect()
+}
+
+/// Returns the interfaces with hardware that are not down. If there is none, as in a container, those without hardware that are up.
+pub(in crate::system) fn interfaces(files: &Files) -> Vec<String> {
+    let read = |name: &str, file: &str| files.read(&format!("{INTERFACES}/{name}/{file}"));
+    let is_up = |name: &String| {
+        let flags =
+            read(name, "flags").and_then(|flags| u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok());
+        flags.is_some_and(|flags| flags & (UP | LOOPBACK) == UP)
+    };
+    let (with_hardware, without): (Vec<String>, Vec<String>) = files
+        .names(INTERFACES)
+        .into_iter()
+        .partition(|name| files.exists(&format!("{INTERFACES}/{name}/device")));
+    let is_down = |name: &String| read(name, "operstate").as_deref() == Some("down");
+    let in_use: Vec<String> = with_hardware.into_iter().filter(|name| !is_down(name)).collect();
+    if in_use.is_empty() { without.into_iter().filter(is_up).collect() } else { in_use }
+}
+
+/// Describes an interface: `eth0: Intel .. X710, driver i40e, 10 Gbit/s, MTU 9000`.
+fn interface(files: &Files, name: String) -> Device {
     let directory = format!("{INTERFACES}/{name}");
     let read = |file: &str| files.read(&format!("{directory}/{file}"));
-    if !files.exists(&format!("{directory}/device")) || read("operstate").as_deref() == Some("down") {
-        return None;
-    }
     let driver = files.link(&format!("{directory}/device/driver"));
     let version = driver.as_ref().and_then(|driver| files.read(&format!("/sys/module/{driver}/version")));
     let driver = driver.map(|driver| match version {
-        Some(version) => format!("driver {driver} {version}"),
-        None => format!("driver {driver}"),
+        Some(version) => format!("{driver} {version}"),
+        None => driver,
     });
     // The kernel reports -1 for devices without a speed.
     let mbit = read("speed").and_then(|speed| speed.parse::<i64>().ok()).filter(|mbit| *mbit > 0);
-    let speed = match mbit {
-        Some(mbit) if mbit % 1000 == 0 => format!("{} Gbit/s", mbit / 1000),
-        Some(mbit) => format!("{mbit} Mbit/s"),
-        None => "speed not reported".into(),
-    };
+    let speed = mbit.map(|mbit| match mbit % 1000 {
+        0 => format!("{} Gbit/s", mbit / 1000),
+        _ => format!("{mbit} Mbit/s"),
+    });
+    let mtu = read("mtu");
     let parts = [
         Some(model(files, &directory).unwrap_or_else(|| "model not reported".into())),
-        Some(driver.unwrap_or_else(|| "driver not reported".into())),
-        Some(speed),
-        read("mtu").map(|mtu| format!("MTU {mtu}")),
+        Some(driver.as_ref().map_or("driver not reported".into(), |driver| format!("driver {driver}"))),
+        Some(speed.clone().unwrap_or_else(|| "speed not reported".into())),
+        mtu.as_ref().map(|mtu| format!("MTU {mtu}")),
     ];
-    Some(format!("{name}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", ")))
+    let sentence = format!("{name}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    let duplex = read("duplex").filter(|duplex| duplex != "unknown");
+    let own = [("speed", speed), ("duplex", duplex), ("MTU", mtu), ("driver", driver)];
+    let own = own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let properties = own.chain(attachment(files, &directory)).collect();
+    Device { name, sentence, properties }
+}
+
+/// Returns how a device is attached to its host: PCI Express, NUMA node and the CPUs of that node.
+fn attachment(files: &Files, directory: &str) -> impl Iterator<Item = (String, String)> {
+    let read = |file: &str| files.read(&format!("{directory}/device/{file}"));
+    let link = |which: &str| {
+        let (speed, lanes) = (read(&format!("{which}_link_speed"))?, read(&format!("{which}_link_width"))?);
+        let speed = speed.trim_end_matches(" PCIe");
+        (lanes != "0" && lanes != "255" && speed != "Unknown").then(|| format!("{speed} x{lanes}"))
+    };
+    let pcie = link("current").map(|used| match link("max") {
+        Some(most) if most != used => format!("{used} of {most}"),
+        _ => used,
+    });
+    // The kernel reports -1 for a device that belongs to no node.
+    let node = read("numa_node").filter(|node| node != "-1");
+    let cpus = read("local_cpulist").filter(|_| node.is_some());
+    let all = [("PCIe", pcie), ("NUMA node", node), (LOCAL_CPUS, cpus)];
+    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
 /// Returns the name of an interface's PCI device, or its numbers.
@@ -74,21 +126,28 @@ fn pci_name(names: &str, vendor: &str, device: &str) -> Option<String> {
 }
 
 /// Describes an RDMA adapter: `mlx5_0: MT4123, firmware 20.31.1014, driver mlx5_core, port 1 InfiniBand 200 Gb/sec (4X HDR) ACTIVE`.
-fn adapter(files: &Files, name: &str) -> String {
+fn adapter(files: &Files, name: String) -> Device {
     let directory = format!("{ADAPTERS}/{name}");
     let read = |file: &str| files.read(&format!("{directory}/{file}"));
+    let firmware = read("fw_ver");
+    let driver = files.link(&format!("{directory}/device/driver"));
     let mut parts: Vec<String> = Vec::from_iter(read("hca_type").or_else(|| model(files, &directory)));
-    parts.extend(read("fw_ver").map(|version| format!("firmware {version}")));
-    parts.extend(files.link(&format!("{directory}/device/driver")).map(|driver| format!("driver {driver}")));
+    parts.extend(firmware.as_ref().map(|version| format!("firmware {version}")));
+    parts.extend(driver.as_ref().map(|driver| format!("driver {driver}")));
+    let own = [("model", read("hca_type")), ("firmware", firmware), ("driver", driver)];
+    let own = own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let mut properties: Vec<(String, String)> = own.chain(attachment(files, &directory)).collect();
     for port in files.names(&format!("{directory}/ports")) {
         let of_port = |file: &str| read(&format!("ports/{port}/{file}"));
         // A state is a number and a word: `4: ACTIVE`.
         let state = of_port("state").and_then(|state| Some(state.split_once(": ")?.1.to_owned()));
-        let words: Vec<String> =
-            [of_port("link_layer"), of_port("rate"), state].into_iter().flatten().collect();
+        let (layer, rate) = (of_port("link_layer"), of_port("rate"));
+        properties.extend(rate.clone().map(|rate| (format!("port {port} rate"), rate)));
+        properties.extend(state.clone().map(|state| (format!("port {port} state"), state)));
+        let words: Vec<String> = [layer, rate, state].into_iter().flatten().collect();
         parts.push(format!("port {port} {}", words.join(" ")));
     }
     let interfaces = files.names(&format!("{directory}/device/net"));
     parts.extend(interfaces.into_iter().map(|name| format!("interface {name}")));
-    format!("{name}: {}", parts.join(", "))
+    Device { sentence: format!("{name}: {}", parts.join(", ")), name, properties }
 }

@@ -165,3 +165,67 @@ fn this_machine_has_a_kernel_and_cpus() {
     assert!(facts["threads"].known().is_some_and(|count| count.parse::<u32>().unwrap() > 0), "{facts:?}");
     assert!(facts.values().all(|fact| !matches!(fact, Fact::Known(value) if value.contains('\0'))));
 }
+
+#[test]
+fn properties_of_devices_are_facts() {
+    let net = "/sys/class/net/eth0";
+    let adapter = "/sys/class/infiniband/mlx5_0";
+    let file = |directory: &str, name: &str| format!("{directory}/{name}");
+    let texts = [
+        (file(net, "operstate"), "up\n"),
+        (file(net, "speed"), "25000\n"),
+        (file(net, "duplex"), "full\n"),
+        (file(net, "mtu"), "9000\n"),
+        (file(net, "device/current_link_speed"), "8.0 GT/s PCIe\n"),
+        (file(net, "device/current_link_width"), "8\n"),
+        (file(net, "device/max_link_speed"), "8.0 GT/s PCIe\n"),
+        (file(net, "device/max_link_width"), "8\n"),
+        (file(net, "device/numa_node"), "-1\n"),
+        (file(adapter, "fw_ver"), "20.31.1014\n"),
+        (file(adapter, "device/current_link_speed"), "8.0 GT/s PCIe\n"),
+        (file(adapter, "device/current_link_width"), "8\n"),
+        (file(adapter, "device/max_link_speed"), "16.0 GT/s PCIe\n"),
+        (file(adapter, "device/max_link_width"), "16\n"),
+        (file(adapter, "device/numa_node"), "1\n"),
+        (file(adapter, "device/local_cpulist"), "16-31\n"),
+        (file(adapter, "ports/1/rate"), "100 Gb/sec (2X HDR)\n"),
+        (file(adapter, "ports/1/state"), "4: ACTIVE\n"),
+        ("/sys/devices/system/cpu/online".to_owned(), "0\n"),
+        ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq".to_owned(), "2000000\n"),
+        ("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq".to_owned(), "3500000\n"),
+    ];
+    let texts = texts.each_ref().map(|(path, text)| (path.as_str(), *text));
+    let machine = Machine::new("devices", &texts);
+    let facts = facts_in(&machine.files);
+    let of_devices =
+        facts.iter().filter_map(|(name, fact)| Some((device_of(name)?, name.as_str(), fact.known()?)));
+    let expected = [
+        ("cpu", "cpu frequency limit", "2.00 GHz of 3.50 GHz"),
+        ("eth0", "eth0 MTU", "9000"),
+        ("eth0", "eth0 PCIe", "8.0 GT/s x8"),
+        ("eth0", "eth0 duplex", "full"),
+        ("eth0", "eth0 speed", "25 Gbit/s"),
+        ("mlx5_0", "mlx5_0 NUMA node", "1"),
+        ("mlx5_0", "mlx5_0 PCIe", "8.0 GT/s x8 of 16.0 GT/s x16"),
+        ("mlx5_0", "mlx5_0 firmware", "20.31.1014"),
+        ("mlx5_0", "mlx5_0 local CPUs", "16-31"),
+        ("mlx5_0", "mlx5_0 port 1 rate", "100 Gb/sec (2X HDR)"),
+        ("mlx5_0", "mlx5_0 port 1 state", "ACTIVE"),
+    ];
+    assert_eq!(of_devices.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn without_hardware_the_interfaces_that_are_up_count() {
+    let machine = Machine::new(
+        "container",
+        &[
+            ("/sys/class/net/lo/flags", "0x9\n"),
+            ("/sys/class/net/eth0/flags", "0x1003\n"),
+            ("/sys/class/net/eth0/speed", "10000\n"),
+            ("/sys/class/net/eth1/flags", "0x1002\n"),
+        ],
+    );
+    assert_eq!(network::interfaces(&machine.files), ["eth0"]);
+    assert_eq!(machine.fact("eth0 speed"), known("10 Gbit/s"));
+}

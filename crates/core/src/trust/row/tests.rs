@@ -13,6 +13,7 @@ fn quiet<'a>(samples: &'a [f64], summary: &'a Summary) -> RowFacts<'a> {
         summary,
         legs_per_sample: 1.0,
         counters: Counters::default(),
+        grown: &[],
         wall_ns: 1e9,
         ranks: 2,
         ending: Some(Ending::Converged),
@@ -133,4 +134,28 @@ fn clocks_that_differ_by_more_than_5_percent_of_a_row_get_a_mark() {
     let mark = clocks_apart(60.0, &steady).unwrap();
     assert_eq!((mark.level, mark.short.as_str()), (Level::Caution, "clocks apart 6%"));
     assert_eq!(clocks_apart(50.0, &steady), None);
+}
+
+fn grown(device: &str, counter: &str, by: u64) -> Growth {
+    Growth { host: "n2".into(), device: device.into(), counter: counter.into(), by }
+}
+
+#[test]
+fn errors_of_devices_are_marked_and_what_grows_under_load_is_not() {
+    let samples = ramp();
+    let summary = Summary::of(&samples).unwrap();
+    let marks = |grown: &[Growth]| of_row(RowFacts { grown, ..quiet(&samples, &summary) });
+    assert!(marks(&[grown("eth0", "rx_dropped", 99), grown("Tcp", "RetransSegs", 9)]).is_empty());
+    let all = [grown("eth0", "rx_crc_errors", 1), grown("mlx5_0 port 1", "symbol_error", 2)];
+    let few = &marks(&all)[0];
+    assert_eq!((few.code.as_str(), few.level), ("device_errors", Level::Note));
+    assert!(
+        few.short.starts_with("n2 mlx5_0 port 1 symbol_error +2, n2 eth0 rx_crc_errors +1 (up to "),
+        "{few:?}"
+    );
+    // An error in every sample may have moved the median by as much as the samples scatter.
+    assert!(marks(&[grown("eth0", "rx_crc_errors", 100)])[0].level > Level::Note);
+    let hot = grown("cpu", "core_throttle_count", 4);
+    assert!(marks(std::slice::from_ref(&hot)).is_empty());
+    assert_eq!(throttled(&[hot]).unwrap().short, "n2 cpu core_throttle_count +4");
 }

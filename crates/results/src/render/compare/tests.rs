@@ -29,6 +29,7 @@ fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseCompariso
         is_not_slower: verdict == Verdict::Same,
         power: None,
         verdict,
+        instructions: None,
     }
 }
 
@@ -52,6 +53,37 @@ fn of(cases: Vec<CaseComparison>) -> Comparison {
         broken: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// Returns an undecided case whose instructions changed to this factor.
+fn by_instructions(bytes: u64, factor: f64, verdict: Verdict) -> CaseComparison {
+    let counted = case("p2p.latency", bytes, factor, verdict);
+    let open = case("p2p.latency", bytes, 1.0, Verdict::Undecided(Reason::Scatter));
+    CaseComparison { instructions: Some(Box::new(counted)), ..open }
+}
+
+#[test]
+fn instructions_decide_where_times_do_not() {
+    let comparison = of(vec![
+        same(8),
+        by_instructions(64, 1.01, Verdict::Worse),
+        by_instructions(512, 1.0, Verdict::Same),
+    ]);
+    let text = sentence(&comparison);
+    assert!(
+        text.contains(
+            "by instructions: B has 1.0% more than A for 64 bytes, the same within 0.5% in 1 of 3 cases"
+        ),
+        "{text}"
+    );
+    let mut out = Vec::new();
+    table(&mut out, &comparison, Paint::Plain, None).unwrap();
+    let table = String::from_utf8(out).unwrap();
+    assert!(table.contains("more instructions") && table.contains("same instructions"), "{table}");
+    let json = comparison_json(&comparison);
+    let decided = |case: usize| json["cases"][case]["decided_by"].as_str().map(str::to_owned);
+    assert_eq!([decided(0).as_deref(), decided(1).as_deref()], [Some("time"), Some("instructions")]);
+    assert_eq!(json["cases"][1]["verdict"], "undecided");
 }
 
 fn same(bytes: u64) -> CaseComparison {

@@ -1,0 +1,275 @@
+//! Counters of the CPU and of the kernel for the thread that measures, by `perf_event_open`.
+
+use std::{collections::BTreeMap, io};
+
+use perf_event::{
+    Builder, Counter,
+    events::{Cache, CacheOp, CacheResult, Event, Hardware, Software, WhichCache},
+};
+use rustix::io::Errno;
+
+use super::file;
+use crate::benchmark::{Figure, Figures};
+
+/// Figure of instructions per operation, which comparisons use.
+pub const INSTRUCTIONS: &str = "instructions_per_op";
+
+/// Counts of one thread between starts and stops, by the name of the figure; or the reason why there is none.
+pub type Counted = BTreeMap<String, std::result::Result<f64, String>>;
+
+/// Counters of the calling thread. They do not run before the first start.
+pub trait Meter {
+    /// Starts the counters.
+    fn start(&mut self);
+    /// Stops the counters.
+    fn stop(&mut self);
+    /// Returns what was counted until now.
+    fn counted(&mut self) -> Counted;
+}
+
+/// Opens the counters of the calling thread.
+pub type OpenMeter = fn() -> Box<dyn Meter>;
+
+/// Opens the counters of the kernel for the calling thread.
+pub fn kernel_meter() -> Box<dyn Meter> {
+    Box::new(KernelMeter::new())
+}
+
+/// Returns the events by the name of their figure. Context switches are read from `/proc`, because only the superuser may count in the
+/// kernel.
+fn events() -> [(&'static str, Event); 7] {
+    let tlb = Cache { which: WhichCache::DTLB, operation: CacheOp::READ, result: CacheResult::MISS };
+    [
+        (INSTRUCTIONS, Hardware::INSTRUCTIONS.into()),
+        ("cycles_per_op", Hardware::CPU_CYCLES.into()),
+        ("cache_misses_per_op", Hardware::CACHE_MISSES.into()),
+        ("tlb_misses_per_op", tlb.into()),
+        ("branches_per_op", Hardware::BRANCH_INSTRUCTIONS.into()),
+        ("branch_misses_per_op", Hardware::BRANCH_MISSES.into()),
+        ("page_faults_per_op", Software::PAGE_FAULTS.into()),
+    ]
+}
+
+/// Figure of context switches per operation.
+const SWITCHES: &str = "context_switches_per_op";
+
+struct KernelMeter {
+    counters: Vec<(&'static str, std::result::Result<Counter, String>)>,
+    /// Context switches, and their number at the last start.
+    switches: [u64; 2],
+    starts: u64,
+    /// What a start and a stop count themselves.
+    empty: Vec<f64>,
+}
+
+impl KernelMeter {
+    fn new() -> KernelMeter {
+        let open = |(name, event): (&'static str, Event)| {
+            (name, Builder::new().kind(event).build().map_err(|e| reason(&e)))
+        };
+        let counters = events().into_iter().map(open).collect();
+        let mut meter = KernelMeter { counters, switches: [0; 2], starts: 0, empty: Vec::new() };
+        // The first pair touches pages.
+        for _ in 0..2 {
+            meter
+                .counters
+                .iter_mut()
+                .flat_map(|(_, counter)| counter)
+                .for_each(|counter| drop(counter.reset()));
+            meter.start();
+            meter.stop();
+        }
+        meter.empty = meter.values().into_iter().map(|value| value.unwrap_or(0.0)).collect();
+        meter.counters.iter_mut().flat_map(|(_, counter)| counter).for_each(|counter| drop(counter.reset()));
+        (meter.starts, meter.switches[0]) = (0, 0);
+        meter
+    }
+
+    /// Returns the count of each counter. A counter that shared the hardware with others is scaled to the whole time.
+    fn values(&mut self) -> Vec<std::result::Result<f64, String>> {
+        let value = |counter: &mut Counter| {
+            let read = counter.read_count_and_time().map_err(|e| e.to_string())?;
+            match (read.time_enabled, read.time_running) {
+                (1.., 0) => Err("other counters used the hardware all the time".to_owned()),
+                (enabled, running) if running < enabled => {
+                    Ok(read.count as f64 * enabled as f64 / running as f64)
+                }
+                _ => Ok(read.count as f64),
+            }
+        };
+        self.counters
+            .iter_mut()
+            .map(|(_, counter)| counter.as_mut().map_err(|why| why.clone()).and_then(value))
+            .collect()
+    }
+}
+
+impl Meter for KernelMeter {
+    fn start(&mut self) {
+        self.starts += 1;
+        self.switches[1] = switches();
+        // The order of stops is the reverse, so that the first counter, of instructions, counts least of the others' system calls.
+        self.counters
+            .iter_mut()
+            .rev()
+            .flat_map(|(_, counter)| counter)
+            .for_each(|counter| drop(counter.enable()));
+    }
+
+    fn stop(&mut self) {
+        self.counters.iter_mut().flat_map(|(_, counter)| counter).for_each(|counter| drop(counter.disable()));
+        self.switches[0] += switches().saturating_sub(self.switches[1]);
+    }
+
+    fn counted(&mut self) -> Counted {
+        let starts = self.starts as f64;
+        let own: Vec<f64> = self.empty.iter().map(|empty| empty * starts).collect();
+        let values =
+            self.values().into_iter().zip(own).map(|(value, own)| value.map(|value| (value - own).max(0.0)));
+        let named = self.counters.iter().map(|(name, _)| (*name).to_owned()).zip(values.collect::<Vec<_>>());
+        named.chain([(SWITCHES.to_owned(), Ok(self.switches[0] as f64))]).collect()
+    }
+}
+
+/// Returns that nothing is counted in a rank with several timed threads: each has counters of its own, which nobody starts.
+pub(crate) fn of_several_threads() -> Counted {
+    let names = events().map(|(name, _)| name).into_iter().chain([SWITCHES]);
+    names
+        .map(|name| (name.to_owned(), Err("unavailable: several threads of a rank are timed".to_owned())))
+        .collect()
+}
+
+/// Returns how often this thread gave up or lost its CPU.
+fn switches() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let number = |line: &str| line.split_once("ctxt_switches:")?.1.trim().parse::<u64>().ok();
+    text.lines().filter_map(number).sum()
+}
+
+/// Returns why a counter cannot be opened.
+fn reason(error: &io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV) => {
+            "unavailable: this CPU, or the virtual machine, has no such counter".into()
+        }
+        Some(Errno::ACCESS | Errno::PERM) => {
+            let level = file::read_found_text("/proc/sys/kernel/perf_event_paranoid".as_ref(), 64)
+                .unwrap_or_default();
+            format!("unavailable: kernel.perf_event_paranoid is {}: set it to 2 or less", level.trim())
+        }
+        Some(Errno::NOSYS) => {
+            "unavailable: the kernel, or a filter of system calls, has no perf_event_open".into()
+        }
+        _ => format!("unavailable: {error}"),
+    }
+}
+
+/// Returns the figures of all ranks per operation, where each has counted in so many iterations: means over the ranks. A reason of one
+/// rank is that of the figure.
+pub(crate) fn figures<'c>(of_ranks: impl Iterator<Item = &'c (Counted, u64)>, operations: f64) -> Figures {
+    let of_ranks: Vec<&(Counted, u64)> = of_ranks.collect();
+    let Some((first, _)) = of_ranks.first() else { return Figures::new() };
+    let figure = |name: &String| {
+        let of_rank = |(counted, iterations): &&(Counted, u64)| {
+            let count = counted.get(name).cloned().unwrap_or_else(|| Err("unavailable on a rank".into()))?;
+            Ok(count / (*iterations).max(1) as f64 / operations)
+        };
+        let values: std::result::Result<Vec<f64>, String> = of_ranks.iter().map(of_rank).collect();
+        match values {
+            Ok(values) => Figure::Value(values.iter().sum::<f64>() / values.len() as f64),
+            Err(why) => Figure::Unresolved(why),
+        }
+    };
+    first.keys().map(|name| (name.clone(), figure(name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        benchmark::Benchmark,
+        measure::plan::{Effort, Plan},
+        testkit::{SimLink, measure},
+        two_sided::pattern::{PatternKernel, PingPong},
+    };
+
+    /// Counts 6200 instructions in each round, and has no other counter.
+    #[derive(Default)]
+    struct PerRound {
+        is_running: bool,
+        rounds: u32,
+    }
+
+    impl Meter for PerRound {
+        fn start(&mut self) {
+            assert!(!std::mem::replace(&mut self.is_running, true));
+        }
+
+        fn stop(&mut self) {
+            assert!(std::mem::replace(&mut self.is_running, false));
+            self.rounds += 1;
+        }
+
+        fn counted(&mut self) -> Counted {
+            let none = ("cycles_per_op".to_owned(), Err("unavailable: a test".to_owned()));
+            [(INSTRUCTIONS.to_owned(), Ok(6200.0 * f64::from(self.rounds))), none].into()
+        }
+    }
+
+    static METERED: Benchmark =
+        Benchmark::of::<PatternKernel<PingPong, SimLink<1000, 1>>>("sim.metered", "x");
+
+    #[test]
+    fn only_timed_rounds_count_and_only_if_they_are_to() {
+        let effort = Effort::Fixed { iterations: 60, warmup: 2 };
+        let row = |counters: Option<OpenMeter>| {
+            let plan = Plan { sizes: Some(vec![crate::unit::Bytes(8)]), effort, counters, ..Plan::default() };
+            measure(2, &METERED, &plan).unwrap().rows.remove(0)
+        };
+        let figures = row(Some(|| Box::new(PerRound::default()))).figures;
+        // The warm-up is repeated at the start of the only round: 62 iterations of two messages.
+        assert_eq!(figures[INSTRUCTIONS], Figure::Value(50.0));
+        assert_eq!(figures["cycles_per_op"], Figure::Unresolved("unavailable: a test".into()));
+        assert!(!row(None).figures.contains_key(INSTRUCTIONS));
+    }
+
+    fn counted(value: std::result::Result<f64, &str>) -> (Counted, u64) {
+        ([(INSTRUCTIONS.to_owned(), value.map_err(str::to_owned))].into(), 5)
+    }
+
+    #[test]
+    fn several_threads_have_a_reason_for_each_figure() {
+        let counted = of_several_threads();
+        assert!(counted.len() == 8 && counted.values().all(Result::is_err));
+    }
+
+    #[test]
+    fn figures_are_means_over_ranks_per_operation() {
+        let both = figures([counted(Ok(100.0)), counted(Ok(300.0))].iter(), 2.0);
+        assert_eq!(both[INSTRUCTIONS], Figure::Value(20.0));
+        let one = figures([counted(Ok(100.0)), counted(Err("no"))].iter(), 2.0);
+        assert_eq!(one[INSTRUCTIONS], Figure::Unresolved("no".into()));
+        assert!(figures(std::iter::empty(), 1.0).is_empty());
+    }
+
+    #[test]
+    fn this_thread_is_metered_or_a_reason_is_given() {
+        let mut meter = kernel_meter();
+        meter.start();
+        let pages = vec![1_u8; 64 << 12];
+        meter.stop();
+        let untimed = vec![1_u8; 4096 << 12];
+        let counted = meter.counted();
+        assert_eq!((counted.len(), pages.len(), untimed.len()), (8, 64 << 12, 4096 << 12));
+        for (name, value) in &counted {
+            match value {
+                Ok(count) => assert!(*count >= 0.0, "{name}"),
+                Err(why) => assert!(why.starts_with("unavailable: "), "{name}: {why}"),
+            }
+        }
+        // Some pages may have been used before.
+        if let Ok(faults) = counted["page_faults_per_op"] {
+            assert!(faults < 4096.0, "{counted:?}");
+        }
+    }
+}
