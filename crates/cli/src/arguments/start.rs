@@ -60,7 +60,7 @@ pub(crate) struct StartArgs {
     /// Additional argument for the launcher; may be repeated, for example: --launcher-arg=-v
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Ranks")]
     pub(crate) launcher_arg: Vec<String>,
-    /// End the command at the first case whose ranks crash, exit or hang, instead of measuring the rest with new ranks
+    /// End the command at the first case whose ranks crash, exit or hang
     #[arg(long, help_heading = "Ranks")]
     pub(crate) fail_fast: bool,
     /// New file on a shared file system, through which ranks of an external launcher connect by sockets

@@ -230,9 +230,9 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "verify", help_heading = "What is measured")]
     pub(crate) no_verify: bool,
 
-    /// Count instructions, cycles, misses of caches and TLB, branches, page faults and context switches per operation
+    /// Count instructions, cycles, misses, branches, page faults and context switches of ranks per operation
     ///
-    /// The kernel counts in the ranks while rows are timed. A counter that it does not have is unavailable, with the reason.
+    /// What the kernel does not count is unavailable.
     #[arg(long, help_heading = "What is measured")]
     pub(crate) counters: bool,
 
