@@ -225,7 +225,7 @@ mod tests {
             ("ombx run --help", 200),
             ("ombx ab -h", 45),
             ("ombx ab --help", 115),
-            ("ombx congestion --help", 60),
+            ("ombx congestion --help", 80),
             ("ombx links -h", 45),
             ("ombx run p2p.latency -h", 70),
             ("ombx sockets serve -h", 40),
