@@ -36,11 +36,15 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let mut early = None;
     let facts = setup::ensure_beside(&[flavour], options.yes, || {
         early = release::begun(flavour, &workspace, &workspace.target);
-    })?;
+    });
     // It fails for lack of the MPI, and the next build starts from what it has compiled.
     if let Some(mut build) = early {
+        if facts.is_err() {
+            let _ = build.kill();
+        }
         let _ = build.wait();
     }
+    let facts = facts?;
     let mpi = facts.mpis().remove(0);
     let binary = release::built(&mpi, &workspace, &workspace.target)?;
     let mut ombx = std::process::Command::new(&binary);

@@ -11,8 +11,8 @@ use ombx_core::{
 
 /// Facts about a host itself that are compared with those of other hosts.
 const OF_HOST: [&str; 6] = ["cpu", "microcode", "governor", "turbo", "smt", "kernel"];
-/// Properties of devices that are not compared: slots differ.
-const OF_SLOT: [&str; 2] = [LOCAL_CPUS, "NUMA node"];
+/// Properties of devices that are not compared: slots differ, and a limit of the frequency is there only where it limits.
+const NOT_COMPARED: [&str; 3] = [LOCAL_CPUS, "NUMA node", "frequency limit"];
 /// What facts about all CPUs name as their device.
 const CPU: &str = "cpu";
 /// Hosts that are needed for a majority.
@@ -123,7 +123,7 @@ fn differing(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
 
 fn is_compared(name: &str) -> bool {
     match device_of(name) {
-        Some(_) => !OF_SLOT.iter().any(|property| name.ends_with(property)),
+        Some(_) => !NOT_COMPARED.iter().any(|property| name.ends_with(property)),
         None => OF_HOST.contains(&name),
     }
 }
@@ -136,7 +136,7 @@ fn has_device(facts: &Facts, device: &str) -> bool {
     facts.keys().any(|name| device_of(name) == Some(device))
 }
 
-/// Returns the devices that do less than they can, with the names of the facts that say so.
+/// Returns the devices that do less than they can, with the names of the facts that say so. What limits most hosts is one cause of these.
 fn limits(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
     let is_limit = |name: &str, value: &str| match device_of(name) {
         // `8.0 GT/s x8 of 16.0 GT/s x16`
@@ -145,13 +145,22 @@ fn limits(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
         }
         None => false,
     };
-    let mut found = Vec::new();
+    let mut by_limit: BTreeMap<(&str, &str), Vec<&String>> = BTreeMap::new();
     for group in hosts {
         for (name, fact) in &group.facts {
             if let Some(value) = fact.known().filter(|value| is_limit(name, value)) {
-                let cause = |host: &String| (name.as_str(), Cause::new(host, format!("{name} {value}")));
-                found.extend(group.hosts.iter().map(cause));
+                by_limit.entry((name, value)).or_default().extend(&group.hosts);
             }
+        }
+    }
+    let all = hosts.iter().map(|group| group.hosts.len()).sum::<usize>();
+    let mut found = Vec::new();
+    for ((name, value), limited) in by_limit {
+        let cause = |host: &str| (name, Cause::new(host, format!("{name} {value}")));
+        if all >= LEAST_HOSTS && 2 * limited.len() > all {
+            found.push(cause(&format!("{} of {all} hosts", limited.len())));
+        } else {
+            found.extend(limited.into_iter().map(|host| cause(host)));
         }
     }
     found
@@ -213,10 +222,9 @@ mod tests {
         let usual = || host("n1", &USUAL);
         let limit = [("cpu frequency limit", "2.00 GHz of 3.50 GHz")];
         let limited = |name| host(name, &limit);
-        let causes = facts([limited("n1"), limited("n2"), bare.clone()]);
-        assert!(
-            causes.contains(&"n3: cpu frequency limit not known, others 2.00 GHz of 3.50 GHz".to_owned()),
-            "{causes:?}"
+        assert_eq!(
+            facts([limited("n1"), limited("n2"), bare.clone()]),
+            ["2 of 3 hosts: cpu frequency limit 2.00 GHz of 3.50 GHz"]
         );
         assert_eq!(
             facts([usual(), host("n2", &USUAL), bare.clone()]),

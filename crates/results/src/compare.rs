@@ -45,10 +45,13 @@ fn evaluated(
     cases
 }
 
-/// Returns why instructions are not compared although a side was to count them.
-fn without_instructions(base: &SideResults, new: &SideResults) -> Option<Note> {
+/// Returns why instructions of some cases are not compared although a side was to count them.
+fn without_instructions(base: &SideResults, new: &SideResults, cases: &[CaseComparison]) -> Option<Note> {
     let why = base.no_instructions.as_ref().or(new.no_instructions.as_ref())?;
-    Some(Note { code: "instructions", text: format!("instructions are not compared: {why}") })
+    let without = cases.iter().filter(|case| case.instructions.is_none()).count();
+    let of =
+        if without < cases.len() { format!(" in {without} of {} cases", cases.len()) } else { String::new() };
+    Some(Note { code: "instructions", text: format!("instructions are not compared{of}: {why}") })
 }
 
 impl Comparison {
@@ -73,11 +76,11 @@ impl Comparison {
         let unmatched = [lost(base, new, Side::Base), lost(new, base, Side::New)].concat();
         let sound = |key: &str| base.row(key).is_none_or(|row| row.failed.is_none());
         let broken = new.rows().filter_map(|row| Some((row.id.key.clone(), row.failed.clone()?)));
+        let cases = evaluated(&measured, [base, new], &units, settings);
         Comparison {
             base: base.info("base"),
             new: new.info("new"),
             margin: settings.margin,
-            cases: evaluated(&measured, [base, new], &units, settings),
             unit: units.unit,
             state: units.state,
             unmatched,
@@ -85,8 +88,9 @@ impl Comparison {
             notes: comparison::notes(base, new, took_turns)
                 .into_iter()
                 .chain(units.note())
-                .chain(without_instructions(base, new))
+                .chain(without_instructions(base, new, &cases))
                 .collect(),
+            cases,
         }
     }
 

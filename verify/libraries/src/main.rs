@@ -110,6 +110,8 @@ fn run(options: &Options) -> Result<ExitCode> {
             ombx.display()
         )));
     }
+    // Processes are found by the path of their program.
+    let tree = fs::canonicalize(&tree).map_err(Failure::file(&tree))?;
     let machine = Machine::now();
     let work = workspace.target.join("libraries");
     fs::create_dir_all(&work).map_err(Failure::file(&work))?;

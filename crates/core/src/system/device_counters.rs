@@ -4,13 +4,20 @@
 //!
 //! Counters of pauses (PFC), and those of one driver only, need the netlink of ethtool; they are not read.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::{
-    Files,
-    network::{ADAPTERS, INTERFACES, interfaces},
+use super::{
+    clock::Since,
+    machine::{
+        Files,
+        network::{ADAPTERS, INTERFACES, interfaces},
+    },
 };
 
 /// How much one counter of a host grew.
@@ -89,13 +96,13 @@ const PORT: [Known; 9] = [
     error("port_rcv_remote_physical_errors"),
     error("local_link_integrity_errors"),
     error("excessive_buffer_overrun_errors"),
-    error("port_xmit_discards"),
+    load("port_xmit_discards"),
     load("port_xmit_wait"),
 ];
 /// Counters of the same port in `ports/N/hw_counters`. RoCE marks packets (ECN) and tells senders of congestion (CNP).
 const HARDWARE: [Known; 7] = [
-    error("local_ack_timeout_err"),
-    error("packet_seq_err"),
+    load("local_ack_timeout_err"),
+    load("packet_seq_err"),
     error("rx_icrc_encapsulated"),
     load("out_of_buffer"),
     load("np_ecn_marked_roce_packets"),
@@ -104,14 +111,15 @@ const HARDWARE: [Known; 7] = [
 ];
 /// Counters of an interface.
 const INTERFACE: [Known; 1] = [error("carrier_down_count")];
-/// Counters of an interface, in `statistics`. Frames of protocols that nobody wants are dropped too.
+/// Counters of an interface, in `statistics`. Frames of protocols that nobody wants, and frames for which the host has no buffer, are
+/// dropped too.
 const STATISTICS: [Known; 12] = [
     error("rx_errors"),
     error("rx_crc_errors"),
     error("rx_frame_errors"),
     error("rx_length_errors"),
-    error("rx_fifo_errors"),
-    error("rx_missed_errors"),
+    load("rx_fifo_errors"),
+    load("rx_missed_errors"),
     error("tx_errors"),
     error("tx_carrier_errors"),
     error("tx_fifo_errors"),
@@ -135,6 +143,8 @@ const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 const PROTOCOL_FILES: [&str; 2] = ["/proc/net/snmp", "/proc/net/netstat"];
 /// Device of the counters of all CPUs.
 const CPUS: &str = "cpu";
+/// Least time between two readings of the counters of CPUs, which takes some microseconds for each.
+const CPUS_EVERY: Duration = Duration::from_secs(1);
 
 /// Counters by device and name.
 type Reading = BTreeMap<(String, &'static str), u64>;
@@ -146,15 +156,19 @@ pub struct DeviceCounters {
     /// Files that exist: device, counter and path.
     paths: Vec<(String, &'static str, String)>,
     last: RefCell<Reading>,
+    /// Least time between two readings of the counters of CPUs.
+    cpus_every: Duration,
+    /// When the counters of CPUs were read last.
+    cpus_read: Cell<Since>,
 }
 
 impl DeviceCounters {
     /// Reads the counters of this host, as `host`, for the first time.
     pub fn new(host: &str) -> DeviceCounters {
-        DeviceCounters::among(host, Files::here())
+        DeviceCounters::among(host, Files::here(), CPUS_EVERY)
     }
 
-    fn among(host: &str, files: Files) -> DeviceCounters {
+    fn among(host: &str, files: Files, cpus_every: Duration) -> DeviceCounters {
         let mut paths = Vec::new();
         let mut add = |device: &str, directory: String, all: &[Known]| {
             let path = |known: &Known| (device.to_owned(), known.name, format!("{directory}/{}", known.name));
@@ -175,32 +189,66 @@ impl DeviceCounters {
         let is_cpu =
             |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
         for name in files.names(CPU_DIRECTORY).into_iter().filter(is_cpu) {
-            add(CPUS, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), &CPU);
+            add(&name, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), &CPU);
         }
         let last = RefCell::new(reading(&files, &paths));
-        DeviceCounters { host: host.to_owned(), files, paths, last }
+        DeviceCounters {
+            host: host.to_owned(),
+            files,
+            paths,
+            last,
+            cpus_every,
+            cpus_read: Cell::new(Since::now()),
+        }
     }
 
     /// Returns the counters that grew since the last call, or since the first reading. A counter that was set back did not grow.
+    ///
+    /// Counters of CPUs are read at most once a second: a host may have hundreds. Threads of a core, and cores of a package, count
+    /// the same events, so that the CPU with the most counts.
     pub fn grown(&self) -> Vec<Growth> {
-        let now = reading(&self.files, &self.paths);
-        let before = self.last.replace(now.clone());
-        let grown = now.into_iter().filter_map(|((device, counter), now)| {
-            let key = (device, counter);
-            let by = now.checked_sub(*before.get(&key)?).filter(|by| *by > 0)?;
-            Some(Growth { host: self.host.clone(), device: key.0, counter: counter.to_owned(), by })
-        });
-        grown.collect()
+        let reads_cpus = self.cpus_read.get().elapsed() >= self.cpus_every;
+        let is_read = |(device, counter, _): &&(String, &'static str, String)| {
+            reads_cpus || !is_of_cpu(counter) || !self.last.borrow().contains_key(&(device.clone(), *counter))
+        };
+        let mut now = reading(&self.files, self.paths.iter().filter(is_read));
+        if reads_cpus {
+            self.cpus_read.set(Since::now());
+        }
+        let mut grown: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+        let mut before = self.last.borrow_mut();
+        for ((device, counter), value) in &now {
+            let by = before.get(&(device.clone(), *counter)).and_then(|before| value.checked_sub(*before));
+            let device = if is_of_cpu(counter) { CPUS } else { device };
+            let most = grown.entry((device.to_owned(), *counter)).or_default();
+            *most = by.unwrap_or(0).max(*most);
+        }
+        before.append(&mut now);
+        let grown = grown.into_iter().filter(|(_, by)| *by > 0);
+        grown
+            .map(|((device, counter), by)| Growth {
+                host: self.host.clone(),
+                device,
+                counter: counter.to_owned(),
+                by,
+            })
+            .collect()
     }
 }
 
-/// Reads all counters. Those of several CPUs are added.
-fn reading(files: &Files, paths: &[(String, &'static str, String)]) -> Reading {
+fn is_of_cpu(counter: &str) -> bool {
+    CPU.iter().any(|known| known.name == counter)
+}
+
+/// Reads the counters in these files, and those of protocols.
+fn reading<'p>(
+    files: &Files,
+    paths: impl IntoIterator<Item = &'p (String, &'static str, String)>,
+) -> Reading {
     let mut all = Reading::new();
     for (device, counter, path) in paths {
         if let Some(value) = files.read(path).and_then(|text| text.parse::<u64>().ok()) {
-            let sum = all.entry((device.clone(), *counter)).or_default();
-            *sum = sum.saturating_add(value);
+            all.insert((device.clone(), *counter), value);
         }
     }
     for text in PROTOCOL_FILES.iter().filter_map(|path| files.read(path)) {
@@ -249,7 +297,7 @@ mod tests {
         }
         set("/proc/net/snmp", "Ip: A B\nIp: 1 2\nTcp: RtoMin RetransSegs InErrs\nTcp: 200 5 0\n");
         set("/proc/net/netstat", "TcpExt: TCPTimeouts\nTcpExt: 3\n");
-        let counters = DeviceCounters::among("n1", files());
+        let counters = DeviceCounters::among("n1", files(), Duration::ZERO);
         assert_eq!(counters.grown(), []);
         set(&format!("{port}/counters/symbol_error"), "19\n");
         set(&format!("{port}/counters/port_xmit_wait"), "101\n");

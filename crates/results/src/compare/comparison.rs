@@ -190,7 +190,7 @@ impl CaseComparison {
 pub enum DecidedBy {
     /// Its times.
     Time,
-    /// The instructions of its ranks: they say what the program does, not how long it takes.
+    /// The instructions of its ranks. A rank that polls executes more of them the longer it waits.
     Instructions,
 }
 

@@ -25,11 +25,15 @@ const ROUNDING: f64 = 1e-9;
 pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings) -> Vec<CaseComparison> {
     let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new, units)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
-    let values: Vec<Values> = tested.iter().map(|at| cases[*at].units.concat()).collect();
     let (base, edge) = (units.sides[0].len(), settings.margin.ln_1p());
+    // The test takes rows that hardly vary as if they varied by a fifth of the usual margin. A smaller margin needs a smaller part.
+    let scale = (Settings::default().margin.ln_1p() / edge).max(1.0);
+    let scaled = |value: Option<f64>| value.map(|value| value * scale);
+    let values = tested.iter().map(|at| cases[*at].units.concat().into_iter().map(scaled).collect());
+    let values: Vec<Values> = values.collect();
     let p_of = |side: Side| {
         let mut all = vec![None; cases.len()];
-        let found = shift::permutation_test(&values, base, units.unit, side, edge);
+        let found = shift::permutation_test(&values, base, units.unit, side, edge * scale);
         tested.iter().zip(found).for_each(|(at, p)| all[*at] = Some(p));
         all
     };

@@ -92,8 +92,8 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         chosen: reader.chosen,
         effort,
         effort_above: Some(large),
-        // Percentiles and graphs need a sample per iteration.
         counters: args.papi.is_some().then_some(kernel_meter),
+        // Percentiles and graphs need a sample per iteration.
         batch: (shows_iterations && !args.vary_window).then_some(1),
         ..Plan::default()
     };
@@ -218,6 +218,7 @@ fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
         (unsupported.array_size.is_some(), "-a: computing on devices is not supported: leave it out"),
         (unsupported.cuda_target.is_some(), "-r: computing on devices is not supported: leave it out"),
         (args.vary_window && !args.graph.is_empty(), "-G draws one window size: leave out -V"),
+        (args.vary_window && args.papi.is_some(), "-P counts for one window size: leave out -V"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];
