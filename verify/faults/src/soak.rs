@@ -166,7 +166,7 @@ impl Plan {
             Fault::Rule(_, false) => [0, 2, 4, 6].contains(&code),
             Fault::Signal(number, _) => [0, 2, 4, 128 + number].contains(&code),
         };
-        if !fits && !(is_defective && code == 5) {
+        if !(fits || is_defective && code == 5) {
             return Err(format!("exit code {code}"));
         }
         if let Some(word) =

@@ -328,7 +328,7 @@ mod tests {
     fn this_host_has_counters_and_lacking_ones_are_left_out() {
         let directory = Directory::new("no-device-counters");
         let files = Files { root: directory.path().to_owned() };
-        assert_eq!(DeviceCounters::among("n1", files).grown(), []);
+        assert_eq!(DeviceCounters::among("n1", files, Duration::ZERO).grown(), []);
         let here = DeviceCounters::new("n1");
         assert!(here.last.borrow().keys().any(|(device, _)| device == "Tcp"));
     }
