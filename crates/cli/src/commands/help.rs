@@ -281,7 +281,7 @@ mod tests {
             ("level", "level caution of marks"),
             ("within", "within = \"20%\"    # of the time of good days"),
             ("undecided", "a quieter machine"),
-            ("baseline", "ombx check --learn FILE"),
+            ("baseline", "ombx check FILE --learn"),
             ("slow", "15 %"),
         ] {
             assert!(of(word).contains(part), "{word}: {}", of(word));
