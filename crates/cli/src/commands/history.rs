@@ -95,7 +95,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     if slower == 0 {
         return Ok(0);
     }
-    stderr_line!("ombx: {slower} of {cases} cases became slower within --fail-on-last {runs}");
+    stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
     Ok(Exit::Regression.code())
 }
 

@@ -37,7 +37,8 @@ fn is_asked(words: &[OsString], format: &str) -> bool {
 
 /// Returns an error as one JSON object for a command line that asks for JSON; `None` for others.
 pub(crate) fn error_as_json(words: &[OsString], error: &Error) -> Option<String> {
-    let described = json!({"error": {"message": error.to_string(), "exit_code": error.kind().exit_code()}});
+    let message = crate::stderr::printable(&error.to_string());
+    let described = json!({"error": {"message": message, "exit_code": error.kind().exit_code()}});
     is_asked(words, JSON).then(|| format!("{described}\n"))
 }
 
