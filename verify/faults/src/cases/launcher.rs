@@ -202,7 +202,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
 /// Returns a case that acts on a job after two rows. The job must end and keep them.
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
     let case = Case::of(fault, Place::Measuring, "p2p.latency", MANY, code).rows(2);
-    case.says(&["measured rows are in"]).act(move |job| {
+    case.says(&["measured row"]).act(move |job| {
         job.until_rows(2)?;
         act(job);
         Ok(())

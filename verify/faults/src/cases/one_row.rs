@@ -43,7 +43,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         let fault = format!("rank {rank} {what}: one row");
         let rule = Rule::new("Scan", how).on(rank).bytes(64).nth(3);
         let case = Case::of(&fault, Place::Measuring, "collective.scan", JOB, 6).rule(rule);
-        let case = case.says(&["collective.scan", "measured rows are in"]).look(|done| others(done, OTHERS));
+        let case = case.says(&["collective.scan", "measured row"]).look(|done| others(done, OTHERS));
         cases.push(if (rank, *how) == (1, "segv") { case } else { case.on_demand() });
     }
     let fault = "every case of a benchmark crashes: its rows";
@@ -63,7 +63,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     cases.push(
         Case::of(fault, Place::Open, "p2p.latency", PARTS, 6)
             .rule(Rule::new("Comm_split", "segv").on(1))
-            .says(&["p2p.latency/: rank ", "before the first case of p2p.bw", "1 measured rows are in"])
+            .says(&["p2p.latency/: rank ", "before the first case of p2p.bw", "1 measured row is in"])
             .look(|done| others(done, 1)),
     );
     let fault = "rank 0 crashes after a benchmark that cannot run: no row twice";

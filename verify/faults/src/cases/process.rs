@@ -54,7 +54,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let case = Case::of(&format!("rank {rank} {what}"), place, subject, words, code).rule(rule);
             let case = case.rows(if ends_late { 2 } else { 1 });
             let case = if ends_late { case.or_code(if how == "exit:0" { 6 } else { code }) } else { case };
-            let case = if ends_late { case } else { case.says(&[subject, "measured rows are in"]) };
+            let case = if ends_late { case } else { case.says(&[subject, "measured row"]) };
             // Hydra does not report which rank exited.
             let exits = how.starts_with("exit") && (how == "exit:0" || stage.mpi.flavour == Flavour::Mpich);
             let known = !ends_late && how != "stop" && !exits;

@@ -93,7 +93,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
 
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
     let case = Case::of(fault, Place::Measuring, "sockets.latency", MANY, code).rows(2);
-    case.says(&["measured rows are in"]).act(move |job| {
+    case.says(&["measured row"]).act(move |job| {
         job.until_rows(2)?;
         act(job);
         Ok(())
