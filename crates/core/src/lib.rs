@@ -3,7 +3,7 @@
 //! The crate knows no MPI and no command line, writes no files and prints nothing. A benchmark is a
 //! [`Kernel`](benchmark::Kernel) with a [`Benchmark`](benchmark::Benchmark) entry.
 //! [`run_all`](measure::runner::run_all) runs entries on a [`Team`](team::Team) of ranks and passes rows to a
-//! [`Sink`](measure::sink::Sink).
+//! [`Sink`](measure::session::Sink).
 //!
 //! # Example
 //! This program measures copies in memory on one rank, without MPI and without the command line:
@@ -15,7 +15,7 @@
 //!     measure::{
 //!         plan::{Effort, Plan},
 //!         runner::{Part, run_all},
-//!         sink::Memory,
+//!         session::Memory,
 //!     },
 //!     system::clock::Clock,
 //!     team::{Alone, Fabric},

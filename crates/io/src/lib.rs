@@ -20,9 +20,9 @@
 //!     measure::{
 //!         plan::Plan,
 //!         runner::{Part, run_all},
-//!         sink::Memory,
+//!         session::Memory,
 //!     },
-//!     sizes::parse_sizes,
+//!     unit::parse_sizes,
 //!     system::clock::Clock,
 //! };
 //! use ombx_io::options::DIRECTORY;

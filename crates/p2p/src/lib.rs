@@ -21,9 +21,9 @@
 //!     measure::{
 //!         plan::Plan,
 //!         runner::{self, Part},
-//!         sink::Memory,
+//!         session::Memory,
 //!     },
-//!     sizes::parse_sizes,
+//!     unit::parse_sizes,
 //!     system::clock::Clock,
 //! };
 //! use ombx_p2p::Mpi;

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`estimate`] | one row per case from the rows of all launches |
-//! | [`baseline`] | figures of good days, and the limits that follow from them |
-//! | [`limit`] | says whether rows meet limits |
+//! | [`baseline`] | figures of good days, the limits that follow from them, and whether rows meet limits |
 //! | [`compare`] | compares two sets of runs case by case |
 //! | [`history`] | reads a directory of result files as series over time, and finds changes |
 //! | [`matrix`] | writes the times of links as an array that NumPy reads |

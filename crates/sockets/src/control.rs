@@ -4,7 +4,7 @@
 //! messages over a channel: a socket or a pair of pipes. A [`listener::Listener`] admits only peers
 //! that show the session's [`Token`].
 
-pub(crate) mod channel;
+pub mod channel;
 pub mod listener;
 pub mod process;
 

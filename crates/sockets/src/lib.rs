@@ -21,7 +21,7 @@
 //! use ombx_core::{
 //!     benchmark::Registry,
 //!     error::Result,
-//!     measure::{plan::{Effort, Plan}, runner, sink::Memory},
+//!     measure::{plan::{Effort, Plan}, runner, session::Memory},
 //!     system::clock::Clock,
 //!     unit::Bytes,
 //! };
