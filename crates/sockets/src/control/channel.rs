@@ -173,17 +173,17 @@ impl MessageWriter {
 }
 
 /// Maximum bytes of a body between ranks and their coordinator; a longer message is sent in parts.
-pub(crate) const MAX_BODY: usize = 1 << 20;
+pub const MAX_BODY: usize = 1 << 20;
 /// Bytes before the body.
 const HEAD: usize = 4;
 
 /// The body of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Frame(pub Vec<u8>);
+pub struct Frame(pub Vec<u8>);
 
 /// A failure to read or write a frame or the message in it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FrameError {
+pub enum FrameError {
     /// The other end closed the connection between two frames.
     #[error("the connection was closed")]
     Closed,
@@ -227,7 +227,7 @@ impl From<FrameError> for Error {
 
 impl Frame {
     /// Returns the bytes to send.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, FrameError> {
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
         let length = self.0.len();
         let announced = u32::try_from(length)
             .map_err(|_| FrameError::TooLong { found: length, max: u32::MAX as usize })?;
@@ -238,14 +238,14 @@ impl Frame {
     }
 
     /// Returns the first frame in `bytes` and its length in bytes; `None` if it is incomplete.
-    pub(crate) fn parse(bytes: &[u8], max: usize) -> Result<Option<(Frame, usize)>, FrameError> {
+    pub fn parse(bytes: &[u8], max: usize) -> Result<Option<(Frame, usize)>, FrameError> {
         let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
         let length = length(*head, max)?;
         Ok(bytes.get(HEAD..HEAD + length).map(|body| (Frame(body.to_vec()), HEAD + length)))
     }
 
     /// Reads one frame whose body has at most `max` bytes.
-    pub(crate) fn read(from: &mut impl Read, max: usize) -> Result<Frame, FrameError> {
+    pub fn read(from: &mut impl Read, max: usize) -> Result<Frame, FrameError> {
         let mut head = [0; HEAD];
         let mut filled = 0;
         while filled < head.len() {
@@ -266,7 +266,7 @@ impl Frame {
     }
 
     /// Writes the frame in one call.
-    pub(crate) fn write(&self, to: &mut impl Write) -> Result<(), FrameError> {
+    pub fn write(&self, to: &mut impl Write) -> Result<(), FrameError> {
         to.write_all(&self.encode()?)?;
         Ok(to.flush()?)
     }
