@@ -26,7 +26,7 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
-    estimate::{self, Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS},
+    estimate::{self, Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
     file::{self, Record},
     render::compare::summary,
 };
@@ -331,8 +331,6 @@ impl Drop for Interruption {
     }
 }
 
-/// Maximum number of launches per side.
-const MOST_LAUNCHES: u32 = LOOKS[LOOKS.len() - 1];
 /// Time for the fewest launches of both sides, even if it exceeds the budget.
 const LEAST_TIME: Duration = Duration::from_secs(180);
 
