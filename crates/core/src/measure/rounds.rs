@@ -350,8 +350,12 @@ impl OpenCase<'_, '_> {
             }
             Effort::Precision { .. } | Effort::Time(_) => {
                 let max_time = self.max_time(warm_up.sample_ns);
+                let least = match self.effort {
+                    Effort::Time(_) => stop::LEAST_OF_LAUNCH,
+                    _ => stop::LEAST_FOR_INTERVAL,
+                };
                 let samples = match self.kernel.interval_ns() {
-                    None => stop::first_round(warm_up.sample_ns, max_time),
+                    None => stop::first_round(warm_up.sample_ns, max_time, least),
                     Some(interval_ns) => {
                         let time = max_time.max(self.session.plan.least_time);
                         stop::scheduled_round(warm_up.sample_ns.max(interval_ns), time)

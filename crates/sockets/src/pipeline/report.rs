@@ -206,7 +206,7 @@ impl Measuring<'_, '_> {
             effort => effort.time(),
         };
         let mut more = match max_time {
-            Some(max_time) => stop::first_round(last_ns as f64, max_time),
+            Some(max_time) => stop::first_round(last_ns as f64, max_time, stop::LEAST_FOR_INTERVAL),
             None => fixed.unwrap_or(1),
         };
         let mut spent_ns = 0;
