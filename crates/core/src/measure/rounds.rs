@@ -350,10 +350,9 @@ impl OpenCase<'_, '_> {
             }
             Effort::Precision { .. } | Effort::Time(_) => {
                 let max_time = self.max_time(warm_up.sample_ns);
-                let least = match self.effort {
-                    Effort::Time(_) => stop::LEAST_OF_LAUNCH,
-                    _ => stop::LEAST_FOR_INTERVAL,
-                };
+                let is_of_launches =
+                    matches!(self.effort, Effort::Time(_)) && self.session.plan.launch.is_some();
+                let least = if is_of_launches { stop::LEAST_OF_LAUNCH } else { stop::LEAST_FOR_INTERVAL };
                 let samples = match self.kernel.interval_ns() {
                     None => stop::first_round(warm_up.sample_ns, max_time, least),
                     Some(interval_ns) => {
