@@ -15,9 +15,6 @@ pub const LEAST_OF_LAUNCH: u64 = 3;
 pub const MOST_SAMPLES: u64 = 100_000;
 /// Maximum samples of a row in one of several launches. The scatter between launches hides what more samples would add.
 pub const MOST_SAMPLES_OF_LAUNCH: u64 = 10_000;
-/// Maximum time for reaching [`LEAST_SAMPLES`] in one of several launches. Rows that need more time for their precision get it from the
-/// scatter of earlier launches.
-const LONGEST_ROW: Duration = Duration::from_millis(30);
 /// The first round takes at least 1 / this of the maximum time, so that it does not sample a single moment.
 const LEAST_TIME_DIVISOR: u32 = 100;
 /// Growth factor of the number of samples per round.
@@ -117,11 +114,6 @@ pub fn more_warm_up(goal: WarmUpGoal, run: u64, spent_ns: u64, each_ns: f64) -> 
         return 0;
     }
     ((left as f64 / each_ns.max(1.0)).ceil() as u64).clamp(1, run.max(1))
-}
-
-/// Returns the time of a row in one of several launches: `time`, or what [`LEAST_SAMPLES`] samples take, within 30 ms.
-pub fn extended(time: Duration, sample_ns: f64) -> Duration {
-    time.max(Duration::from_nanos((sample_ns * LEAST_SAMPLES as f64) as u64).min(LONGEST_ROW))
 }
 
 /// Returns the number of samples of the first round, at least `least`. `sample_ns` is the estimated time of a sample.
@@ -250,15 +242,6 @@ mod tests {
             [6, 3]
         );
         assert_eq!(next_round(20, SECOND, Some(0.005), 0.01, SECOND), Err(Ending::OutOfBudget));
-    }
-
-    #[test]
-    fn a_short_row_has_time_for_thirty_samples() {
-        let ms = Duration::from_millis;
-        assert_eq!(extended(ms(20), 1000.0), ms(20));
-        assert_eq!((extended(ms(10), 5e5), extended(ms(20), 2e6)), (ms(15), LONGEST_ROW));
-        assert_eq!(extended(ms(20), 5e7), LONGEST_ROW);
-        assert_eq!(extended(ms(300), 5e7), ms(300));
     }
 
     #[test]
