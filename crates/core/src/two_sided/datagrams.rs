@@ -313,8 +313,11 @@ impl Received {
             first.push(*arrival);
         }
         found.arrived = first.len() as u64;
-        let parts = PARTS.min(first.len().saturating_sub(1));
-        let end = |part: usize| part * (first.len() - 1) / parts;
+        // A part ends with the last datagram of a call: those of a call have arrived at the same time.
+        let is_last = |at: &usize| first.get(at + 1).is_none_or(|next| next.at_ns != first[*at].at_ns);
+        let ends: Vec<usize> = (0..first.len()).filter(is_last).collect();
+        let parts = PARTS.min(ends.len().saturating_sub(1));
+        let end = |part: usize| ends[part * (ends.len() - 1) / parts];
         let time = |part: usize| {
             let (from, to) = (end(part), end(part + 1));
             first[to].at_ns.saturating_sub(first[from].at_ns) as f64 / (to - from) as f64
@@ -439,6 +442,17 @@ mod received_tests {
         assert!((value(&figures, "reordered_percent") - 100.0 / 3.0).abs() < 1e-9);
         assert!(value(&figures, "lost_low_percent") < 25.0 && value(&figures, "lost_high_percent") > 25.0);
         assert!(matches!(&figures["jitter_us"], Figure::Unresolved(why) if why.contains("41 datagrams")));
+    }
+
+    /// Fifty trains of 30 datagrams, each a microsecond after the one before it, of which the first has no rate.
+    #[test]
+    fn trains_do_not_change_the_rate() {
+        let mut all = arrivals(0..1500);
+        all.iter_mut().for_each(|arrival| arrival.at_ns = 1000 * (arrival.number / 30) + 7);
+        let found = Received::of(1500, &all);
+        assert_eq!(found.parts_ns.len(), 20);
+        assert!(found.parts_ns.iter().all(|time| (time - 1000.0 / 30.0).abs() < 1e-9), "{found:?}");
+        assert!(Received::of(30, &all[..30]).parts_ns.is_empty(), "one train has no rate");
     }
 
     #[test]
