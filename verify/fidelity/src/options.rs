@@ -43,6 +43,12 @@ pub(crate) struct Options {
     /// Compare the benchmarks over sockets, also with iperf3 and sockperf if they are installed
     #[arg(long, conflicts_with_all = ["mpi", "row"])]
     pub(crate) sockets: bool,
+    /// Compare rate, CPU time and loss of sockets with iperf3, on loopback and between two network namespaces, which need root
+    #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "outside", "mpi"])]
+    pub(crate) line_rate: bool,
+    /// With --line-rate: the binary to measure [default: a release build]
+    #[arg(long, requires = "line_rate", value_name = "PATH")]
+    pub(crate) ombx: Option<PathBuf>,
     /// Compare `ombx run` and `ombx osu` with plain C programs, each in processes of its own, in turns
     #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "row_time", "minutes"])]
     pub(crate) outside: bool,
