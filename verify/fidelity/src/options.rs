@@ -43,6 +43,9 @@ pub(crate) struct Options {
     /// Compare the benchmarks over sockets, also with iperf3 and sockperf if they are installed
     #[arg(long, conflicts_with_all = ["mpi", "row"])]
     pub(crate) sockets: bool,
+    /// Compare two libraries that differ by one branch per message: by `ombx ab`, and by callgrind
+    #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "row", "row_time", "minutes", "outside", "write"])]
+    pub(crate) branch: bool,
     /// Compare `ombx run` and `ombx osu` with plain C programs, each in processes of its own, in turns
     #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "row_time", "minutes"])]
     pub(crate) outside: bool,
