@@ -56,21 +56,23 @@ class Ombx(ExecutableApplication):
         output_format='{from} {from_rank} to {to} {to_rank}, {bytes} bytes',
     )
     figures = {
-        'latency': ('ombx_latency_seconds', 's', ['case', 'link']),
-        'latency, low end of the interval': ('ombx_latency_low_seconds', 's', ['case']),
-        'latency, high end of the interval': ('ombx_latency_high_seconds', 's', ['case']),
-        'bandwidth': ('ombx_bandwidth_bytes_per_second', 'B/s', ['case', 'link']),
-        'message rate': ('ombx_rate_messages_per_second', '1/s', ['case']),
-        'bus bandwidth': ('ombx_bus_bandwidth_bytes_per_second', 'B/s', ['case']),
+        'latency': ('ombx_latency_seconds', 's'),
+        'latency, low end of the interval': ('ombx_latency_low_seconds', 's'),
+        'latency, high end of the interval': ('ombx_latency_high_seconds', 's'),
+        'bandwidth': ('ombx_bandwidth_bytes_per_second', 'B/s'),
+        'message rate': ('ombx_rate_messages_per_second', '1/s'),
+        'bus bandwidth': ('ombx_bus_bandwidth_bytes_per_second', 'B/s'),
     }
-    for title, (metric, unit, contexts) in figures.items():
-        figure_of_merit(
-            title,
-            fom_regex=metric + r'\{.*\} (?P<value>\S+)$',
-            group_name='value',
-            units=unit,
-            contexts=contexts,
-        )
+    # A figure that matches a line of another context would belong to no context: links have names of their own.
+    for title, (metric, unit) in figures.items():
+        for name, labels, context in [(title, r'\{bench="[^"]*",key=', 'case'), (f'{title} of a link', r'\{bench="links",fabric=', 'link')]:
+            figure_of_merit(
+                name,
+                fom_regex=metric + labels + r'.*\} (?P<value>\S+)$',
+                group_name='value',
+                units=unit,
+                contexts=[context],
+            )
     figure_of_merit('slow parts', fom_regex=r'ombx_slow_parts (?P<value>\d+)', group_name='value', units='')
 
     # The last line of the format; ombx prints it only if the run came to its end.
