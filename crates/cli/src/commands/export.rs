@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -26,6 +26,8 @@ const MOST_FILES: usize = 64;
 const LONGEST_REQUEST: usize = 8 << 10;
 /// Time of a client for its request, and for the answer. The next client waits as long.
 const CLIENT: Duration = Duration::from_secs(2);
+/// End of a request.
+const END: &str = "\r\n\r\n";
 /// Path of the figures.
 const METRICS: &str = "/metrics";
 /// Type of the text, which is also valid in the format that OpenMetrics replaces.
@@ -133,13 +135,18 @@ fn answer(mut client: TcpStream, results: &mut Results) -> io::Result<()> {
     if !request.starts_with("HEAD ") {
         client.write_all(body.as_bytes())?;
     }
-    client.flush()
+    if !request.contains(END) {
+        // Bytes that were not read would reset the connection before the client has the answer.
+        client.shutdown(Shutdown::Write)?;
+        client.read(&mut [0; LONGEST_REQUEST])?;
+    }
+    Ok(())
 }
 
 /// Reads the lines before the blank one.
 fn request(client: &mut TcpStream) -> io::Result<String> {
     let (since, mut request, mut part) = (Since::now(), Vec::new(), [0; 1024]);
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+    while !request.windows(END.len()).any(|end| end == END.as_bytes()) && request.len() < LONGEST_REQUEST {
         let left = CLIENT.saturating_sub(since.elapsed());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -157,7 +164,7 @@ fn request(client: &mut TcpStream) -> io::Result<String> {
 fn target(request: &str) -> Option<(&str, &str)> {
     let mut words = request.lines().next()?.split(' ');
     let (method, path) = (words.next()?, words.next()?);
-    let is_complete = words.next()?.starts_with("HTTP/1.") && request.contains("\r\n\r\n");
+    let is_complete = words.next()?.starts_with("HTTP/1.") && request.contains(END);
     is_complete.then_some((method, path.split('?').next()?))
 }
 
