@@ -408,10 +408,8 @@ impl OpenCase<'_, '_> {
 
     /// Returns the minimum number of samples of this row.
     fn least_samples(&self) -> u64 {
-        match self.effort {
-            Effort::Time(_) => stop::LEAST_OF_LAUNCH,
-            _ => stop::LEAST_FOR_INTERVAL,
-        }
+        let is_of_launches = matches!(self.effort, Effort::Time(_)) && self.session.plan.launch.is_some();
+        if is_of_launches { stop::LEAST_OF_LAUNCH } else { stop::LEAST_FOR_INTERVAL }
     }
 
     /// Returns the time of sampling for this row.
