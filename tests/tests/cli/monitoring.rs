@@ -253,7 +253,9 @@ const JOBS: [(&str, &str); 2] = [
 fn jobs_of_ci_compare_and_check_with_a_report() {
     for (name, text) in JOBS {
         let files = Files::default();
-        files.write("check.toml", "busy = 'never'\npause = '1ms'\n[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nmax-time = '5ms'\nlaunches = 2\nlatency = '<60s'\n");
+        let entry = "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<60000ms'\n";
+        let keys = "busy = 'never'\npause = '1ms'\n[defaults]\nlaunches = 2\nmax-time = '5ms'\n";
+        files.write("check.toml", format!("{keys}{entry}"));
         let lines = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("- ").or(line.trim().strip_prefix("run: ")));

@@ -39,6 +39,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     if options.sockets {
         return sockets::main(options, &workspace);
     }
+    if options.line_rate {
+        return sockets::line_rate::main(options, &workspace);
+    }
     if options.outside {
         return outside::main(options, &workspace);
     }

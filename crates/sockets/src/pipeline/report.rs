@@ -204,12 +204,9 @@ impl Measuring<'_, '_> {
                 return Ok((None, Duration::ZERO));
             }
         }
-        let max_time = match self.session.plan.effort {
-            Effort::Time(time) => Some(stop::extended(time, last_ns as f64)),
-            effort => effort.time(),
-        };
+        let max_time = self.session.plan.effort.time();
         let mut more = match max_time {
-            Some(max_time) => stop::first_round(last_ns as f64, max_time),
+            Some(max_time) => stop::first_round(last_ns as f64, max_time, stop::LEAST_FOR_INTERVAL),
             None => fixed.unwrap_or(1),
         };
         let mut spent_ns = 0;
