@@ -233,7 +233,7 @@ impl OpenCase<'_, '_> {
         let iterations = sampling.untimed + sampling.iterations;
         sampling.counted = match self.meter.take() {
             Some(mut meter) => Some((meter.counted(), iterations)),
-            None => counters.map(|_| (performance::of_several_threads(), iterations)),
+            None => counters.map(|_| (performance::uncounted_threads(), iterations)),
         };
         if let Some(summary) = &mut sampling.summary {
             let single = [&*sampling.samples, &*sampling.tail];

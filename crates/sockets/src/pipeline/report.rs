@@ -15,7 +15,7 @@ use ombx_core::{
     },
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
-    system::{clock::Since, environment::Counters},
+    system::{clock::Since, environment::Counters, performance::uncounted_processes},
     team::Place,
     trust,
     unit::Rank,
@@ -85,6 +85,9 @@ pub(super) fn measure(
     row.summary = Summary::of(&samples);
     if !runs.is_empty() {
         row.figures = figures(plan, &runs);
+        if session.plan.counters.is_some() {
+            row.figures.extend(uncounted_processes());
+        }
     }
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
