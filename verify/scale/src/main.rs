@@ -7,6 +7,7 @@ mod line;
 mod model;
 mod programs;
 mod simulated;
+mod start;
 
 use std::process::ExitCode;
 
@@ -21,9 +22,12 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 use programs::Programs;
+use start::Starts;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.
 const RANK_NEEDS: u64 = 64 << 20;
+const NONE_FITS: &str = "no number of ranks fits into memory; choose fewer with --ranks";
+
 /// Measure start-up, memory of a rank and size of results for more and more ranks: over MPI, over sockets, and simulated
 ///
 /// Ranks share cores, so that times of messages have no meaning here. Numbers of ranks that do not fit into memory are left out. A
@@ -37,11 +41,17 @@ const RANK_NEEDS: u64 = 64 << 20;
 struct Options {
     /// Numbers of ranks
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "2,4,8,16,32,64,128",
-        value_parser = clap::value_parser!(u32).range(2..=4096))]
+        default_value_if("start", "true", "2,16,128"), value_parser = clap::value_parser!(u32).range(2..=4096))]
     ranks: Vec<u32>,
     /// MPI; many ranks of Open MPI yield their core
-    #[arg(long, value_enum, default_value = "openmpi")]
+    #[arg(long, value_enum, default_value = "openmpi", default_value_if("start", "true", "all"))]
     mpi: Which,
+    /// Measure only what `ombx run` adds to an empty MPI program
+    #[arg(long)]
+    start: bool,
+    /// Turns of both programs with --start
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "start", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    turns: u16,
     /// Deadline of a job, in seconds
     #[arg(long, value_name = "S", default_value_t = 240)]
     deadline: u64,
@@ -71,22 +81,23 @@ fn run(options: &Options) -> Result<ExitCode> {
         return simulated::print(shape).map(|()| ExitCode::SUCCESS);
     }
     let workspace = Workspace::read()?;
+    if options.start {
+        return starts(options, &workspace);
+    }
     let (mut lines, mut libraries, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for mpi in installed(Some(options.mpi))? {
         let flavour = mpi.flavour;
         libraries.push(format!("{flavour} {}", mpi.version));
         let programs = Programs::build(mpi, &workspace, !options.no_build)?;
-        for &ranks in options.ranks.iter().filter(|_| !options.without_mpi) {
-            lines.extend(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);
+        for &ranks in options.ranks.iter().filter(|ranks| !options.without_mpi && fits(**ranks)) {
+            lines.push(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);
         }
         if sessions.is_empty() {
             sessions = over_sockets(&programs, options.deadline)?;
         }
     }
     if lines.is_empty() && !options.without_mpi {
-        return Err(Failure::Missing(
-            "no number of ranks fits into memory; choose fewer with --ranks".into(),
-        ));
+        return Err(Failure::Missing(NONE_FITS.into()));
     }
     let mut swept = Vec::new();
     for &shape in &options.shapes {
@@ -111,9 +122,27 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(failed_if(failed || swept.iter().any(|swept| !swept.verdict_is_right)))
 }
 
-/// Measures every job on a number of ranks; `None` if they do not fit into memory.
-fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
-    let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
+/// Measures the start of jobs. Fails if ombx adds more than it may.
+fn starts(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let mut all = Vec::new();
+    for mpi in installed(Some(options.mpi))? {
+        let programs = Programs::build(mpi, workspace, !options.no_build)?;
+        for &ranks in options.ranks.iter().filter(|ranks| fits(**ranks)) {
+            all.push(start::measure(&programs, Limits { seconds: options.deadline, ranks }, options.turns)?);
+        }
+    }
+    if all.is_empty() {
+        return Err(Failure::Missing(NONE_FITS.into()));
+    }
+    println!("{}", start::document(&all));
+    if options.write {
+        document::write(workspace, "scale-start", &start::document(&all))?;
+    }
+    Ok(failed_if(all.iter().any(Starts::missed)))
+}
+
+/// Returns whether this many ranks fit into memory, and prints if they do not.
+fn fits(ranks: u32) -> bool {
     let needed = u64::from(ranks) * RANK_NEEDS;
     let free = FreeMemory::here().map_or(0, |free| free.bytes);
     if needed > free {
@@ -122,15 +151,20 @@ fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
             needed >> 20,
             free >> 20
         );
-        return Ok(None);
     }
-    let mut line = Line { flavour, ranks, bare: job::bare(programs, limits)?, tasks: Vec::new() };
+    needed <= free
+}
+
+/// Measures every job on a number of ranks.
+fn over_mpi(programs: &Programs, limits: Limits) -> Result<Line> {
+    let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
+    let mut line = Line { flavour, ranks, bare: job::bare(programs, &["stay"], limits)?, tasks: Vec::new() };
     for (name, words) in TASKS {
         let outcome = job::ombx(programs, words, limits)?;
         println!("   {flavour}, {ranks} ranks, {name}: {outcome}");
         line.tasks.push(outcome);
     }
-    Ok(Some(line))
+    Ok(line)
 }
 
 /// Measures a sample of the links between ranks over sockets.

@@ -173,7 +173,7 @@ pub(crate) fn job(
         #[cfg(feature = "io")]
         directory::check(&parts, ranks, is_here)?;
     }
-    let launches = args.launches.launches(args.effort.precision, extent.rows);
+    let launches = args.launches.launches(args.effort.precision);
     if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",

@@ -10,6 +10,7 @@ use std::{
     io::{self, Result, Write},
 };
 
+use jiff::Timestamp;
 use ombx_core::{
     benchmark::{Figure, Metric},
     result::{Level, Measurement, Outcome, Run, Tally},
@@ -18,14 +19,15 @@ use ombx_core::{
 
 use super::{Renderer, figures::ROW_FIGURES};
 use crate::{
-    file::RunOutcome,
+    estimate::Cases,
+    file::{RunOutcome, RunWithRows},
     runs::{hosts, library},
     verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
 };
 
 /// Metrics in the order of output: name without unit, unit, help text, and the object of the interval of those that have one. Low and
 /// high end of an interval are metrics of their own; the unit ends the name.
-const FAMILIES: [(&str, &str, &str, &str); 34] = [
+const FAMILIES: [(&str, &str, &str, &str); 35] = [
     (
         "ombx_latency",
         "seconds",
@@ -123,8 +125,9 @@ const FAMILIES: [(&str, &str, &str, &str); 34] = [
         "Time of a row of a check in multiples of the time that its limit allows.",
         "",
     ),
-    ("ombx_complete", "", "1 where a run came to its end.", ""),
-    ("ombx_provenance", "", "Always 1; where and with what a run was measured.", ""),
+    ("ombx_complete", "", "1 where all runs came to their end.", ""),
+    ("ombx_run_timestamp", "seconds", "Start of a run, in seconds since 1970.", ""),
+    ("ombx_run_info", "", "Always 1; where and with what a run was measured.", ""),
 ];
 
 /// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
@@ -176,15 +179,13 @@ impl Renderer for OpenMetrics {
             [from, to] => Some([from.host.clone(), to.host.clone()]),
             _ => None,
         };
-        let labels = labels(&[
-            ("version", &run.version),
-            ("profile", &run.profile),
-            ("fabric", &run.fabric),
-            ("library", &library(run)),
-            ("ranks", &run.places.len().to_string()),
-            ("hosts", &node_set::fold(hosts(run))),
-        ]);
-        self.add("ombx_provenance", &labels, Some(1.0));
+        let [ranks, hosts] = [run.places.len().to_string(), node_set::fold(hosts(run))];
+        let setup = [("fabric", run.fabric.as_str()), ("ranks", &ranks), ("hosts", &hosts)];
+        let started = run.started.parse::<Timestamp>().ok().map(|time| time.as_second() as f64);
+        self.add("ombx_run_timestamp_seconds", &labels(&setup), started);
+        let build =
+            [("version", run.version.as_str()), ("profile", &run.profile), ("library", &library(run))];
+        self.add("ombx_run_info", &labels(&[&build[..], &setup].concat()), Some(1.0));
         Ok(())
     }
 
@@ -237,7 +238,10 @@ impl Renderer for OpenMetrics {
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
         let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
-        self.add("ombx_complete", &labels(&[("fabric", &self.fabric)]), Some(complete));
+        let of_fabric = labels(&[("fabric", &self.fabric)]);
+        // A run that broke is not hidden by the next one.
+        let earlier = self.lines.get("ombx_complete").and_then(|lines| lines.get(&of_fabric)).copied();
+        self.add("ombx_complete", &of_fabric, Some(complete.min(earlier.unwrap_or(1.0))));
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
         }
@@ -349,14 +353,16 @@ impl OpenMetrics {
             }
         }
         let Some(verdict) = self.verdict.take().filter(|_| outcome == RunOutcome::Complete) else { return };
+        let name = self.fabric.clone();
+        let fabric = ("fabric", name.as_str());
         for each in Conclusion::ALL {
-            let named = labels(&[("conclusion", each.name())]);
+            let named = labels(&[("conclusion", each.name()), fabric]);
             self.add("ombx_verdict", &named, Some(f64::from(u8::from(each == verdict.conclusion))));
         }
-        self.add("ombx_slow_parts", "", Some(verdict.slow.len() as f64));
-        self.add("ombx_missed_demands", "", Some(verdict.missed as f64));
+        self.add("ombx_slow_parts", &labels(&[fabric]), Some(verdict.slow.len() as f64));
+        self.add("ombx_missed_demands", &labels(&[fabric]), Some(verdict.missed as f64));
         for Nameable { bytes, factor } in &verdict.nameable {
-            self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string())]), Some(*factor));
+            self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string()), fabric]), Some(*factor));
         }
         for part in &verdict.slow {
             let hosts: Vec<&str> = part.hosts.iter().map(String::as_str).collect();
@@ -372,6 +378,7 @@ impl OpenMetrics {
                 ("local_ranks", &local.collect::<Vec<_>>().join(",")),
                 ("from_host", from),
                 ("to_host", to),
+                fabric,
             ]);
             self.add("ombx_slow_ratio", &named, Some(part.factor));
         }
@@ -390,6 +397,23 @@ pub struct CheckedLimit {
 }
 
 impl OpenMetrics {
+    /// Adds the launches of one result, and its verdict if they are a sweep over links.
+    pub fn result(&mut self, launches: &[RunWithRows]) {
+        let (links, benchmarks): (Vec<_>, Vec<_>) = launches.iter().partition(|launch| launch.is_sweep());
+        let mut cases = Cases::default();
+        benchmarks.into_iter().for_each(|launch| cases.launch(launch));
+        let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
+        for RunWithRows { run, rows, end, verdict } in of_cases.iter().chain(links) {
+            let out = &mut io::sink();
+            let (outcome, tally) = end.clone().unwrap_or((RunOutcome::Broken, Tally::default()));
+            verdict.iter().for_each(|verdict| self.verdict(verdict));
+            // A sink cannot fail.
+            let _ = self.run(out, run);
+            rows.iter().for_each(|row| drop(self.case(out, row)));
+            let _ = self.end(out, outcome, &tally);
+        }
+    }
+
     /// Adds the result of a check: 1 for this one of all results, 0 for the others.
     pub fn check_result(&mut self, result: &str, all: &[&str]) {
         for each in all {
