@@ -66,9 +66,9 @@ impl KernelMeter {
     fn new() -> KernelMeter {
         // The hardware may have fewer counters than there are events: a pinned one does not share its counter with the others.
         let open = |(name, event): (&'static str, Event)| {
-            let mut counter = Builder::new().kind(event);
-            counter.pinned(name == INSTRUCTIONS);
-            (name, counter.build().map_err(|e| reason(&e)))
+            let mut builder = Builder::new().kind(event);
+            builder.pinned(name == INSTRUCTIONS);
+            (name, builder.build().map_err(|e| reason(&e)))
         };
         let counters = events().into_iter().map(open).collect();
         let mut meter = KernelMeter { counters, switches: [0; 2], starts: 0, empty: Vec::new() };
