@@ -406,7 +406,7 @@ impl OpenMetrics {
         let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
         for RunWithRows { run, rows, end, verdict } in of_cases.iter().chain(links) {
             let out = &mut io::sink();
-            let (outcome, tally) = end.clone().unwrap_or((RunOutcome::Broken, Tally::default()));
+            let (outcome, tally) = end.unwrap_or((RunOutcome::Broken, Tally::default()));
             verdict.iter().for_each(|verdict| self.verdict(verdict));
             // A sink cannot fail.
             let _ = self.run(out, run);
