@@ -1,6 +1,6 @@
 //! The method of a measurement as a paragraph for a publication, with the numbers of its file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     benchmark::payload::Check,
@@ -12,7 +12,7 @@ use ombx_core::{
 
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
-    file::RunWithRows,
+    file::{Round, RunWithRows},
     provenance::{counted, host_list},
     publishable::Publishable,
     runs::{hosts, library},
@@ -33,17 +33,21 @@ const ASKED: [(&str, &str); 6] = [
 
 /// Returns the method of a run as one paragraph. Nothing is said about what the file does not have.
 pub fn paragraph(run: &RunWithRows) -> String {
-    let RunWithRows { run, rows, .. } = run;
+    let RunWithRows { run, rows, rounds, .. } = run;
+    // Of each size, one link in a round. Nothing is known of its samples.
+    let sizes: BTreeMap<Option<u64>, &Round> = rounds.iter().map(|round| (round.row.bytes, round)).collect();
+    let links: Vec<Measurement> = sizes.values().filter_map(|round| round.rows().next()).collect();
     let measured: Vec<&Measurement> = rows.iter().filter(|row| row.outcome == Outcome::Ok).collect();
+    let all: Vec<&Measurement> = links.iter().chain(measured.iter().copied()).collect();
     let parts = [
-        Some(what(run, &measured)),
+        Some(what(run, &all)),
         Some(ranks(run)),
         machines(&run.hosts),
         cores(run),
         Some(communication(run)),
         repetition(&measured),
         precision(&measured),
-        verification(&measured),
+        verification(&all),
         publishable(rows),
         Some(clock(run)),
         unknown(run),

@@ -47,7 +47,8 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     let few_checks = (!is_checked && !is_link).then_some("few_checks");
     let half = row.summary.as_ref().and_then(Summary::precision);
     let interval = match half {
-        None => Some("no_interval"),
+        // A link in a round has no interval.
+        None => (!is_link).then_some("no_interval"),
         Some(half) => (half > WIDEST).then_some("wide_interval"),
     };
     marks.chain(unverified).chain(few).chain(few_checks).chain(interval).collect()

@@ -37,6 +37,10 @@ pub struct EarlierRuns {
 impl EarlierRuns {
     /// Adds a record of a file. [`EarlierRuns::end`] ends the file.
     pub fn record(&mut self, record: &Record) {
+        // Rows of links say nothing about the next run of a benchmark.
+        if matches!(record, Record::Round(_)) {
+            return;
+        }
         if let Record::Run(run) = record {
             let last = self.last.replace((**run).clone());
             if last.is_some_and(|last| !is_same_launch(&last, run) && !is_next_launch(&last, run)) {
@@ -232,7 +236,15 @@ const FEWEST: [usize; 2] = [20, 8];
 pub fn fingerprint(row: &Measurement) -> Option<u64> {
     let times = || row.samples.iter().chain(&row.tail).flat_map(|samples| samples.elapsed_ns.iter().copied());
     let [samples, different] = FEWEST;
-    let few = times().take(10 * samples).collect::<BTreeSet<u64>>().len() < different;
+    let mut seen: Vec<u64> = Vec::with_capacity(different);
+    let is_new = |time: &u64| {
+        let is_new = !seen.contains(time);
+        if is_new {
+            seen.push(*time);
+        }
+        is_new
+    };
+    let few = times().take(10 * samples).filter(is_new).take(different).count() < different;
     let bytes: Vec<u8> = times().flat_map(u64::to_le_bytes).collect();
     (!few && bytes.len() >= 8 * samples).then(|| checksum(&bytes))
 }
@@ -300,7 +312,14 @@ mod tests {
                 }
                 let mut row = row.clone();
                 row.summary.as_mut().unwrap().median = ns + launch as f64;
-                RunWithRows { run, rows: vec![row], end: None, verdict: None }
+                RunWithRows {
+                    run,
+                    rows: vec![row],
+                    rounds: Vec::new(),
+                    links: None,
+                    end: None,
+                    verdict: None,
+                }
             };
             (0..3).map(launch).collect::<Vec<_>>()
         };

@@ -9,7 +9,7 @@ use ombx_core::{
 
 use crate::{
     estimate::{estimate, have_same_setup, without_samples},
-    file::RunWithRows,
+    file::{Launched, Record, RunWithRows},
     runs::is_same_launch,
     state::{self, Distances, Launches, States},
 };
@@ -77,6 +77,8 @@ pub struct SampleStore {
     started: Vec<(Run, Vec<Distances>)>,
     cases: Vec<CaseSamples>,
     places: HashMap<(usize, String), usize>,
+    /// Setup of the current run.
+    current: usize,
     /// Maximum number of values that are kept of each launch.
     most: Option<usize>,
 }
@@ -89,31 +91,63 @@ impl SampleStore {
 
     /// Adds a launch with all its rows. Rows that were not measured are left out.
     pub fn launch(&mut self, launch: &RunWithRows) {
-        let known = self.setups.iter().position(|run| have_same_setup(run, &launch.run));
-        let setup = known.unwrap_or_else(|| {
-            self.setups.push(launch.run.clone());
-            self.started.push((launch.run.clone(), Vec::new()));
+        self.begin(&launch.run);
+        launch.rows.iter().for_each(|row| self.row(row));
+    }
+
+    /// Adds a record of a file, with the same result.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Run(run) => self.begin(run),
+            Record::Launch(row) => self.row(row),
+            Record::Launched(launched) => self.launched(*launched),
+            Record::Round(_) | Record::Case(_) | Record::End(..) | Record::Verdict(_) => {}
+        }
+    }
+
+    fn begin(&mut self, run: &Run) {
+        let known = self.setups.iter().position(|known| have_same_setup(known, run));
+        self.current = known.unwrap_or_else(|| {
+            self.setups.push(run.clone());
+            self.started.push((run.clone(), Vec::new()));
             self.setups.len() - 1
         });
-        let (last, distances) = &mut self.started[setup];
-        let last = std::mem::replace(last, launch.run.clone());
-        if distances.is_empty() || !is_same_launch(&last, &launch.run) {
-            distances.push(Distances::of_run(&launch.run));
+        let (last, distances) = &mut self.started[self.current];
+        let last = std::mem::replace(last, run.clone());
+        if distances.is_empty() || !is_same_launch(&last, run) {
+            distances.push(Distances::of_run(run));
         }
-        let number = distances.len() - 1;
-        for row in launch.rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()) {
-            let samples = LaunchSamples {
-                row: without_samples(row, &launch.run.clock),
-                batches: self.thinned(values(row, &row.samples)),
-                single: self.thinned(values(row, &row.tail)),
-                number,
-            };
-            let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
-                self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
-                self.cases.len() - 1
-            });
-            self.cases[at].launches.push(samples);
+    }
+
+    /// Notes the state of the machine at the end of a launch in all setups that have a run of it.
+    fn launched(&mut self, launched: Launched) {
+        let Some((last, _)) = self.started.get(self.current) else { return };
+        let last = last.clone();
+        for (run, distances) in &mut self.started {
+            let is_of_launch = run.id == last.id || is_same_launch(run, &last);
+            if let Some(distances) = distances.last_mut().filter(|_| is_of_launch) {
+                distances.after_ns = launched.core_to_core_ns;
+            }
         }
+    }
+
+    fn row(&mut self, row: &Measurement) {
+        let setup = self.current;
+        let Some((run, distances)) = self.started.get(setup) else { return };
+        if row.outcome != Outcome::Ok || row.summary.is_none() {
+            return;
+        }
+        let samples = LaunchSamples {
+            row: without_samples(row, &run.clock),
+            batches: self.thinned(values(row, &row.samples)),
+            single: self.thinned(values(row, &row.tail)),
+            number: distances.len() - 1,
+        };
+        let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
+            self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
+            self.cases.len() - 1
+        });
+        self.cases[at].launches.push(samples);
     }
 
     /// Returns the first run of each setup.

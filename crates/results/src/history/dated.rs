@@ -96,10 +96,14 @@ pub fn read(input: impl BufRead) -> Result<Vec<DatedResult>, String> {
     results_of(Records::of(input))
 }
 
+/// Maximum number of ranks of a sweep whose links are cases of a history, except those that were measured again.
+const MOST_RANKS: usize = 256;
+
 /// Returns the results of records, as [`read`] does.
 pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResult>, String> {
     let (mut results, mut cases) = (Vec::new(), Cases::default());
     let mut last: Option<(u64, Timestamp)> = None;
+    let mut ranks = 0;
     for record in records {
         let record = record.map_err(|e| e.to_string())?;
         if let Record::Run(run) = &record {
@@ -108,8 +112,11 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
                 add(&mut results, &std::mem::take(&mut cases));
             }
             last = Some(this);
+            ranks = run.places.len();
         }
-        cases.record(&record);
+        if !matches!(record, Record::Round(_)) || ranks <= MOST_RANKS {
+            cases.record(&record);
+        }
     }
     add(&mut results, &cases);
     Ok(results)
