@@ -82,6 +82,8 @@ struct Drawn<D> {
     slots: Slots,
     rank: Rank,
     ranks: u32,
+    /// Ranks whose complements the sides had when they were filled.
+    before: [Rank; 2],
     draw: PhantomData<fn() -> D>,
 }
 
@@ -113,7 +115,7 @@ impl<D: Draw> Kernel for Drawn<D> {
             derived::typed(Slots::new(case.bytes.0, 1), case)?.copied(cx, RoundsChannel::SIDES as u64)?;
         let (rank, ranks) = (cx.rank(), cx.team.size());
         let channel = RoundsChannel::open(cx, slots, |round| D::steps(round as u64, rank, ranks))?;
-        Ok(Drawn { channel, slots, rank, ranks, draw: PhantomData })
+        Ok(Drawn { channel, slots, rank, ranks, before: [rank; 2], draw: PhantomData })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -122,6 +124,7 @@ impl<D: Draw> Kernel for Drawn<D> {
         for side in 0..D::SIDES {
             // The complement of what arrives in the next iteration differs from it in every byte.
             let expected = self.sender([next].into_iter(), side).unwrap_or(rank);
+            self.before[side] = expected;
             let part = side * each..(side + 1) * each;
             to_side(fill, side).write(rank, slots, &mut self.channel.outgoing()[part.clone()]);
             to_side(fill, side).poison(expected, slots, &mut self.channel.incoming()[part]);
@@ -149,7 +152,8 @@ impl<D: Draw> Kernel for Drawn<D> {
                 continue;
             };
             let arrived = &self.channel.incoming()[side * each..(side + 1) * each];
-            found = found.and(to_side(fill, side).check(sender, slots, arrived, rank));
+            let before = self.before[side];
+            found = found.and(to_side(fill, side).check_over(sender, before, slots, arrived, rank));
         }
         Ok(found)
     }

@@ -50,6 +50,15 @@ fn random_partners_have_copies() {
     assert!(run.rows.iter().all(|row| row.figures.contains_key("cold_bytes")));
 }
 
+/// Gaps keep what was there before the first of several messages, whose senders differ.
+#[test]
+fn gaps_between_blocks_of_random_partners_stay() {
+    let benches = "p2p.unirandom p2p.birandom p2p.corandom p2p.random_ring";
+    let run =
+        verified(&format!("{benches} {QUICK} --sizes 1K --datatype vector,indexed,struct --batch 5 -n 3"));
+    assert_eq!(run.rows.len(), 12);
+}
+
 /// The root of a gather has larger buffers than the other ranks, and as many copies.
 #[test]
 fn persistent_collectives_have_copies() {

@@ -84,6 +84,13 @@ impl Running<'_> {
         self.until(&format!("{rows} rows are in the file"), |job| job.rows() >= rows)
     }
 
+    /// Waits until all ranks have started: the file has its first record.
+    pub(crate) fn until_started(&mut self) -> Result<(), String> {
+        self.until("the ranks have started", |job| {
+            fs::read_to_string(&job.out).is_ok_and(|text| text.contains('\n'))
+        })
+    }
+
     /// Waits until a condition holds. An error if the job ends or its deadline passes before.
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) -> Result<(), String> {
         while !holds(self) {

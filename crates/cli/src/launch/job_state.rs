@@ -367,15 +367,15 @@ impl JobState<'_> {
             return Ok(Ended::Stopped(code as u8));
         }
         self.print_launcher_output();
-        let what = self.what_ended();
+        let end = match self.death() {
+            Some(death) => format!("{death}{case}"),
+            None => format!("{} ended early{case}, {}", self.what_ended(), ended(child, status)),
+        };
         let has_started = child == Child::Ombx || !self.history.ranks.0.is_empty();
         let why = if has_started { preflight::suspected_later() } else { preflight::suspected_at_start() };
         let memory = self.history.killed.since();
         let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
-        Err(Error::fabric(format!(
-            "{what} ended early{case}, {}; {kept}{why}{memory}{silent}",
-            ended(child, status)
-        )))
+        Err(Error::fabric(format!("{end}; {kept}{why}{memory}{silent}")))
     }
 
     /// Prints the first and the last lines of the launcher if no rank has said anything.
@@ -410,6 +410,13 @@ impl JobState<'_> {
         rank.unwrap_or_else(|| "the job".into())
     }
 
+    /// Returns the rank that died and of which signal, if the launcher names both.
+    fn death(&mut self) -> Option<String> {
+        let output = self.history.launcher_output.make_contiguous();
+        let (rank, signal) = self.history.ranks.lost(output).zip(orphans::signal_in(output))?;
+        Some(format!("{rank} died of {signal}"))
+    }
+
     /// Returns how a benchmark has ended its ranks, if it has: no signal of the user and no time limit did, nobody killed the launcher,
     /// and the ranks have begun a benchmark.
     fn early(&mut self, child: Child, status: Option<ExitStatus>) -> Option<Early> {
@@ -430,15 +437,9 @@ impl JobState<'_> {
         let hangs = self.history.end_reason == Some(EndReason::Hanging);
         let hanging = hangs.then(|| format!("no progress for {quiet} s"));
         let why = hanging.or_else(|| self.history.failure.take()).or(said);
-        let why = why.unwrap_or_else(|| {
-            let output = self.history.launcher_output.make_contiguous();
-            match self.history.ranks.lost(output).zip(orphans::signal_in(output)) {
-                Some((rank, signal)) => format!("{rank} died of {signal}"),
-                None => {
-                    self.print_launcher_output();
-                    format!("{} ended early, {}", self.what_ended(), ended(child, status))
-                }
-            }
+        let why = why.or_else(|| self.death()).unwrap_or_else(|| {
+            self.print_launcher_output();
+            format!("{} ended early, {}", self.what_ended(), ended(child, status))
         });
         let tally = self.output.tally();
         let memory = self.history.killed.since();

@@ -127,8 +127,12 @@ fn identity(process: &str) -> Option<(u64, u64)> {
 pub(super) struct RankTable(pub(super) Vec<RankProcess>);
 
 impl RankTable {
-    /// Returns the rank that the launcher's output names as lost, as `rank 1 on n01`.
+    /// Returns the rank that the launcher's output names as lost, as `rank 1 on n01`. Ranks that have not said yet where they run are
+    /// known by the launcher alone.
     pub(super) fn lost(&self, output: &[String]) -> Option<String> {
+        if self.0.is_empty() {
+            return output.iter().find_map(|line| unknown(line));
+        }
         let rank = output.iter().find_map(|line| self.hydra(line).or_else(|| open_mpi(line)))?;
         self.0.get(rank).map(|process| format!("rank {rank} on {}", process.host))
     }
@@ -167,6 +171,15 @@ fn open_mpi(line: &str) -> Option<usize> {
         Some((_, after)) => number(after),
         None => number(line.split_once("Process name: [[")?.1.split_once("],")?.1),
     }
+}
+
+/// Reads the rank or the process, and the host, from the lines of `hydra` and `open_mpi`.
+fn unknown(line: &str) -> Option<String> {
+    if let Some((pid, host)) = line.split_once("PID ").and_then(|(_, rest)| rest.split_once(" RUNNING AT ")) {
+        return Some(format!("process {pid} on {}", host.trim()));
+    }
+    let host = line.split_once(" on node ")?.1.split_whitespace().next()?;
+    Some(format!("rank {} on {host}", open_mpi(line)?))
 }
 
 /// Returns the name of the signal by which the launcher's output says that a rank died: `EXIT STRING: Killed (signal 9)` or `exited on
@@ -262,6 +275,21 @@ mod rank_table_tests {
         }
         for line in ["", "=   PID 4711 RUNNING AT n01", "Process name: [[57341,1],7]", "PID x RUNNING AT y"] {
             assert_eq!(ranks.lost(&[line.to_owned()]), None, "{line}");
+        }
+    }
+
+    /// A rank that dies before all have connected.
+    #[test]
+    fn launchers_name_ranks_that_nobody_knows_yet() {
+        for (line, expected) in [
+            ("=   PID 4711 RUNNING AT n02", Some("process 4711 on n02")),
+            (
+                "mpiexec noticed that process rank 1 with PID 0 on node n02 exited on signal 9 (Killed).",
+                Some("rank 1 on n02"),
+            ),
+            ("an error on node n02", None),
+        ] {
+            assert_eq!(RankTable::default().lost(&[line.to_owned()]).as_deref(), expected, "{line}");
         }
     }
 }

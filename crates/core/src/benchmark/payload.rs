@@ -256,14 +256,20 @@ impl Fill {
         self.round.count_ones() % 2 == 1
     }
 
-    /// Compares every message with the pattern of `owner`. `rank` is the rank on which it arrived.
+    /// Compares every message with the pattern of `owner`, and its gaps with the complement of it. `rank` is the rank on which it arrived.
     pub fn check(&self, owner: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
+        self.check_over(owner, owner, slots, buffer, rank)
+    }
+
+    /// Does the same for messages over the complement of the pattern of `before`, which the gaps still have.
+    pub fn check_over(&self, owner: Rank, before: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
         slots.first_failure(buffer, |slot, message| {
             let words = self.words(owner, slot);
             match slots.blocks {
                 None => words.check(message, (rank, slot)),
                 Some(blocks) => {
-                    blocks.check((words, words.flipped(u64::MAX)), slots.bytes, message, (rank, slot))
+                    let gaps = self.words(before, slot).flipped(u64::MAX);
+                    blocks.check((words, gaps), slots.bytes, message, (rank, slot))
                 }
             }
         })

@@ -107,6 +107,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         .says(&["rank 1 on "])
         .skip_if(no_groups())
         .act(|job| {
+            job.until_started()?;
             let rank = job.rank(1)?;
             let hog = Command::new("sh").args(["-c", LITTLE_MEMORY, "sh", "tail", "/dev/zero"]).output();
             let killed = hog.map_err(|e| e.to_string())?.status.code();
