@@ -306,9 +306,7 @@ impl Output {
             Record::Launch(row) if self.links.is_some() => self.rounds.add(row),
             _ => (self.rounds.end(), false),
         };
-        if let Some(round) = ended {
-            self.pass(&Record::Round(Box::new(round)))?;
-        }
+        ended.into_iter().try_for_each(|round| self.pass(&Record::Round(Box::new(round))))?;
         if !is_taken {
             self.pass(record)?;
         }

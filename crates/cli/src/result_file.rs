@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     io::BufRead,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -14,7 +15,7 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::SideResults,
-    file::{self, Record, Records, RunWithRows},
+    file::{self, Record, Records, Round, RunWithRows},
     history,
     runs::{EarlierRuns, KnownRows},
     verdict::{self, LinkSweep},
@@ -47,8 +48,9 @@ impl KnownRuns {
     }
 
     fn known(&mut self, file: file::ResultFile, path: &Path) -> Result<file::ResultFile> {
-        for RunWithRows { run, rows, .. } in &file.runs {
+        for RunWithRows { run, rows, rounds, .. } in &file.runs {
             self.add(run, path)?;
+            rounds.iter().try_for_each(|round| self.add_round(run, round, path))?;
             rows.iter().try_for_each(|row| self.add_row(run, row, path))?;
         }
         Ok(file)
@@ -75,9 +77,22 @@ impl KnownRuns {
     /// The file cannot be read, or it repeats a run, or that of a record.
     pub(crate) fn each(
         &mut self,
-        mut records: Records<impl BufRead>,
+        records: Records<impl BufRead>,
         path: &Path,
         mut take: impl FnMut(Record) -> Result<()>,
+    ) -> Result<bool> {
+        self.each_until(records, path, |record| take(record).map(ControlFlow::Continue))
+    }
+
+    /// Passes on records as [`KnownRuns::each`] does, until one is the last that is wanted.
+    ///
+    /// # Errors
+    /// Those of [`KnownRuns::each`].
+    pub(crate) fn each_until(
+        &mut self,
+        mut records: Records<impl BufRead>,
+        path: &Path,
+        mut take: impl FnMut(Record) -> Result<ControlFlow<()>>,
     ) -> Result<bool> {
         let mut current = None;
         for record in &mut records {
@@ -88,9 +103,12 @@ impl KnownRuns {
                     current = Some(run.clone());
                 }
                 (Record::Launch(row), Some(run)) => self.add_row(run, row, path)?,
+                (Record::Round(round), Some(run)) => self.add_round(run, round, path)?,
                 _ => {}
             }
-            take(record)?;
+            if take(record)?.is_break() {
+                break;
+            }
         }
         if current.is_none() { Err(empty(path)) } else { Ok(records.cut_off()) }
     }
@@ -108,16 +126,24 @@ impl KnownRuns {
     }
 
     fn add_row(&mut self, run: &Run, row: &Measurement, path: &Path) -> Result<()> {
-        match self.rows.add(&run.id, row) {
-            None => Ok(()),
-            Some(first) => Err(Error::usage(format!(
-                "{}: run {} has the samples of run {first} in {}: give each launch once, because a copy is no further launch",
-                path.display(),
-                run.id,
-                row.key
-            ))),
-        }
+        let first = self.rows.add(&run.id, row);
+        first.map_or(Ok(()), |first| {
+            Err(copied(path, run, format!("the samples of run {first} in {}", row.key)))
+        })
     }
+
+    fn add_round(&mut self, run: &Run, round: &Round, path: &Path) -> Result<()> {
+        let first = self.rows.add_round(&run.id, round);
+        first.map_or(Ok(()), |first| Err(copied(path, run, format!("the times of links of run {first}"))))
+    }
+}
+
+fn copied(path: &Path, run: &Run, what: String) -> Error {
+    Error::usage(format!(
+        "{}: run {} has {what}: give each launch once, because a copy is no further launch",
+        path.display(),
+        run.id
+    ))
 }
 
 /// Says that records of a file are lost.

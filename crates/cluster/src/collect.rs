@@ -119,6 +119,8 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
         Outcome::Failed(reason) => ("failed", reason.as_str()),
     };
     let summary = row.summary.as_ref();
+    // Of a link in a round the median is known, and nothing of its samples.
+    let of_samples = summary.filter(|_| !row.samples.is_empty());
     let microseconds = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
     let codes: Vec<&str> = row.trust.iter().map(|notice| notice.code.as_str()).collect();
     [
@@ -134,9 +136,9 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
         outcome.into(),
         reason.into(),
         row.check.name().into(),
-        text(summary.map(|s| s.n)),
+        text(of_samples.map(|s| s.n)),
         microseconds(summary.map(|s| s.median)),
-        microseconds(summary.map(|s| s.min)),
+        microseconds(of_samples.map(|s| s.min)),
         text(row.mb_per_s().map(|rate| rate.median)),
         codes.join(";"),
     ]

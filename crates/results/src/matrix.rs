@@ -5,7 +5,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufReader, BufWriter, Read, Result, Seek, SeekFrom, Write},
+    io::{BufWriter, Read, Result, Seek, SeekFrom, Write},
+    mem,
 };
 
 use ombx_core::{result::Measurement, stats};
@@ -21,25 +22,41 @@ const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 const ALIGNMENT: usize = 64;
 /// Maximum number of values of an array in memory.
 const MOST_VALUES: usize = 1 << 23;
-/// Bytes of a row in a temporary file: two ranks and a time.
+/// Maximum number of rows in memory before the array is written.
+const MOST_ROWS: usize = 1 << 21;
+/// Bytes of a row in the temporary file: two ranks and a time.
 const ROW: usize = 12;
 
-/// Rows of the sweeps of all launches in temporary files, each with a band of timed ranks: an array of any size takes little memory.
+/// Rows of the sweeps of all launches by bands of timed ranks: an array of any size takes little memory. Rows that exceed a limit go to a
+/// temporary file.
 #[derive(Debug)]
-pub struct Bands<F: Write> {
+pub struct Bands<F> {
     ranks: u32,
     /// Number of timed ranks in a band.
     height: u32,
-    open: fn() -> F,
+    /// Maximum number of rows in memory.
+    most_rows: usize,
+    file: F,
     /// By message size and number of the band.
-    files: BTreeMap<(u64, u32), BufWriter<F>>,
+    bands: BTreeMap<(u64, u32), Band>,
+    /// Number of rows in memory.
+    kept: usize,
+}
+
+/// Rows of a band.
+#[derive(Debug, Default)]
+struct Band {
+    /// Rows in memory.
+    kept: Vec<Link>,
+    /// Start and number of rows of each part of the temporary file.
+    parts: Vec<(u64, usize)>,
 }
 
 impl<F: Read + Write + Seek> Bands<F> {
-    /// Starts without rows; `open` opens a temporary file.
-    pub fn new(ranks: u32, open: fn() -> F) -> Bands<F> {
+    /// Starts without rows. The temporary file is empty.
+    pub fn new(ranks: u32, file: F) -> Bands<F> {
         let height = (MOST_VALUES as u32 / ranks.max(1)).max(1);
-        Bands { ranks, height, open, files: BTreeMap::new() }
+        Bands { ranks, height, most_rows: MOST_ROWS, file, bands: BTreeMap::new(), kept: 0 }
     }
 
     /// Adds a row, unless it measured a link again.
@@ -69,11 +86,29 @@ impl<F: Read + Write + Seek> Bands<F> {
         if from.max(to) >= self.ranks {
             return Ok(());
         }
-        let open = self.open;
-        let file = self.files.entry((bytes, from / self.height)).or_insert_with(|| BufWriter::new(open()));
-        [from.to_le_bytes(), to.to_le_bytes(), ns.to_le_bytes()]
-            .iter()
-            .try_for_each(|part| file.write_all(part))
+        let band = self.bands.entry((bytes, from / self.height)).or_default();
+        band.kept.push(Link { from, to, ns });
+        self.kept += 1;
+        if self.kept > self.most_rows { self.move_to_file() } else { Ok(()) }
+    }
+
+    /// Writes the rows in memory to the end of the file.
+    fn move_to_file(&mut self) -> Result<()> {
+        let mut start = self.file.seek(SeekFrom::End(0))?;
+        let mut file = BufWriter::new(&mut self.file);
+        for Band { kept, parts } in self.bands.values_mut() {
+            let rows = mem::take(kept);
+            for Link { from, to, ns } in &rows {
+                let parts = [from.to_le_bytes(), to.to_le_bytes(), ns.to_le_bytes()];
+                parts.iter().try_for_each(|part| file.write_all(part))?;
+            }
+            if !rows.is_empty() {
+                parts.push((start, rows.len()));
+                start += (ROW * rows.len()) as u64;
+            }
+        }
+        self.kept = 0;
+        file.flush()
     }
 
     /// Returns the number of ranks.
@@ -83,7 +118,7 @@ impl<F: Read + Write + Seek> Bands<F> {
 
     /// Returns the message sizes in the order of the array.
     pub fn sizes(&self) -> Vec<u64> {
-        let mut sizes: Vec<u64> = self.files.keys().map(|(bytes, _)| *bytes).collect();
+        let mut sizes: Vec<u64> = self.bands.keys().map(|(bytes, _)| *bytes).collect();
         sizes.dedup();
         sizes
     }
@@ -98,8 +133,8 @@ impl<F: Read + Write + Seek> Bands<F> {
         for bytes in sizes {
             for first in (0..self.ranks).step_by(self.height as usize) {
                 let height = self.height.min(self.ranks - first) as usize;
-                let file = self.files.remove(&(bytes, first / self.height));
-                let rows = file.map_or(Ok(Vec::new()), rows)?;
+                let band = self.bands.remove(&(bytes, first / self.height)).unwrap_or_default();
+                let rows = band.rows(&mut self.file)?;
                 write_band(out, rows, first as usize, [height, ranks])?;
             }
         }
@@ -107,20 +142,22 @@ impl<F: Read + Write + Seek> Bands<F> {
     }
 }
 
-/// Reads the rows of a temporary file.
-fn rows<F: Read + Write + Seek>(file: BufWriter<F>) -> Result<Vec<Link>> {
-    let mut file = file.into_inner()?;
-    let mut file = {
-        file.seek(SeekFrom::Start(0))?;
-        BufReader::with_capacity(1 << 16, file)
-    };
-    let (mut rows, mut row) = (Vec::new(), [0; ROW]);
-    while let Ok(()) = file.read_exact(&mut row) {
-        let part = |at: usize| [row[at], row[at + 1], row[at + 2], row[at + 3]];
-        let [from, to] = [part(0), part(4)].map(u32::from_le_bytes);
-        rows.push(Link { from, to, ns: f32::from_le_bytes(part(8)) });
+impl Band {
+    /// Returns all rows.
+    fn rows(self, file: &mut (impl Read + Seek)) -> Result<Vec<Link>> {
+        let mut rows = self.kept;
+        for (start, count) in self.parts {
+            file.seek(SeekFrom::Start(start))?;
+            let mut bytes = vec![0; ROW * count];
+            file.read_exact(&mut bytes)?;
+            rows.extend(bytes.chunks_exact(ROW).map(|row| {
+                let part = |at: usize| [row[at], row[at + 1], row[at + 2], row[at + 3]];
+                let [from, to] = [part(0), part(4)].map(u32::from_le_bytes);
+                Link { from, to, ns: f32::from_le_bytes(part(8)) }
+            }));
+        }
+        Ok(rows)
     }
-    Ok(rows)
 }
 
 /// Writes the lines of a band of timed ranks.
@@ -160,9 +197,9 @@ mod tests {
     use ombx_core::stats::Summary;
 
     /// Returns the file of three ranks: (from + 1) x (to + 1) x bytes microseconds; nothing from rank 2 to rank 0.
-    fn written(height: u32) -> Vec<u8> {
+    fn written(height: u32, most_rows: usize) -> Vec<u8> {
         let golden = crate::golden();
-        let mut bands = Bands { height, ..Bands::new(3, Cursor::<Vec<u8>>::default) };
+        let mut bands = Bands { height, most_rows, ..Bands::new(3, Cursor::<Vec<u8>>::default()) };
         for (bytes, from, to) in
             [64u64, 8].into_iter().flat_map(|b| (0..9u32).map(move |at| (b, at / 3, at % 3)))
         {
@@ -193,8 +230,13 @@ mod tests {
 
     #[test]
     fn the_header_is_that_of_numpy() {
-        let file = written(2);
-        assert_eq!(file, written(9), "whatever the height of bands");
+        let file = written(2, 100);
+        assert_eq!(file, written(9, 100), "whatever the height of bands");
+        assert_eq!(
+            (&file, &file),
+            (&written(1, 4), &written(2, 0)),
+            "whether rows are in memory or in the file"
+        );
         let length = usize::from(u16::from_le_bytes([file[8], file[9]]));
         assert_eq!((&file[..8], (10 + length) % 64), (&b"\x93NUMPY\x01\x00"[..], 0));
         let text = std::str::from_utf8(&file[10..10 + length]).unwrap();
@@ -203,8 +245,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_lost_rows_is_an_error() {
+        let mut bands = Bands { most_rows: 1, ..Bands::new(3, Cursor::<Vec<u8>>::default()) };
+        for from in 0..2 {
+            bands.link(8, Link { from, to: 2, ns: 1.0 }).unwrap();
+        }
+        bands.file.get_mut().pop();
+        assert_eq!(bands.write(&mut Vec::new()).unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
     fn values_are_microseconds_by_size_from_and_to() {
-        let file = written(1);
+        let file = written(1, 7);
         let length = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
         let values =
             file[length..].chunks_exact(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap()));

@@ -27,7 +27,7 @@ pub use self::{
     launches::{Step, join_steps},
     relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
-    sweep::LinkSweep,
+    sweep::{Checks, LinkSweep},
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
 

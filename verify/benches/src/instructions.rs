@@ -30,16 +30,12 @@ struct Recorded {
 }
 
 /// Counts the instructions of all work, and compares them with those that were recorded, or records them.
+///
+/// # Errors
+/// Nothing was recorded with this compiler, or valgrind cannot count.
 pub(crate) fn check(workspace: &Workspace, compiler: String, record: bool) -> Result<ExitCode> {
     let path = workspace.root.join(FILE);
-    let recorded = read(&path)?;
-    if let Some(known) = recorded.as_ref().filter(|known| !record && known.compiler != compiler) {
-        println!(
-            "the counts are those of {}, this is {compiler}: record again by cargo xtask benches --instructions --record",
-            known.compiler
-        );
-        return Ok(ExitCode::SUCCESS);
-    }
+    let known = if record { BTreeMap::new() } else { recorded(&path, &compiler)? };
     let mut instructions = BTreeMap::new();
     for (number, (name, _)) in WORK.iter().enumerate() {
         let [few, more] = REPEATS.map(|repeats| counted(number, repeats));
@@ -52,7 +48,6 @@ pub(crate) fn check(workspace: &Workspace, compiler: String, record: bool) -> Re
         fs::write(&path, text + "\n").map_err(Failure::file(&*path))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let known = recorded.map_or_else(BTreeMap::new, |known| known.instructions);
     println!("| work | instructions | recorded | ratio |\n|---|---|---|---|");
     let mut slower = false;
     for (name, count) in &instructions {
@@ -69,12 +64,22 @@ pub(crate) fn check(workspace: &Workspace, compiler: String, record: bool) -> Re
     Ok(failed_if(slower))
 }
 
-fn read(path: &Path) -> Result<Option<Recorded>> {
+/// Returns the recorded counts. Those of another compiler say nothing about this one.
+fn recorded(path: &Path, compiler: &str) -> Result<BTreeMap<String, u64>> {
+    let first = "record counts first: cargo xtask benches --instructions --record";
     if !path.exists() {
-        return Ok(None);
+        return Err(Failure::Missing(format!("{FILE} does not exist: {first}")));
     }
     let text = fs::read_to_string(path).map_err(Failure::file(path))?;
-    serde_json::from_str(&text).map(Some).map_err(|source| Failure::Output { program: FILE, source })
+    let known: Recorded =
+        serde_json::from_str(&text).map_err(|source| Failure::Output { program: FILE, source })?;
+    if known.compiler != compiler {
+        return Err(Failure::Missing(format!(
+            "{FILE} has the counts of {}, and this is {compiler}: {first}",
+            known.compiler
+        )));
+    }
+    Ok(known.instructions)
 }
 
 /// Does work in this process, a number of times.

@@ -266,13 +266,14 @@ fn mixed(x: u64) -> u64 {
 /// Returns what the rows of all links share.
 fn shared() -> Measurement {
     let axes: BTreeMap<String, String> = [("pattern".to_owned(), "semidirectional".to_owned())].into();
-    Measurement {
+    let row = Measurement {
         bytes: Some(BYTES),
         work: Some(Work { bytes: 2 * BYTES, ops: 2, legs: 2 }),
         outcome: Outcome::Ok,
         check: Check::Passed,
         ..Measurement::new(BENCH, key_of_link(&axes, Some(BYTES), None), Metric::Latency, 2)
-    }
+    };
+    Measurement { axes, ..row }
 }
 
 /// Sweeps over a sample of the pairs, or over all, and judges the links. Returns the parts that are named.
@@ -370,7 +371,7 @@ impl Trial {
 /// Returns a table of trials.
 pub(crate) fn table(tried: &[Tried]) -> String {
     let mut text = String::from(
-        "| fabric | hosts | slow | rounds | links | named, and nothing else | s per sweep |\n|---|---|---|---|---|---|---|\n",
+        "| fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep |\n|---|---|---|---|---|---|---|---|\n",
     );
     for Tried { trial, named, seconds } in tried {
         let Trial { topology, hosts, part, rounds, seeds } = trial;
@@ -378,11 +379,32 @@ pub(crate) fn table(tried: &[Tried]) -> String {
         let measured = rounds.map_or(all, u64::from);
         let rounds = rounds.map_or("all".to_owned(), |rounds| rounds.to_string());
         let links = measured * u64::from(*hosts) / 2;
+        let least = 100.0 * least_probability(*named, *seeds);
         text += &format!(
-            "| {topology} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {seconds:.1} |\n"
+            "| {topology} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1} |\n"
         );
     }
     text
+}
+
+/// Returns the lower bound of the probability of success with a confidence of 95 %: with it, as many successes or more have 5 %
+/// (Clopper and Pearson 1934).
+fn least_probability(successes: usize, trials: usize) -> f64 {
+    let as_many = |p: f64| {
+        // Probability of all successes, and of one less each time.
+        let (mut ln, mut sum) = (trials as f64 * p.ln(), 0.0);
+        for failures in 0..=trials - successes {
+            sum += ln.exp();
+            ln += ((trials - failures) as f64 / (failures + 1) as f64 * (1.0 - p) / p).ln();
+        }
+        sum
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if as_many(middle) < 0.05 { low = middle } else { high = middle }
+    }
+    low
 }
 
 #[cfg(test)]
@@ -396,6 +418,16 @@ mod tests {
                 let tried = Trial { topology, hosts: 2000, part, rounds: Some(20), seeds: 2 }.run();
                 assert_eq!(tried.named, 2, "{topology}, {part}");
             }
+        }
+    }
+
+    #[test]
+    fn a_proportion_has_a_lower_bound() {
+        for (successes, trials, bound) in
+            [(50, 50, 0.9418), (300, 300, 0.990_06), (49, 50, 0.9086), (0, 9, 0.0)]
+        {
+            let least = least_probability(successes, trials);
+            assert!((least - bound).abs() < 1e-4, "{successes} of {trials}: {least}");
         }
     }
 

@@ -204,9 +204,9 @@ fn unwritable(why: std::io::Error) -> Error {
 }
 
 impl RankZero {
-    fn end_round(&mut self, ended: Option<Round>) -> ombx_core::error::Result<()> {
-        let record = ended.map(|round| Record::Round(Box::new(round)));
-        record.iter().try_for_each(|record| file::write(&mut self.file, record).map_err(unwritable))
+    fn write(&mut self, ended: Vec<Round>) -> ombx_core::error::Result<()> {
+        let mut records = ended.into_iter().map(|round| Record::Round(Box::new(round)));
+        records.try_for_each(|record| file::write(&mut self.file, &record).map_err(unwritable))
     }
 }
 
@@ -219,7 +219,7 @@ impl Sink for RankZero {
 
     fn case(&mut self, row: &Measurement) -> ombx_core::error::Result<()> {
         let (ended, is_taken) = self.rounds.add(row);
-        self.end_round(ended)?;
+        self.write(ended)?;
         if !is_taken {
             file::write_case(&mut self.file, row).map_err(unwritable)?;
         }
@@ -229,7 +229,7 @@ impl Sink for RankZero {
 
     fn end(&mut self, tally: &Tally) -> ombx_core::error::Result<()> {
         let ended = self.rounds.end();
-        self.end_round(ended)?;
+        self.write(ended)?;
         let end = Record::End(RunOutcome::Complete, *tally);
         file::write(&mut self.file, &end).map_err(unwritable)?;
         self.screen.end(&mut std::io::sink(), RunOutcome::Complete, tally).map_err(unwritable)

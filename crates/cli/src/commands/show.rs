@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Seek, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -14,7 +15,7 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{self, Cases, Group},
-    file::{self, Record, RunOutcome, RunWithRows},
+    file::{self, Collector, Record, RunOutcome, RunWithRows},
     matrix::Bands,
     methods,
     plot::samples,
@@ -108,22 +109,23 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             cases.record(&record);
             Ok(())
         };
-        let cut_off = known.each(records(path)?, path, |record| {
+        let cut_off = known.each_until(records(path)?, path, |record| {
             if let (Record::Run(run), Some(earlier)) = (&record, &mut earlier) {
                 earlier.forget(std::slice::from_ref(&run.id));
             }
-            if args.format == Format::Jsonl && !is_unread {
+            if args.format == Format::Jsonl {
                 is_unread = is_closed(write_launches(&mut out, &record))?;
             }
-            sorter.take(record, &mut pass)
+            sorter.take(record, &mut pass)?;
+            Ok(if is_unread { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
+        if is_unread {
+            return Ok(0);
+        }
         sorter.end(pass)?;
         if cut_off {
             say_cut_off(path, "shown");
         }
-    }
-    if is_unread {
-        return Ok(0);
     }
     if let (Some(path), Sweeps::Matrix(sweep)) = (&args.matrix, &mut sweeps) {
         return write_matrix(sweep.take().map(|(_, bands)| bands), path);
@@ -145,8 +147,6 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
 
 /// Longest text of sweeps that is kept in memory until the rows of benchmarks are written.
 const MAX_IN_MEMORY: usize = 1 << 24;
-/// Largest temporary file of an array that is kept in memory.
-const BAND_IN_MEMORY: usize = 1 << 20;
 
 /// Sweeps over links, which are shown after the rows of benchmarks.
 enum Sweeps {
@@ -255,7 +255,7 @@ fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record
     match (record, sweep.as_mut()) {
         (Record::Run(run), None) => {
             let first = LinkSweep::of_run(run);
-            let bands = Bands::new(first.hosts.ranks(), || SpooledTempFile::new(BAND_IN_MEMORY));
+            let bands = Bands::new(first.hosts.ranks(), SpooledTempFile::new(0));
             *sweep = Some((first, bands));
         }
         (Record::Run(run), Some((known, _))) if known.continues_with(run) => known.begin(run),
@@ -267,11 +267,18 @@ fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record
     Ok(())
 }
 
-/// Returns the runs of all files.
+/// Returns the runs of all files. The links of sweeps are summed up.
 fn runs(args: &ShowArgs) -> Result<Vec<RunWithRows>> {
-    let mut known = KnownRuns::default();
-    let files: Vec<_> = args.files.iter().map(|path| known.read(path)).collect::<Result<_>>()?;
-    Ok(files.into_iter().flat_map(|file| file.runs).collect())
+    let (mut known, mut runs) = (KnownRuns::default(), Vec::new());
+    for path in &args.files {
+        let mut file = Collector::default().summing_up();
+        let cut_off = known.each(records(path)?, path, |record| {
+            file.record(record);
+            Ok(())
+        })?;
+        runs.extend(file.end(cut_off).runs);
+    }
+    Ok(runs)
 }
 
 /// Writes the rows over all launches.
@@ -323,7 +330,8 @@ fn write_matrix(bands: Option<Bands<SpooledTempFile>>, path: &Path) -> Result<u8
 fn write_launches(out: &mut dyn Write, record: &Record) -> io::Result<()> {
     match record {
         Record::Launch(row) => file::write_launch(out, row),
-        Record::Launched(_) | Record::Case(_) => Ok(()),
+        // Rows over all launches are written last.
+        Record::Case(_) => Ok(()),
         record => file::write(out, record),
     }
 }

@@ -14,8 +14,11 @@ use crate::verdict::{BENCH, RETEST, ROUND, key_of_link};
 /// Axes that name a link and its round. The other axes are those of all links of a round.
 const FROM: &str = "from";
 const TO: &str = "to";
-/// Maximum number of links in the record of a sweep that measures one pair at a time: a run that is killed loses at most these.
+/// Maximum number of links in the record of a sweep that measures one pair at a time: of each size, a run that is killed loses at most
+/// these.
 const MOST_SERIAL: usize = 64;
+/// Maximum length of what all links share in bytes.
+const MOST_TEXT: usize = 1 << 15;
 
 /// Median times of links that were measured at the same time. Of these links no samples are kept; rows with samples are those of links
 /// that were measured again, and of links that failed.
@@ -32,7 +35,7 @@ pub struct Round {
     pub from: Vec<u32>,
     /// Rank that answers, of each link.
     pub to: Vec<u32>,
-    /// Median time of one leg of each link in nanoseconds, with at least five digits.
+    /// Median time of one leg of each link in nanoseconds: five digits, or more; below 10 ns to 10^-6 ns.
     pub median_ns: Vec<f32>,
     /// Marks of the links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,67 +131,84 @@ impl Round {
         if !self.marks.iter().all(is_place) {
             return Err("a mark has links that are not in the round".into());
         }
-        let has_own =
-            self.row.summary.is_some() || !self.row.samples.is_empty() || !self.row.trust.is_empty();
-        if self.row.bench != BENCH || self.row.outcome != Outcome::Ok || has_own {
+        let row = &self.row;
+        let has_samples = row.summary.is_some() || !row.samples.is_empty() || !row.tail.is_empty();
+        let has_more = !row.trust.is_empty() || !row.figures.is_empty();
+        let is_summed = row.launches.is_some() || row.phases.is_some();
+        if row.bench != BENCH || row.outcome != Outcome::Ok || has_samples || has_more || is_summed {
             return Err("its links were not measured, or have samples".into());
         }
-        check_row(&self.row)
+        if [FROM, TO, ROUND, RETEST].iter().any(|axis| row.axes.contains_key(*axis)) {
+            return Err("an axis that each link has of its own is one of all".into());
+        }
+        let axes: usize = row.axes.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let marks = self.marks.iter().map(|RoundMark { mark, .. }| [&mark.code, &mark.short, &mark.advice]);
+        let marks: usize = marks.flatten().map(String::len).sum();
+        if row.key.len() + axes + marks > MOST_TEXT {
+            return Err(format!("its text has more than {MOST_TEXT} bytes, and every link has a copy of it"));
+        }
+        check_row(row)
     }
 }
 
-/// Collects rows of links into rounds while a file is written.
+/// Collects rows of links into rounds while a file is written. A sweep of one pair at a time has one for each message size.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    open: Option<Round>,
+    open: Vec<Open>,
+}
+
+/// A round whose links are collected.
+#[derive(Debug)]
+struct Open {
+    round: Round,
+    /// Sums of the counters that grew, by host, device and name.
+    grown: BTreeMap<[String; 3], u64>,
 }
 
 impl Rounds {
-    /// Takes a row. Returns the round that it ends, and whether the row was taken; otherwise it is a record of its own.
-    pub fn add(&mut self, row: &Measurement) -> (Option<Round>, bool) {
+    /// Takes a row. Returns the rounds that it ends, and whether the row was taken; otherwise it is a record of its own.
+    pub fn add(&mut self, row: &Measurement) -> (Vec<Round>, bool) {
         let Some((shared, number, link)) = of_round(row) else { return (self.end(), false) };
-        let is_same = |open: &Round| {
-            open.number == number
-                && (number.is_some() || open.len() < MOST_SERIAL)
-                && is_shared(&open.row, &shared)
-        };
-        let ended = if self.open.as_ref().is_some_and(is_same) { None } else { self.end() };
-        let round = self.open.get_or_insert_with(|| Round {
-            row: shared,
-            number,
-            from: Vec::new(),
-            to: Vec::new(),
-            median_ns: Vec::new(),
-            marks: Vec::new(),
-        });
-        round.add(link, row);
+        let known = self.open.iter().position(|open| is_shared(&open.round.row, &shared));
+        let is_full = |at: usize| number.is_none() && self.open[at].round.len() >= MOST_SERIAL;
+        let continues =
+            |first: &Open| first.round.number == number && known.map_or(number.is_none(), |at| !is_full(at));
+        let ends = self.open.first().is_some_and(|first| !continues(first));
+        let ended = if ends { self.end() } else { Vec::new() };
+        let at = known.filter(|_| !ends).unwrap_or(self.open.len());
+        if at == self.open.len() {
+            self.open.push(Open::new(shared, number));
+        }
+        self.open[at].add(link, row);
         (ended, true)
     }
 
-    /// Ends the round, and returns it; `None` if it has no links.
-    pub fn end(&mut self) -> Option<Round> {
-        let mut round = self.open.take()?;
-        let links = round.len();
-        for mark in round.marks.iter_mut().filter(|mark| mark.links.len() == links) {
-            mark.links = Vec::new();
-        }
-        Some(round)
+    /// Ends the rounds, and returns them.
+    pub fn end(&mut self) -> Vec<Round> {
+        self.open.drain(..).map(Open::end).collect()
     }
 }
 
-impl Round {
+impl Open {
+    fn new(row: Measurement, number: Option<u32>) -> Open {
+        let (from, to, median_ns, marks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Open { round: Round { row, number, from, to, median_ns, marks }, grown: BTreeMap::new() }
+    }
+
     fn add(&mut self, (from, to, ns): (u32, u32, f32), row: &Measurement) {
-        let at = self.len() as u32;
-        self.from.push(from);
-        self.to.push(to);
-        self.median_ns.push(ns);
-        self.row.checked = if at == 0 { row.checked } else { self.row.checked.min(row.checked) };
-        if !row.grown.is_empty() {
-            let both = self.row.grown.drain(..).chain(row.grown.iter().cloned());
-            self.row.grown = Growth::summed(both);
+        let Open { round, grown } = self;
+        let at = round.len() as u32;
+        round.from.push(from);
+        round.to.push(to);
+        round.median_ns.push(ns);
+        round.row.checked = if at == 0 { row.checked } else { round.row.checked.min(row.checked) };
+        for one in &row.grown {
+            let key = [&one.host, &one.device, &one.counter].map(String::clone);
+            let sum = grown.entry(key).or_default();
+            *sum = sum.saturating_add(one.by);
         }
         for mark in &row.trust {
-            let known = self
+            let known = round
                 .marks
                 .iter_mut()
                 .find(|known| (&known.mark.code, known.mark.level) == (&mark.code, mark.level));
@@ -199,9 +219,21 @@ impl Round {
                     known.links.push(at);
                     known.mark.effect = known.mark.effect.zip(mark.effect).map(|(a, b)| a.max(b));
                 }
-                None => self.marks.push(RoundMark { mark: mark.clone(), links: vec![at] }),
+                None => round.marks.push(RoundMark { mark: mark.clone(), links: vec![at] }),
             }
         }
+    }
+
+    fn end(self) -> Round {
+        let Open { mut round, grown } = self;
+        let links = round.len();
+        for mark in round.marks.iter_mut().filter(|mark| mark.links.len() == links) {
+            mark.links = Vec::new();
+        }
+        let grown = grown.into_iter();
+        round.row.grown =
+            grown.map(|([host, device, counter], by)| Growth { host, device, counter, by }).collect();
+        round
     }
 }
 
@@ -246,7 +278,8 @@ fn is_shared(open: &Measurement, other: &Measurement) -> bool {
             == (other.work, other.bus, other.aggregation, &other.check)
 }
 
-/// Returns a time with at least five digits, and without fractions of a nanosecond from 10 µs on: the clock reads no better.
+/// Returns a time with at least five digits, but to no less than 10^-6 ns, and without fractions of a nanosecond from 10 µs on: the clock
+/// reads no better.
 fn rounded(ns: f64) -> f32 {
     let digits = if ns > 0.0 { (4 - ns.log10().floor() as i32).clamp(0, 6) } else { 0 };
     let scale = 10_f64.powi(digits);
@@ -257,6 +290,7 @@ fn rounded(ns: f64) -> f32 {
 mod tests {
     use ombx_core::{
         benchmark::{Metric, Work, payload::Check},
+        measure::engine::Phases,
         result::Samples,
     };
 
@@ -295,10 +329,10 @@ mod tests {
         let mut rounds = Rounds::default();
         for from in 0..ranks {
             let added = rounds.add(&row(from, ranks - 1 - from, Some(3), 5016.234 + f64::from(from)));
-            assert_eq!(added, (None, true));
+            assert_eq!(added, (Vec::new(), true));
         }
         let (ended, taken) = rounds.add(&row(0, 1, Some(4), 7.0));
-        let round = ended.unwrap();
+        let [round] = &ended[..] else { panic!("{} rounds", ended.len()) };
         assert!(taken && round.len() == ranks as usize && round.number == Some(3));
         assert_eq!((round.row.checked, round.row.samples.len()), (20, 0));
         let mut line = Vec::new();
@@ -323,12 +357,50 @@ mod tests {
         for other in [again, failed, renamed, Measurement { summary: None, ..row(0, 1, Some(1), 7.0) }] {
             assert!(rounds.add(&row(2, 3, Some(1), 7.0)).1);
             let (ended, taken) = rounds.add(&other);
-            assert!(!taken && ended.is_some_and(|round| round.len() == 1), "{}", other.key);
+            assert!(!taken && ended.iter().map(Round::len).eq([1]), "{}", other.key);
         }
-        assert!(rounds.end().is_none());
+        assert!(rounds.end().is_empty());
         // One pair at a time has no rounds, and few rows in a record.
-        let records = (0..200).filter_map(|from| rounds.add(&row(from, 300, None, 9.0)).0).count();
-        assert_eq!((records, rounds.end().unwrap().len()), (3, 8));
+        let records: usize = (0..200).map(|from| rounds.add(&row(from, 300, None, 9.0)).0.len()).sum();
+        assert_eq!((records, rounds.end()[0].len()), (3, 8));
+    }
+
+    #[test]
+    fn one_pair_at_a_time_has_few_records_whatever_the_number_of_sizes() {
+        let mut rounds = Rounds::default();
+        let mut records = Vec::new();
+        for from in 0..200 {
+            for bytes in [8, 65536] {
+                let mut row = Measurement { bytes: Some(bytes), ..row(from, 300, None, 9.0) };
+                row.key = key_of_link(&row.axes, row.bytes, row.depth);
+                let (ended, taken) = rounds.add(&row);
+                assert!(taken);
+                records.extend(ended);
+            }
+        }
+        records.extend(rounds.end());
+        let sizes: Vec<_> = records.iter().map(|round| (round.row.bytes.unwrap(), round.len())).collect();
+        assert_eq!(sizes, [64, 64, 64, 8].map(|links| [(8, links), (65536, links)]).concat());
+        // Rows of rounds are in the order of measuring.
+        assert!(rounds.add(&row(0, 1, None, 9.0)).1);
+        let ended = rounds.add(&row(0, 1, Some(0), 9.0)).0;
+        assert_eq!(ended.iter().map(|round| round.number).collect::<Vec<_>>(), [None]);
+    }
+
+    #[test]
+    fn counters_that_grew_are_summed_up() {
+        let grown = |host: &str, by| Growth {
+            host: host.into(),
+            device: "eth0".into(),
+            counter: "rx_errors".into(),
+            by,
+        };
+        let mut rounds = Rounds::default();
+        for from in 0..4 {
+            let grown = vec![grown("n2", 1), grown("n1", u64::from(from))];
+            rounds.add(&Measurement { grown, ..row(from, 9, Some(1), 7.0) });
+        }
+        assert_eq!(rounds.end()[0].row.grown, [grown("n1", 6), grown("n2", 4)]);
     }
 
     #[test]
@@ -341,7 +413,7 @@ mod tests {
             trust.extend((from % 2 == 1).then(|| mark(0.1 * f64::from(from))));
             rounds.add(&Measurement { trust, ..row(from, 9, Some(1), 7.0) });
         }
-        let round = rounds.end().unwrap();
+        let round = rounds.end().remove(0);
         assert_eq!(round.marks.iter().map(|mark| &mark.links[..]).collect::<Vec<_>>(), [&[][..], &[1, 3]]);
         assert!((round.marks[1].mark.effect.unwrap() - 0.3).abs() < 1e-9);
         let counts: Vec<usize> = round.rows().map(|row| row.trust.len()).collect();
@@ -372,6 +444,32 @@ mod tests {
         assert_eq!(of_rounds.verdict(), of_rows.verdict());
         assert_eq!(of_rounds.steps(8), of_rows.steps(8));
         assert_eq!(Hosts::of_run(&run).count(), 6);
+    }
+
+    #[test]
+    fn a_record_whose_links_would_have_copies_of_much_is_refused() {
+        let mut rounds = Rounds::default();
+        rounds.add(&row(0, 1, Some(1), 7.0));
+        let round = rounds.end().remove(0);
+        round.check().unwrap();
+        let spoilt = |spoil: &dyn Fn(&mut Round)| {
+            let mut round = round.clone();
+            spoil(&mut round);
+            round.check().unwrap_err()
+        };
+        let axis = |name: &str, value: String| {
+            spoilt(&|round| drop(round.row.axes.insert(name.to_owned(), value.clone())))
+        };
+        assert!(axis("memory", "x".repeat(MOST_TEXT)).contains("copy"));
+        for name in [FROM, TO, ROUND, RETEST] {
+            assert!(axis(name, "1".into()).contains("of its own"), "{name}");
+        }
+        let mark = Mark::note("few", "few", "x".repeat(MOST_TEXT));
+        let marks = vec![RoundMark { mark, links: Vec::new() }];
+        assert!(spoilt(&|round| round.marks.clone_from(&marks)).contains("copy"));
+        let samples = vec![Samples { batch: 1, ..Samples::default() }];
+        assert!(spoilt(&|round| round.row.tail.clone_from(&samples)).contains("have samples"));
+        assert!(spoilt(&|round| round.row.phases = Some(Phases::default())).contains("have samples"));
     }
 
     #[test]

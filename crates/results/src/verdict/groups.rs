@@ -277,7 +277,7 @@ struct GroupsByName<'a> {
 }
 
 impl<'a> GroupsByName<'a> {
-    fn of(level: &'a [Group]) -> GroupsByName<'a> {
+    fn new(level: &'a [Group]) -> GroupsByName<'a> {
         let mut all = GroupsByName { level, names: HashMap::new(), short: HashMap::new() };
         for (at, group) in level.iter().enumerate() {
             for host in &group.hosts {
@@ -330,7 +330,7 @@ impl Hosts {
         for level in groups.levels() {
             let mut found = Level::default();
             let mut numbers: BTreeMap<(String, String), u32> = BTreeMap::new();
-            let names = GroupsByName::of(level);
+            let names = GroupsByName::new(level);
             for host in &self.names {
                 let name = names
                     .group(host)

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::payload::Check,
     fact::HostFacts,
     result::{Growth, Level, Measurement, Run},
     unit::Bytes,
@@ -49,6 +50,8 @@ pub struct LinkSweep {
     rows: Rows,
     /// Advice and number of rows by level and code of the mark.
     marks: BTreeMap<(Level, String), (String, usize)>,
+    /// Rows whose data were verified, by message size.
+    checks: BTreeMap<u64, Checks>,
     /// Facts about the hosts.
     facts: Vec<HostFacts>,
     /// Counters of the hosts' devices that grew, by host, device and name.
@@ -64,6 +67,29 @@ struct Rows {
     all: usize,
     waited: usize,
     doubtful: usize,
+}
+
+/// Number of rows whose data were verified, and of those whose data can be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// Rows whose check has passed.
+    pub passed: usize,
+    /// Rows with data that can be verified.
+    pub of: usize,
+}
+
+impl Checks {
+    /// Returns the numbers of rows like this one.
+    pub fn new(row: &Measurement, rows: usize) -> Checks {
+        let those = |is_so: bool| if is_so { rows } else { 0 };
+        Checks { passed: those(row.check == Check::Passed), of: those(row.check != Check::Unsupported) }
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, Checks { passed, of }: Checks) {
+        self.passed += passed;
+        self.of += of;
+    }
 }
 
 impl LinkSweep {
@@ -130,7 +156,7 @@ impl LinkSweep {
         self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
-        self.add_shared(row);
+        self.add_shared(row, 1);
         if self.obstacle.is_none() {
             self.obstacle = no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
         }
@@ -152,7 +178,7 @@ impl LinkSweep {
         for RoundMark { mark, links } in &round.marks {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
-        self.add_shared(&round.row);
+        self.add_shared(&round.row, round.len());
         if self.obstacle.is_none() {
             self.obstacle = no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
         }
@@ -172,6 +198,9 @@ impl LinkSweep {
         for ((level, code), (advice, rows)) in &of_launch.marks {
             self.count(*level, code, advice, *rows);
         }
+        for (bytes, checks) in &of_launch.checks {
+            self.checks.entry(*bytes).or_default().add(*checks);
+        }
         of_launch.grown.values().for_each(|one| self.grow(one));
         if self.obstacle.is_none() {
             self.obstacle.clone_from(&of_launch.obstacle);
@@ -187,6 +216,16 @@ impl LinkSweep {
         let key = [&one.host, &one.device, &one.counter].map(String::clone);
         let sum = self.grown.entry(key).or_insert_with(|| Growth { by: 0, ..one.clone() });
         sum.by = sum.by.saturating_add(one.by);
+    }
+
+    /// Returns the rows whose data were verified, by message size.
+    pub fn checks(&self) -> impl Iterator<Item = (u64, Checks)> {
+        self.checks.iter().map(|(bytes, checks)| (*bytes, *checks))
+    }
+
+    /// Returns the counters of the hosts' devices that grew, in order.
+    pub fn grown(&self) -> impl Iterator<Item = &Growth> {
+        self.grown.values()
     }
 
     /// Returns the number of rows.
@@ -214,8 +253,11 @@ impl LinkSweep {
         self.launches.len() - 1
     }
 
-    /// Adds what the rows of a round share.
-    fn add_shared(&mut self, row: &Measurement) {
+    /// Adds what these rows share.
+    fn add_shared(&mut self, row: &Measurement, rows: usize) {
+        if let Some(bytes) = row.bytes {
+            self.checks.entry(bytes).or_default().add(Checks::new(row, rows));
+        }
         if let (Some(bytes), Some(work)) = (row.bytes, row.work) {
             self.leg_bytes.insert(bytes, work.bytes as f64 / work.legs as f64);
         }

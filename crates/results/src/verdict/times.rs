@@ -265,10 +265,11 @@ impl Tiles {
         let launches: Vec<&Tiles> = launches.filter(|tiles| !tiles.slowest.is_empty()).collect();
         let Some(first) = launches.first() else { return Tiles::default() };
         let of_block = |at: usize| {
-            let mut rows: Vec<Link> =
-                launches.iter().filter_map(|tiles| tiles.slowest.get(at).copied()).collect();
+            // A launch that measured nothing in a block does not count.
+            let of_launches = launches.iter().filter_map(|tiles| tiles.slowest.get(at).copied());
+            let mut rows: Vec<Link> = of_launches.filter(|row| row.ns > 0.0).collect();
             rows.sort_by(|a, b| a.ns.total_cmp(&b.ns));
-            rows[rows.len() / 2]
+            rows.get(rows.len() / 2).copied().unwrap_or(first.slowest[at])
         };
         Tiles {
             slowest: (0..first.slowest.len()).map(of_block).collect(),
