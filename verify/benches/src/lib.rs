@@ -55,7 +55,7 @@ fn row(case: u64, launch: u64) -> Measurement {
         work: Some(Amount { bytes: 2 * case, ops: 2, legs: 2 }),
         check: Check::Passed,
         checked: 100,
-        summary: Summary::of(&Measurement::combine(&samples, 2)),
+        summary: Summary::of_batches(&Measurement::combine(&samples, 2)),
         samples,
         ..Measurement::new("p2p.latency", format!("p2p.latency/bytes={case}"), Metric::Latency, 2)
     }

@@ -241,7 +241,7 @@ fn row(case: u32, launch: u32, samples: usize, seed: u64) -> Measurement {
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
         check: Check::Passed,
         checked: 100,
-        summary: Summary::of(&times),
+        summary: Summary::of_batches(&times),
         samples,
         ..Measurement::new(
             "p2p.latency",
