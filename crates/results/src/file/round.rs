@@ -244,8 +244,7 @@ fn of_round(row: &Measurement) -> Option<(Measurement, Option<u32>, (u32, u32, f
     let is_ordinary = row.bench == BENCH
         && row.outcome == Outcome::Ok
         && !row.axes.contains_key(RETEST)
-        && row.launches.is_none()
-        && row.figures.is_empty();
+        && row.launches.is_none();
     let (from, to, ns) = (rank(FROM)?, rank(TO)?, row.summary.as_ref()?.median);
     let number = match row.axes.get(ROUND) {
         Some(number) => Some(number.parse().ok()?),
@@ -289,7 +288,7 @@ fn rounded(ns: f64) -> f32 {
 #[cfg(test)]
 mod tests {
     use ombx_core::{
-        benchmark::{Metric, Work, payload::Check},
+        benchmark::{Figure, Metric, Work, payload::Check},
         measure::engine::Phases,
         result::Samples,
     };
@@ -319,6 +318,7 @@ mod tests {
                 ..Samples::default()
             }],
             summary: Summary::of(&[ns; 9]),
+            figures: [("retransmits".to_owned(), Figure::Value(0.0))].into(),
             ..Measurement::new(BENCH, "", Metric::Latency, 2)
         }
     }
