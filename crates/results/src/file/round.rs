@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    result::{Growth, Level, Mark, Measurement, Outcome},
+    result::{Level, Mark, Measurement, Outcome},
     stats::Summary,
 };
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const MOST_SERIAL: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
-    /// What the rows of all links share. `checked` is the least of them, and `grown` the sum.
+    /// What the rows of all links share. `checked` is the least of them, and `grown` has what grew in each of them.
     #[serde(flatten)]
     pub row: Measurement,
     /// Number of the round in the schedule; `None` in a sweep that measures one pair at a time.
@@ -183,10 +183,7 @@ impl Round {
         self.to.push(to);
         self.median_ns.push(ns);
         self.row.checked = if at == 0 { row.checked } else { self.row.checked.min(row.checked) };
-        if !row.grown.is_empty() {
-            let both = self.row.grown.drain(..).chain(row.grown.iter().cloned());
-            self.row.grown = Growth::summed(both);
-        }
+        self.row.grown.extend(row.grown.iter().cloned());
         for mark in &row.trust {
             let known = self
                 .marks
