@@ -26,10 +26,14 @@ impl Arguments {
     }
 }
 
+/// Programs that measure their own code, as release builds.
+const MEASURED: [&str; 1] = ["ombx-scale"];
+
 /// Returns a command that builds and runs the program of a package; arguments of the program may be added.
 pub(crate) fn run(package: &str) -> Command {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--package", package, "--manifest-path"]);
+    command.args(["run", "--quiet", "--package", package]);
+    command.args(MEASURED.contains(&package).then_some("--release")).arg("--manifest-path");
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.toml"));
     // A test that calls xtask has the target directory of its MPI in the environment. Verification programs are built
     // once, beside xtask.

@@ -6,6 +6,7 @@ mod codegen;
 pub(crate) mod compare;
 mod completions;
 mod doctor;
+mod export;
 mod help;
 mod history;
 pub(crate) mod imb;
@@ -23,7 +24,7 @@ mod sockets;
 use std::{ffi::OsString, path::Path};
 
 use clap::{
-    ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ArgMatches, Args as _, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use ombx_core::{
@@ -118,6 +119,10 @@ pub(crate) enum Command {
     ///
     /// It tells the case, the day, the factor, and what else changed at that time.
     History(history::HistoryArgs),
+    /// Serve the last results of a directory to Prometheus
+    ///
+    /// It answers GET /metrics by HTTP, on this host only unless --listen says otherwise.
+    Export(export::ExportArgs),
     /// Fit LogGP parameters, and find where the protocol switches
     ///
     /// It needs rows of latency and bandwidth over sizes.
@@ -199,14 +204,10 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
 pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
     let colors = if terminal::stdout_is_coloured() { ColorChoice::Always } else { ColorChoice::Never };
     let shell = completions::asking_shell();
-    // The options of benchmarks take longer to describe than the whole list.
     if shell.is_none()
-        && words.get(1).is_some_and(|word| word == "list")
-        && argv::check_lengths(&words).is_ok()
-        && let Ok((Command::List(args), _)) = read(Cli::command().color(colors), words.clone())
+        && let Some(ended) = alone(registry, &words)
     {
-        argv::settle(words);
-        return list::list(registry, || parser(registry), &args);
+        return ended;
     }
     let parser = parser(registry).color(colors);
     match shell {
@@ -217,6 +218,52 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
             execute(registry, &parser, words)
         }
     }
+}
+
+/// Runs a command whose words are right with a parser that knows nothing else, and returns how it ended. Describing the options of all
+/// commands takes longer than most of what follows, in every rank. `None`: the parser of all commands is needed, or answers a mistake.
+fn alone(registry: &Registry, words: &[OsString]) -> Option<Result<u8>> {
+    let name = words.get(1)?.to_str()?;
+    argv::check_lengths(words).ok()?;
+    let parser = match name {
+        "list" => list::ListArgs::augment_args(clap::Command::new("list")),
+        "run" => parameters::add_options(run::RunArgs::augment_args(clap::Command::new("run")), registry),
+        "links" => links::adapt_options(links::LinksArgs::augment_args(clap::Command::new("links"))),
+        #[cfg(feature = "sockets")]
+        "worker" if words.len() == 2 => {
+            argv::settle(words.to_vec());
+            let words = crate::launch::coordinator::accept();
+            let execute_all = |words| execute(registry, &parser(registry), words);
+            return Some(
+                words.and_then(|words| alone(registry, &words).unwrap_or_else(|| execute_all(words))),
+            );
+        }
+        _ => return None,
+    };
+    let parser = clap::Command::new("ombx").subcommand(parser);
+    let words = run::expanded(&parser, words.to_vec()).ok()?;
+    let mut all = parser.clone().try_get_matches_from(words.clone()).ok()?;
+    let (_, mut matches) = all.remove_subcommand()?;
+    let of_command = matches.clone();
+    let job = match name {
+        "list" => {
+            let args = list::ListArgs::from_arg_matches_mut(&mut matches).ok()?;
+            argv::settle(words);
+            return Some(list::list(registry, || self::parser(registry), &args));
+        }
+        "run" => {
+            let args = run::RunArgs::from_arg_matches_mut(&mut matches).ok()?;
+            argv::settle(words);
+            let chosen = parameters::chosen(registry, &of_command);
+            chosen.and_then(|chosen| run::prepare(registry, &parser, &of_command, args, chosen))
+        }
+        _ => {
+            let args = links::LinksArgs::from_arg_matches_mut(&mut matches).ok()?;
+            argv::settle(words);
+            links::prepare(registry, args)
+        }
+    };
+    Some(job.and_then(|job| role::run(&job)))
 }
 
 /// Returns the command of these words, and what clap has read for it.
@@ -264,6 +311,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen()?),
         Command::History(args) => history::history(&args),
+        Command::Export(args) => export::export(&args),
         Command::Model(args) => model::model(&args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),

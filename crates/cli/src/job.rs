@@ -198,9 +198,11 @@ pub(crate) fn check_load(loads: &[Under], choices: &[Choice]) -> Result<()> {
         return Ok(());
     }
     check_loads(loads)?;
-    if let Some(choice) = choices.iter().find(|choice| choice.bench.ranks.medium != Medium::Mpi) {
+    if let Some(choice) = choices.iter().find(|choice| choice.bench.ranks.medium == Medium::Own) {
         let name = choice.bench.name;
-        return Err(Error::usage(format!("--under needs ranks over MPI, which {name} does not use")));
+        return Err(Error::usage(format!(
+            "{name} starts its own processes, which cannot be measured under load"
+        )));
     }
     if let Some(choice) = choices.iter().find(|choice| !choice.bench.ranks.repeats) {
         let name = choice.bench.name;
@@ -209,8 +211,7 @@ pub(crate) fn check_load(loads: &[Under], choices: &[Choice]) -> Result<()> {
         )));
     }
     let registry = Registry::load()?;
-    for load in loads {
-        let Under::Congestor(congestor) = load else { continue };
+    for congestor in loads.iter().flat_map(Under::congestors) {
         let name = &congestor.bench;
         let found = lookup::find(&registry, name)?;
         let Some(choice) = found.iter().find(|choice| choice.bench.name == name) else {
@@ -219,13 +220,20 @@ pub(crate) fn check_load(loads: &[Under], choices: &[Choice]) -> Result<()> {
                 "--under takes the name of a benchmark; {name} selects {known}"
             )));
         };
-        let reason = match (choice.bench.ranks.medium, choice.bench.ranks.threading) {
-            (Medium::Sockets | Medium::Own, _) => "it needs ranks over MPI",
+        let ranks = &choice.bench.ranks;
+        let other = choices.iter().find(|choice| choice.bench.ranks.medium != ranks.medium);
+        let reason = match (ranks.medium, ranks.threading) {
+            (Medium::Own, _) => "it starts its own processes".to_owned(),
             (_, Threading::Multiple) => {
-                "it has several threads per rank, which the ranks that are measured have not"
+                "it has several threads per rank, which the ranks that are measured have not".to_owned()
             }
-            (Medium::Mpi, _) if !choice.bench.ranks.repeats => "it happens once in a launch",
-            (Medium::Mpi, _) => continue,
+            _ if !ranks.repeats => "it happens once in a launch".to_owned(),
+            _ => match other {
+                Some(other) => {
+                    format!("its ranks are connected in another way than those of {}", other.bench.name)
+                }
+                None => continue,
+            },
         };
         return Err(Error::usage(format!("{name} cannot be a load: {reason}")));
     }

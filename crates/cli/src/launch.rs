@@ -203,6 +203,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if ended.is_some() {
             break;
         }
+        restarts.leave_out(repetition.precise());
         repetition.pause(&timeline);
     }
     progress.done();

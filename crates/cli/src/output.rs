@@ -20,15 +20,17 @@ use ombx_core::{
     benchmark::Figure,
     error::{Error, Result},
     fact::Fact,
+    measure::collect::Interval,
     result::{Measurement, Tally},
 };
 use ombx_results::{
     estimate::{self, Cases},
     file::{self, Launched, Record, Rounds, RunOutcome},
+    number::Units,
     publishable::Reached,
     render::{
         Broadcasts, ImbTable, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status,
-        map_so_far,
+        map_so_far, plain,
     },
     runs::EarlierRuns,
     verdict::LinkSweep,
@@ -471,6 +473,18 @@ impl Output {
         }
         if let Some(notices) = &mut self.notices {
             notices.add(row);
+        }
+    }
+
+    /// Prints the figure of an interval of a row that is still measured: as a line of JSON on standard output if that shows the lines of the
+    /// file, else on standard error.
+    pub(crate) fn interval(&self, interval: &Interval, units: Units) {
+        if self.renderer.is_some() {
+            stderr_line!("ombx: {}", plain(&renderers::line(interval, units)));
+        } else if !self.stdout_closed {
+            let mut screen = io::stdout().lock();
+            // The next record finds out that the reader is gone.
+            let _ = file::write_interval(&mut screen, interval).and_then(|()| screen.flush());
         }
     }
 

@@ -9,7 +9,11 @@ use crate::{
     fact::HostFacts,
     result::{Level, Mark},
     stats::{Summary, quantile},
-    system::{clock::Facts, environment::parse_cpus, machine::LOCAL_CPUS},
+    system::{
+        clock::Facts,
+        environment::parse_cpus,
+        machine::{INTERRUPTS, LOCAL_CPUS},
+    },
     team::Place,
 };
 
@@ -102,6 +106,7 @@ pub fn phrase(code: &str) -> String {
         "few_launches" => "fewer than 9 launches",
         "governor" => "CPUs that change their frequency",
         "idle_ranks" => "idle ranks",
+        "interrupts" => "interrupts of a network device on the CPU of a rank",
         "late_starts" => "late starts",
         "launch_states" => "launches in several states of the machine",
         "launches_drift" => "launches that drift",
@@ -279,6 +284,30 @@ pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_far)
 }
 
+/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while other CPUs of its host handle none.
+pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
+    let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
+    let is_interrupted = |(rank, place): (usize, &Place)| {
+        let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
+        let own = place.cpu_numbers();
+        let device = facts.iter().find_map(|(name, fact)| {
+            let device = name.strip_suffix(INTERRUPTS)?.trim();
+            let handling = parse_cpus(fact.known()?.split(' ').next()?);
+            let has_others = handling.len() < place.online as usize;
+            (has_others && own.iter().all(|cpu| handling.contains(cpu))).then_some(device)
+        })?;
+        Some(Mark::note(
+            "interrupts",
+            format!("interrupts of {device}"),
+            format!(
+                "rank {rank} runs on CPUs {} of {}, which also handle the interrupts of {device}: bind it to others",
+                place.cpus, place.host
+            ),
+        ))
+    };
+    places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_interrupted)
+}
+
 fn governor(places: &[Place]) -> Option<Mark> {
     let (host, governor) = places.iter().find_map(|place| {
         let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
@@ -429,6 +458,21 @@ mod standing_tests {
         let mark = far_device(&[place("a", "1"), place("b", "0-1")], &hosts).unwrap();
         assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "far from mlx5_0"));
         assert!(mark.advice.starts_with("rank 1 runs on CPUs 0-1 of b, and mlx5_0 is attached to CPUs 2-3"));
+    }
+
+    #[test]
+    fn a_rank_on_the_cpus_of_interrupts_is_named_if_there_are_others() {
+        let fact = |cpus: &str| ("eth0 interrupt CPUs".to_owned(), Fact::Known(cpus.into()));
+        let hosts =
+            |cpus: &str| vec![HostFacts { hosts: vec!["a".into(), "b".into()], facts: [fact(cpus)].into() }];
+        let both = [place("a", "1"), place("b", "0")];
+        assert_eq!(interrupted(&both, &hosts("2-3")), None);
+        assert_eq!(interrupted(&both[..1], &hosts("1")), None, "ranks of one host need no network");
+        let all = format!("0-{}", both[0].online - 1);
+        assert_eq!(interrupted(&both, &hosts(&all)), None);
+        let mark = interrupted(&both, &hosts("0 instead of 2-3")).unwrap();
+        assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "interrupts of eth0"));
+        assert!(mark.advice.starts_with("rank 1 runs on CPUs 0 of b, "), "{}", mark.advice);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use ombx_core::{
     unit::Bytes,
 };
 use ombx_results::{
+    number::{RateUnit, Units},
     plot::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label},
     render::plain,
 };
@@ -140,6 +141,8 @@ pub enum Quantity {
     Latency,
     /// Bytes per second.
     Bandwidth,
+    /// The same, in Gbit/s.
+    BandwidthInBits,
     /// Messages per second.
     MessageRate,
     /// Bus bandwidth of a collective operation.
@@ -162,6 +165,10 @@ impl Quantity {
             Quantity::Latency | Quantity::Bandwidth => {
                 row.headline().filter(|_| self == Quantity::from(row.metric))
             }
+            Quantity::BandwidthInBits => {
+                let units = Units { rate: Some(RateUnit::GigaBits), ..Units::default() };
+                Some(units.of_headline(row.metric, Quantity::Bandwidth.of(row)?))
+            }
             Quantity::MessageRate => row.message_rate(),
             Quantity::BusBandwidth => row.bus_bandwidth(),
         }
@@ -171,7 +178,7 @@ impl Quantity {
     pub const fn name(self) -> &'static str {
         match self {
             Quantity::Latency => Metric::Latency.name(),
-            Quantity::Bandwidth => Metric::Bandwidth.name(),
+            Quantity::Bandwidth | Quantity::BandwidthInBits => Metric::Bandwidth.name(),
             Quantity::MessageRate => "message rate",
             Quantity::BusBandwidth => "bus bandwidth",
         }
@@ -182,6 +189,7 @@ impl Quantity {
         match self {
             Quantity::Latency => "time in µs",
             Quantity::Bandwidth => "bandwidth in MB/s",
+            Quantity::BandwidthInBits => "bandwidth in Gbit/s",
             Quantity::MessageRate => "message rate in kmsg/s",
             Quantity::BusBandwidth => "bus bandwidth in MB/s",
         }
@@ -192,6 +200,7 @@ impl Quantity {
         match self {
             Quantity::Latency => "µs",
             Quantity::Bandwidth | Quantity::BusBandwidth => "MB/s",
+            Quantity::BandwidthInBits => RateUnit::GigaBits.name(),
             Quantity::MessageRate => MESSAGE_RATE_UNIT,
         }
     }

@@ -6,9 +6,9 @@
 mod case;
 mod cases;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use ombx_core::{result::Measurement, stats::median};
+use ombx_core::{measure::plan::RowName, result::Measurement, stats::median};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
@@ -17,7 +17,7 @@ pub(crate) use self::{
 };
 pub use self::{
     case::{Interval, estimate, estimate_in, interval},
-    cases::{Cases, Group, reached, tally},
+    cases::{Cases, Group, tally},
 };
 
 /// Numbers of launches in one state of the machine after which the interval is looked at.
@@ -43,7 +43,7 @@ pub fn is_long(each: Duration) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// The interval of every row had the requested precision at two looks in a row.
+    /// The interval of every row had the requested precision at two looks at it in a row.
     Precise,
     /// The maximum number of launches.
     Most,
@@ -79,35 +79,67 @@ impl Ending {
 
 /// What the launches of a run have reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Number of launches.
     pub done: u32,
-    /// Launches in the most frequent state of the machine, in the row that has the fewest.
-    pub in_state: u32,
-    /// Largest half width of all rows' intervals, as a fraction of the median; `None` if some row has no interval.
-    pub reached: Option<f64>,
     /// Time of all launches.
     pub spent: Duration,
+    /// Every measured row.
+    pub rows: &'a [RowProgress],
 }
 
-/// Decides after each launch whether another one is worth its time.
+/// What the launches of a row have reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowProgress {
+    /// Its name.
+    pub name: RowName,
+    /// Launches in its most frequent state of the machine.
+    pub in_state: u32,
+    /// Half width of its interval, as a fraction of the median; `None` without an interval.
+    pub reached: Option<f64>,
+}
+
+/// Looks at the interval of a row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Looks {
+    /// Launches in one state at the last look.
+    last: u32,
+    /// Looks in a row at which the row was precise.
+    precise: u32,
+}
+
+impl Looks {
+    /// Looks at the row if it has reached the launches of another look. Returns whether it was precise at two looks in a row.
+    fn look(&mut self, row: &RowProgress, precision: f64) -> bool {
+        if !self.is_done() && LOOKS.iter().any(|look| self.last < *look && *look <= row.in_state) {
+            self.last = row.in_state;
+            let is_precise = row.reached.is_some_and(|reached| reached <= precision);
+            self.precise = if is_precise { self.precise + 1 } else { 0 };
+        }
+        self.is_done()
+    }
+
+    fn is_done(self) -> bool {
+        self.precise >= 2
+    }
+}
+
+/// Decides after each launch whether another one is worth its time, and for which rows.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     precision: f64,
     budget: Duration,
     enough: Duration,
-    /// Whether the run may end before its time is spent.
+    /// Whether rows, and with them the run, may end before its time is spent.
     ends_early: bool,
-    /// Launches in one state at the last look.
-    looked: u32,
-    precise: u32,
+    rows: BTreeMap<RowName, Looks>,
 }
 
 impl Schedule {
     /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches. With [`LEAST_LAUNCHES`] in one
     /// state, the run has only the time `enough`.
     pub fn new(precision: f64, budget: Duration, enough: Duration) -> Schedule {
-        Schedule { precision, budget, enough, ends_early: true, looked: 0, precise: 0 }
+        Schedule { precision, budget, enough, ends_early: true, rows: BTreeMap::new() }
     }
 
     /// Creates a schedule for launches that are spread over a time, whatever they reach before its end.
@@ -116,26 +148,35 @@ impl Schedule {
     }
 
     /// Returns why the run ends, or `None` if another launch follows. Call it once after each launch.
-    pub fn ending(&mut self, progress: Progress) -> Option<Ending> {
-        let Progress { done, in_state, reached, spent } = progress;
+    ///
+    /// Each row ends by its own looks, as if it were measured alone: rows that are precise need no further launch.
+    pub fn ending(&mut self, progress: Progress<'_>) -> Option<Ending> {
+        let Progress { done, spent, rows } = progress;
         let each = spent / done.max(1);
-        if self.ends_early && LOOKS.iter().any(|look| self.looked < *look && *look <= in_state) {
-            self.looked = in_state;
-            let reached = reached.unwrap_or(f64::INFINITY);
-            self.precise = if reached <= self.precision { self.precise + 1 } else { 0 };
-            if self.precise >= 2 {
-                return Some(Ending::Precise);
+        let mut least = None;
+        for row in rows {
+            let looks = self.rows.entry(row.name).or_default();
+            if !(self.ends_early && looks.look(row, self.precision)) {
+                least = Some(least.map_or(row.in_state, |least: u32| least.min(row.in_state)));
             }
         }
+        let Some(least) = least.or_else(|| rows.is_empty().then_some(0)) else {
+            return Some(Ending::Precise);
+        };
         if done >= MOST_LAUNCHES {
             return Some(Ending::Most);
         }
         let soon = spent + each;
         match () {
             () if soon > self.limit(each) => Some(Ending::Budget),
-            () if in_state >= LEAST_LAUNCHES && soon > self.enough => Some(Ending::Enough),
+            () if least >= LEAST_LAUNCHES && soon > self.enough => Some(Ending::Enough),
             () => None,
         }
+    }
+
+    /// Returns the rows that need no further launch.
+    pub fn precise(&self) -> impl Iterator<Item = RowName> {
+        self.rows.iter().filter(|(_, looks)| looks.is_done()).map(|(name, _)| *name)
     }
 
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
@@ -209,6 +250,10 @@ mod schedule_tests {
         run_in_states(reached, |done| done, each)
     }
 
+    fn row(name: &str, in_state: u32, reached: f64) -> RowProgress {
+        RowProgress { name: RowName::new(name), in_state, reached: Some(reached) }
+    }
+
     fn run_in_states(
         reached: impl Fn(u32) -> f64,
         in_state: impl Fn(u32) -> u32,
@@ -217,12 +262,39 @@ mod schedule_tests {
         let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
         for done in 1.. {
             let in_state = in_state(done);
-            let progress = Progress { done, in_state, reached: Some(reached(in_state)), spent: each * done };
-            if let Some(ending) = schedule.ending(progress) {
+            let rows = [row("a", in_state, reached(in_state))];
+            if let Some(ending) = schedule.ending(Progress { done, spent: each * done, rows: &rows }) {
                 return (done, ending);
             }
         }
         unreachable!()
+    }
+
+    #[test]
+    fn rows_end_by_their_own_looks() {
+        let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
+        let mut ends = Vec::new();
+        for done in 1.. {
+            // The second row is precise at the looks 6, 12 and 15.
+            let other = if done < 9 || done > 11 { 0.01 } else { 0.03 };
+            let rows = [row("a", done, 0.01), row("b", done, other)];
+            let ending = schedule.ending(Progress { done, spent: SECOND / 10 * done, rows: &rows });
+            let precise = schedule.precise().count();
+            if ends.len() < precise {
+                ends.push((done, schedule.precise().any(|name| name == RowName::new("a"))));
+            }
+            if ending.is_some() {
+                assert_eq!(ending, Some(Ending::Precise));
+                break;
+            }
+        }
+        assert_eq!(ends, [(9, true), (15, true)]);
+        let mut spread = Schedule::spread(30 * SECOND);
+        for done in 1..30 {
+            let rows = [row("a", done, 0.001)];
+            assert_eq!(spread.ending(Progress { done, spent: SECOND / 10 * done, rows: &rows }), None);
+        }
+        assert_eq!(spread.precise().count(), 0);
     }
 
     #[test]
@@ -251,12 +323,14 @@ mod schedule_tests {
         assert_eq!(run(|_| 0.021, 2 * SECOND), (15, Ending::Budget));
         // Long launches: six, within three minutes.
         assert_eq!(run(|_| 0.03, 10 * SECOND), (6, Ending::Budget));
-        let progress = |done: u32, spent| Progress { done, in_state: done, reached: Some(0.021), spent };
+        let ending = |schedule: &mut Schedule, done: u32, spent| {
+            schedule.ending(Progress { done, spent, rows: &[row("a", done, 0.021)] })
+        };
         let mut schedule = Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
-        assert_eq!(schedule.ending(progress(5, 50 * SECOND + Duration::from_nanos(3))), None);
+        assert_eq!(ending(&mut schedule, 5, 50 * SECOND + Duration::from_nanos(3)), None);
         // Nine launches, although each takes more than a ninth of what is enough.
         let mut schedule = Schedule::new(0.02, 30 * SECOND, 3 * SECOND);
-        let end = (1..).find(|done| schedule.ending(progress(*done, SECOND * *done)).is_some());
+        let end = (1..).find(|done| ending(&mut schedule, *done, SECOND * *done).is_some());
         assert_eq!(end, Some(9));
         // Six would take more than three minutes: as many as fit into the budget.
         assert_eq!(run(|_| 0.1, 50 * SECOND), (1, Ending::Budget));

@@ -11,7 +11,10 @@ use std::{
     path::Path,
 };
 
-use ombx_core::result::{Measurement, Run, Tally};
+use ombx_core::{
+    measure::collect::Interval,
+    result::{Measurement, Run, Tally},
+};
 use serde::{Deserialize, Serialize};
 
 use self::lines::{RowKind, Seal};
@@ -40,6 +43,11 @@ pub fn write_launch(out: &mut dyn Write, row: &Measurement) -> std::io::Result<(
 /// Writes the row over all launches. If there is only one launch, this is the row of that launch, with its raw samples.
 pub fn write_case(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
     write_line(out, lines::row_to_json(row, RowKind::Case))
+}
+
+/// Writes the figure of an interval of a row that is still measured. Readers of result files skip it.
+pub fn write_interval(out: &mut dyn Write, interval: &Interval) -> std::io::Result<()> {
+    write_line(out, lines::interval_to_json(interval))
 }
 
 fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Result<()> {

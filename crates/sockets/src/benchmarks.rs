@@ -17,7 +17,7 @@ use ombx_core::{
 use crate::{
     link::{self, Connections, Streams, stream::StreamLink},
     transport::{
-        CONGESTION, DSCP, IpVersion, NoDelay, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
+        CONGESTION, DSCP, IpVersion, NoDelay, Offload, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,
     },
 };
@@ -73,13 +73,13 @@ ombx_core::inventory::submit! {
         Metric::Bandwidth,
         method(
             "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
-             datagram after the last; with --streams both ranks serve their sockets in turn without blocking, and poll waits only \
-             when none can proceed",
+             datagram after the last; with --streams each stream has its share of the window, its acknowledgement and a thread on \
+             both ranks, and a sample is from the first start of a thread to the last end",
             "iperf3 and iperf3 -P, whose messages share a single buffer and which wait for no acknowledgement",
         ),
         by_transport::<Stream>,
     ).iterates(CALLS, "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check)
-        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER])
+        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -88,11 +88,11 @@ ombx_core::inventory::submit! {
         Metric::Bandwidth,
         method(
             "on both ranks a window of sends and a window of recvs on one socket; when a send would block, the rank receives; \
-             poll waits only when neither can proceed",
+             poll waits only when neither can proceed; with --streams as in sockets.bw",
             "iperf3 --bidir, which has a connection for each direction",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Buffers::PARAMETER])
+    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -107,7 +107,7 @@ ombx_core::inventory::submit! {
         by_pattern,
     ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
         .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
-        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER])
+        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(
@@ -126,7 +126,7 @@ ombx_core::inventory::submit! {
         datagrams::method("iperf3 -u -b, whose messages include the header; netperf UDP_STREAM, which is not paced"),
         paced_datagrams,
     ).over_sockets().iterates(&["sendmsg", "recvmsg"], datagrams::FORMULA).sizes("64,1400")
-        .with(&[IpVersion::PARAMETER, Arrivals::PARAMETER, Direction::PARAMETER]).with(&[Rate::PARAMETER, &SOCKET_BUFFER, &DSCP])
+        .with(&[IpVersion::PARAMETER, Offload::PARAMETER, Arrivals::PARAMETER, Direction::PARAMETER]).with(&[Rate::PARAMETER, &SOCKET_BUFFER, &DSCP])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(

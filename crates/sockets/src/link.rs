@@ -4,8 +4,8 @@ pub(crate) mod datagrams;
 pub(crate) mod paced;
 pub(crate) mod request;
 pub(crate) mod stream;
-pub(crate) mod streams;
 mod tcp_info;
+mod trains;
 mod zero_copy;
 
 use std::{
@@ -36,15 +36,15 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{
-    stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed},
-    streams::MAX_STREAMS,
-};
+use self::stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed};
 use crate::{
     control::{Listener, Token, listener},
     session::SocketTeam,
     socket::{Address, Deadline, Ip, LinkOptions, MPTCP, Stream},
 };
+
+/// Maximum number of streams between two ranks, as in iperf3.
+const MAX_STREAMS: u32 = 128;
 
 /// Number of streams between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

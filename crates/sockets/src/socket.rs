@@ -10,6 +10,7 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::ParameterValue,
     error::{Error, Result},
     system::{clock::Since, environment},
 };
@@ -23,6 +24,8 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 pub use ombx_core::system::host_name::is_here;
+
+use crate::transport::Offload;
 
 /// A point in time at which waiting for another process ends.
 #[derive(Debug, Clone, Copy)]
@@ -305,11 +308,18 @@ pub(crate) struct LinkOptions {
     pub(crate) socket: SocketOptions,
     /// Connections between two ranks.
     pub(crate) streams: u32,
+    /// Whether datagrams go in trains.
+    pub(crate) offload: Offload,
 }
 
 impl Default for LinkOptions {
     fn default() -> LinkOptions {
-        LinkOptions { ip: Ip::default(), socket: SocketOptions::default(), streams: 1 }
+        LinkOptions {
+            ip: Ip::default(),
+            socket: SocketOptions::default(),
+            streams: 1,
+            offload: Offload::DEFAULT,
+        }
     }
 }
 

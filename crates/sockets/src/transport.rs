@@ -1,12 +1,21 @@
 //! Kinds of sockets: their values of `--transport`, their protocols, and the options that each has.
 
 use ombx_core::{
-    benchmark::{Parameter, ParameterValue},
+    benchmark::{Case, Context, Depth, Kernel, Parameter, ParameterValue},
     error::{Error, Result},
-    measure::{engine::run, plan::Plan, session::Session},
+    measure::{
+        engine::{Loops, run},
+        plan::Plan,
+        row::KernelKind,
+        session::Session,
+    },
+    pacing::{
+        mesh::Waiting,
+        paced_threads::{ThreadGroup, run_grouped},
+    },
     two_sided::{
         datagrams::run_datagrams,
-        pattern::{Pattern, PatternKernel},
+        pattern::{Link, Pattern, PatternKernel},
         request::run_requests,
     },
     unit::Bytes,
@@ -17,7 +26,7 @@ use rustix::net::{Protocol, ipproto};
 use crate::{
     link::{
         Connections, SocketKind, Streams as StreamCount, datagrams::Datagrams, paced::PacedDatagrams,
-        request::RequestStream, stream::StreamLink, streams::Streams,
+        request::RequestStream, stream::StreamLink,
     },
     session::SocketTeam,
     socket::{Ip, LinkOptions, MPTCP, SocketOptions},
@@ -64,6 +73,16 @@ ombx_core::parameter! {
         Off = "off",
         /// The kernel does not copy
         On = "on",
+    }
+}
+
+ombx_core::parameter! {
+    /// GSO and GRO of UDP: one call sends and receives several datagrams
+    pub(crate) enum Offload: "offload", IfChosen, default On {
+        /// Where kernel, route and message size allow it
+        On = "on",
+        /// A call sends or receives one datagram
+        Off = "off",
     }
 }
 
@@ -181,57 +200,75 @@ pub(crate) trait StreamKindTest {
 pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, transport| match transport {
         Transport::Unix => {
-            session.without(&[IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER], |session| {
+            let of_others =
+                [IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER];
+            session.without(&of_others, |session| {
                 set_options(session, Ip::V4, ipproto::TCP, true)?;
-                over_streams::<P, Unix>(session)
+                each_count(session, over_streams::<P, StreamLink<Unix>>)
             })
         }
         Transport::Udp => by_ip(session, |session, ip| {
             session.without(&[NoDelay::PARAMETER, ZeroCopy::PARAMETER], |session| {
-                set_options(session, ip, ipproto::TCP, true)?;
-                each_count(session, |session, _| run::<PatternKernel<P, Datagrams>>(session))
+                by_offload(session, ip, |session| each_count(session, run::<PatternKernel<P, Datagrams>>))
             })
         }),
         Transport::Mptcp => by_ip(session, |session, ip| {
-            session.without(&[ZeroCopy::PARAMETER], |session| {
+            session.without(&[ZeroCopy::PARAMETER, Offload::PARAMETER], |session| {
                 session.split(|session, nodelay: NoDelay| {
                     set_options(session, ip, MPTCP, nodelay == NoDelay::On)?;
-                    over_streams::<P, Tcp>(session)
+                    each_count(session, over_streams::<P, StreamLink<Tcp>>)
                 })
             })
         }),
         Transport::Tcp => by_ip(session, |session, ip| {
-            session.split(|session, nodelay: NoDelay| {
-                set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
-                session.split(|session, zero_copy| match zero_copy {
-                    ZeroCopy::On => each_count(session, |session, _| {
-                        run::<PatternKernel<P, StreamLink<ZeroCopyTcp>>>(session)
-                    }),
-                    ZeroCopy::Off => over_streams::<P, Tcp>(session),
+            session.without(&[Offload::PARAMETER], |session| {
+                session.split(|session, nodelay: NoDelay| {
+                    set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
+                    session.split(|session, zero_copy| match zero_copy {
+                        ZeroCopy::On => each_count(session, over_streams::<P, StreamLink<ZeroCopyTcp>>),
+                        ZeroCopy::Off => each_count(session, over_streams::<P, StreamLink<Tcp>>),
+                    })
                 })
             })
         }),
     })
 }
 
-/// Runs a pattern over stream sockets of one kind.
-fn over_streams<P: Pattern, K: SocketKind>(session: &mut Session<'_>) -> Result<()> {
-    each_count(session, |session, streams| match streams {
-        1 => run::<PatternKernel<P, StreamLink<K>>>(session),
-        _ => run::<PatternKernel<P, Streams<K>>>(session),
-    })
-}
-
 /// Calls `run` with every number of streams.
-fn each_count<'a>(
-    session: &mut Session<'a>,
-    mut run: impl FnMut(&mut Session<'a>, u32) -> Result<()>,
-) -> Result<()> {
+fn each_count<'a>(session: &mut Session<'a>, run: impl Fn(&mut Session<'a>) -> Result<()>) -> Result<()> {
     session.split(|session, StreamCount(streams)| {
         let team = team(session)?;
         team.set_link_options(LinkOptions { streams, ..team.link_options() });
-        run(session, streams)
+        run(session)
     })
+}
+
+/// Runs a pattern over as many links as the team has streams. If there are several, each has a thread on both ranks, and the messages
+/// of a window are divided over them.
+pub(crate) fn over_streams<P: Pattern, L: Link + Send>(session: &mut Session<'_>) -> Result<()> {
+    let team = team(session)?;
+    let threads = team.link_options().streams;
+    if threads == 1 {
+        return run::<PatternKernel<P, L>>(session);
+    }
+    let iterations_per_check = |case: &Case| {
+        // Each stream has a buffer if the messages of a window share one.
+        let StreamCount(streams) = case.get();
+        PatternKernel::<P, L>::iterations_per_check(case).div_ceil(streams.into())
+    };
+    let kind = KernelKind { iterations_per_check, ..const { KernelKind::new::<PatternKernel<P, L>>() } };
+    let group = ThreadGroup { threads, cpus: team.cpus(), waiting: Waiting::Asleep, serves: Some("stream") };
+    run_grouped(session, kind, &group, open_stream::<P, L>)
+}
+
+/// Opens a stream with its share of a window: the first ones have a message more if the window cannot be divided evenly.
+fn open_stream<P: Pattern, L: Link + Send>(cx: &Context<'_>, case: &Case) -> Result<Box<dyn Loops + Send>> {
+    let (messages, streams) = (case.depth(), cx.threads);
+    if messages < streams {
+        return Err(Error::unsupported(format!("{messages} messages do not occupy {streams} streams")));
+    }
+    let share = messages / streams + u32::from(cx.thread < messages % streams);
+    Ok(Box::new(PatternKernel::<P, L>::open(cx, &case.clone().with(Depth(share)))?))
 }
 
 /// Opens and closes connections over TCP.
@@ -244,9 +281,20 @@ pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
 
 /// Runs datagrams at an offered rate over UDP.
 pub(crate) fn paced_datagrams(session: &mut Session<'_>) -> Result<()> {
-    by_ip(session, |session, ip| {
+    by_ip(session, |session, ip| by_offload(session, ip, run_datagrams::<PacedDatagrams>))
+}
+
+/// Calls `run` with and without trains of datagrams, as chosen.
+fn by_offload<'a>(
+    session: &mut Session<'a>,
+    ip: Ip,
+    run: impl Fn(&mut Session<'a>) -> Result<()>,
+) -> Result<()> {
+    session.split(|session, offload: Offload| {
         set_options(session, ip, ipproto::TCP, true)?;
-        run_datagrams::<PacedDatagrams>(session)
+        let team = team(session)?;
+        team.set_link_options(LinkOptions { offload, ..team.link_options() });
+        run(session)
     })
 }
 
@@ -278,7 +326,7 @@ fn by_ip<'a>(
 /// Sets how the team makes its next connections.
 fn set_options(session: &Session<'_>, ip: Ip, protocol: Protocol, nodelay: bool) -> Result<()> {
     let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
-    team(session)?.set_link_options(LinkOptions { ip, socket, streams: 1 });
+    team(session)?.set_link_options(LinkOptions { ip, socket, ..LinkOptions::default() });
     Ok(())
 }
 

@@ -1,18 +1,25 @@
-//! Files of `packaging` for monitoring: rules of Prometheus and units of systemd, judged by their own tools.
+//! `ombx export`, and files of `packaging` for monitoring and CI: rules of Prometheus, a dashboard, units of systemd, jobs and an application
+//! of Ramble, judged by their own tools where these are installed.
 
 use std::{
     collections::BTreeSet,
     fs,
+    io::{Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
 };
 
-use ombx_tests::{Done, Files, Job, missing, mpi, skipped};
+use ombx_tests::{Done, Files, Job, missing, mpi, results, skipped};
+use serde_json::Value;
 
 const RULES: &str = include_str!("../../../packaging/prometheus/ombx.rules.yml");
 const TESTS_OF_RULES: &str = include_str!("../../../packaging/prometheus/ombx.rules.test.yml");
 const SERVICE: &str = include_str!("../../../packaging/systemd/ombx-links.service");
 const TIMER: &str = include_str!("../../../packaging/systemd/ombx-links.timer");
 const DOCUMENT: &str = include_str!("../../../docs/GUIDE.md");
+const FORMAT: &str = include_str!("../../../FORMAT.md");
+const DASHBOARD: &str = include_str!("../../../packaging/grafana/ombx.json");
+const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/three_launches.jsonl");
 
 /// Runs `promtool` on these rules and their tests.
 fn promtool(rules: &str, words: [&str; 3]) -> Done {
@@ -116,4 +123,187 @@ fn systemd_accepts_the_units() {
     ] {
         assert_ne!(verify(&service, &timer), "", "{service}{timer}");
     }
+}
+
+/// Returns the expressions of the dashboard, with the variables of Grafana replaced.
+fn expressions(dashboard: &Value) -> Vec<String> {
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let text = |target: &Value| target["expr"].as_str().expect("an expression").to_owned();
+    let all: Vec<String> = targets.map(text).collect();
+    all.into_iter()
+        .map(|expr| {
+            ["instance", "bench", "bytes"]
+                .iter()
+                .fold(expr, |expr, name| expr.replace(&format!("${name}"), ".*"))
+        })
+        .collect()
+}
+
+/// Grafana itself cannot be installed from the registries of packages: the test checks what it would refuse or show empty.
+#[test]
+fn the_dashboard_shows_documented_series_and_prometheus_reads_its_expressions() {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).expect("JSON");
+    let documented: BTreeSet<&str> = series(DOCUMENT).union(&series(FORMAT)).copied().collect();
+    let unknown: Vec<&str> = series(DASHBOARD).difference(&documented).copied().collect();
+    assert!(unknown.is_empty(), "neither docs/GUIDE.md nor FORMAT.md describes {unknown:?}");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let (mut ids, mut cells) = (BTreeSet::new(), BTreeSet::new());
+    for panel in panels {
+        assert!(ids.insert(panel["id"].as_u64()), "two panels have the number of {panel}");
+        let [x, y, w, h] = ["x", "y", "w", "h"].map(|side| panel["gridPos"][side].as_u64().expect("a place"));
+        assert!(w > 0 && h > 0 && x + w <= 24, "{panel}");
+        let new = (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y)));
+        new.for_each(|cell| assert!(cells.insert(cell), "a panel lies over another: {panel}"));
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            assert_eq!(target["datasource"]["uid"], "${datasource}", "{target}");
+        }
+    }
+    let variables = dashboard["templating"]["list"].as_array().expect("variables");
+    let names: Vec<&str> = variables.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["datasource", "instance", "bench", "bytes"]);
+    let expressions = expressions(&dashboard);
+    assert!(expressions.len() >= 15 && expressions.iter().all(|expr| !expr.contains('$')), "{expressions:?}");
+    if !missing(&["promtool"]).is_empty() {
+        return skipped(
+            "promtool is not installed (Debian: apt-get install --no-install-recommends prometheus)",
+        );
+    }
+    let rule = |(at, expr): (usize, &String)| format!("  - {{record: 'a:b:c{at}', expr: '{expr}'}}\n");
+    let rules: String = expressions.iter().enumerate().map(rule).collect();
+    promtool(&format!("groups:\n- name: dashboard\n  rules:\n{rules}"), ["check", "rules", "ombx.rules.yml"])
+        .expect(0);
+    promtool(
+        "groups:\n- name: a\n  rules:\n  - {record: 'a', expr: 'sum(('}\n",
+        ["check", "rules", "ombx.rules.yml"],
+    )
+    .expect(1);
+}
+
+/// Sends a request and returns the head and the body of the answer.
+fn answer(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn the_last_results_of_a_directory_are_served() {
+    let files = Files::default();
+    let days = files.path("days");
+    fs::create_dir(&days).unwrap();
+    fs::write(days.join("links.jsonl"), results::links()).unwrap();
+    let mut exporter = Job::ombx("export --listen 127.0.0.1:0").arg(&days).start();
+    exporter.until("the exporter listens", |job| job.stderr().contains("/metrics"));
+    let said = exporter.stderr();
+    let address =
+        said.rsplit_once("http://").and_then(|(_, rest)| rest.split_once('/')).expect(&said).0.to_owned();
+    assert!(address.starts_with("127.0.0.1:"), "{said}");
+    let get = |path: &str, header: &str| {
+        answer(&address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n{header}\r\n"))
+    };
+    let (head, links) = get("/metrics", "");
+    assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("text/plain; version=0.0.4"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", links.len())), "{head}");
+    assert!(links.contains("ombx_latency_seconds{bench=\"links\"") && links.ends_with("# EOF\n"), "{links}");
+    // A new file is served with the next request.
+    fs::write(days.join("run.jsonl"), GOLDEN).unwrap();
+    let (head, both) = get("/metrics?x=1", "Accept: application/openmetrics-text; version=1.0.0\r\n");
+    assert!(head.contains("Content-Type: application/openmetrics-text"), "{head}");
+    assert!(both.contains("key=\"p2p.") && both.contains("ombx_run_timestamp_seconds{"), "{both}");
+    assert!(both.len() > links.len() && both.matches("# EOF").count() == 1);
+    assert_eq!(get("/", "").0.split(' ').nth(1), Some("404"));
+    assert_eq!(answer(&address, "POST /metrics HTTP/1.1\r\n\r\n").0.split(' ').nth(1), Some("405"));
+    // A request without an end is closed, and the next client is answered.
+    let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(8 << 10));
+    assert_eq!(answer(&address, &long).0.split(' ').nth(1), Some("400"));
+    let silent = TcpStream::connect(&address).unwrap();
+    assert_eq!(get("/metrics", "").1, both);
+    drop(silent);
+    if missing(&["promtool"]).is_empty() {
+        let path = files.write("metrics", &both);
+        let words = format!("promtool check metrics <'{}'", path.display());
+        Job::of("sh").args(["-c", &words]).run().expect(0);
+    }
+    exporter.signal(rustix::process::Signal::TERM);
+    exporter.wait();
+    Job::ombx("export").arg(files.path("absent")).run().expect(2);
+}
+
+/// Jobs of GitLab and GitHub.
+const JOBS: [(&str, &str); 2] = [
+    ("gitlab-ci.yml", include_str!("../../../packaging/ci/gitlab-ci.yml")),
+    ("github-workflow.yml", include_str!("../../../packaging/ci/github-workflow.yml")),
+];
+
+#[test]
+fn jobs_of_ci_compare_and_check_with_a_report() {
+    for (name, text) in JOBS {
+        let files = Files::default();
+        let entry = "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<60000ms'\n";
+        let keys = "busy = 'never'\npause = '1ms'\n[defaults]\nlaunches = 2\nmax-time = '5ms'\n";
+        files.write("check.toml", format!("{keys}{entry}"));
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- ").or(line.trim().strip_prefix("run: ")));
+        let commands: Vec<&str> = lines.filter(|line| line.starts_with("$OMBX ")).collect();
+        assert_eq!(commands.len(), 2, "{name}: {commands:?}");
+        let run = |command: &str| {
+            let job = Job::of("sh").args(["-c", command]).directory(files.root()).env("OMBX", mpi::ombx());
+            let job =
+                job.env("OMBX_BASE", "SIDE=base").env("OMBX_NEW", "SIDE=new").env("OMBX_CHECK", "check.toml");
+            job.env("OMBX_BENCHMARKS", "sockets.latency")
+                .env("OMBX_OPTIONS", "--sizes 8 --max-time 5ms --launches 2")
+                .run()
+        };
+        // Two turns are too few for a verdict.
+        run(commands[0]).expect(8);
+        run(commands[1]).expect(0);
+        for file in [
+            "ombx-ab.xml",
+            "ombx-ab.md",
+            "ombx-ab-a.jsonl",
+            "ombx-ab-b.jsonl",
+            "ombx-check.xml",
+            "ombx-check.jsonl",
+        ] {
+            assert!(files.path(file).exists(), "{name}: {file} of {:?}", files.names());
+            assert!(text.contains(file) || file.contains("ab-"), "{name} does not keep {file}");
+        }
+        let parsed =
+            Job::of("python3").args(["-c", "import sys, yaml; yaml.safe_load(sys.argv[1])", text]).run();
+        assert!(parsed.code == Some(0) || parsed.stderr.contains("No module named"), "{name}: {parsed}");
+    }
+}
+
+/// Ramble is not in a registry of packages: its patterns are matched with what ombx prints, by the module that Ramble uses.
+#[test]
+fn the_application_of_ramble_finds_its_figures() {
+    const APPLICATION: &str = include_str!("../../../packaging/ramble/applications/ombx/application.py");
+    const READER: &str = include_str!("ramble.py");
+    if !missing(&["python3"]).is_empty() {
+        return skipped("python3 is not installed");
+    }
+    let files = Files::default();
+    let application = files.write("application.py", APPLICATION);
+    let read = |file: &Path| {
+        let shown = Job::ombx("show").arg(file).args(["--format", "openmetrics"]).run().expect(0);
+        let log = files.write("log", shown.stdout);
+        let done = Job::of("python3").args(["-c", READER]).arg(&application).arg(log).run().expect(0);
+        serde_json::from_str::<Value>(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done}"))
+    };
+    let rows = read(&files.write("golden.jsonl", GOLDEN));
+    assert_eq!(rows["complete"], true, "{rows}");
+    let cases = rows["figures"].as_object().expect("figures");
+    assert!(cases.len() >= 2 && cases.keys().all(|key| key.contains('.')), "{rows}");
+    assert!(cases.values().all(|of| of["latency"].as_f64() > Some(0.0)), "{rows}");
+    let links = read(&files.write("links.jsonl", results::links()));
+    let links = links["figures"].as_object().expect("figures");
+    assert!(
+        links.iter().any(|(link, of)| link.contains(" to ") && of["latency of a link"].is_number()),
+        "{links:?}"
+    );
 }

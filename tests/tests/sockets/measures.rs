@@ -9,6 +9,7 @@ use ombx_tests::{
     mpi,
     sockets::figure,
 };
+use serde_json::Value;
 
 /// Options of short rows.
 const QUICK: &str = "--iterations 8 --warmup 1 --window 4";
@@ -147,6 +148,47 @@ fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
     assert!(alone.sentence().contains("--rendezvous"));
 }
 
+/// The rate is one that no host reaches.
+#[test]
+fn datagrams_go_in_trains_unless_that_is_off() {
+    let kept = Kept::new();
+    let line = "sockets.datagrams sockets.bw --transport udp --offload all --sizes 1400 --rate 10000000 --window 32 \
+                --iterations 640 --warmup 64";
+    let done = kept.job(line).run().expect(0);
+    done.leaves_nothing();
+    let rows = kept.run().rows;
+    assert_eq!(rows.len(), 4, "{done}");
+    for row in &rows {
+        assert_measured(row, &done);
+        let per_call = ["datagrams_per_send", "datagrams_per_receive"].map(|name| figure(row, name));
+        if row.axes.get("offload").is_some_and(|offload| offload == "off") {
+            assert_eq!(per_call, [1.0, 1.0], "{}", row.key);
+        } else {
+            assert!(per_call.iter().all(|datagrams| *datagrams > 1.5), "{}: {per_call:?}", row.key);
+        }
+        if row.bench == "sockets.datagrams" {
+            let [sent, arrived, lost] =
+                ["sent_datagrams", "arrived_datagrams", "lost_datagrams"].map(|name| figure(row, name));
+            assert_eq!(sent, arrived + lost, "{}", row.key);
+        }
+    }
+}
+
+/// What network people call bufferbloat: the round trip idle and beside a stream.
+#[test]
+fn latency_beside_a_stream_has_an_impact_factor() {
+    let kept = Kept::new();
+    let line = "sockets.latency --sizes 64 --under nothing,sockets.bw:64K -n 4 --iterations 40 --warmup 2";
+    let done = kept.job(line).run().expect(0);
+    done.leaves_nothing();
+    let rows = kept.run().rows;
+    let under = |load: &str| rows.iter().find(|row| row.axes["under"] == load).expect("a row");
+    assert_measured(under("nothing"), &done);
+    let loaded = under("sockets.bw:64K");
+    assert_measured(loaded, &done);
+    assert!(figure(loaded, "impact_times") > 0.0 && figure(loaded, "congestors_mb_per_s") > 0.0);
+}
+
 #[test]
 fn intervals_are_printed_while_a_row_lasts() {
     let line = "sockets.latency --sizes 8 --duration 200ms --interval 20ms --unit ns --format csv";
@@ -159,6 +201,22 @@ fn intervals_are_printed_while_a_row_lasts() {
     assert!(!done.stdout.contains(" .. "), "{done}");
     let sampled = kept.run().rows[0].phases.expect("the time of phases").sample_ns;
     assert!(sampled >= 150_000_000, "the row took {sampled} ns");
+    let line = "run sockets.bw --sizes 8K --duration 200ms --interval 20ms --quick --format jsonl";
+    let done = Job::ombx(line).run().expect(0);
+    assert!(!done.stderr.contains(" .. "), "{done}");
+    let parsed = done.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
+    let intervals: Vec<Value> = parsed.filter(|line| line["kind"] == "interval").collect();
+    assert!(!intervals.is_empty(), "{done}");
+    for interval in &intervals {
+        assert_eq!((&interval["bench"], &interval["bytes"]), (&"sockets.bw".into(), &8192.into()));
+        assert!(interval["from_ns"].as_u64() < interval["to_ns"].as_u64(), "{interval}");
+        assert!(interval["mb_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{interval}");
+        for name in ["retransmits", "cwnd_bytes", "rtt_us", "least_rtt_us"] {
+            assert!(interval[name].is_u64(), "{name}: {interval}");
+        }
+    }
+    let rows = ombx_results::file::read(done.stdout.as_bytes()).expect("a result file").runs[0].rows.len();
+    assert_eq!(rows, 1, "readers skip the lines of intervals");
     Job::ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
     Job::ombx("run sockets.latency --interval 1s --quiet").run().expect(2);
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ombx_core::{stats, testkit::noise::Noise};
-use ombx_results::estimate::{MOST_LAUNCHES, Progress, Schedule, interval};
+use ombx_core::{measure::plan::RowName, stats, testkit::noise::Noise};
+use ombx_results::estimate::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
 
 use crate::document::with_interval;
 
@@ -59,8 +59,8 @@ fn of_model(name: &'static str, noise: Noise, seeds: std::ops::Range<u64>) -> La
             let middle = stats::median(&medians).unwrap_or(1.0);
             let reached = found.map(|found| (found.high - found.low) / 2.0 / middle);
             let done = medians.len() as u32;
-            let progress = Progress { done, in_state: done, reached, spent: LAUNCH * done };
-            if schedule.ending(progress).is_some() {
+            let row = RowProgress { name: RowName::new(name), in_state: done, reached };
+            if schedule.ending(Progress { done, spent: LAUNCH * done, rows: &[row] }).is_some() {
                 break found;
             }
         };

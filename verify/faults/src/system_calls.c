@@ -26,12 +26,13 @@
 /* Makes a call and changes what it delivers. */
 static long receive(long number, long file, long at, long length, long flags) {
     struct iovec whole = {(void *)at, (size_t)length}, *part = &whole;
-    long before = 0; /* bytes of earlier buffers */
+    long before = 0; /* bytes of the buffer before the message */
     if (number == SYS_recvmsg) {
         const struct msghdr *message = (const void *)at;
         if (message->msg_iovlen == 0) return syscall(number, file, at, length, flags, 0, OWN);
         part = message->msg_iov;
-        for (size_t i = 1; i < message->msg_iovlen; i++) before += (long)part++->iov_len;
+        /* A header comes before the message, and perhaps other datagrams after it. */
+        if (message->msg_iovlen > 1) before = (long)part++->iov_len;
     }
     static __thread unsigned char old[1 << 16];
     size_t kept = part->iov_len < sizeof old ? part->iov_len : sizeof old;
@@ -40,7 +41,7 @@ static long receive(long number, long file, long at, long length, long flags) {
     if (result <= before) return result;
     const char *call = number == SYS_recvmsg ? "recvmsg" : "recvfrom";
     const struct rule *rule = flipped(call, (long)part->iov_len, 0);
-    if (rule != NULL && rule->byte < result - before) flip((unsigned char *)part->iov_base + rule->byte);
+    if (rule != NULL && rule->byte < result - before && rule->byte < (long)part->iov_len) flip((unsigned char *)part->iov_base + rule->byte);
     if (does("stale", call, (long)part->iov_len)) {
         memcpy(part->iov_base, old, kept < (size_t)(result - before) ? kept : (size_t)(result - before));
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, fs};
 
 use crate::{
     paired::{Line, Paired, finished, launcher},
-    profile::{Call, Profile},
+    profile::{Call, Calls, Profile},
 };
 use ombx_toolchain::{
     failure::{Failure, Result},
@@ -179,10 +179,9 @@ impl Iteration {
         };
         let own = per(without_clock(few), without_clock(many));
         let mut calls = BTreeMap::new();
-        for (Call { function, .. }, count) in &many.calls {
-            let before =
-                few.calls.iter().filter(|(call, _)| call.function == *function).map(|(_, n)| n).sum();
-            let count = per(before, *count);
+        for (Call { function, .. }, Calls { number, .. }) in &many.calls {
+            let same = few.calls.iter().filter(|(call, _)| call.function == *function);
+            let count = per(same.map(|(_, calls)| calls.number).sum(), *number);
             if count > 0.0 {
                 // The profiling interface names the same function PMPI_.
                 let name = function.strip_prefix('P').filter(|name| name.starts_with("MPI_"));
@@ -265,7 +264,10 @@ mod tests {
         let call = |function: &str| Call { object: "libmpi.so".into(), function: function.to_owned() };
         Profile {
             own: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
-            calls: calls.iter().map(|(name, count)| (call(name), *count)).collect(),
+            calls: calls
+                .iter()
+                .map(|(name, number)| (call(name), Calls { number: *number, instructions: 0 }))
+                .collect(),
         }
     }
 

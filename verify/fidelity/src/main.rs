@@ -1,6 +1,7 @@
 //! `cargo xtask fidelity`: timed loops of ombx against plain C loops that make the same calls, in time and in instructions.
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
+mod branch;
 mod callgrind;
 mod comparison;
 mod document;
@@ -38,8 +39,14 @@ fn run(options: &Options) -> Result<ExitCode> {
     if options.sockets {
         return sockets::main(options, &workspace);
     }
+    if options.line_rate {
+        return sockets::line_rate::main(options, &workspace);
+    }
     if options.outside {
         return outside::main(options, &workspace);
+    }
+    if options.branch {
+        return branch::main(options, &workspace);
     }
     let build = |mpi| Paired::build(mpi, &workspace, !options.no_build);
     let programs = installed(options.mpi)?.iter().map(build).collect::<Result<Vec<_>>>()?;

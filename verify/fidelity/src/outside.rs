@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode},
 };
 
@@ -17,8 +17,8 @@ use ombx_toolchain::{
     evidence,
     failure::{Failure, Result, failed_if},
     mpi::{Mpi, installed},
+    omb::Omb,
     release,
-    step::Step,
     table::table,
     workspace::Workspace,
 };
@@ -169,8 +169,8 @@ struct Programs {
     mpi: Mpi,
     ombx: PathBuf,
     directory: PathBuf,
-    /// Directory with the programs of OMB, built with this MPI.
-    omb: Option<PathBuf>,
+    /// The programs of OMB, built with this MPI.
+    omb: Option<Omb>,
 }
 
 /// Median and mean times of the plain program, and times of the others, of each turn.
@@ -309,7 +309,7 @@ impl Programs {
         for (name, source) in SOURCES {
             compile(&mpi.mpicc, &flags, &directory, &format!("{name}.c"), source)?;
         }
-        let omb = options.omb.as_deref().map(|source| build_omb(mpi, source, &directory)).transpose()?;
+        let omb = options.omb.as_deref().map(|source| Omb::built(mpi, workspace, source)).transpose()?;
         Ok(Self { mpi: mpi.clone(), ombx, directory, omb })
     }
 
@@ -405,8 +405,8 @@ impl Programs {
     fn omb(&self, kind: &Kind) -> Result<Times> {
         let mut words = kind.osu.split(' ');
         let name = words.next().unwrap_or_default();
-        let program = self.omb.as_deref().and_then(|directory| found(directory, name));
-        let program = program.ok_or_else(|| Failure::Missing(format!("{name} was not built")))?;
+        let not_built = || Failure::Missing(format!("{name} was not built"));
+        let program = self.omb.as_ref().ok_or_else(not_built)?.program(name)?;
         let mut times = Times::new();
         for bytes in kind.measured_sizes() {
             let mut command = launcher(&self.mpi);
@@ -452,38 +452,6 @@ impl Shown {
             Self::Windows(windows) => windows * WINDOW * bytes as f64 / figure * 1e3,
         }
     }
-}
-
-/// Builds a copy of OMB with six decimals instead of two: a put of 20 ns would be 0.02.
-fn build_omb(mpi: &Mpi, source: &Path, directory: &Path) -> Result<PathBuf> {
-    let copy = directory.join("omb");
-    if !copy.join("config.status").is_file() {
-        let mut copied = Command::new("cp");
-        copied.args(["-r", "--preserve=timestamps"]).arg(source).arg(&copy);
-        Step::run("copy of OMB", &mut copied).built()?;
-        let mut configure = Command::new("sh");
-        configure.current_dir(&copy).args(["./configure", "CFLAGS=-O2 -DFLOAT_PRECISION=6"]);
-        // OMB links with the C++ wrapper, which has the name of the C wrapper otherwise.
-        let wrapper = mpi.mpicc.display().to_string();
-        configure.arg(format!("CC={wrapper}")).arg(format!("CXX={}", wrapper.replacen("mpicc", "mpicxx", 1)));
-        Step::run("OMB: configure", &mut configure).built()?;
-    }
-    // Some programs need functions that a library lacks: the others are built.
-    let mut make = Command::new("make");
-    make.args(["--keep-going", "--silent"]).current_dir(&copy);
-    let _ = make.output();
-    Ok(copy)
-}
-
-/// Returns the program of this name below a directory.
-fn found(directory: &Path, name: &str) -> Option<PathBuf> {
-    fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
-        let path = entry.path();
-        if path.is_dir() {
-            return found(&path, name);
-        }
-        (entry.file_name() == name && path.extension().is_none()).then_some(path)
-    })
 }
 
 /// Returns the mean time of an iteration over all samples of all timed ranks.

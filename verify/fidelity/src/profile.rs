@@ -14,8 +14,16 @@ pub(crate) struct Call {
 pub(crate) struct Profile {
     /// Instructions of each function of the program, without its callees.
     pub(crate) own: BTreeMap<String, u64>,
-    /// Number of calls of functions of other objects.
-    pub(crate) calls: BTreeMap<Call, u64>,
+    /// Calls of functions of other objects.
+    pub(crate) calls: BTreeMap<Call, Calls>,
+}
+
+/// Calls of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Calls {
+    pub(crate) number: u64,
+    /// Instructions until they returned.
+    pub(crate) instructions: u64,
 }
 
 /// Names by number: the file has `(7) name` once and then `(7)`.
@@ -44,7 +52,7 @@ impl Profile {
         let (mut object, mut function) = (String::new(), String::new());
         let mut callee: (Option<String>, String) = (None, String::new());
         // The line after `calls=` is the cost of the callee.
-        let mut in_call = false;
+        let (mut in_call, mut leaving) = (false, None);
         let mut profile = Self::default();
         for line in text.lines() {
             if let Some((key, value)) =
@@ -58,9 +66,10 @@ impl Profile {
                     "calls" => {
                         let target = callee.0.take().unwrap_or_else(|| object.clone());
                         let count = value.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
-                        if is_ours(&object) && !is_ours(&target) {
-                            let call = Call { object: target, function: callee.1.clone() };
-                            *profile.calls.entry(call).or_insert(0) += count;
+                        leaving = (is_ours(&object) && !is_ours(&target))
+                            .then(|| Call { object: target, function: callee.1.clone() });
+                        if let Some(call) = &leaving {
+                            profile.calls.entry(call.clone()).or_default().number += count;
                         }
                         in_call = true;
                     }
@@ -70,6 +79,9 @@ impl Profile {
                 let cost = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
                 if !in_call && cost > 0 && is_ours(&object) {
                     *profile.own.entry(function.clone()).or_insert(0) += cost;
+                }
+                if let Some(call) = leaving.take() {
+                    profile.calls.entry(call).or_default().instructions += cost;
                 }
                 in_call = false;
             }
@@ -135,7 +147,7 @@ fn=(7)
     fn only_calls_that_leave_the_program_are_counted() {
         let profile = Profile::parse(FILE, "/x/ombx");
         let send = Call { object: "/lib/libmpi.so".into(), function: "MPI_Send".into() };
-        assert_eq!(profile.calls, BTreeMap::from([(send, 23)]));
+        assert_eq!(profile.calls, BTreeMap::from([(send, Calls { number: 23, instructions: 600 })]));
     }
 
     #[test]

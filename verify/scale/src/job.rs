@@ -40,12 +40,12 @@ pub(crate) struct Outcome {
     pub(crate) rank_bytes: u64,
     /// Largest PSS of any rank, in bytes.
     pub(crate) most_bytes: u64,
+    /// Largest mean of what a rank shares with no other process, in bytes.
+    pub(crate) private_bytes: u64,
     /// Bytes of the first record and of all rows.
     pub(crate) run_bytes: u64,
     pub(crate) row_bytes: u64,
     pub(crate) rows: u64,
-    /// Whether ombx is a debug build.
-    pub(crate) is_debug: bool,
 }
 
 impl fmt::Display for Outcome {
@@ -74,15 +74,15 @@ pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Resul
     watch(command, limits)
 }
 
-/// Runs the bare program under the launcher.
-pub(crate) fn bare(programs: &Programs, limits: Limits) -> Result<Outcome> {
+/// Runs the bare program with these arguments under the launcher.
+pub(crate) fn bare(programs: &Programs, words: &[&str], limits: Limits) -> Result<Outcome> {
     let mut command = Command::new(&programs.mpi.mpiexec);
     command.args(["-n", &limits.ranks.to_string()]);
     if programs.mpi.flavour == Flavour::OpenMpi {
         command.args(["--oversubscribe", "--bind-to", "none"]);
     }
     programs.mpi.launch_with(&mut command);
-    command.env("OMPI_MCA_plm_rsh_agent", "sh").arg(&programs.bare);
+    command.env("OMPI_MCA_plm_rsh_agent", "sh").arg(&programs.bare).args(words);
     watch(command, limits)
 }
 
@@ -140,7 +140,6 @@ impl Outcome {
         if line.starts_with("{\"kind\":\"run\"") {
             self.start_s.get_or_insert(seconds);
             self.run_bytes = bytes;
-            self.is_debug = line.contains("\"profile\":\"debug\"");
         } else if line.starts_with("{\"kind\":\"case\"") {
             self.rows += 1;
             self.row_bytes += bytes;
@@ -155,10 +154,12 @@ impl Outcome {
         let processes = mark.processes();
         let ranks_of_job = processes.iter().filter(|process| process.rank().is_some() || process.is_worker());
         let pids = ranks_of_job.map(|process| process.pid.as_raw_nonzero().to_string());
-        let memory: Vec<u64> = pids.filter_map(|pid| proportional(&pid)).collect();
+        let memory: Vec<[u64; 2]> = pids.filter_map(|pid| memory(&pid)).collect();
         if memory.len() as u32 == ranks {
-            self.rank_bytes = self.rank_bytes.max(memory.iter().sum::<u64>() / u64::from(ranks));
-            self.most_bytes = self.most_bytes.max(memory.iter().copied().max().unwrap_or(0));
+            let mean = |at: usize| memory.iter().map(|of_rank| of_rank[at]).sum::<u64>() / u64::from(ranks);
+            self.rank_bytes = self.rank_bytes.max(mean(0));
+            self.private_bytes = self.private_bytes.max(mean(1));
+            self.most_bytes = self.most_bytes.max(memory.iter().map(|of_rank| of_rank[0]).max().unwrap_or(0));
         }
     }
 }
@@ -169,11 +170,14 @@ fn links_of(line: &str) -> u64 {
     ends.map_or(0, |(ends, _)| ends.split(',').count() as u64)
 }
 
-/// Returns the proportional set size of a process, in bytes.
-fn proportional(pid: &str) -> Option<u64> {
+/// Returns the proportional set size of a process, and what it shares with no other one, in bytes.
+fn memory(pid: &str) -> Option<[u64; 2]> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+    };
+    Some([bytes("Pss:")?, bytes("Private_Clean:")? + bytes("Private_Dirty:")?])
 }
 
 #[cfg(test)]
@@ -198,6 +202,9 @@ mod tests {
 
     #[test]
     fn a_process_has_memory() {
-        assert!(proportional("self").is_some_and(|bytes| bytes > 1 << 16));
+        assert!(
+            memory("self")
+                .is_some_and(|[proportional, private]| proportional >= private && private > 1 << 16)
+        );
     }
 }

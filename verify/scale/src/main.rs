@@ -9,6 +9,7 @@ mod line;
 mod model;
 mod programs;
 mod simulated;
+mod start;
 
 use std::{env, os::unix::process::CommandExt as _, process::ExitCode};
 
@@ -26,6 +27,7 @@ use ombx_toolchain::{
     workspace::{Workspace, cargo},
 };
 use programs::Programs;
+use start::Starts;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.
 const RANK_NEEDS: u64 = 64 << 20;
@@ -42,11 +44,17 @@ const RANK_NEEDS: u64 = 64 << 20;
 struct Options {
     /// Numbers of ranks
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "2,4,8,16,32,64,128",
-        value_parser = clap::value_parser!(u32).range(2..=4096))]
+        default_value_if("start", "true", "2,16,128"), value_parser = clap::value_parser!(u32).range(2..=4096))]
     ranks: Vec<u32>,
     /// MPI; many ranks of Open MPI yield their core
-    #[arg(long, value_enum, default_value = "openmpi")]
+    #[arg(long, value_enum, default_value = "openmpi", default_value_if("start", "true", "all"))]
     mpi: Which,
+    /// Measure only what `ombx run` adds to an empty MPI program
+    #[arg(long)]
+    start: bool,
+    /// Turns of both programs with --start
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "start", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    turns: u16,
     /// Deadline of a job, in seconds
     #[arg(long, value_name = "S", default_value_t = 240)]
     deadline: u64,
@@ -110,6 +118,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     if options.files {
         return files(options, &workspace);
+    }
+    if options.start {
+        return starts(options, &workspace);
     }
     let (mut lines, mut libraries, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for mpi in installed(Some(options.mpi))? {
@@ -233,6 +244,22 @@ fn fewest_rounds(hosts: u32, seeds: usize) -> Vec<Tried> {
     all.filter_map(fewest).collect()
 }
 
+/// Measures the start of jobs. Fails if ombx adds more than it may.
+fn starts(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let mut all = Vec::new();
+    for mpi in installed(Some(options.mpi))? {
+        let programs = Programs::build(mpi, workspace, !options.no_build)?;
+        for &ranks in &options.ranks {
+            all.push(start::measure(&programs, Limits { seconds: options.deadline, ranks }, options.turns)?);
+        }
+    }
+    println!("{}", start::document(&all));
+    if options.write {
+        document::write(workspace, "scale-start", &start::document(&all))?;
+    }
+    Ok(failed_if(all.iter().any(Starts::missed)))
+}
+
 /// Measures every job on a number of ranks; `None` if they do not fit into memory.
 fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
     let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
@@ -246,7 +273,7 @@ fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
         );
         return Ok(None);
     }
-    let mut line = Line { flavour, ranks, bare: job::bare(programs, limits)?, tasks: Vec::new() };
+    let mut line = Line { flavour, ranks, bare: job::bare(programs, &["stay"], limits)?, tasks: Vec::new() };
     for (name, words) in TASKS {
         let outcome = job::ombx(programs, words, limits)?;
         println!("   {flavour}, {ranks} ranks, {name}: {outcome}");

@@ -17,23 +17,26 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
         "OMB 6 times, s",
         "ombx, s",
         "ombx / OMB",
-        "range",
+        "95 % interval",
+        "goal",
         "launches",
         "cases",
         "at 2 %",
-        "goal",
+        "",
     ];
     let line = |swept: &Swept| {
         let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
-        let ratios: Vec<f64> = swept.runs.iter().map(Taken::ratio).collect();
-        let range = ratios.iter().fold([f64::INFINITY, 0.0], |[low, high], x| [low.min(*x), high.max(*x)]);
-        let [omb, ratio, range, verdict] = match (swept.sweep.omb, swept.missed()) {
-            (None, _) => ["", "", "", ""].map(String::from),
-            (_, missed) => [
+        let interval =
+            || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
+        let verdict = if swept.missed() { "MISSED" } else { "met" };
+        let [omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
+            None => [(); 5].map(|()| String::new()),
+            Some((_, goal)) => [
                 number(|taken| taken.omb_s),
                 number(Taken::ratio),
-                format!("{:.2} .. {:.2}", range[0], range[1]),
-                if missed { "MISSED".into() } else { "met".into() },
+                interval(),
+                goal.to_string(),
+                verdict.to_owned(),
             ],
         };
         vec![
@@ -43,7 +46,8 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
             omb,
             number(|taken| taken.whole_s),
             ratio,
-            range,
+            interval,
+            goal,
             swept.median(|taken| taken.launches as f64).to_string(),
             swept.median(|taken| taken.cases as f64).to_string(),
             swept.median(|taken| taken.precise as f64).to_string(),
@@ -158,7 +162,7 @@ mod tests {
             cases: 23,
             precise: 22,
         };
-        let swept = Swept { flavour: Flavour::OpenMpi, sweep: &SWEEPS[0], runs: vec![taken] };
+        let swept = Swept { runs: vec![taken], ..Swept::new(Flavour::OpenMpi, &SWEEPS[0]) };
         let [_, page] = pages(&[swept], &[], &Machine::now());
         for words in [
             "| 23 ",

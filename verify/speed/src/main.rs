@@ -5,7 +5,7 @@ mod document;
 mod start;
 mod sweep;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser as _;
 
@@ -21,20 +21,24 @@ use sweep::{SUITE, SWEEPS, Swept};
 
 /// Measure how long default sweeps take beside six runs of OMB, and where the time of a launch goes
 ///
-/// Builds ombx with each MPI, and C programs with the loops and counts of OMB. Runs them in turns. Fails if ombx takes more than
-/// half the time of OMB. Also measures the start of MPI and `ombx list`. Run nothing else on the machine meanwhile.
+/// Builds ombx with each MPI, and OMB from the sources in --omb, or C programs with the loops and counts of OMB. Runs them in turns.
+/// Fails if ombx takes more than a part of the time of OMB. Also measures the start of MPI and `ombx list`. Run nothing else on the machine
+/// meanwhile.
 #[derive(clap::Parser)]
 #[command(
     name = "cargo xtask speed",
     bin_name = "cargo xtask speed",
-    after_help = "Example: cargo xtask speed --mpi openmpi --times 3"
+    after_help = "Example: cargo xtask speed --omb osu-micro-benchmarks-7.4 --mpi openmpi"
 )]
 struct Options {
     /// MPI to measure with [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
-    /// Turns of each sweep
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    /// Directory with the sources of OMB
+    #[arg(long, value_name = "DIR")]
+    omb: Option<PathBuf>,
+    /// Turns of each sweep; the ratio has an interval from six on
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1000))]
     times: u16,
     /// Also run suite:osu once, which takes some minutes
     #[arg(long)]
@@ -66,20 +70,30 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let machine = Machine::now();
-    let mut starts: Vec<Start> = Vec::new();
-    let mut swept: Vec<Swept> = Vec::new();
+    let (mut programs, mut starts) = (Vec::new(), Vec::new());
     for mpi in installed(options.mpi)? {
         let cold = options.cold_build.then(|| start::cold_build(&mpi, &workspace)).transpose()?;
-        let program = Program::build(&mpi, &workspace, !options.no_build)?;
-        println!("\n-- {}: starting, {} times", mpi.flavour, options.times);
+        let program = Program::build(&mpi, &workspace, !options.no_build, options.omb.as_deref())?;
+        println!("-- {}: starting, {} times", mpi.flavour, options.times);
         starts.push(Start::measure(&program, options.times, cold)?);
-        let suite = options.suite.then_some((&SUITE, 1));
-        let chosen = SWEEPS.iter().filter(|sweep| sweep.words[0].contains(&options.bench));
-        let sweeps = chosen.map(|sweep| (sweep, options.times)).chain(suite);
-        for (sweep, times) in sweeps {
-            println!("-- {}: {}, {times} times", mpi.flavour, sweep.command());
-            swept.push(sweep.measure(&program, times)?);
+        programs.push(program);
+    }
+    let chosen = || SWEEPS.iter().filter(|sweep| sweep.words[0].contains(&options.bench));
+    let mut swept: Vec<Swept> = Vec::new();
+    for program in &programs {
+        swept.extend(chosen().map(|sweep| Swept::new(program.mpi.flavour, sweep)));
+    }
+    for turn in 1..=options.times {
+        for (at, swept) in swept.iter_mut().enumerate() {
+            let program = &programs[at / chosen().count()];
+            let taken = swept.sweep.measure(program)?;
+            println!("-- turn {turn}, {}, {}: {:.3}", swept.flavour, swept.sweep.command(), taken.ratio());
+            swept.runs.push(taken);
         }
+    }
+    for program in programs.iter().filter(|_| options.suite) {
+        let runs = vec![SUITE.ombx(program)?];
+        swept.push(Swept { runs, ..Swept::new(program.mpi.flavour, &SUITE) });
     }
     for table in [document::sweeps, document::commands, document::phases] {
         println!("\n{}", table(&swept));

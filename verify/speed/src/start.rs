@@ -13,6 +13,7 @@ use ombx_toolchain::{
     command::{cannot_run, compile, shown},
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
+    omb::Omb,
     release,
     workspace::Workspace,
 };
@@ -26,7 +27,10 @@ pub(crate) struct Program {
     pub(crate) ombx: PathBuf,
     pub(crate) directory: PathBuf,
     bare: PathBuf,
-    omb: PathBuf,
+    /// The loops of OMB in C, by names without `osu_`.
+    loops: PathBuf,
+    /// OMB itself, if there are sources of it.
+    omb: Option<Omb>,
 }
 
 /// Time before ranks measure.
@@ -46,8 +50,8 @@ pub(crate) struct Start {
 }
 
 impl Program {
-    /// Builds all programs; `build` says whether ombx is built or used as it is.
-    pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
+    /// Builds all programs; `build` says whether ombx is built or used as it is, and `omb` is the directory with the sources of OMB.
+    pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool, omb: Option<&Path>) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let directory = target.join("speed");
         let ombx = match build {
@@ -55,8 +59,9 @@ impl Program {
             false => release::existing(target.join("release/ombx"))?,
         };
         let bare = compile(&mpi.mpicc, &["-O2"], &directory, "start.c", include_str!("start.c"))?;
-        let omb = compile(&mpi.mpicc, &["-O2"], &directory, "omb.c", include_str!("omb.c"))?;
-        Ok(Self { mpi: mpi.clone(), ombx, directory, bare, omb })
+        let loops = compile(&mpi.mpicc, &["-O2"], &directory, "omb.c", include_str!("omb.c"))?;
+        let omb = omb.map(|source| Omb::built(mpi, workspace, source)).transpose()?;
+        Ok(Self { mpi: mpi.clone(), ombx, directory, bare, loops, omb })
     }
 
     /// Returns seconds of the bare program on two ranks.
@@ -66,7 +71,11 @@ impl Program {
 
     /// Returns seconds of one of OMB's programs, by its name without `osu_`.
     pub(crate) fn omb(&self, name: &str) -> Result<f64> {
-        timed(self.two_ranks().arg(&self.omb).arg(name))
+        let mut command = self.two_ranks();
+        match &self.omb {
+            Some(omb) => timed(command.arg(omb.program(&format!("osu_{name}"))?)),
+            None => timed(command.arg(&self.loops).arg(name)),
+        }
     }
 
     /// Returns the command that starts two ranks of a program, which must be added.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use ombx_core::{
     measure::engine::Phases,
-    stats::{Summary, median},
+    stats::{Summary, median, order_bounds},
 };
 use ombx_results::{estimate::Cases, file};
 
@@ -16,24 +16,23 @@ use ombx_toolchain::{
 
 /// Runs of OMB that a careful user makes to see how much they differ.
 pub(crate) const OMB_RUNS: usize = 6;
-/// Maximum time of ombx, as a part of the time of [`OMB_RUNS`] runs of OMB.
-pub(crate) const GOAL: f64 = 0.5;
 /// Half-width of the interval over launches, relative to the median, up to which a row is precise: the default of `--precision`.
 const PRECISE: f64 = 0.02;
 
-/// Command of ombx, and the program of OMB that measures the same.
+/// Command of ombx, and what it is compared with.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Sweep {
     pub(crate) words: &'static [&'static str],
-    pub(crate) omb: Option<&'static str>,
+    /// Program of OMB that measures the same, without `osu_`, and the maximum time of ombx as a part of that of [`OMB_RUNS`] runs of it.
+    pub(crate) omb: Option<(&'static str, f64)>,
 }
 
-/// Every size from 1 B to 4 MiB.
+/// Commands without an option: every size from 1 B to 4 MiB.
 pub(crate) const SWEEPS: [Sweep; 4] = [
-    Sweep { words: &["p2p.latency", "--sizes", "1..4M"], omb: Some("latency") },
-    Sweep { words: &["p2p.bw", "--sizes", "1..4M"], omb: Some("bw") },
-    Sweep { words: &["rma.put_bw", "--sizes", "1..4M"], omb: Some("put_bw") },
-    Sweep { words: &["p2p.mbw_mr", "--sizes", "1..4M"], omb: Some("mbw_mr") },
+    Sweep { words: &["p2p.latency"], omb: Some(("latency", 0.5)) },
+    Sweep { words: &["p2p.bw"], omb: Some(("bw", 0.9)) },
+    Sweep { words: &["rma.put_bw"], omb: Some(("put_bw", 0.7)) },
+    Sweep { words: &["p2p.mbw_mr"], omb: Some(("mbw_mr", 0.9)) },
 ];
 
 /// The suite of all OSU benchmarks.
@@ -73,26 +72,19 @@ impl Sweep {
         format!("ombx run {}", self.words.join(" "))
     }
 
-    /// Runs OMB and the sweep repeatedly. Which of them comes first alternates.
-    pub(crate) fn measure(&'static self, program: &Program, times: u16) -> Result<Swept> {
-        let run = |turn: u16| {
-            let bare_s = program.bare()?;
-            let before = if turn.is_multiple_of(2) { self.omb(program)? } else { 0.0 };
-            let taken = self.ombx(program)?;
-            let after = if turn % 2 == 1 { self.omb(program)? } else { 0.0 };
-            Ok(Taken { bare_s, omb_s: before + after, ..taken })
+    /// Runs the sweep between two halves of the runs of OMB.
+    pub(crate) fn measure(&self, program: &Program) -> Result<Taken> {
+        let half = || match self.omb {
+            Some((name, _)) => (0..OMB_RUNS / 2).map(|_| program.omb(name)).sum(),
+            None => Ok(0.0),
         };
-        let runs = (0..times).map(run).collect::<Result<Vec<_>>>()?;
-        Ok(Swept { flavour: program.mpi.flavour, sweep: self, runs })
+        let (bare_s, before) = (program.bare()?, half()?);
+        let taken = self.ombx(program)?;
+        Ok(Taken { bare_s, omb_s: before + half()?, ..taken })
     }
 
-    /// Returns seconds of all runs of OMB.
-    fn omb(&self, program: &Program) -> Result<f64> {
-        let Some(name) = self.omb else { return Ok(0.0) };
-        (0..OMB_RUNS).map(|_| program.omb(name)).sum()
-    }
-
-    fn ombx(&self, program: &Program) -> Result<Taken> {
+    /// Runs the sweep alone.
+    pub(crate) fn ombx(&self, program: &Program) -> Result<Taken> {
         let out = program.directory.join("sweep.jsonl");
         let mut command = program.command(&program.ombx);
         // A skipped row is no failure, as in the suite.
@@ -119,6 +111,18 @@ impl Taken {
 }
 
 impl Swept {
+    /// Returns a sweep without runs.
+    pub(crate) fn new(flavour: Flavour, sweep: &'static Sweep) -> Swept {
+        Swept { flavour, sweep, runs: Vec::new() }
+    }
+
+    /// Returns the distribution-free 95 % interval of the ratio; `None` below six runs.
+    pub(crate) fn interval(&self) -> Option<[f64; 2]> {
+        let mut ratios: Vec<f64> = self.runs.iter().map(Taken::ratio).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        order_bounds(ratios.len(), 0.5).map(|(low, high)| [ratios[low - 1], ratios[high - 1]])
+    }
+
     /// Returns the median over runs.
     pub(crate) fn median(&self, figure: impl Fn(&Taken) -> f64) -> f64 {
         median(&self.runs.iter().map(figure).collect::<Vec<_>>()).unwrap_or(f64::NAN)
@@ -126,7 +130,7 @@ impl Swept {
 
     /// Returns whether the median ratio exceeds the goal.
     pub(crate) fn missed(&self) -> bool {
-        self.sweep.omb.is_some() && self.median(Taken::ratio) > GOAL
+        self.sweep.omb.is_some_and(|(_, goal)| self.median(Taken::ratio) > goal)
     }
 }
 
@@ -168,13 +172,17 @@ mod tests {
 
     fn swept(whole: &[f64]) -> Swept {
         let taken = |whole: &f64| Taken { omb_s: 10.0, whole_s: *whole, ..Taken::default() };
-        Swept { flavour: Flavour::Mpich, sweep: &SWEEPS[0], runs: whole.iter().map(taken).collect() }
+        Swept { runs: whole.iter().map(taken).collect(), ..Swept::new(Flavour::Mpich, &SWEEPS[0]) }
     }
 
     #[test]
-    fn a_sweep_may_take_half_the_time_of_omb() {
+    fn a_sweep_may_take_a_part_of_the_time_of_omb() {
         assert!(!swept(&[4.0, 4.9, 90.0]).missed());
         assert!(swept(&[4.0, 5.1, 90.0]).missed());
+        let other = |sweep| Swept { sweep, ..swept(&[4.0, 8.9, 90.0]) };
+        assert!(!other(&SWEEPS[1]).missed() && other(&SWEEPS[2]).missed());
+        assert_eq!(swept(&[4.0, 5.1, 90.0]).interval(), None);
+        assert_eq!(swept(&[3.0, 2.0, 4.0, 5.0, 1.0, 6.0]).interval(), Some([0.1, 0.6]));
         assert!(!Swept { sweep: &SUITE, ..swept(&[100.0]) }.missed());
     }
 

@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod failure;
 pub mod machine;
 pub mod mpi;
+pub mod omb;
 pub mod process;
 pub mod registry;
 pub mod release;

@@ -17,8 +17,8 @@ use crate::arguments::values;
 
 /// Requested precision, as a fraction of the median, if the user gives none.
 pub(crate) const PRECISION: f64 = 0.02;
-/// Time for a case, if the user asks for nothing particular: a first number should not take longer.
-const CASE_TIME: Duration = Duration::from_secs(3);
+/// Time after which nine launches are enough, if the user asks for nothing particular: a first answer should not take longer.
+const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(crate) struct LaunchesArgs {
     pub(crate) quick: bool,
     /// Time to measure, such as 10s [default: 30s or less]
     ///
-    /// It is for all launches: without --precision 3s a case, once there are 9; more than 30s spreads 30 launches over it.
+    /// It is for all launches. Without it and --precision, a run of 9 launches ends after 3s; more than 30s spreads 30 launches over it.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]
@@ -51,19 +51,15 @@ pub(crate) struct LaunchesArgs {
 }
 
 impl LaunchesArgs {
-    /// Returns the launches that the user wants for this number of cases. `precision` is a fraction of the median.
-    pub(crate) fn launches(&self, precision: Option<f64>, cases: u64) -> Launches {
+    /// Returns the launches that the user wants. `precision` is a fraction of the median.
+    pub(crate) fn launches(&self, precision: Option<f64>) -> Launches {
         let count = match self.launches {
             _ if self.quick || self.launch.is_some() => LaunchCount::Fixed(1),
             Some(count) => LaunchCount::Fixed(count),
             None => {
                 let budget = self.budget.unwrap_or(USUAL_BUDGET);
-                let cases = u32::try_from(cases).unwrap_or(u32::MAX);
-                let enough = if precision.is_some() || self.budget.is_some() {
-                    budget
-                } else {
-                    CASE_TIME.saturating_mul(cases).min(budget)
-                };
+                let is_asked = precision.is_some() || self.budget.is_some();
+                let enough = if is_asked { budget } else { FIRST_ANSWER };
                 let is_spread = budget > USUAL_BUDGET && precision.is_none();
                 LaunchCount::Until { budget, enough, is_spread }
             }

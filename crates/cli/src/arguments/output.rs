@@ -273,7 +273,8 @@ pub(crate) struct ShownArgs {
     pub(crate) percentiles: Option<Percentiles>,
 }
 
-const UNITS: [(&str, &str, Units); 6] = [
+/// Values of `--unit`.
+pub(crate) const UNITS: [(&str, &str, Units); 6] = [
     ("ns", "Nanoseconds", Units { time: Some(TimeUnit::Ns), rate: None }),
     ("us", "Microseconds", Units { time: Some(TimeUnit::Us), rate: None }),
     ("ms", "Milliseconds", Units { time: Some(TimeUnit::Ms), rate: None }),
@@ -282,25 +283,32 @@ const UNITS: [(&str, &str, Units); 6] = [
     ("Gbit/s", "10^9 bits per second", Units { time: None, rate: Some(RateUnit::GigaBits) }),
 ];
 
+/// Returns the units that `--unit` gives together.
+///
+/// # Errors
+/// Usage error for two units of times or of bandwidths.
+pub(crate) fn chosen_units(given: &[Units]) -> Result<Units> {
+    let mut units = Units::default();
+    for unit in given {
+        if unit.time.is_some() && units.time.is_some() || unit.rate.is_some() && units.rate.is_some() {
+            return Err(Error::usage("--unit: give at most one unit of times and one of bandwidths"));
+        }
+        units = Units { time: units.time.or(unit.time), rate: units.rate.or(unit.rate) };
+    }
+    Ok(units)
+}
+
 impl ShownArgs {
     /// Returns what a format shows. Only tables and CSV have a choice.
     pub(crate) fn shown(&self, format: Format) -> Result<Shown> {
         self.check(format)?;
-        for of_rates in [false, true] {
-            if self.unit.iter().filter(|unit| unit.rate.is_some() == of_rates).count() > 1 {
-                return Err(Error::usage("--unit: give at most one unit of times and one of bandwidths"));
-            }
-        }
-        Ok(Shown { units: self.units(), percentiles: self.percentiles.clone().unwrap_or_default() })
+        let units = chosen_units(&self.unit)?;
+        Ok(Shown { units, percentiles: self.percentiles.clone().unwrap_or_default() })
     }
 
     /// Returns the units, of which [`ShownArgs::shown`] finds mistakes.
     pub(crate) fn units(&self) -> Units {
-        let mut units = Units::default();
-        for unit in &self.unit {
-            units = Units { time: units.time.or(unit.time), rate: units.rate.or(unit.rate) };
-        }
-        units
+        chosen_units(&self.unit).unwrap_or_default()
     }
 
     fn check(&self, format: Format) -> Result<()> {

@@ -14,6 +14,7 @@ use ombx_core::{
 use ombx_results::{
     compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
     file::is_named_as_result,
+    number::Units,
     render::{
         compare as render,
         compare::{percent, verdict},
@@ -21,7 +22,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::{Color, Format, some_of},
+    arguments::output::{Color, Format, UNITS, chosen_units, some_of},
     output::{
         junit::{self, Case, Outcome},
         renderers, target,
@@ -44,6 +45,9 @@ pub(crate) struct CompareArgs {
     /// Format of the comparison
     #[arg(long, default_value = "table", value_parser = some_of(&FORMATS))]
     pub(crate) format: Format,
+    /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s]
+    #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',')]
+    unit: Vec<Units>,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
@@ -147,6 +151,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         [base, new] => [std::slice::from_ref(base), std::slice::from_ref(new)],
         _ => [args.base.as_slice(), args.new.as_slice()],
     };
+    let units = chosen_units(&args.unit)?;
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
     let (base_files, new_files) = (of(base)?, of(new)?);
     for (option, path) in args.gate.written() {
@@ -155,7 +160,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     }
     let base = side(base, &base_files)?.labelled(base_label);
     let new = side(new, &new_files)?.labelled(new_label);
-    conclude(&base, &new, &args.gate, args.format, args.color)
+    conclude(&base, &new, &args.gate, units, (args.format, args.color))
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
@@ -163,10 +168,10 @@ pub(crate) fn conclude(
     base: &SideResults,
     new: &SideResults,
     args: &GateArgs,
-    format: Format,
-    color: Color,
+    units: Units,
+    (format, color): (Format, Color),
 ) -> Result<u8> {
-    let comparison = Comparison::of(base, new, args.settings());
+    let comparison = Comparison::of(base, new, args.settings()).in_units(units);
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }

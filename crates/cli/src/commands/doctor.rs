@@ -94,6 +94,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         examination.hosts = HostFacts::grouped([(hostname(), machine::facts().clone())]);
     }
     standing.extend(trust::far_device(&examination.ranks, &examination.hosts));
+    standing.extend(trust::interrupted(&examination.ranks, &examination.hosts));
     examination.findings.extend(Finding::of_hosts(&examination.hosts));
     let standing = standing.into_iter().filter(|mark| mark.code != "shared_cpu" || started.is_none());
     examination.findings.extend(standing.map(Finding::of_advice));

@@ -87,7 +87,8 @@ const KINDS: [(&str, &str, Figure); 9] = [
     ),
 ];
 
-const QUANTITIES: [(&str, &str, Quantity); 2] = [
+const QUANTITIES: [(&str, &str, Quantity); 3] = [
+    ("gbit", "Bandwidths in Gbit/s", Quantity::BandwidthInBits),
     ("message-rate", "Messages per second of bandwidth benchmarks", Quantity::MessageRate),
     ("bus-bandwidth", "Bus bandwidth of collective operations", Quantity::BusBandwidth),
 ];

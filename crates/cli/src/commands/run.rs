@@ -173,7 +173,7 @@ pub(crate) fn job(
         #[cfg(feature = "io")]
         directory::check(&parts, ranks, is_here)?;
     }
-    let launches = args.launches.launches(args.effort.precision, extent.rows);
+    let launches = args.launches.launches(args.effort.precision);
     if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",
@@ -220,7 +220,7 @@ pub(crate) struct RunArgs {
     pub(crate) sizes: Option<Sizes>,
     /// Load on other ranks: a benchmark that they repeat
     ///
-    /// Its messages have 4K bytes, or as p2p.bw:64K. Of a list, each is measured; with nothing in it, rows have impact factors.
+    /// Its messages have 4K bytes, or as p2p.bw:64K; A+B are both at once. Of a list, each is measured; with nothing, rows have impact factors.
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
     /// Iterations to verify, outside the timed region: some, or as many as are timed
@@ -241,7 +241,7 @@ pub(crate) struct RunArgs {
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
     pub(crate) duration: Option<Duration>,
-    /// Print the figure of the running row after each such time of sampling on standard error, as iperf3 -i, over TCP with retransmits and congestion windows
+    /// Print the figure of the running row after each such time of sampling, as iperf3 -i: on standard error, with --format jsonl on standard output
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
     /// Earlier runs, a result file or a directory of them: they tell where the next run lies [default: the 20 newest files in the
@@ -447,7 +447,7 @@ pub(crate) fn check_window(choices: &[Choice], plan: &Plan) -> Result<()> {
 /// Returns the number of ranks to start: the user's, or what the most demanding benchmark needs.
 pub(crate) fn ranks(args: &RunArgs, choices: &[Choice], plan: &Plan) -> u32 {
     let needed = choices.iter().map(|c| c.bench.ranks.layout.ranks_wanted(plan.pairs())).max().unwrap_or(1);
-    let of_load = if args.under.is_empty() { 0 } else { Under::LEAST_RANKS };
+    let of_load = Under::least_ranks(&args.under);
     let rooted = plan.chosen.chosen::<Root>().map_or(1, |root| root.first().0.saturating_add(1));
     let groups: Groups = plan.chosen.get();
     let wanted = needed.max(groups.ranks_wanted(rooted));
@@ -460,13 +460,17 @@ const CONGESTION: &str = "suite:congestion";
 /// Loads of named benchmarks, as in the suite.
 const CONGESTION_LOADS: &str =
     "nothing,p2p.fan_in,collective.alltoall,rma.put_incast,collective.bcast,p2p.bw:128K,nothing";
+/// The same of benchmarks over sockets: how much a link that is full delays others.
+const CONGESTION_LOADS_OF_SOCKETS: &str = "nothing,sockets.bw:1M,nothing";
 
 /// Returns the arguments with what the user did not choose.
 pub(crate) fn with_congestion_defaults(mut args: RunArgs) -> Result<RunArgs> {
     if args.patterns.is_empty() {
         args.patterns.push(CONGESTION.into());
     } else if args.under.is_empty() && !args.patterns.iter().any(|pattern| suite::is_suite(pattern)) {
-        args.under = CONGESTION_LOADS.split(',').map(str::parse).collect::<Result<Vec<Under>>>()?;
+        let are_sockets = args.patterns.iter().all(|pattern| pattern.starts_with("sockets."));
+        let loads = if are_sockets { CONGESTION_LOADS_OF_SOCKETS } else { CONGESTION_LOADS };
+        args.under = loads.split(',').map(str::parse).collect::<Result<Vec<Under>>>()?;
     }
     Ok(args)
 }

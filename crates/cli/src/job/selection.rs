@@ -115,7 +115,7 @@ pub(crate) fn check_ranks(ranks: Option<u32>, parts: &[Part]) -> Result<()> {
     let mut missing = None;
     for (Choice { bench, .. }, plan) in choices {
         // Ranks that are kept for a load are not measured.
-        let of_load = if plan.under.is_empty() { 0 } else { Under::LEAST_RANKS };
+        let of_load = Under::least_ranks(&plan.under);
         let assigned = bench.ranks.layout.assign(ranks.saturating_sub(of_load), plan.pairs());
         let load = bench.ranks.layout.ranks_wanted(plan.pairs()).saturating_add(of_load);
         match assigned {

@@ -28,7 +28,7 @@ use crate::{
         repetition::{Arrived, Early, named},
         shared_memory::OfRanks,
     },
-    output::{Output, progress::Progress, relay::Message, renderers},
+    output::{Output, progress::Progress, relay::Message},
 };
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
@@ -208,8 +208,7 @@ impl JobState<'_> {
                 Some(Message::Benchmark { .. }) => {}
                 Some(Message::Status { line }) => self.progress.status(&line),
                 Some(Message::Interval(interval)) => {
-                    let line = renderers::line(&interval, self.args.shown.units());
-                    self.progress.suspend(|| stderr_line!("{OMBX}{}", plain(&line)));
+                    self.progress.suspend(|| self.output.interval(&interval, self.args.shown.units()));
                 }
                 Some(Message::Failure { why }) => self.history.failure = Some(why),
                 Some(Message::Ranks { ranks }) => {

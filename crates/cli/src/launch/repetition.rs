@@ -6,11 +6,13 @@ use ombx_core::{
     benchmark::Benchmark,
     measure::plan::{KnownBatches, Launch, Rest, RowName},
     result::{Measurement, Outcome},
+    stats::Summary,
     system::clock::Since,
 };
 use ombx_results::{
     estimate::{
-        self, Cases, Ending, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, Schedule,
+        self, Cases, Ending, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress,
+        Schedule,
     },
     file::Ended,
 };
@@ -151,9 +153,13 @@ impl Repetition {
         let Some(schedule) = &mut self.schedule else {
             return ended(Ending::Fixed).filter(|_| !self.is_below_fixed());
         };
-        let in_state = measured().map(Measurement::launches_in_state).min().unwrap_or(0) as u32;
-        let reached = estimate::reached(&rows);
-        let ending = schedule.ending(estimate::Progress { done: self.done, in_state, reached, spent });
+        let of_row = |row: &Measurement| RowProgress {
+            name: RowName::new(&row.key),
+            in_state: row.launches_in_state() as u32,
+            reached: row.summary.as_ref().and_then(Summary::precision),
+        };
+        let rows: Vec<RowProgress> = measured().map(of_row).collect();
+        let ending = schedule.ending(estimate::Progress { done: self.done, spent, rows: &rows });
         let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
         let ending = ending.or(late.then_some(Ending::Budget))?;
         if ending == Ending::Budget && self.done < LEAST_LONG_LAUNCHES {
@@ -168,6 +174,11 @@ impl Repetition {
             });
         }
         ended(ending)
+    }
+
+    /// Returns the rows that need no further launch.
+    pub(super) fn precise(&self) -> impl Iterator<Item = RowName> {
+        self.schedule.iter().flat_map(Schedule::precise)
     }
 
     fn is_below_fixed(&self) -> bool {
@@ -286,6 +297,12 @@ impl Restarts {
             between_cases: 0,
             ends: 0,
         }
+    }
+
+    /// Leaves rows that need no further launch out of the next ones, unless they are too many for an argument.
+    pub(super) fn leave_out(&mut self, rows: impl Iterator<Item = RowName>) {
+        let room = (MOST / 2).saturating_sub(self.rest.left_out.len());
+        self.rest.left_out.extend(rows.take(room));
     }
 
     /// Begins with the first ranks of a kind in a launch.

@@ -92,7 +92,7 @@ mod tests {
                 time: [Duration::from_secs(1), Duration::from_millis(2500)],
                 metric: Metric::Bandwidth,
                 median: Some(1.5),
-                connections: Some(ConnectionCounters { retransmits: 3, cwnd_bytes: 65483 }),
+                connections: Some(ConnectionCounters { retransmits: 3, ..ConnectionCounters::default() }),
             }),
             Message::Failure { why: "rank 1 on n01 ended".into() },
             Message::Started { host: "n01".into() },

@@ -172,9 +172,11 @@ mod tests {
             "{}",
             line(&interval, units)
         );
-        let connections = Some(ConnectionCounters { retransmits: 12, cwnd_bytes: 65483 });
+        let (retransmits, cwnd_bytes, rtt_us, least_rtt_us) = (12, 65483, 850, 31);
+        let connections = Some(ConnectionCounters { retransmits, cwnd_bytes, rtt_us, least_rtt_us });
         let counted = line(&Interval { connections, ..interval.clone() }, units);
-        assert!(counted.ends_with(" s  2.000 Gbit/s  retransmits 12  cwnd_bytes 65483"), "{counted}");
+        let end = " s  2.000 Gbit/s  retransmits 12  cwnd_bytes 65483  rtt_us 850  least_rtt_us 31";
+        assert!(counted.ends_with(end), "{counted}");
         let none = Interval { median: None, bytes: None, ..interval };
         assert_eq!(line(&none, Units::default()), "sockets.bw    1.00 ..   2.01 s  n/a");
     }

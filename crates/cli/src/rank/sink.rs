@@ -20,7 +20,6 @@ use crate::{
     output::{
         Output,
         relay::{self, Message},
-        renderers,
     },
 };
 
@@ -92,7 +91,7 @@ impl Sink for RankSink {
 
     fn interval(&self, interval: &Interval) {
         match self {
-            RankSink::Output(_) => stderr_line!("ombx: {}", renderers::line(interval, Units::default())),
+            RankSink::Output(output) => output.interval(interval, Units::default()),
             RankSink::Relay(pipe, _) => _ = Message::Interval(interval.clone()).write(&mut &*pipe),
             RankSink::None => {}
         }

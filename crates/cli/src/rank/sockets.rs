@@ -40,13 +40,12 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
     let start = &state.job.start;
     if let Some(invitation) = coordinator::accepted() {
         let Invitation { token, rank, on_host, .. } = invitation;
-        if start.bind != Bind::None {
-            bind(*on_host);
-        }
+        let cpus = if start.bind == Bind::None { Vec::new() } else { bind(*on_host) };
         let on_end = |code: u8, _: &str| process::exit(code.into());
         let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
         let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
             .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
+        team.set_cpus(cpus);
         measure_on(&team, state, work);
         return Ok(());
     }
@@ -77,12 +76,16 @@ fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
     team.leave();
 }
 
-/// Binds this rank to a core if this host has one for each of its ranks.
-fn bind((rank, ranks): (u32, u32)) {
+/// Binds this rank to a core if this host has one for each of its ranks. Returns its share of the cores, of which that one is the first.
+fn bind((rank, ranks): (u32, u32)) -> Vec<u32> {
     let cores = cores();
-    let Some(core) = cores.get(rank as usize).filter(|_| ranks as usize <= cores.len()) else { return };
+    if cores.len() < ranks as usize {
+        return Vec::new();
+    }
+    let share: Vec<u32> = cores.into_iter().skip(rank as usize).step_by(ranks as usize).collect();
     let mut set = CpuSet::new();
-    set.set(*core as usize);
+    share.iter().take(1).for_each(|core| set.set(*core as usize));
     // If binding is not permitted, results show where the rank may run.
     let _ = sched_setaffinity(None, &set);
+    share
 }

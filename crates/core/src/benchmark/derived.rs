@@ -125,18 +125,28 @@ pub type Figures = BTreeMap<String, Figure>;
 
 /// Counters of the kernel for the connections from a rank, since they were opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionCounters {
     /// Segments that were sent again.
     pub retransmits: u64,
     /// Congestion windows now: how many bytes may be in flight.
     pub cwnd_bytes: u64,
+    /// Smoothed round trip now, the longest of all connections. It contains the time in queues that the traffic fills.
+    pub rtt_us: u64,
+    /// Shortest round trip of a connection in the last minutes (`net.ipv4.tcp_min_rtt_wlen`), without queues; 0 before Linux 4.6.
+    pub least_rtt_us: u64,
 }
 
 impl ConnectionCounters {
     /// Returns the numbers under their names.
     #[must_use]
-    pub fn named(self) -> [(&'static str, u64); 2] {
-        [("retransmits", self.retransmits), ("cwnd_bytes", self.cwnd_bytes)]
+    pub fn named(self) -> [(&'static str, u64); 4] {
+        [
+            ("retransmits", self.retransmits),
+            ("cwnd_bytes", self.cwnd_bytes),
+            ("rtt_us", self.rtt_us),
+            ("least_rtt_us", self.least_rtt_us),
+        ]
     }
 
     /// Returns the numbers as figures of a row.
@@ -144,6 +154,19 @@ impl ConnectionCounters {
     pub fn figures(self) -> Figures {
         let figure = |(name, value): (&str, u64)| (name.to_owned(), Figure::Value(value as f64));
         self.named().map(figure).into()
+    }
+}
+
+/// Of all connections of a rank.
+impl std::iter::Sum for ConnectionCounters {
+    fn sum<I: Iterator<Item = ConnectionCounters>>(all: I) -> ConnectionCounters {
+        let sum = all.reduce(|sum, one| ConnectionCounters {
+            retransmits: sum.retransmits + one.retransmits,
+            cwnd_bytes: sum.cwnd_bytes + one.cwnd_bytes,
+            rtt_us: sum.rtt_us.max(one.rtt_us),
+            least_rtt_us: sum.least_rtt_us.min(one.least_rtt_us),
+        });
+        sum.unwrap_or_default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The entry of a benchmark in the registry: name, ranks, options, and the function that runs it.
 
-use std::{collections::BTreeMap, fmt, panic::Location};
+use std::{collections::HashSet, fmt, panic::Location, ptr};
 
 use crate::{
     benchmark::{
@@ -474,17 +474,21 @@ impl Registry {
         if cfg!(debug_assertions) {
             entries.iter().try_for_each(|b| b.check())?;
         }
-        let mut parameters: BTreeMap<&str, &'static Parameter> = BTreeMap::new();
-        for parameter in entries.iter().flat_map(|b| b.parameters()) {
-            let known = *parameters.entry(parameter.name).or_insert(parameter);
-            if !std::ptr::eq(known, parameter) && known.names() != parameter.names() {
-                return Err(Error::usage(format!(
-                    "two parameters with different values have the name {}: rename one",
-                    parameter.name
-                )));
-            }
+        // Most entries share their parameters.
+        let mut seen = HashSet::new();
+        let all = entries.iter().flat_map(|b| b.parameters());
+        let mut parameters: Vec<&'static Parameter> =
+            all.filter(|parameter| seen.insert(ptr::from_ref(*parameter))).collect();
+        parameters.sort_by_key(|parameter| parameter.name);
+        let differ =
+            |pair: &&[&Parameter]| pair[0].name == pair[1].name && pair[0].names() != pair[1].names();
+        if let Some([parameter, _]) = parameters.windows(2).find(differ) {
+            return Err(Error::usage(format!(
+                "two parameters with different values have the name {}: rename one",
+                parameter.name
+            )));
         }
-        let parameters = parameters.into_values().collect();
+        parameters.dedup_by_key(|parameter| parameter.name);
         match entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             None => Ok(Registry { entries, parameters }),
             Some(pair) => Err(Error::usage(format!(

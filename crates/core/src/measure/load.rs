@@ -29,7 +29,7 @@ pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut d
     let (team, bench) = (all.team, choice.bench);
     let needed = bench.ranks.layout.ranks_wanted(plan.pairs());
     let seed = plan.launch.map_or(0, |launch| launch.order);
-    let division = match Division::of(team, all.places, needed, seed) {
+    let division = match Division::of(team, all.places, (needed, Under::least_ranks(&plan.under)), seed) {
         Err(e) if e.kind() == Kind::Unsupported => return skip(team, bench, None, &e, sink),
         division => division?,
     };
@@ -49,8 +49,8 @@ pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut d
                 measured(&mut held)?;
                 team.sleeping_barrier().map(|()| None)
             }
-            Under::Congestor(congestor) => team
-                .agree(Load::open(congestor, &division.congestors, plan))
+            Under::Congestors(congestors) => team
+                .agree(Load::open(congestors, &division.congestors, plan))
                 .and_then(|load| load.run(all, &mut held, &measured))
                 .map(Some),
         };
@@ -81,8 +81,11 @@ fn skip(
     }
 }
 
+/// Congestors that run at the same time, each on its ranks.
+struct Load(Vec<Part>);
+
 /// A congestor on its ranks.
-struct Load {
+struct Part {
     choice: Choice,
     plan: Plan,
     assignment: Assignment,
@@ -90,9 +93,9 @@ struct Load {
     ranks: Vec<Rank>,
 }
 
-impl Load {
-    /// Returns the load of a congestor on these ranks; a benchmark of one pair runs on all pairs of neighbours in the list.
-    fn open(congestor: &Congestor, ranks: &[Rank], plan: &Plan) -> Result<Load> {
+impl Part {
+    /// Returns a congestor on these ranks; a benchmark of one pair runs on all pairs of neighbours in the list.
+    fn open(congestor: &Congestor, ranks: &[Rank], plan: &Plan) -> Result<Part> {
         let choice = Registry::load()?.get(&congestor.bench)?;
         let layout = match choice.bench.ranks.layout {
             Layout::Pair | Layout::Pairs(_) => Layout::Pairs(Pairs::Most),
@@ -113,31 +116,46 @@ impl Load {
             chosen: plan.chosen.only(&MEMORY_LIMIT),
             ..Plan::default()
         };
-        Ok(Load { choice, plan, assignment, ranks })
+        Ok(Part { choice, plan, assignment, ranks })
+    }
+}
+
+impl Load {
+    /// Divides ranks evenly among congestors. Each part has neighbours of the list.
+    fn open(congestors: &[Congestor], ranks: &[Rank], plan: &Plan) -> Result<Load> {
+        let end = |part: usize| part * (ranks.len() / congestors.len());
+        let open = |(at, congestor)| Part::open(congestor, &ranks[end(at)..end(at + 1)], plan);
+        congestors.iter().enumerate().map(open).collect::<Result<_>>().map(Load)
     }
 
-    /// Runs the congestor on its ranks until `measured` has returned on the ranks that are measured. Collective over the job.
+    /// Runs the congestors on their ranks until `measured` has returned on the ranks that are measured. Collective over the job.
     ///
     /// # Errors
-    /// [`Error::unsupported`] on every rank if the congestor cannot run.
+    /// [`Error::unsupported`] on every rank if a congestor cannot run.
     fn run(
         self,
         all: &Ranks<'_>,
         sink: &mut dyn Sink,
         measured: &dyn Fn(&mut dyn Sink) -> Result<()>,
     ) -> Result<Ended> {
-        let team = all.team;
-        let part = team.subset(&self.ranks)?;
+        let (team, mut own) = (all.team, None);
+        let names: Vec<&str> = self.0.iter().map(|part| part.choice.bench.name).collect();
+        for part in self.0 {
+            if let Some(team) = team.subset(&part.ranks)? {
+                own = Some((team, part));
+            }
+        }
+        let me = own.as_ref().map(|(team, _)| team.rank());
         let job = Job { team, end: RefCell::default(), why: RefCell::default(), ended: RefCell::default() };
-        if let Some(part) = &part {
+        if let Some((part_team, Part { choice, plan, assignment, .. })) = own {
             let mut rows = Held { sink, is_measured: false, rows: Vec::new() };
-            let context = (&self.plan, all.clock, &[][..]);
-            let mut session = Session::new(&**part, self.assignment, context, self.choice, &mut rows);
+            let context = (&plan, all.clock, &[][..]);
+            let mut session = Session::new(&*part_team, assignment, context, choice, &mut rows);
             session.background = Some(&job);
-            (self.choice.bench.run)(&mut session)?;
+            (choice.bench.run)(&mut session)?;
             if job.end.borrow().is_none() {
                 let why = job.why.take().unwrap_or_else(|| "it has no such case".into());
-                let name = self.choice.bench.name;
+                let name = choice.bench.name;
                 team.agree::<()>(Err(Error::unsupported(format!("the load {name} cannot run: {why}"))))?;
             }
         } else {
@@ -145,7 +163,6 @@ impl Load {
             measured(sink)?;
             team.sleeping_barrier()?;
         }
-        let me = part.as_ref().map(|part| part.rank());
         let (work, check) = job.ended.take().unwrap_or((Repeated::default(), Check::Passed));
         // The rank on which wrong data arrived says so, which names it by its number in the job.
         let mine = match &check {
@@ -158,17 +175,19 @@ impl Load {
         };
         let check = first_mismatch(team, mine)?;
         let all = team.gather(&note)?.unwrap_or_default().concat();
-        let number = |at: usize| all.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
-        let work = number(0).zip(number(8)).map(|(bytes, spent_ns)| Repeated { bytes, spent_ns });
-        Ok(Ended { bench: self.choice.bench, work: work.unwrap_or_default(), check })
+        let number = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) as f64;
+        let rates =
+            all.as_chunks::<8>().0.chunks_exact(2).map(|of| number(&of[0]) * 1e3 / number(&of[1]).max(1.0));
+        Ok(Ended { name: names.join("+"), mb_per_s: rates.sum(), check })
     }
 }
 
 /// A load that is over.
 struct Ended {
-    bench: &'static Benchmark,
-    /// Known on rank 0.
-    work: Repeated,
+    /// Names of its benchmarks.
+    name: String,
+    /// Rate of all congestors together, known on rank 0.
+    mb_per_s: f64,
     /// Check of what the congestors received.
     check: Check,
 }
@@ -176,13 +195,11 @@ struct Ended {
 impl Ended {
     /// Adds to a row what its load was. A row whose load received wrong data has failed.
     fn describe(&self, row: &mut Measurement) {
-        let Repeated { bytes, spent_ns } = self.work;
-        if bytes > 0 {
-            let rate = bytes as f64 * 1e3 / spent_ns.max(1) as f64;
-            row.figures.insert(RATE_OF_LOAD.into(), Figure::Value(rate));
+        if self.mb_per_s > 0.0 {
+            row.figures.insert(RATE_OF_LOAD.into(), Figure::Value(self.mb_per_s));
         }
         if let (Check::Failed(mismatch), false) = (&self.check, matches!(row.check, Check::Failed(_))) {
-            let name = self.bench.name;
+            let name = &self.name;
             row.outcome = Outcome::Failed(format!("data of the load {name} arrived wrong at {mismatch}"));
             row.check = self.check.clone();
         }
@@ -286,12 +303,17 @@ struct Division {
 }
 
 impl Division {
-    /// Divides the ranks of a team for a benchmark that needs `needed` ranks. Rank 0 passes the places of all ranks. Collective.
+    /// Divides the ranks of a team for a benchmark and its loads, which need this many ranks. Rank 0 passes the places of all ranks. Collective.
     ///
     /// # Errors
     /// [`Error::unsupported`] if there are too few ranks.
-    fn of(team: &dyn Team, places: &[Place], needed: u32, seed: u64) -> Result<Division> {
-        let (total, least_of_load) = (team.size(), Under::LEAST_RANKS);
+    fn of(
+        team: &dyn Team,
+        places: &[Place],
+        (needed, least_of_load): (u32, u32),
+        seed: u64,
+    ) -> Result<Division> {
+        let total = team.size();
         let victims = needed.max(total / SHARE);
         let least = victims.saturating_add(least_of_load);
         if least > total {

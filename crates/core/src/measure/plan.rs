@@ -363,8 +363,8 @@ const USUAL_BYTES: Bytes = Bytes(4096);
 pub enum Under {
     /// None: they sleep.
     Nothing,
-    /// A benchmark that they repeat.
-    Congestor(Congestor),
+    /// Benchmarks that they repeat at the same time, each on a part of the ranks.
+    Congestors(Vec<Congestor>),
 }
 
 /// A benchmark that is repeated as load.
@@ -379,26 +379,46 @@ pub struct Congestor {
 impl Under {
     /// End of the name of a load that is measured for the second time.
     pub const AGAIN: &str = "-again";
-    /// Minimum number of ranks that are kept for the load.
-    pub const LEAST_RANKS: u32 = 2;
+    /// Minimum number of ranks that are kept for a congestor.
+    const LEAST_RANKS: u32 = 2;
+
+    /// Returns the benchmarks that are repeated.
+    pub fn congestors(&self) -> &[Congestor] {
+        match self {
+            Under::Nothing => &[],
+            Under::Congestors(congestors) => congestors,
+        }
+    }
+
+    /// Returns the minimum number of ranks that are kept for loads, each measured by itself; 0 without loads.
+    pub fn least_ranks(loads: &[Under]) -> u32 {
+        let most = loads.iter().map(|load| load.congestors().len().max(1) as u32).max();
+        most.map_or(0, |most| most * Under::LEAST_RANKS)
+    }
 }
 
-/// Reads `nothing`, `p2p.bw` or `p2p.bw:64K`.
+/// Reads `nothing`, `p2p.bw`, `p2p.bw:64K`, or several benchmarks at the same time, such as `p2p.bw:64K+p2p.fan_in`.
 impl FromStr for Under {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Under> {
-        let (bench, bytes) = match text.split_once(':') {
-            _ if text == NOTHING => return Ok(Under::Nothing),
-            Some((bench, bytes)) => (bench, bytes.parse()?),
-            None => (text, USUAL_BYTES),
-        };
-        match bench {
-            "" => Err(Error::usage(format!(
-                "load {text:?} is not nothing, a benchmark, or a benchmark and a size such as p2p.bw:64K"
-            ))),
-            _ => Ok(Under::Congestor(Congestor { bench: bench.into(), bytes })),
+        if text == NOTHING {
+            return Ok(Under::Nothing);
         }
+        let read = |part: &str| {
+            let (bench, bytes) = match part.split_once(':') {
+                Some((bench, bytes)) => (bench, bytes.parse()?),
+                None => (part, USUAL_BYTES),
+            };
+            if bench.is_empty() {
+                return Err(Error::usage(format!(
+                    "load {text:?} is not nothing, a benchmark, a benchmark and a size such as p2p.bw:64K, or several of these such as \
+                     p2p.bw:64K+p2p.fan_in"
+                )));
+            }
+            Ok(Congestor { bench: bench.into(), bytes })
+        };
+        text.split('+').map(read).collect::<Result<_>>().map(Under::Congestors)
     }
 }
 
@@ -406,7 +426,10 @@ impl fmt::Display for Under {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Under::Nothing => f.write_str(NOTHING),
-            Under::Congestor(Congestor { bench, bytes }) => write!(f, "{bench}:{bytes}"),
+            Under::Congestors(congestors) => {
+                let names = congestors.iter().map(|Congestor { bench, bytes }| format!("{bench}:{bytes}"));
+                f.write_str(&names.collect::<Vec<_>>().join("+"))
+            }
         }
     }
 }

@@ -150,7 +150,7 @@ impl OpenCase<'_, '_> {
         match self.effort {
             Effort::Fixed { .. } => u64::MAX,
             _ => {
-                let longest = self.max_time(least_ns) / stop::LEAST_FOR_INTERVAL as u32;
+                let longest = self.max_time() / self.least_samples() as u32;
                 (longest.as_nanos() as f64 / iteration_ns.max(1.0)) as u64
             }
         }
@@ -268,7 +268,7 @@ impl OpenCase<'_, '_> {
     fn planned_ns(&self, first: u64, sample_ns: f64) -> f64 {
         match self.effort {
             Effort::Fixed { .. } => first as f64 * sample_ns,
-            _ => self.max_time(sample_ns).max(self.session.plan.least_time).as_nanos() as f64,
+            _ => self.max_time().max(self.session.plan.least_time).as_nanos() as f64,
         }
     }
 
@@ -349,9 +349,9 @@ impl OpenCase<'_, '_> {
                 (batch, self.session.plan.most_time.map_or(samples, |time| samples.min(affordable(time))))
             }
             Effort::Precision { .. } | Effort::Time(_) => {
-                let max_time = self.max_time(warm_up.sample_ns);
+                let max_time = self.max_time();
                 let samples = match self.kernel.interval_ns() {
-                    None => stop::first_round(warm_up.sample_ns, max_time),
+                    None => stop::first_round(warm_up.sample_ns, max_time, self.least_samples()),
                     Some(interval_ns) => {
                         let time = max_time.max(self.session.plan.least_time);
                         stop::scheduled_round(warm_up.sample_ns.max(interval_ns), time)
@@ -396,7 +396,7 @@ impl OpenCase<'_, '_> {
             Effort::Time(_) => 0.0,
         };
         let reached = sampling.summary.as_ref().and_then(Summary::precision);
-        let max_time = self.max_time(sampling.spent.as_nanos() as f64 / total as f64);
+        let max_time = self.max_time();
         let next = stop::next_round(total, sampling.spent, reached, precision, max_time);
         let next = next.and_then(|next| match self.max_samples().saturating_sub(total) {
             0 => Err(Ending::OutOfBudget),
@@ -406,13 +406,17 @@ impl OpenCase<'_, '_> {
         next.map_err(|ending| (!matches!(self.effort, Effort::Time(_))).then_some(ending))
     }
 
-    /// Returns the time of sampling for this row. `sample_ns` is the time of one sample.
-    fn max_time(&self, sample_ns: f64) -> Duration {
-        let time = match self.effort {
-            Effort::Time(time) => stop::extended(time, sample_ns),
-            effort => effort.time().unwrap_or_default(),
-        };
-        time / self.sharing
+    /// Returns the minimum number of samples of this row.
+    fn least_samples(&self) -> u64 {
+        match self.effort {
+            Effort::Time(_) => stop::LEAST_OF_LAUNCH,
+            _ => stop::LEAST_FOR_INTERVAL,
+        }
+    }
+
+    /// Returns the time of sampling for this row.
+    fn max_time(&self) -> Duration {
+        self.effort.time().unwrap_or_default() / self.sharing
     }
 
     /// Returns the maximum number of samples of the row. Where every rank's samples are kept, they must fit into rank 0's memory

@@ -120,6 +120,7 @@ pub fn open<'a>(
     let hosts = gather_hosts(team, &places, is_first)?;
     let mut standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
     standing.extend(trust::far_device(&places, &hosts));
+    standing.extend(trust::interrupted(&places, &hosts));
     let standing = broadcast_marks(team, standing)?;
     let watched = is_first.then(|| DeviceCounters::new(&team.place().host));
     let mut sink = CountingSink { tally: Tally::default(), watched, sink };

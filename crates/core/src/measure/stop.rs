@@ -8,13 +8,12 @@ use crate::system::clock::Facts;
 pub const LEAST_SAMPLES: u64 = 30;
 /// Minimum samples of a row in any case; fewer have no interval.
 pub const LEAST_FOR_INTERVAL: u64 = 6;
+/// Minimum samples of a row in one of several launches, whose interval is that of the launches.
+pub const LEAST_OF_LAUNCH: u64 = 3;
 /// Maximum samples of a row. With this number the interval of any stationary quantity is narrow.
 pub const MOST_SAMPLES: u64 = 100_000;
 /// Maximum samples of a row in one of several launches. The scatter between launches hides what more samples would add.
 pub const MOST_SAMPLES_OF_LAUNCH: u64 = 10_000;
-/// Maximum time for reaching [`LEAST_SAMPLES`] in one of several launches. Rows that need more time for their precision get it from the
-/// scatter of earlier launches.
-const LONGEST_ROW: Duration = Duration::from_millis(30);
 /// The first round takes at least 1 / this of the maximum time, so that it does not sample a single moment.
 const LEAST_TIME_DIVISOR: u32 = 100;
 /// Growth factor of the number of samples per round.
@@ -116,16 +115,11 @@ pub fn more_warm_up(goal: WarmUpGoal, run: u64, spent_ns: u64, each_ns: f64) -> 
     ((left as f64 / each_ns.max(1.0)).ceil() as u64).clamp(1, run.max(1))
 }
 
-/// Returns the time of a row in one of several launches: `time`, or what [`LEAST_SAMPLES`] samples take, within 30 ms.
-pub fn extended(time: Duration, sample_ns: f64) -> Duration {
-    time.max(Duration::from_nanos((sample_ns * LEAST_SAMPLES as f64) as u64).min(LONGEST_ROW))
-}
-
-/// Returns the number of samples of the first round. `sample_ns` is the estimated time of a sample.
-pub fn first_round(sample_ns: f64, max_time: Duration) -> u64 {
+/// Returns the number of samples of the first round, at least `least`. `sample_ns` is the estimated time of a sample.
+pub fn first_round(sample_ns: f64, max_time: Duration, least: u64) -> u64 {
     let budget = max_time.as_nanos() as f64 / sample_ns.max(1.0);
     let wanted = (budget / f64::from(LEAST_TIME_DIVISOR)).max(LEAST_SAMPLES as f64);
-    (wanted.min(budget) as u64).clamp(LEAST_FOR_INTERVAL, MOST_SAMPLES)
+    (wanted.min(budget) as u64).clamp(least, MOST_SAMPLES)
 }
 
 /// Returns how many of these samples are in one round. `sample_ns` is infinite if it is unknown.
@@ -241,23 +235,17 @@ mod tests {
 
     #[test]
     fn long_iterations_stop_on_time() {
-        assert_eq!(first_round(5e7, SECOND), 20);
-        assert_eq!(first_round(1e10, SECOND), LEAST_FOR_INTERVAL);
+        assert_eq!(first_round(5e7, SECOND, LEAST_FOR_INTERVAL), 20);
+        assert_eq!(
+            [LEAST_FOR_INTERVAL, LEAST_OF_LAUNCH].map(|least| first_round(1e10, SECOND, least)),
+            [6, 3]
+        );
         assert_eq!(next_round(20, SECOND, Some(0.005), 0.01, SECOND), Err(Ending::OutOfBudget));
     }
 
     #[test]
-    fn a_short_row_has_time_for_thirty_samples() {
-        let ms = Duration::from_millis;
-        assert_eq!(extended(ms(20), 1000.0), ms(20));
-        assert_eq!((extended(ms(10), 5e5), extended(ms(20), 2e6)), (ms(15), LONGEST_ROW));
-        assert_eq!(extended(ms(20), 5e7), LONGEST_ROW);
-        assert_eq!(extended(ms(300), 5e7), ms(300));
-    }
-
-    #[test]
     fn short_iterations_stop_when_precise() {
-        let n = first_round(2000.0, SECOND);
+        let n = first_round(2000.0, SECOND, LEAST_FOR_INTERVAL);
         assert_eq!(n, 5000);
         assert_eq!(next_round(n, SECOND / 100, Some(0.009), 0.01, SECOND), Err(Ending::Converged));
         assert_eq!(next_round(n, SECOND / 100, Some(0.02), 0.01, SECOND), Ok(3000));
@@ -331,7 +319,7 @@ mod tests {
         #![proptest_config(crate::testkit::seeded())]
         #[test]
         fn rounds_end_at_the_limit(sample_ns in 1.0f64..1e9, reached in prop::option::of(0.0f64..1.0)) {
-            let mut n = first_round(sample_ns, SECOND);
+            let mut n = first_round(sample_ns, SECOND, LEAST_FOR_INTERVAL);
             for _ in 0..100 {
                 let spent = Duration::from_nanos((n as f64 * sample_ns) as u64);
                 match next_round(n, spent, reached, 0.01, SECOND) {

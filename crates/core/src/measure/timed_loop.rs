@@ -183,7 +183,8 @@ pub(crate) fn open_loop<L: RequestLink>(
     Ok(())
 }
 
-/// Sends datagrams at scheduled times, `due` ticks after the start. Each carries the time since the start at which it was sent.
+/// Sends datagrams at scheduled times, `due` ticks after the start, those that are due together. Each carries the time since the start at
+/// which it was sent.
 ///
 /// `stamps` are the start and the time of sending each.
 #[inline(never)]
@@ -194,20 +195,27 @@ pub(crate) fn paced_sends<L: DatagramLink>(
     stamps: &mut [u64],
 ) -> Result<()> {
     let Some((first, sent)) = stamps.split_first_mut() else { return Ok(()) };
+    let (mut next, datagrams) = (0, due.len().min(sent.len()));
     let start = clock.raw();
     *first = start;
-    for ((number, due), stamp) in (0..).zip(due).zip(sent) {
+    while next < datagrams {
         let mut now = clock.raw();
-        while now < start + due {
+        while now < start + due[next] {
             now = clock.raw();
         }
-        link.send(number, clock.nanos(start, now))?;
-        *stamp = now;
+        let most = datagrams.min(next + link.most_sent());
+        let mut end = next + 1;
+        while end < most && start + due[end] <= now {
+            end += 1;
+        }
+        link.send(next as u64..end as u64, clock.nanos(start, now))?;
+        sent[next..end].fill(now);
+        next = end;
     }
     Ok(())
 }
 
-/// Receives the datagrams that [`paced_sends`] sends, and reads the clock after each. Returns how many have arrived.
+/// Receives the datagrams that [`paced_sends`] sends, and reads the clock after each call. Returns how many have arrived.
 ///
 /// The round ends when all `datagrams` have arrived in order, when nothing more is expected, or when `found` is full.
 #[inline(never)]
@@ -219,14 +227,15 @@ pub(crate) fn arrivals<L: DatagramLink>(
 ) -> Result<usize> {
     let (mut count, mut in_order) = (0, 0);
     while in_order < datagrams && count < found.len() {
-        match link.receive()? {
-            Some(arrival) => {
-                found[count] = Arrival { at_ns: clock.raw(), ..arrival };
-                count += 1;
-                in_order += u64::from(arrival.number == in_order);
-            }
-            None if link.is_over()? => break,
-            None => {}
+        let arrived = link.receive(&mut found[count..])?;
+        let now = clock.raw();
+        for arrival in &mut found[count..count + arrived] {
+            arrival.at_ns = now;
+            in_order += u64::from(arrival.number == in_order);
+        }
+        count += arrived;
+        if arrived == 0 && link.is_over()? {
+            break;
         }
     }
     Ok(count)

@@ -2,7 +2,10 @@
 
 use std::{
     hint, iter,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -107,22 +110,42 @@ fn answer<M: Mesh>(mesh: &mut M) -> Result<()> {
 /// Tests of the barrier between two offers of the CPU to other threads, which matter if threads share a CPU.
 const TESTS: usize = 1000;
 
-/// A barrier that threads poll, because a thread that the system must wake starts late.
+/// How the threads of a rank wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// They poll, because a thread that the system must wake starts late.
+    Polling,
+    /// They sleep and leave the CPU to threads that are not done.
+    Asleep,
+}
+
+/// A barrier of threads.
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     threads: usize,
+    waiting: Waiting,
     arrived: AtomicUsize,
     /// How often all threads have met.
     meetings: AtomicUsize,
     /// Whether a thread has failed, for which the others must not wait.
     failed: AtomicBool,
+    /// Held by sleeping threads while they look, so that none misses `woken`.
+    looking: Mutex<()>,
+    woken: Condvar,
 }
 
 impl Rendezvous {
     /// Returns the barrier of this many threads.
-    pub(crate) fn of(threads: usize) -> Rendezvous {
-        let (arrived, meetings) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Rendezvous { threads, arrived, meetings, failed: AtomicBool::new(false) }
+    pub(crate) fn new(threads: usize, waiting: Waiting) -> Rendezvous {
+        Rendezvous {
+            threads,
+            waiting,
+            arrived: AtomicUsize::new(0),
+            meetings: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            looking: Mutex::new(()),
+            woken: Condvar::new(),
+        }
     }
 
     /// Waits for all threads.
@@ -134,18 +157,43 @@ impl Rendezvous {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
             self.meetings.fetch_add(1, Ordering::Release);
+            self.wake();
             return Ok(());
         }
+        match self.waiting {
+            Waiting::Polling => self.poll(before),
+            Waiting::Asleep => self.sleep(before),
+        }
+        if self.meetings.load(Ordering::Acquire) == before {
+            return Err(Error::fabric("another thread of this rank failed"));
+        }
+        Ok(())
+    }
+
+    /// Returns whether nobody has failed and the threads have not met since `before`.
+    fn waits(&self, before: usize) -> bool {
+        self.meetings.load(Ordering::Acquire) == before && !self.failed.load(Ordering::Acquire)
+    }
+
+    fn poll(&self, before: usize) {
         for test in iter::successors(Some(1usize), |test| Some(test.wrapping_add(1))) {
-            if self.meetings.load(Ordering::Acquire) != before {
-                break;
-            }
-            if self.failed.load(Ordering::Relaxed) {
-                return Err(Error::fabric("another thread of this rank failed"));
+            if !self.waits(before) {
+                return;
             }
             if test.is_multiple_of(TESTS) { thread::yield_now() } else { hint::spin_loop() }
         }
-        Ok(())
+    }
+
+    fn sleep(&self, before: usize) {
+        let looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.woken.wait_while(looking, |()| self.waits(before)));
+    }
+
+    fn wake(&self) {
+        if self.waiting == Waiting::Asleep {
+            drop(self.looking.lock());
+            self.woken.notify_all();
+        }
     }
 
     /// Returns what releases the other threads if this one fails.
@@ -160,15 +208,22 @@ pub(crate) struct Member<'r>(&'r Rendezvous);
 impl Member<'_> {
     /// Returns the result of the thread, or its error if it is the first that failed: the others fail because of it.
     pub(crate) fn conclude<T: Default>(self, done: Result<T>) -> Result<T> {
-        let is_first = done.is_err() && !self.0.failed.swap(true, Ordering::Relaxed);
+        let is_first = done.is_err() && !self.fail();
         std::mem::forget(self);
         if is_first { done } else { Ok(done.unwrap_or_default()) }
+    }
+
+    /// Releases the others. Returns whether a thread had failed before.
+    fn fail(&self) -> bool {
+        let before = self.0.failed.swap(true, Ordering::AcqRel);
+        self.0.wake();
+        before
     }
 }
 
 impl Drop for Member<'_> {
     fn drop(&mut self) {
-        self.0.failed.store(true, Ordering::Relaxed);
+        self.fail();
     }
 }
 
@@ -178,31 +233,35 @@ mod rendezvous_tests {
 
     #[test]
     fn nobody_leaves_before_all_have_come() {
-        let (rendezvous, inside) = (Rendezvous::of(3), AtomicUsize::new(0));
-        thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    for round in 1..=200 {
-                        inside.fetch_add(1, Ordering::SeqCst);
-                        rendezvous.wait().unwrap();
-                        assert_eq!(inside.load(Ordering::SeqCst), 3 * round);
-                        rendezvous.wait().unwrap();
-                    }
-                });
-            }
-        });
+        for waiting in [Waiting::Polling, Waiting::Asleep] {
+            let (rendezvous, inside) = (Rendezvous::new(3, waiting), AtomicUsize::new(0));
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        for round in 1..=200 {
+                            inside.fetch_add(1, Ordering::SeqCst);
+                            rendezvous.wait().unwrap();
+                            assert_eq!(inside.load(Ordering::SeqCst), 3 * round);
+                            rendezvous.wait().unwrap();
+                        }
+                    });
+                }
+            });
+        }
     }
 
     #[test]
     fn nobody_waits_for_a_thread_that_failed() {
-        let rendezvous = Rendezvous::of(2);
-        assert_eq!(rendezvous.member().conclude(Ok(3)).unwrap(), 3);
-        thread::scope(|scope| {
-            let waits = scope.spawn(|| rendezvous.member().conclude(rendezvous.wait().map(|()| 3)));
-            let failed = rendezvous.member().conclude::<u32>(Err(Error::fabric("no buffer")));
-            assert!(failed.unwrap_err().to_string().contains("no buffer"));
-            assert_eq!(waits.join().unwrap().unwrap(), 0);
-        });
-        assert!(Rendezvous::of(1).wait().is_ok());
+        for waiting in [Waiting::Polling, Waiting::Asleep] {
+            let rendezvous = Rendezvous::new(2, waiting);
+            assert_eq!(rendezvous.member().conclude(Ok(3)).unwrap(), 3);
+            thread::scope(|scope| {
+                let waits = scope.spawn(|| rendezvous.member().conclude(rendezvous.wait().map(|()| 3)));
+                let failed = rendezvous.member().conclude::<u32>(Err(Error::fabric("no buffer")));
+                assert!(failed.unwrap_err().to_string().contains("no buffer"));
+                assert_eq!(waits.join().unwrap().unwrap(), 0);
+            });
+            assert!(Rendezvous::new(1, waiting).wait().is_ok());
+        }
     }
 }

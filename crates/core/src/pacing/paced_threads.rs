@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use rustix::thread::{CpuSet, sched_setaffinity};
+
 use crate::{
     benchmark::{
-        Benchmark, BusTraffic, Case, Context, Figure, Figures, Kernel, MATCHED_THREADS, Method, Role,
-        Threading, Threads, Work,
+        Benchmark, BusTraffic, Case, ConnectionCounters, Context, Figure, Figures, Kernel, MATCHED_THREADS,
+        Method, Role, Threading, Threads, Work,
         payload::{Check, Fill},
     },
     error::{Error, Result},
@@ -19,7 +21,11 @@ use crate::{
         session::Session,
         workers::Workers,
     },
-    pacing::{mesh::Rendezvous, paced_kernel::Start, sample_pacer::Starters},
+    pacing::{
+        mesh::{Rendezvous, Waiting},
+        paced_kernel::Start,
+        sample_pacer::Starters,
+    },
     system::clock::Clock,
     team::Team,
 };
@@ -64,7 +70,57 @@ impl Benchmark {
 pub fn run_matched<K: Kernel + Send, S: SampleLength>(session: &mut Session<'_>) -> Result<()> {
     let kind =
         KernelKind { work: work::<K>, bus_traffic: bus_traffic::<K>, ..const { KernelKind::new::<K>() } };
-    run_threads(session, kind, S::ITERATIONS, open_on_thread::<K>)
+    run_threads(session, kind, S::ITERATIONS, open_on_thread::<K>, &|case| {
+        ThreadGroup::polling(threads_of(case))
+    })
+}
+
+/// The threads of each rank.
+#[derive(Debug, Clone)]
+pub struct ThreadGroup {
+    /// Their number.
+    pub threads: u32,
+    /// CPUs of this rank, which its threads take in turn; empty: the system chooses.
+    pub cpus: Vec<u32>,
+    /// How they wait for each other.
+    pub waiting: Waiting,
+    /// What each serves, as errors name it; `None`: errors name no thread.
+    pub serves: Option<&'static str>,
+}
+
+impl ThreadGroup {
+    fn polling(threads: u32) -> ThreadGroup {
+        ThreadGroup { threads, cpus: Vec::new(), waiting: Waiting::Polling, serves: None }
+    }
+
+    /// Returns the error of a thread with what it serves, numbered from 1.
+    fn name(&self, thread: u32, error: Error) -> Error {
+        match self.serves {
+            Some(serves) => error.within(format!("{serves} {} of {}", thread + 1, self.threads)),
+            None => error,
+        }
+    }
+
+    /// Binds the calling thread, number `thread`, to its CPU.
+    fn bind(&self, thread: u32) {
+        if let Some(cpu) = self.cpus.get(thread as usize % self.cpus.len().max(1)) {
+            let mut set = CpuSet::new();
+            set.set(*cpu as usize);
+            // If binding is not permitted, results show where the rank may run.
+            let _ = sched_setaffinity(None, &set);
+        }
+    }
+}
+
+/// Runs a kernel in every case of a session on a group of threads, which begin each sample together. `open` opens the part of the
+/// iteration that the thread of its context does; `kind` describes the whole iteration.
+pub fn run_grouped(
+    session: &mut Session<'_>,
+    kind: KernelKind,
+    group: &ThreadGroup,
+    open: OpenLoops<dyn Loops + Send>,
+) -> Result<()> {
+    run_threads(session, kind, None, open, &|_| group.clone())
 }
 
 fn run_threads(
@@ -72,10 +128,11 @@ fn run_threads(
     kind: KernelKind,
     iterations: Option<u64>,
     open: OpenLoops<dyn Loops + Send>,
+    group: &dyn Fn(&Case) -> ThreadGroup,
 ) -> Result<()> {
     let (team, clock) = (session.team, session.clock);
     let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
-        Ok(Box::new(PacedThreads::open((team, clock, iterations), cx, case, open)?))
+        Ok(Box::new(PacedThreads::open((team, clock, iterations), cx, case, open, group(case))?))
     };
     row::every_case(session, &KernelFactory::new(kind, &open))
 }
@@ -146,6 +203,7 @@ impl Round {
 
 /// The threads of a rank.
 struct PacedThreads<'t> {
+    group: ThreadGroup,
     role: Role,
     clock: Clock,
     /// Iterations of a sample, if they are fixed.
@@ -170,8 +228,9 @@ impl<'t> PacedThreads<'t> {
         cx: &Context<'_>,
         case: &Case,
         open: OpenLoops<dyn Loops + Send>,
+        group: ThreadGroup,
     ) -> Result<Self> {
-        let threads = threads_of(case);
+        let threads = group.threads;
         let lead = cx.agree(open(&Context { threads, ..*cx }, case))?;
         // On an error, kernels are dropped before the communicators that they use.
         let mut teams: Vec<Box<dyn Team>> = Vec::new();
@@ -182,12 +241,19 @@ impl<'t> PacedThreads<'t> {
             let own = teams.last().map_or(team, |own| &**own);
             kernels.push(cx.agree(open(&Context { team: own, thread, threads, ..*cx }, case))?);
         }
+        let others = Workers::start(cx, kernels)?;
+        let bound = group.clone();
+        others.on_each(1.., move |_, thread| {
+            bound.bind(thread);
+            Ok(())
+        })?;
         Ok(PacedThreads {
+            group,
             role: cx.role,
             clock: clock.clone(),
             iterations_of_sample,
             lead,
-            others: Workers::start(cx, kernels)?,
+            others,
             spent_ns: Vec::new(),
             iterations: 0,
             several_pairs: case.pairs > 1,
@@ -210,12 +276,14 @@ impl<'t> PacedThreads<'t> {
 
     /// Runs a round on every thread. Returns the clock readings of each.
     fn round(&mut self, batch: u64, samples: u64) -> Result<Vec<Vec<u64>>> {
-        let threads = Arc::new(Rendezvous::of(1 + self.others.count()));
+        let threads = Arc::new(Rendezvous::new(1 + self.others.count(), self.group.waiting));
         let round = Round { clock: self.clock.clone(), role: self.role, batch, samples, threads };
-        let rounds = vec![round.clone(); self.others.count()];
-        let others = self.others.begin(rounds, |kernel, round| round.run(&mut **kernel, None))?;
+        let rounds = (1..).zip(vec![(round.clone(), self.group.clone()); self.others.count()]);
+        let others = self.others.begin(rounds, |kernel, (thread, (round, group))| {
+            round.run(&mut **kernel, None).map_err(|error| group.name(thread, error))
+        })?;
         let mine = round.run(&mut *self.lead, Some(self.starters.team));
-        Ok([vec![mine?], others.results()?].concat())
+        Ok([vec![mine.map_err(|error| self.group.name(0, error))?], others.results()?].concat())
     }
 }
 
@@ -251,8 +319,16 @@ impl Steps for PacedThreads<'_> {
         let Some(least) = means.iter().copied().reduce(f64::min) else { return Ok(Figures::new()) };
         let largest = means.iter().copied().fold(least, f64::max);
         let mean = means.iter().sum::<f64>() / means.len() as f64;
-        let figures = [("thread_min_us", least), ("thread_mean_us", mean), ("thread_max_us", largest)];
-        Ok(figures.map(|(name, us)| (name.to_owned(), Figure::Value(us))).into())
+        let times = [("thread_min_us", least), ("thread_mean_us", mean), ("thread_max_us", largest)];
+        let times = times.map(|(name, us)| (name.to_owned(), Figure::Value(us)));
+        let counted = Steps::connections(self)?.map(ConnectionCounters::figures).unwrap_or_default();
+        Ok(counted.into_iter().chain(times).collect())
+    }
+
+    /// Returns the sums over the threads.
+    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
+        let counted = self.on_each(|kernel, _| kernel.connections())?;
+        Ok(counted.into_iter().collect::<Option<Vec<_>>>().map(|all| all.into_iter().sum()))
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {

@@ -2,7 +2,7 @@
 //! `ABI/testing/sysfs-class-infiniband`, `sysfs-class-net-statistics` and `sysfs-devices-system-cpu`, NVIDIA's page on counters of mlx5
 //! adapters, and RFC 4022.
 //!
-//! Counters of pauses (PFC), and those of one driver only, need the netlink of ethtool; they are not read.
+//! Counters of one driver only, such as those of pauses by priority (PFC), are not read.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     clock::Since,
     machine::{
-        Files,
+        Files, netlink,
         network::{ADAPTERS, INTERFACES, interfaces},
     },
 };
@@ -127,6 +127,8 @@ const STATISTICS: [Known; 12] = [
     load("rx_dropped"),
     load("tx_dropped"),
 ];
+/// Pause frames of an interface, by the netlink of ethtool: sent, and received.
+const PAUSE_FRAMES: [&str; 2] = ["tx_pause_frames", "rx_pause_frames"];
 /// Counters of protocols in `/proc/net/snmp` and `/proc/net/netstat`, with the start of their lines. Segments are in error if their
 /// checksum is wrong; TCP sends some again when it looks for the rate of a link.
 const PROTOCOLS: [(&str, Known); 5] = [
@@ -155,6 +157,8 @@ pub struct DeviceCounters {
     files: Files,
     /// Files that exist: device, counter and path.
     paths: Vec<(String, &'static str, String)>,
+    /// Interfaces that count pause frames.
+    pausing: Vec<String>,
     last: RefCell<Reading>,
     /// Least time between two readings of the counters of CPUs.
     cpus_every: Duration,
@@ -191,11 +195,14 @@ impl DeviceCounters {
         for name in files.names(CPU_DIRECTORY).into_iter().filter(is_cpu) {
             add(&name, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), &CPU);
         }
-        let last = RefCell::new(reading(&files, &paths));
+        let mut pausing = interfaces(&files);
+        pausing.retain(|name| netlink::pause_frames(&files, name).is_some());
+        let last = RefCell::new(reading(&files, &paths, &pausing));
         DeviceCounters {
             host: host.to_owned(),
             files,
             paths,
+            pausing,
             last,
             cpus_every,
             cpus_read: Cell::new(Since::now()),
@@ -211,7 +218,7 @@ impl DeviceCounters {
         let is_read = |(device, counter, _): &&(String, &'static str, String)| {
             reads_cpus || !is_of_cpu(counter) || !self.last.borrow().contains_key(&(device.clone(), *counter))
         };
-        let mut now = reading(&self.files, self.paths.iter().filter(is_read));
+        let mut now = reading(&self.files, self.paths.iter().filter(is_read), &self.pausing);
         if reads_cpus {
             self.cpus_read.set(Since::now());
         }
@@ -240,12 +247,19 @@ fn is_of_cpu(counter: &str) -> bool {
     CPU.iter().any(|known| known.name == counter)
 }
 
-/// Reads the counters in these files, and those of protocols.
+/// Reads the counters in these files, the pause frames of these interfaces, and the counters of protocols.
 fn reading<'p>(
     files: &Files,
     paths: impl IntoIterator<Item = &'p (String, &'static str, String)>,
+    pausing: &[String],
 ) -> Reading {
     let mut all = Reading::new();
+    for name in pausing {
+        let counts = netlink::pause_frames(files, name).into_iter().flatten();
+        all.extend(
+            PAUSE_FRAMES.into_iter().zip(counts).map(|(counter, count)| ((name.clone(), counter), count)),
+        );
+    }
     for (device, counter, path) in paths {
         if let Some(value) = files.read(path).and_then(|text| text.parse::<u64>().ok()) {
             all.insert((device.clone(), *counter), value);

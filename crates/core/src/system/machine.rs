@@ -1,6 +1,7 @@
 //! Facts about this machine that a reader needs to judge and to repeat a measurement: CPU, memory, kernel, virtualization, network.
 
 mod cpu;
+pub(super) mod netlink;
 pub(super) mod network;
 mod virtualization;
 
@@ -8,7 +9,7 @@ use std::{fs, io::Read as _, path::PathBuf, sync::OnceLock};
 
 use crate::fact::{Fact, Facts};
 
-pub use self::network::LOCAL_CPUS;
+pub use self::network::{INTERRUPTS, LOCAL_CPUS};
 
 /// Returns the facts about this host. Later calls return what the first one found.
 pub fn facts() -> &'static Facts {

@@ -85,17 +85,11 @@ impl KernelMeter {
         meter
     }
 
-    /// Returns the count of each counter. A counter that shared the hardware with others is scaled to the whole time.
+    /// Returns the count of each counter.
     fn values(&mut self) -> Vec<std::result::Result<f64, String>> {
         let value = |counter: &mut Counter| {
             let read = counter.read_count_and_time().map_err(|e| e.to_string())?;
-            match (read.time_enabled, read.time_running) {
-                (1.., 0) => Err("other counters used the hardware all the time".to_owned()),
-                (enabled, running) if running < enabled => {
-                    Ok(read.count as f64 * enabled as f64 / running as f64)
-                }
-                _ => Ok(read.count as f64),
-            }
+            whole(read.count, [read.time_enabled, read.time_running])
         };
         self.counters
             .iter_mut()
@@ -131,12 +125,32 @@ impl Meter for KernelMeter {
     }
 }
 
+/// Returns a count; an error if the counter did not run all the time that it was enabled. What it would have counted in the rest of the
+/// time is an estimate, and comparisons need a count.
+fn whole(count: u64, [enabled, running]: [u64; 2]) -> std::result::Result<f64, String> {
+    if running < enabled {
+        let percent = 100.0 * running as f64 / enabled as f64;
+        return Err(format!(
+            "unavailable: the counter had the hardware for {percent:.0} % of the time: end other programs that count"
+        ));
+    }
+    Ok(count as f64)
+}
+
 /// Returns that nothing is counted in a rank with several timed threads: each has counters of its own, which nobody starts.
 pub(crate) fn of_several_threads() -> Counted {
-    let names = events().map(|(name, _)| name).into_iter().chain([SWITCHES]);
-    names
-        .map(|name| (name.to_owned(), Err("unavailable: several threads of a rank are timed".to_owned())))
-        .collect()
+    names().map(|name| (name, Err("unavailable: several threads of a rank are timed".to_owned()))).collect()
+}
+
+/// Returns the figures of a benchmark whose work is done by other processes than its ranks: the reason why there are none.
+pub fn of_other_processes() -> Figures {
+    let why = "unavailable: the work is done by processes that ombx does not count";
+    names().map(|name| (name, Figure::Unresolved(why.to_owned()))).collect()
+}
+
+/// Returns the names of the figures.
+fn names() -> impl Iterator<Item = String> {
+    events().map(|(name, _)| name).into_iter().chain([SWITCHES]).map(str::to_owned)
 }
 
 /// Returns how often this thread gave up or lost its CPU.
@@ -238,9 +252,20 @@ mod tests {
     }
 
     #[test]
-    fn several_threads_have_a_reason_for_each_figure() {
+    fn what_is_not_counted_has_a_reason_for_each_figure() {
         let counted = of_several_threads();
         assert!(counted.len() == 8 && counted.values().all(Result::is_err));
+        let figures = of_other_processes();
+        assert!(figures.keys().eq(counted.keys()));
+        assert!(figures.values().all(|figure| matches!(figure, Figure::Unresolved(_))));
+    }
+
+    #[test]
+    fn a_counter_that_shared_the_hardware_has_no_count() {
+        assert_eq!((whole(7, [0, 0]), whole(7, [900, 900])), (Ok(7.0), Ok(7.0)));
+        let why = whole(7, [900, 300]).unwrap_err();
+        assert!(why.starts_with("unavailable: ") && why.contains("33 %"), "{why}");
+        assert!(whole(0, [900, 0]).unwrap_err().contains(" 0 %"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! The active rank sends at scheduled times. The other rank notes when each datagram arrives, and reports the round. A datagram that
 //! is lost, late or doubled is no error; one with wrong data is.
 
+use std::ops::Range;
+
 use crate::{
     benchmark::{
         Case, Context, Figure, Figures, Method, Metric, Role,
@@ -34,7 +36,8 @@ const BUFFERS: u32 = 64;
 pub const fn method(like: &'static str) -> Method {
     Method {
         timed: "rank 0 sends datagrams at scheduled times and writes into each when it was sent; rank 1 receives them and reads the \
-                clock after each; the figures count from the first datagram that arrives to the last",
+                clock after each call; the figures count from the first datagram that arrives to the last; datagrams that are due \
+                together are sent by one call, and those that arrive together received by one, unless --offload is off",
         untimed: "the schedule, buffers, filling and checking them, the report of rank 1, which follows over TCP",
         like,
     }
@@ -94,7 +97,7 @@ impl<L: DatagramLink> Steps for Paced<L> {
 
     fn figures(&mut self) -> Result<Figures> {
         let offered = ("offered_per_s".to_owned(), Figure::Value(self.schedule.rate as f64));
-        Ok(self.longest.figures().into_iter().chain([offered]).collect())
+        Ok(self.longest.figures().into_iter().chain([offered]).chain(self.link.figures()).collect())
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
@@ -199,11 +202,14 @@ pub trait DatagramLink: Sized + 'static {
     /// Maximum size of a message in bytes.
     const MAX_BYTES: u64 = u64::MAX;
 
-    /// Sends a datagram with its number and the time of sending.
-    fn send(&mut self, number: u64, sent_ns: u64) -> Result<()>;
-    /// Waits for the next datagram of the round; returns `None` after a while without one.
-    fn receive(&mut self) -> Result<Option<Arrival>>;
-    /// Returns whether no further datagram of the round can be expected. Called after [`DatagramLink::receive`] returned `None`.
+    /// Returns the maximum number of datagrams that a call sends.
+    fn most_sent(&self) -> usize;
+    /// Sends datagrams with their numbers and the time of sending.
+    fn send(&mut self, numbers: Range<u64>, sent_ns: u64) -> Result<()>;
+    /// Waits for datagrams of the round. Writes those that one call receives to `found`, without the time of arrival, and returns their number;
+    /// 0 after a while without one.
+    fn receive(&mut self, found: &mut [Arrival]) -> Result<usize>;
+    /// Returns whether no further datagram of the round can be expected. Called after [`DatagramLink::receive`] returned 0.
     fn is_over(&mut self) -> Result<bool>;
 
     /// Opens the endpoint of this rank. Collective, untimed.
@@ -219,6 +225,10 @@ pub trait DatagramLink: Sized + 'static {
     /// Sends the report of the receiver. Untimed.
     fn report(&mut self, report: &[u8]) -> Result<()>;
 
+    /// Returns figures of the link, on the sender. Untimed.
+    fn figures(&self) -> Figures {
+        Figures::new()
+    }
     /// Returns the numbers of the datagrams whose messages are in the slots of the incoming buffer.
     fn arrived(&self) -> &[Option<u64>];
     /// Makes [`DatagramLink::arrived`] return no number until datagrams arrive.
@@ -303,8 +313,11 @@ impl Received {
             first.push(*arrival);
         }
         found.arrived = first.len() as u64;
-        let parts = PARTS.min(first.len().saturating_sub(1));
-        let end = |part: usize| part * (first.len() - 1) / parts;
+        // A part ends with the last datagram of a call: those of a call have arrived at the same time.
+        let is_last = |at: &usize| first.get(at + 1).is_none_or(|next| next.at_ns != first[*at].at_ns);
+        let ends: Vec<usize> = (0..first.len()).filter(is_last).collect();
+        let parts = PARTS.min(ends.len().saturating_sub(1));
+        let end = |part: usize| ends[part * (ends.len() - 1) / parts];
         let time = |part: usize| {
             let (from, to) = (end(part), end(part + 1));
             first[to].at_ns.saturating_sub(first[from].at_ns) as f64 / (to - from) as f64
@@ -429,6 +442,17 @@ mod received_tests {
         assert!((value(&figures, "reordered_percent") - 100.0 / 3.0).abs() < 1e-9);
         assert!(value(&figures, "lost_low_percent") < 25.0 && value(&figures, "lost_high_percent") > 25.0);
         assert!(matches!(&figures["jitter_us"], Figure::Unresolved(why) if why.contains("41 datagrams")));
+    }
+
+    /// Fifty trains of 30 datagrams, each a microsecond after the one before it, of which the first has no rate.
+    #[test]
+    fn trains_do_not_change_the_rate() {
+        let mut all = arrivals(0..1500);
+        all.iter_mut().for_each(|arrival| arrival.at_ns = 1000 * (arrival.number / 30) + 7);
+        let found = Received::of(1500, &all);
+        assert_eq!(found.parts_ns.len(), 20);
+        assert!(found.parts_ns.iter().all(|time| (time - 1000.0 / 30.0).abs() < 1e-9), "{found:?}");
+        assert!(Received::of(30, &all[..30]).parts_ns.is_empty(), "one train has no rate");
     }
 
     #[test]

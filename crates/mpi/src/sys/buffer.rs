@@ -1,4 +1,4 @@
-//! Message memory: page-aligned, at a fixed address. Memory of dropped buffers is kept for the next ones.
+//! Message memory: page-aligned, at a fixed address. The memory of dropped buffers is kept, so that each page is touched once.
 
 use std::{
     mem, ptr,
@@ -15,16 +15,42 @@ use super::on_device::{self, OnDevice};
 
 const PAGE: usize = 4096;
 
-/// Memory of dropped buffers. The first write to a new page takes several times as long as writing a pattern into one that is resident.
-static KEPT: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+/// Memory of the first, second, .. buffer that exist at the same time; `None` while the buffer exists.
+///
+/// The first write to a new page takes several times as long as writing a pattern into one that is resident. Cases open their buffers in
+/// the same order, and a rank mostly writes to the same ones: those of a larger case grow the memory that is resident already.
+struct Kept(Vec<Option<Mapping>>);
 
-fn kept() -> MutexGuard<'static, Vec<Mapping>> {
+static KEPT: Mutex<Kept> = Mutex::new(Kept(Vec::new()));
+
+fn kept() -> MutexGuard<'static, Kept> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the memory of dropped buffers to the system.
 pub(crate) fn release_kept() {
-    kept().clear();
+    kept().0.iter_mut().flatten().for_each(|mapping| *mapping = Mapping::NONE);
+}
+
+impl Kept {
+    /// Returns at least `length` bytes with their place: the first one without a buffer, whose memory may grow.
+    fn take(&mut self, length: usize) -> Option<(usize, Mapping)> {
+        let place = self.0.iter().position(Option::is_some).unwrap_or_else(|| {
+            self.0.push(Some(Mapping::NONE));
+            self.0.len() - 1
+        });
+        let mapping = self.0[place].take().unwrap_or(Mapping::NONE);
+        let enough = if mapping.length < length { mapping.grown(length) } else { Some(mapping) };
+        if enough.is_none() {
+            self.0[place] = Some(Mapping::NONE);
+        }
+        enough.map(|mapping| (place, mapping))
+    }
+
+    /// Keeps the memory of a dropped buffer.
+    fn put(&mut self, place: usize, mapping: Mapping) {
+        self.0[place] = Some(mapping);
+    }
 }
 
 /// Page-aligned memory whose address does not change until it is dropped.
@@ -36,6 +62,8 @@ pub(crate) fn release_kept() {
 #[derive(Debug)]
 pub struct Buffer {
     mapping: Mapping,
+    /// Place of the mapping in [`KEPT`].
+    place: usize,
     /// Address of the first copy for calls.
     first: *mut u8,
     /// Address of the copy that calls use.
@@ -72,11 +100,11 @@ impl Buffer {
     /// The address space is not available.
     pub fn reserved(bytes: u64) -> Result<Buffer> {
         let size = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
-        let mapping = size.checked_next_multiple_of(PAGE).and_then(Mapping::of);
-        let mapping = mapping
+        let pages = size.checked_next_multiple_of(PAGE).and_then(|pages| kept().take(pages));
+        let (place, mapping) = pages
             .ok_or_else(|| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
         let first = mapping.start;
-        Ok(Buffer { mapping, first, at: first, size, last: 0, on_device: None, pinned: None })
+        Ok(Buffer { mapping, place, first, at: first, size, last: 0, on_device: None, pinned: None })
     }
 
     /// Returns a buffer of all copies of some slots, as [`Buffer::reserved`].
@@ -152,7 +180,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         (self.on_device, self.pinned) = (None, None);
-        kept().push(mem::replace(&mut self.mapping, Mapping::NONE));
+        kept().put(self.place, mem::replace(&mut self.mapping, Mapping::NONE));
     }
 }
 
@@ -172,21 +200,6 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     const NONE: Mapping = Mapping { start: ptr::null_mut(), length: 0 };
 
-    /// Returns at least `length` bytes: the smallest kept memory that has them, or the largest, which grows, or new memory.
-    fn of(length: usize) -> Option<Mapping> {
-        let reused = {
-            let mut kept = kept();
-            let lengths = || kept.iter().enumerate().map(|(at, mapping)| (mapping.length, at));
-            let fits = lengths().filter(|(kept, _)| *kept >= length).min();
-            fits.or_else(|| lengths().max()).map(|(_, at)| kept.swap_remove(at))
-        };
-        match reused {
-            Some(mapping) if mapping.length >= length => Some(mapping),
-            Some(mapping) => mapping.grown(length),
-            None => Mapping::new(length),
-        }
-    }
-
     fn new(length: usize) -> Option<Mapping> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -197,6 +210,9 @@ impl Mapping {
 
     /// Returns the mapping with its pages and more behind them, at another address if needed.
     fn grown(mut self, length: usize) -> Option<Mapping> {
+        if self.length == 0 {
+            return Mapping::new(length);
+        }
         // SAFETY: `self` owns these pages, and nothing points to them.
         let start = unsafe { libc::mremap(self.start.cast(), self.length, length, libc::MREMAP_MAYMOVE) };
         if start == libc::MAP_FAILED {
@@ -253,6 +269,27 @@ mod tests {
                 assert!(buffer.bytes_mut().iter().all(|byte| *byte == value), "{round} {bytes}");
             }
         }
+    }
+
+    #[test]
+    fn buffers_of_a_case_get_the_memory_of_those_before() {
+        let mut kept = Kept(Vec::new());
+        let open = |kept: &mut Kept| [1, 2].map(|size| kept.take(size * PAGE).unwrap());
+        let [(first, written), (second, unused)] = open(&mut kept);
+        assert_eq!((first, second), (0, 1));
+        // SAFETY: the mapping has a page, which nothing else uses.
+        unsafe { written.start.write(7) };
+        kept.put(second, unused);
+        kept.put(first, written);
+        let (place, grown) = kept.take(64 * PAGE).unwrap();
+        // SAFETY: as above.
+        assert_eq!((place, grown.length, unsafe { grown.start.read() }), (0, 64 * PAGE, 7));
+        kept.put(place, grown);
+        assert!(kept.take(1 << 62).is_none());
+        assert_eq!(
+            open(&mut kept).map(|(place, mapping)| (place, mapping.length)),
+            [(0, PAGE), (1, 2 * PAGE)]
+        );
     }
 
     #[test]

@@ -46,7 +46,9 @@ impl Point {
         let median_ns = row.summary.as_ref()?.median;
         let figure = quantity.of(row)?;
         let at = |ns: &f64| match quantity {
-            Quantity::MessageRate | Quantity::BusBandwidth => Some(figure.value * median_ns / ns),
+            Quantity::MessageRate | Quantity::BusBandwidth | Quantity::BandwidthInBits => {
+                Some(figure.value * median_ns / ns)
+            }
             Quantity::Latency | Quantity::Bandwidth => row.in_unit(*ns),
         };
         let over = row.over_launches();

@@ -15,6 +15,7 @@ use ombx_core::{
 
 use crate::{
     compare::side::SideResults,
+    number::Units,
     runs::{hosts, library},
     state,
 };
@@ -182,6 +183,23 @@ impl CaseComparison {
             Some(_) => Some(DecidedBy::Instructions),
             None => (!is_open(self)).then_some(DecidedBy::Time),
         }
+    }
+}
+
+impl Comparison {
+    /// Returns the comparison with times and bandwidths in chosen units.
+    #[must_use]
+    pub fn in_units(mut self, units: Units) -> Comparison {
+        // Message rates have no other unit.
+        for case in self.cases.iter_mut().filter(|case| case.id.unit == case.id.metric.unit()) {
+            let metric = case.id.metric;
+            case.id.unit = units.name(metric);
+            for side in [&mut case.base, &mut case.new] {
+                side.median = units.of(metric, side.median);
+                side.values.iter_mut().for_each(|value| *value = units.of(metric, *value));
+            }
+        }
+        self
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use ombx_core::{
     measure::plan::KnownBatches,
     result::{ClockFacts, Mark, Measurement, OverLaunches, Run, Tally},
-    stats::Summary,
     system::clock,
 };
 
@@ -325,13 +324,6 @@ pub fn tally(rows: &[Measurement]) -> Tally {
     let mut tally = Tally::default();
     rows.iter().for_each(|row| tally.add(row));
     tally
-}
-
-/// Returns the largest half width of the rows' intervals, as a fraction of their medians; `None` if some row has no interval, or no
-/// row was measured.
-pub fn reached(rows: &[Measurement]) -> Option<f64> {
-    let measured = rows.iter().filter_map(|row| row.summary.as_ref());
-    measured.map(Summary::precision).reduce(|most, reached| Some(most?.max(reached?))).flatten()
 }
 
 /// Adds the options of another run of the same setup, and its benchmarks. The parts of suites stay as they are.

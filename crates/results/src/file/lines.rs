@@ -1,7 +1,8 @@
 //! Lines of a result file: the types of results with a kind, and their checks.
 
 use ombx_core::{
-    benchmark::{Figure, payload::Check},
+    benchmark::{ConnectionCounters, Figure, Metric, payload::Check},
+    measure::collect::Interval,
     result::{Measurement, Outcome, OverLaunches, Rates, Run, Samples, StateFigure, Tally},
     stats::{Percentile, Summary, order_bounds, quantile_index},
 };
@@ -25,6 +26,29 @@ enum Line<'a> {
     End(End),
     Launched(Launched),
     Verdict(&'a Verdict),
+    Interval(IntervalLine<'a>),
+}
+
+/// Figure of an interval of a row that is still measured. Only standard output has such lines; readers of result files skip them.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct IntervalLine<'a> {
+    bench: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// Time of sampling of the row before the interval.
+    from_ns: u64,
+    /// Time of sampling of the row at its end.
+    to_ns: u64,
+    metric: Metric,
+    /// Median time of a leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    median_us: Option<f64>,
+    /// Median rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mb_per_s: Option<f64>,
+    #[serde(flatten)]
+    connections: Option<ConnectionCounters>,
 }
 
 #[derive(Serialize)]
@@ -110,6 +134,24 @@ pub(super) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         Record::Launched(launched) => Line::Launched(*launched),
         Record::End(outcome, tally) => Line::End(End { outcome: *outcome, tally: *tally }),
     };
+    serde_json::to_vec(&line).map_err(|e| e.to_string())
+}
+
+/// Returns the figure of an interval as one line without its end.
+pub(super) fn interval_to_json(interval: &Interval) -> Result<Vec<u8>, String> {
+    let Interval { bench, bytes, time, metric, median, connections } = interval;
+    let [from_ns, to_ns] = time.map(|time| time.as_nanos() as u64);
+    let of = |wanted: Metric| median.filter(|_| *metric == wanted);
+    let line = Line::Interval(IntervalLine {
+        bench,
+        bytes: *bytes,
+        from_ns,
+        to_ns,
+        metric: *metric,
+        median_us: of(Metric::Latency),
+        mb_per_s: of(Metric::Bandwidth),
+        connections: *connections,
+    });
     serde_json::to_vec(&line).map_err(|e| e.to_string())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    result::{Growth, Level, Mark, Measurement, Outcome},
+    result::{Level, Mark, Measurement, Outcome},
     stats::Summary,
 };
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const MOST_TEXT: usize = 1 << 15;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
-    /// What the rows of all links share. `checked` is the least of them, and `grown` the sum.
+    /// What the rows of all links share. `checked` is the least of them, and `grown` has what grew in each of them.
     #[serde(flatten)]
     pub row: Measurement,
     /// Number of the round in the schedule; `None` in a sweep that measures one pair at a time.
@@ -154,30 +154,23 @@ impl Round {
 /// Collects rows of links into rounds while a file is written. A sweep of one pair at a time has one for each message size.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    open: Vec<Open>,
-}
-
-/// A round whose links are collected.
-#[derive(Debug)]
-struct Open {
-    round: Round,
-    /// Sums of the counters that grew, by host, device and name.
-    grown: BTreeMap<[String; 3], u64>,
+    open: Vec<Round>,
 }
 
 impl Rounds {
     /// Takes a row. Returns the rounds that it ends, and whether the row was taken; otherwise it is a record of its own.
     pub fn add(&mut self, row: &Measurement) -> (Vec<Round>, bool) {
         let Some((shared, number, link)) = of_round(row) else { return (self.end(), false) };
-        let known = self.open.iter().position(|open| is_shared(&open.round.row, &shared));
-        let is_full = |at: usize| number.is_none() && self.open[at].round.len() >= MOST_SERIAL;
+        let known = self.open.iter().position(|open| is_shared(&open.row, &shared));
+        let is_full = |at: usize| number.is_none() && self.open[at].len() >= MOST_SERIAL;
         let continues =
-            |first: &Open| first.round.number == number && known.map_or(number.is_none(), |at| !is_full(at));
+            |first: &Round| first.number == number && known.map_or(number.is_none(), |at| !is_full(at));
         let ends = self.open.first().is_some_and(|first| !continues(first));
         let ended = if ends { self.end() } else { Vec::new() };
         let at = known.filter(|_| !ends).unwrap_or(self.open.len());
         if at == self.open.len() {
-            self.open.push(Open::new(shared, number));
+            let (from, to, median_ns, marks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            self.open.push(Round { row: shared, number, from, to, median_ns, marks });
         }
         self.open[at].add(link, row);
         (ended, true)
@@ -185,30 +178,27 @@ impl Rounds {
 
     /// Ends the rounds, and returns them.
     pub fn end(&mut self) -> Vec<Round> {
-        self.open.drain(..).map(Open::end).collect()
+        let mut ended = std::mem::take(&mut self.open);
+        for round in &mut ended {
+            let links = round.len();
+            for mark in round.marks.iter_mut().filter(|mark| mark.links.len() == links) {
+                mark.links = Vec::new();
+            }
+        }
+        ended
     }
 }
 
-impl Open {
-    fn new(row: Measurement, number: Option<u32>) -> Open {
-        let (from, to, median_ns, marks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Open { round: Round { row, number, from, to, median_ns, marks }, grown: BTreeMap::new() }
-    }
-
+impl Round {
     fn add(&mut self, (from, to, ns): (u32, u32, f32), row: &Measurement) {
-        let Open { round, grown } = self;
-        let at = round.len() as u32;
-        round.from.push(from);
-        round.to.push(to);
-        round.median_ns.push(ns);
-        round.row.checked = if at == 0 { row.checked } else { round.row.checked.min(row.checked) };
-        for one in &row.grown {
-            let key = [&one.host, &one.device, &one.counter].map(String::clone);
-            let sum = grown.entry(key).or_default();
-            *sum = sum.saturating_add(one.by);
-        }
+        let at = self.len() as u32;
+        self.from.push(from);
+        self.to.push(to);
+        self.median_ns.push(ns);
+        self.row.checked = if at == 0 { row.checked } else { self.row.checked.min(row.checked) };
+        self.row.grown.extend(row.grown.iter().cloned());
         for mark in &row.trust {
-            let known = round
+            let known = self
                 .marks
                 .iter_mut()
                 .find(|known| (&known.mark.code, known.mark.level) == (&mark.code, mark.level));
@@ -219,21 +209,9 @@ impl Open {
                     known.links.push(at);
                     known.mark.effect = known.mark.effect.zip(mark.effect).map(|(a, b)| a.max(b));
                 }
-                None => round.marks.push(RoundMark { mark: mark.clone(), links: vec![at] }),
+                None => self.marks.push(RoundMark { mark: mark.clone(), links: vec![at] }),
             }
         }
-    }
-
-    fn end(self) -> Round {
-        let Open { mut round, grown } = self;
-        let links = round.len();
-        for mark in round.marks.iter_mut().filter(|mark| mark.links.len() == links) {
-            mark.links = Vec::new();
-        }
-        let grown = grown.into_iter();
-        round.row.grown =
-            grown.map(|([host, device, counter], by)| Growth { host, device, counter, by }).collect();
-        round
     }
 }
 
@@ -385,22 +363,6 @@ mod tests {
         assert!(rounds.add(&row(0, 1, None, 9.0)).1);
         let ended = rounds.add(&row(0, 1, Some(0), 9.0)).0;
         assert_eq!(ended.iter().map(|round| round.number).collect::<Vec<_>>(), [None]);
-    }
-
-    #[test]
-    fn counters_that_grew_are_summed_up() {
-        let grown = |host: &str, by| Growth {
-            host: host.into(),
-            device: "eth0".into(),
-            counter: "rx_errors".into(),
-            by,
-        };
-        let mut rounds = Rounds::default();
-        for from in 0..4 {
-            let grown = vec![grown("n2", 1), grown("n1", u64::from(from))];
-            rounds.add(&Measurement { grown, ..row(from, 9, Some(1), 7.0) });
-        }
-        assert_eq!(rounds.end()[0].row.grown, [grown("n1", 6), grown("n2", 4)]);
     }
 
     #[test]

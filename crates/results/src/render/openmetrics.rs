@@ -10,6 +10,7 @@ use std::{
     io::{self, Result, Write},
 };
 
+use jiff::Timestamp;
 use ombx_core::{
     benchmark::{Figure, Metric},
     result::{Level, Measurement, Outcome, Run, Tally},
@@ -18,14 +19,15 @@ use ombx_core::{
 
 use super::{Renderer, figures::ROW_FIGURES};
 use crate::{
-    file::RunOutcome,
+    estimate::Cases,
+    file::{RunOutcome, RunWithRows},
     runs::{hosts, library},
     verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
 };
 
 /// Metrics in the order of output: name without unit, unit, help text, and the object of the interval of those that have one. Low and
 /// high end of an interval are metrics of their own; the unit ends the name.
-const FAMILIES: [(&str, &str, &str, &str); 34] = [
+const FAMILIES: [(&str, &str, &str, &str); 35] = [
     (
         "ombx_latency",
         "seconds",
@@ -124,7 +126,8 @@ const FAMILIES: [(&str, &str, &str, &str); 34] = [
         "",
     ),
     ("ombx_complete", "", "1 where a run came to its end.", ""),
-    ("ombx_provenance", "", "Always 1; where and with what a run was measured.", ""),
+    ("ombx_run_timestamp", "seconds", "Start of a run, in seconds since 1970.", ""),
+    ("ombx_run_info", "", "Always 1; where and with what a run was measured.", ""),
 ];
 
 /// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
@@ -176,15 +179,13 @@ impl Renderer for OpenMetrics {
             [from, to] => Some([from.host.clone(), to.host.clone()]),
             _ => None,
         };
-        let labels = labels(&[
-            ("version", &run.version),
-            ("profile", &run.profile),
-            ("fabric", &run.fabric),
-            ("library", &library(run)),
-            ("ranks", &run.places.len().to_string()),
-            ("hosts", &node_set::fold(hosts(run))),
-        ]);
-        self.add("ombx_provenance", &labels, Some(1.0));
+        let [ranks, hosts] = [run.places.len().to_string(), node_set::fold(hosts(run))];
+        let setup = [("fabric", run.fabric.as_str()), ("ranks", &ranks), ("hosts", &hosts)];
+        let started = run.started.parse::<Timestamp>().ok().map(|time| time.as_second() as f64);
+        self.add("ombx_run_timestamp_seconds", &labels(&setup), started);
+        let build =
+            [("version", run.version.as_str()), ("profile", &run.profile), ("library", &library(run))];
+        self.add("ombx_run_info", &labels(&[&build[..], &setup].concat()), Some(1.0));
         Ok(())
     }
 
@@ -390,6 +391,23 @@ pub struct CheckedLimit {
 }
 
 impl OpenMetrics {
+    /// Adds the launches of one result, and its verdict if they are a sweep over links.
+    pub fn result(&mut self, launches: &[RunWithRows]) {
+        let (links, benchmarks): (Vec<_>, Vec<_>) = launches.iter().partition(|launch| launch.is_sweep());
+        let mut cases = Cases::default();
+        benchmarks.into_iter().for_each(|launch| cases.launch(launch));
+        let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
+        for RunWithRows { run, rows, end, verdict } in of_cases.iter().chain(links) {
+            let out = &mut io::sink();
+            let (outcome, tally) = end.clone().unwrap_or((RunOutcome::Broken, Tally::default()));
+            verdict.iter().for_each(|verdict| self.verdict(verdict));
+            // A sink cannot fail.
+            let _ = self.run(out, run);
+            rows.iter().for_each(|row| drop(self.case(out, row)));
+            let _ = self.end(out, outcome, &tally);
+        }
+    }
+
     /// Adds the result of a check: 1 for this one of all results, 0 for the others.
     pub fn check_result(&mut self, result: &str, all: &[&str]) {
         for each in all {

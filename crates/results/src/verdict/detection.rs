@@ -7,7 +7,7 @@ use crate::{
     verdict::{
         Component, Hosts, LEVEL, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS,
         MIN_SPREAD, MIN_UNITS, MISSED, SlowComponent,
-        few_units::FewUnits,
+        few_units::{FewUnits, MAX_PARTS},
         relative::{self, RelativeLink, Retested, Scope, median, recentre, relative_times},
     },
 };
@@ -80,6 +80,27 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     search.ranks();
     search.links();
     let Search { slow, nameable, .. } = search;
+    Detected { slow: with_evidence(slow, times, hosts), nameable: nameable.map(f64::exp), nameable_groups }
+}
+
+/// Finds two slow hosts among those with a possible cause, where the times alone name nothing: two slow hosts of four leave one ordinary
+/// link, which may as well be the only fast one. `times` are averaged.
+pub(super) fn among_suspects(
+    times: &LinkTimes,
+    hosts: &Hosts,
+    sizes: usize,
+    suspects: &BTreeSet<u32>,
+) -> Vec<SlowComponent> {
+    let few = FewUnits::among_suspects(times, hosts, sizes, suspects);
+    let again = Retested::of(times, hosts);
+    let found = few.map(|few| few.confirmed(times, hosts, &again)).unwrap_or_default();
+    // Both or none: either would be judged by the other's links.
+    let all = if found.len() == MAX_PARTS { found } else { Vec::new() };
+    with_evidence(all, times, hosts)
+}
+
+/// Adds to components with the logarithms of their factors the links that show it.
+fn with_evidence(slow: Vec<(Component, f64)>, times: &LinkTimes, hosts: &Hosts) -> Vec<SlowComponent> {
     let (parts, logs): (Vec<Component>, Vec<f64>) = slow.into_iter().unzip();
     let evidence = relative::of_components(times, hosts, &parts);
     let all = parts.into_iter().zip(logs).zip(evidence).map(|((component, log), evidence)| SlowComponent {
@@ -88,7 +109,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
         bytes: times.bytes,
         evidence,
     });
-    Detected { slow: all.collect(), nameable: nameable.map(f64::exp), nameable_groups }
+    all.collect()
 }
 
 /// Search for slow components at one size. What is found takes its links with it, so that each test sees only the others.

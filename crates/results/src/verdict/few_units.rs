@@ -40,6 +40,22 @@ impl FewUnits {
         Some(FewUnits { found, by_rank: scope.inside || one_each && scope.level == 0, scope })
     }
 
+    /// Tests only whether two of the hosts in `suspects` are slow. Returns `None` if they are not, or if the hosts are too few or too many.
+    pub(super) fn among_suspects(
+        times: &LinkTimes,
+        hosts: &Hosts,
+        sizes: usize,
+        suspects: &BTreeSet<u32>,
+    ) -> Option<FewUnits> {
+        let scope = Scope { level: 0, inside: false };
+        if !(MIN_UNITS..=MAX_UNITS).contains(&hosts.count()) {
+            return None;
+        }
+        let (pairs, offsets) = pair_times(&times.sweep, hosts, scope);
+        let found = explain_by(&pairs, sizes, times.row_error, offsets, suspects)?;
+        Some(FewUnits { found, by_rank: hosts.count() == hosts.ranks() as usize, scope })
+    }
+
     /// Returns the logarithm of the smallest factor that is named in 95 of 100 runs.
     pub(super) fn nameable(&self) -> f64 {
         self.found.nameable
@@ -208,7 +224,7 @@ pub(super) const MAX_UNITS: usize = 8;
 /// nothing that is real.
 const LEVEL: f64 = 0.02;
 /// Maximum number of slow parts.
-const MAX_PARTS: usize = 2;
+pub(super) const MAX_PARTS: usize = 2;
 /// Minimum number of links that a set leaves as ordinary.
 const MIN_ORDINARY: f64 = 3.0;
 
@@ -295,10 +311,7 @@ pub(super) fn explain(
     row_error: f64,
     offsets: usize,
 ) -> Option<Explanation> {
-    // Relative to the mean, so that sums of squares lose no digits.
-    let mean = pairs.iter().map(|pair| pair.log).sum::<f64>() / pairs.len().max(1) as f64;
-    let pairs: &[PairTime] =
-        &pairs.iter().map(|pair| PairTime { log: pair.log - mean, ..*pair }).collect::<Vec<_>>();
+    let pairs = &centred(pairs)[..];
     let units: BTreeSet<u32> = pairs.iter().flat_map(|pair| pair.ends).collect();
     let partners = |unit: u32| pairs.iter().filter(|pair| pair.ends.contains(&unit)).count();
     if units.len() < MIN_UNITS || units.iter().any(|unit| partners(*unit) < MIN_UNITS - 1) {
@@ -308,7 +321,7 @@ pub(super) fn explain(
     let parts: Vec<Part> = units.iter().copied().map(Part::Unit).chain(links).collect();
     let limit = |df: usize, sets: usize| upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
     let least = MIN_SPREAD.max(row_error);
-    let fit = |set: &[Part]| fit(pairs, set, least, offsets);
+    let fit = |set: &[Part]| fit(pairs, set, least, offsets, MIN_ORDINARY);
     let mut best = fit(&[])?;
     let mut sets: Vec<Vec<Part>> = vec![vec![]];
     for _ in 0..MAX_PARTS {
@@ -344,9 +357,37 @@ pub(super) fn explain(
     })
 }
 
+/// Returns the times relative to their mean, so that sums of squares lose no digits.
+fn centred(pairs: &[PairTime]) -> Vec<PairTime> {
+    let mean = pairs.iter().map(|pair| pair.log).sum::<f64>() / pairs.len().max(1) as f64;
+    pairs.iter().map(|pair| PairTime { log: pair.log - mean, ..*pair }).collect()
+}
+
+/// Returns the explanation by two slow units of these, which were chosen before the times were looked at: one ordinary link is enough to
+/// compare them with. It has a false verdict as often as [`explain`], because both share [`LEVEL`] among the sets that they try; `None` if
+/// the times are no such case.
+fn explain_by(
+    pairs: &[PairTime],
+    sizes: usize,
+    row_error: f64,
+    offsets: usize,
+    suspects: &BTreeSet<u32>,
+) -> Option<Explanation> {
+    let pairs = &centred(pairs)[..];
+    let suspects: Vec<u32> = suspects.iter().copied().collect();
+    let sets = (0..suspects.len()).flat_map(|one| (one + 1..suspects.len()).map(move |other| [one, other]));
+    let sets: Vec<[Part; MAX_PARTS]> = sets.map(|set| set.map(|at| Part::Unit(suspects[at]))).collect();
+    let level = LEVEL / (sizes.max(1) * sets.len().max(1) * MAX_PARTS) as f64;
+    let fits = sets.iter().filter_map(|set| fit(pairs, set, MIN_SPREAD.max(row_error), offsets, 1.0));
+    let significant = fits.filter(|fit| fit.is_significant(pairs, upper_quantile(fit.freedom, level)));
+    let best = significant.min_by(|a, b| a.squares.total_cmp(&b.squares))?;
+    let slow = best.slow.into_iter().map(|(part, log, _)| (part, log)).collect();
+    Some(Explanation { slow, spread: best.spread, nameable: f64::INFINITY })
+}
+
 /// Fits a common level of ordinary links and a level of each slow part. The link between two slow hosts may have any time.
-/// Returns `None` if too few links are left, or if a link is named beside its host.
-fn fit(pairs: &[PairTime], parts: &[Part], least: f64, offsets: usize) -> Option<Fit> {
+/// Returns `None` if fewer than `min_ordinary` links are left, or if a link is named beside its host.
+fn fit(pairs: &[PairTime], parts: &[Part], least: f64, offsets: usize, min_ordinary: f64) -> Option<Fit> {
     let mut of_part = [Sums::default(); MAX_PARTS];
     let mut ordinary = Sums::default();
     let mut parameters = 1 + parts.len();
@@ -364,7 +405,7 @@ fn fit(pairs: &[PairTime], parts: &[Part], least: f64, offsets: usize) -> Option
         }
     }
     let freedom = pairs.len().checked_sub(parameters + offsets).filter(|df| *df >= 2)?;
-    if ordinary.n < MIN_ORDINARY {
+    if ordinary.n < min_ordinary {
         return None;
     }
     let level = ordinary.mean();

@@ -16,14 +16,14 @@ use super::{
     BENCH, Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR,
     MIN_LINKS, MIN_UNITS, MOST_ROWS, Nameable, Reference, Sentence, SlowComponent, SlowPart, TimesBySize,
     Verdict, count,
-    detection::{Detected, at_one_size, slow_of_sizes},
+    detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
     few_units,
     launches::{Launch, Step, Steps, median_over},
     link_name, no_verdict_reason,
     times::WAITING,
 };
 use crate::{
-    causes::{self, Cause},
+    causes::{self, Cause, Totals},
     file::{Round, RoundMark, RunWithRows},
 };
 
@@ -54,8 +54,8 @@ pub struct LinkSweep {
     checks: BTreeMap<u64, Checks>,
     /// Facts about the hosts.
     facts: Vec<HostFacts>,
-    /// Counters of the hosts' devices that grew, by host, device and name.
-    grown: BTreeMap<[String; 3], Growth>,
+    /// Counters of the hosts' devices that grew.
+    grown: Totals,
     /// Expectations of the run.
     expectations: Vec<Expectation>,
     reference: Option<Arc<Reference>>,
@@ -201,7 +201,7 @@ impl LinkSweep {
         for (bytes, checks) in &of_launch.checks {
             self.checks.entry(*bytes).or_default().add(*checks);
         }
-        of_launch.grown.values().for_each(|one| self.grow(one));
+        self.grown.join(&of_launch.grown);
         if self.obstacle.is_none() {
             self.obstacle.clone_from(&of_launch.obstacle);
         }
@@ -212,20 +212,14 @@ impl LinkSweep {
         known.or_insert_with(|| (advice.to_owned(), 0)).1 += rows;
     }
 
-    fn grow(&mut self, one: &Growth) {
-        let key = [&one.host, &one.device, &one.counter].map(String::clone);
-        let sum = self.grown.entry(key).or_insert_with(|| Growth { by: 0, ..one.clone() });
-        sum.by = sum.by.saturating_add(one.by);
-    }
-
     /// Returns the rows whose data were verified, by message size.
     pub fn checks(&self) -> impl Iterator<Item = (u64, Checks)> {
         self.checks.iter().map(|(bytes, checks)| (*bytes, *checks))
     }
 
-    /// Returns the counters of the hosts' devices that grew, in order.
-    pub fn grown(&self) -> impl Iterator<Item = &Growth> {
-        self.grown.values()
+    /// Returns the sums of the counters of the hosts' devices that grew.
+    pub fn grown(&self) -> Vec<Growth> {
+        self.grown.sums()
     }
 
     /// Returns the number of rows.
@@ -265,7 +259,7 @@ impl LinkSweep {
         if let Some(pattern) = row.axes.get("pattern") {
             self.pattern.clone_from(pattern);
         }
-        row.grown.iter().for_each(|one| self.grow(one));
+        row.grown.iter().for_each(|one| self.grown.add(one));
     }
 
     /// Returns the bandwidth in MB/s of a link at a message size. Returns `None` without bytes or time.
@@ -301,16 +295,15 @@ impl LinkSweep {
 
     /// Judges the links. Nothing else does: renderers read the verdict.
     pub fn verdict(&self) -> Verdict {
-        let mut verdict = self.findings().verdict(&self.hosts);
-        self.add_causes(&mut verdict);
+        let causes = causes::of_hosts(&self.facts, &self.grown.sums());
+        let mut verdict = self.findings(&causes).verdict(&self.hosts);
+        self.add_causes(&mut verdict, causes);
         verdict
     }
 
     /// Adds to each slow part what may explain it, and at the end what else distinguishes hosts.
-    fn add_causes(&self, verdict: &mut Verdict) {
-        let grown: Vec<Growth> = self.grown.values().cloned().collect();
-        let mut others = causes::of_hosts(&self.facts, &grown);
-        let under_load = causes::under_load(self.hosts.count(), &grown);
+    fn add_causes(&self, verdict: &mut Verdict, mut others: Vec<Cause>) {
+        let under_load = self.grown.under_load(self.hosts.count());
         // The sentences on slow parts come first, in the order of the parts.
         for (slow, sentence) in verdict.slow.iter_mut().zip(&mut verdict.sentences) {
             let is_of = |cause: &Cause| slow.hosts.contains(&cause.host);
@@ -327,7 +320,8 @@ impl LinkSweep {
         }
     }
 
-    fn findings(&self) -> Findings {
+    /// Returns the findings. `causes` distinguish hosts before their times are looked at.
+    fn findings(&self, causes: &[Cause]) -> Findings {
         let mut verdict = Findings::default();
         if let Some(why) = &self.obstacle {
             verdict.obstacle = Some(why.clone());
@@ -342,8 +336,23 @@ impl LinkSweep {
         if let Some(reference) = &self.reference {
             reference.judge(&sizes, &self.hosts, &mut verdict);
         }
-        let detected: Vec<Detected> =
+        let suspects: BTreeSet<u32> = (0..self.hosts.count() as u32)
+            .filter(|host| causes.iter().any(|cause| cause.host == self.hosts.name_of(*host)))
+            .collect();
+        let mut detected: Vec<Detected> =
             sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, sizes.len())).collect();
+        for (found, of_size) in detected.iter_mut().zip(&sizes) {
+            let both = among_suspects(of_size, &self.hosts, sizes.len(), &suspects);
+            let has = |all: &[SlowComponent], one: &SlowComponent| {
+                all.iter().any(|slow| slow.component == one.component)
+            };
+            if !both.is_empty() && found.slow.iter().all(|one| has(&both, one)) {
+                let new = both.iter().filter(|one| !has(&found.slow, one));
+                verdict.suspected.extend(new.map(|one| one.component.clone()));
+                // What the search did not explain is no spread of ordinary links.
+                (found.slow, found.nameable) = (both, None);
+            }
+        }
         let power: Vec<(u64, Option<f64>)> =
             sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
         let of_groups: Vec<(u64, Vec<Option<f64>>)> = sizes
@@ -491,6 +500,8 @@ pub(super) struct Findings {
     pub(super) obstacle: Option<String>,
     /// Slow components, the slowest first.
     slow: Vec<SlowComponent>,
+    /// Slow hosts that were tested because they have a possible cause, and that the times alone do not name.
+    suspected: BTreeSet<Component>,
     /// Sentences on expectations and a reference that the links miss.
     pub(super) missed: Vec<String>,
     /// Sentences on expectations and a reference that all links meet.
@@ -524,8 +535,11 @@ impl Findings {
         if let Some(why) = &self.obstacle {
             return vec![of(Conclusion::None, why)];
         }
+        let suspected = "tested because it has a possible cause: so few times alone do not tell which of two hosts are slow";
+        let suspected =
+            |slow: &SlowComponent| self.suspected.contains(&slow.component).then(|| suspected.to_owned());
         let slow = self.slow.iter().map(|slow| Sentence {
-            evidence: vec![slow.evidence.sentence(hosts)],
+            evidence: [slow.evidence.sentence(hosts)].into_iter().chain(suspected(slow)).collect(),
             ..of(Conclusion::Slow, &slow.sentence(hosts))
         });
         let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();

@@ -4,12 +4,15 @@
 //! place, and the missing ones are requested. A rank that receives nothing for a while repeats a request: for the messages
 //! from the first missing one on, or for an acknowledgement. While a rank waits for its coordinator, an [`Responder`]
 //! answers. So all data arrives, the time of a sample contains the cost of its losses, and `lost_messages` counts them.
+//!
+//! The messages of a window go in [trains](Trains). One that arrives is received into the places of the messages that come next, and is
+//! sorted by its headers if it is another one.
 
 use std::{
+    array,
     cell::Cell,
-    collections::BTreeMap,
-    io::{IoSlice, IoSliceMut},
     net::{SocketAddr, UdpSocket},
+    ops::Range,
     rc::Rc,
     time::Duration,
 };
@@ -19,11 +22,12 @@ use ombx_core::{
     error::{Error, Result},
     system::clock::Since,
     two_sided::pattern::Link,
+    unit::Rank,
 };
 use rustix::{
     io::Errno,
     net::{
-        RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
+        RecvFlags, SendFlags, recv, send,
         sockopt::{Timeout, set_socket_timeout},
     },
 };
@@ -34,6 +38,7 @@ use crate::{
     link::{
         CONNECT_TIMEOUT, datagram_socket,
         stream::{Buffer, closed, failed},
+        trains::{MOST, Trains},
     },
     session::{IdleTask, SocketTeam},
 };
@@ -46,34 +51,78 @@ const MAX_REQUESTS: u32 = 500;
 /// A UDP socket that is connected to one peer.
 pub(crate) struct Datagrams {
     team: SocketTeam,
+    peer: Rank,
     endpoint: Rc<Endpoint>,
     outgoing: Rc<Buffer>,
     incoming: Buffer,
+    /// Datagrams that are not the next messages, or arrive while some are early.
+    unsorted: Buffer,
     /// Whether a message arrived early, by its number modulo [`MAX_AHEAD`].
     early: Vec<bool>,
-    /// Messages before this number were requested.
+    /// Messages that arrived early and follow a missing one.
+    ahead: u64,
+    /// Messages before this number were requested or have arrived.
     requested: u64,
     /// Messages before this number belong to windows that were received.
     received: u64,
+    /// Number of the last acknowledgement.
+    acknowledged: u64,
+}
+
+/// What arrived with one call.
+enum Arrived {
+    /// Nothing, for [`REQUEST_INTERVAL`].
+    Nothing,
+    /// This number of messages, those that come next, at their places.
+    Next(u64),
+    /// This number of bytes of unsorted datagrams.
+    Unsorted(usize),
 }
 
 impl Datagrams {
-    /// Receives the next datagram, a message into its place. Returns `None` after [`REQUEST_INTERVAL`].
+    /// Receives one datagram or a train: the messages that come next into their places, others unsorted.
     #[inline(always)]
-    fn receive_next(&mut self) -> Result<Option<Header>> {
-        let Datagrams { endpoint, incoming, .. } = self;
-        let mut header = [0; LENGTH];
-        let range = endpoint.message(endpoint.wanted.get());
-        let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(&mut incoming.bytes_mut()[range])];
-        let received =
-            recvmsg(&endpoint.socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::empty());
-        match received {
-            Ok(received) if received.bytes < LENGTH => Ok(Some(Header::new(Kind::Hello, 0, 1))),
-            Ok(_) => Ok(Some(Header::decode(header))),
-            Err(Errno::AGAIN) => Ok(None),
-            Err(Errno::INTR) => Ok(Some(Header::new(Kind::Hello, 0, 1))),
-            Err(Errno::CONNREFUSED) => Err(closed()),
-            Err(errno) => Err(failed(errno)),
+    fn receive_next(&mut self) -> Result<Arrived> {
+        let Datagrams { endpoint, incoming, unsorted, .. } = self;
+        if self.ahead > 0 {
+            let arrived = recv(&endpoint.socket, unsorted.bytes_mut(), RecvFlags::empty());
+            let bytes = received(arrived.map(|(bytes, _)| bytes))?;
+            return Ok(bytes.map_or(Arrived::Nothing, Arrived::Unsorted));
+        }
+        let (wanted, most) = (endpoint.wanted.get(), endpoint.trains.most_received());
+        let (length, mut heads) = (LENGTH + endpoint.slots.bytes as usize, [[0; LENGTH]; MOST]);
+        let arrived = if most == 1 {
+            let message = &mut incoming.bytes_mut()[endpoint.message(wanted)];
+            endpoint.trains.receive(&endpoint.socket, &mut heads[..1], [message].into_iter())
+        } else {
+            let places = places(incoming.bytes_mut(), endpoint.slots, wanted);
+            endpoint.trains.receive(&endpoint.socket, &mut heads[..most], places)
+        };
+        let Some(bytes) = received(arrived)? else { return Ok(Arrived::Nothing) };
+        let messages = bytes / length;
+        let next = |(at, head): (u64, &[u8; LENGTH])| {
+            let header = Header::decode(*head);
+            header.kind == Kind::Message && header.number == wanted + at
+        };
+        if messages > 0 && bytes == messages * length && (0..).zip(&heads[..messages]).all(next) {
+            endpoint.trains.count_received(messages);
+            return Ok(Arrived::Next(messages as u64));
+        }
+        self.gather(&heads[..most], bytes);
+        Ok(Arrived::Unsorted(bytes))
+    }
+
+    /// Copies what has arrived as a train from the places of the messages that come next.
+    #[cold]
+    fn gather(&mut self, heads: &[[u8; LENGTH]], bytes: usize) {
+        let Datagrams { endpoint, incoming, unsorted, .. } = self;
+        let (wanted, length) = (endpoint.wanted.get(), endpoint.slots.bytes as usize);
+        let to = &mut unsorted.bytes_mut()[..bytes];
+        for ((number, head), to) in (wanted..).zip(heads).zip(to.chunks_mut(LENGTH + length)) {
+            let (to_head, to_message) = to.split_at_mut(LENGTH.min(to.len()));
+            to_head.copy_from_slice(&head[..to_head.len()]);
+            let from = endpoint.message(number).start;
+            to_message.copy_from_slice(&incoming.bytes()[from..from + to_message.len()]);
         }
     }
 
@@ -84,13 +133,17 @@ impl Datagrams {
         while self.endpoint.wanted.get() < until {
             let wanted = self.endpoint.wanted.get();
             match self.receive_next()? {
-                Some(Header { kind: Kind::Message, number, .. }) if number == wanted => {
-                    self.endpoint.wanted.set(wanted + 1);
+                Arrived::Next(messages) => {
+                    self.endpoint.wanted.set(wanted + messages);
                     requests = 0;
-                    self.skip_early();
                 }
-                Some(header) => self.handle(header)?,
-                None => {
+                Arrived::Unsorted(bytes) => {
+                    self.sort(bytes)?;
+                    if self.endpoint.wanted.get() > wanted {
+                        requests = 0;
+                    }
+                }
+                Arrived::Nothing => {
                     requests += 1;
                     self.request(Header::new(Kind::Request, wanted, 0), requests)?;
                 }
@@ -99,7 +152,60 @@ impl Datagrams {
         Ok(())
     }
 
-    #[inline(always)]
+    /// Handles unsorted datagrams: stores messages in their places and answers the others. A datagram that is cut off is lost.
+    #[cold]
+    fn sort(&mut self, bytes: usize) -> Result<()> {
+        let (length, mut at, mut messages) = (self.endpoint.slots.bytes as usize, 0, 0);
+        while let Some(head) = self.unsorted.bytes()[at..bytes].first_chunk() {
+            let header = Header::decode(*head);
+            at += LENGTH;
+            match header.kind {
+                Kind::Message if at + length > bytes => break,
+                Kind::Message => {
+                    self.store(header.number, at..at + length)?;
+                    (at, messages) = (at + length, messages + 1);
+                }
+                Kind::Acknowledgement if header.number > self.endpoint.next.get() => {}
+                Kind::Acknowledgement => self.acknowledged = self.acknowledged.max(header.number),
+                Kind::Hello => {
+                    self.endpoint.answer(header, self.outgoing.bytes())?;
+                    break;
+                }
+                Kind::Request => self.endpoint.answer(header, self.outgoing.bytes())?,
+            }
+        }
+        if messages > 0 {
+            self.endpoint.trains.count_received(messages);
+        }
+        Ok(())
+    }
+
+    /// Stores an unsorted message in its place. Requests the messages before it that are missing.
+    fn store(&mut self, number: u64, from: Range<usize>) -> Result<()> {
+        let wanted = self.endpoint.wanted.get();
+        // All messages of a window with one buffer share a slot.
+        let most = match u64::from(self.endpoint.slots.count) {
+            1 => MAX_AHEAD,
+            count => MAX_AHEAD.min(count),
+        };
+        let early = &mut self.early[(number % MAX_AHEAD) as usize];
+        if number < wanted || number - wanted >= most || std::mem::replace(early, true) {
+            return Ok(());
+        }
+        self.ahead += 1;
+        let place = self.endpoint.message(number);
+        self.incoming.bytes_mut()[place].copy_from_slice(&self.unsorted.bytes()[from]);
+        let first = wanted.max(self.requested);
+        self.requested = self.requested.max(number + 1);
+        if first < number {
+            self.endpoint.lost.set(self.endpoint.lost.get() + number - first);
+            self.endpoint.send_header(Header::new(Kind::Request, first, number - first))?;
+        }
+        self.skip_early();
+        Ok(())
+    }
+
+    /// Continues after the messages that have arrived early.
     fn skip_early(&mut self) {
         loop {
             let wanted = self.endpoint.wanted.get();
@@ -107,36 +213,9 @@ impl Datagrams {
             if !std::mem::take(early) {
                 return;
             }
+            self.ahead -= 1;
             self.endpoint.wanted.set(wanted + 1);
         }
-    }
-
-    /// Handles a datagram that is not the expected message.
-    #[cold]
-    fn handle(&mut self, header: Header) -> Result<()> {
-        let wanted = self.endpoint.wanted.get();
-        let Header { kind: Kind::Message, number, .. } = header else {
-            return self.endpoint.answer(header, self.outgoing.bytes());
-        };
-        // All messages of a window with one buffer share a slot.
-        let ahead = match u64::from(self.endpoint.slots.count) {
-            1 => MAX_AHEAD,
-            count => MAX_AHEAD.min(count),
-        };
-        if number <= wanted || number - wanted >= ahead {
-            return Ok(());
-        }
-        let range = self.endpoint.message(wanted);
-        let to = self.endpoint.message(number).start;
-        self.incoming.bytes_mut().copy_within(range, to);
-        self.early[(number % MAX_AHEAD) as usize] = true;
-        let first = wanted.max(self.requested);
-        if first < number {
-            self.requested = number;
-            self.endpoint.lost.set(self.endpoint.lost.get() + number - first);
-            self.endpoint.send_header(Header::new(Kind::Request, first, number - first))?;
-        }
-        Ok(())
     }
 
     #[cold]
@@ -193,6 +272,7 @@ impl Link for Datagrams {
         let options = team.link_options();
         let single = options.one_stream("udp");
         let socket = cx.agree(single.and_then(|()| datagram_socket(cx, &options, slots, LENGTH)))?;
+        let length = LENGTH + slots.bytes as usize;
         let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
         let port = socket.local_addr().map_err(set_up)?.port();
         // Somebody who cannot read the datagrams must not guess the number of the next one.
@@ -205,17 +285,21 @@ impl Link for Datagrams {
             connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(REQUEST_INTERVAL))?));
         cx.agree(limited.map_err(set_up))?;
         let [next, wanted, lost] = [first, of_peer.first, 0].map(Cell::new);
-        let endpoint = Rc::new(Endpoint { socket, token: *team.token(), slots, next, wanted, lost });
+        let trains = Trains::enable(&socket, slots, (length, LENGTH + Token::BYTES), options.offload);
+        let endpoint = Rc::new(Endpoint { socket, token: *team.token(), slots, trains, next, wanted, lost });
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
-        let early = vec![false; MAX_AHEAD as usize];
         let link = Datagrams {
             team: team.clone(),
+            peer: cx.peer,
             endpoint,
             outgoing: Rc::new(outgoing),
             incoming,
-            early,
+            unsorted: Buffer::touched(u16::MAX.into()),
+            early: vec![false; MAX_AHEAD as usize],
+            ahead: 0,
             requested: of_peer.first,
             received: of_peer.first,
+            acknowledged: first,
         };
         let met = link.handshake(&format!("rank {}", cx.peer)).and_then(|round_trip| {
             let interval = REQUEST_INTERVAL.max(3 * round_trip).min(Duration::from_secs(2));
@@ -230,7 +314,7 @@ impl Link for Datagrams {
     fn send(&mut self) -> Result<()> {
         let number = self.endpoint.next.get();
         self.endpoint.next.set(number + 1);
-        self.endpoint.send_message(number, self.outgoing.bytes())
+        self.endpoint.send_train(number..number + 1, self.outgoing.bytes())
     }
 
     #[inline(always)]
@@ -241,10 +325,10 @@ impl Link for Datagrams {
 
     #[inline(always)]
     fn push(&mut self) -> Result<()> {
-        for _ in 0..self.endpoint.slots.count {
-            self.send()?;
-        }
-        Ok(())
+        let first = self.endpoint.next.get();
+        let end = first + u64::from(self.endpoint.slots.count);
+        self.endpoint.next.set(end);
+        self.endpoint.send_messages(first..end, self.outgoing.bytes())
     }
 
     #[inline(always)]
@@ -267,20 +351,24 @@ impl Link for Datagrams {
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
         let (sent, mut requests) = (self.endpoint.next.get(), 0);
-        loop {
+        while self.acknowledged < sent {
             match self.receive_next()? {
-                Some(Header { kind: Kind::Acknowledgement, number, .. }) if number == sent => return Ok(()),
-                Some(header) => self.handle(header)?,
-                None => {
+                Arrived::Next(messages) => self.endpoint.wanted.set(self.endpoint.wanted.get() + messages),
+                Arrived::Unsorted(bytes) => self.sort(bytes)?,
+                Arrived::Nothing => {
                     requests += 1;
                     self.request(Header::new(Kind::Request, sent, ACKNOWLEDGEMENT), requests)?;
                 }
             }
         }
+        Ok(())
     }
 
     fn figures(&mut self) -> Result<Figures> {
-        Ok(BTreeMap::from([("lost_messages".into(), Figure::Value(self.endpoint.lost.get() as f64))]))
+        let lost = ("lost_messages".to_owned(), Figure::Value(self.endpoint.lost.get() as f64));
+        self.team.send_message(self.peer, &self.endpoint.trains.receives())?;
+        let receives = self.team.receive_message(self.peer, "number of calls")?;
+        Ok(self.endpoint.trains.figures(receives).into_iter().chain([lost]).collect())
     }
 
     fn outgoing(&mut self) -> &mut [u8] {
@@ -296,6 +384,27 @@ impl Link for Datagrams {
         self.answer_while_idle();
         self.incoming.bytes_mut()
     }
+}
+
+/// Returns the bytes that a call received, none after a signal; `None` if the socket has waited for [`REQUEST_INTERVAL`].
+#[inline(always)]
+fn received(result: rustix::io::Result<usize>) -> Result<Option<usize>> {
+    match result {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Errno::INTR) => Ok(Some(0)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(Errno::CONNREFUSED) => Err(closed()),
+        Err(errno) => Err(failed(errno)),
+    }
+}
+
+/// Returns the places of the messages from number `first` on, each once.
+#[inline(always)]
+fn places(incoming: &mut [u8], slots: Slots, first: u64) -> impl Iterator<Item = &mut [u8]> {
+    let start = slots.offset((first % u64::from(slots.count)) as u32);
+    let (before, from) = incoming.split_at_mut(start);
+    let (stride, bytes) = (slots.stride as usize, slots.bytes as usize);
+    from.chunks_mut(stride).chain(before.chunks_mut(stride)).map(move |place| &mut place[..bytes])
 }
 
 impl Datagrams {
@@ -372,6 +481,7 @@ struct Endpoint {
     socket: UdpSocket,
     token: Token,
     slots: Slots,
+    trains: Trains,
     /// Number of the next message to send.
     next: Cell<u64>,
     /// Number of the first message that has not arrived.
@@ -387,22 +497,37 @@ impl Endpoint {
         start..start + self.slots.bytes as usize
     }
 
+    /// Sends messages, in as few trains as possible.
     #[inline(always)]
-    fn send_message(&self, number: u64, outgoing: &[u8]) -> Result<()> {
+    fn send_messages(&self, numbers: Range<u64>, outgoing: &[u8]) -> Result<()> {
+        let mut next = numbers.start;
+        while next < numbers.end {
+            let end = numbers.end.min(next + self.trains.most_sent() as u64);
+            self.send_train(next..end, outgoing)?;
+            next = end;
+        }
+        Ok(())
+    }
+
+    /// Sends messages with one call, at most [`MOST`].
+    #[inline(always)]
+    fn send_train(&self, numbers: Range<u64>, outgoing: &[u8]) -> Result<()> {
         #[cfg(test)]
         if crate::link::tests::loses() {
-            return Ok(());
+            // The first datagram is lost.
+            let rest = numbers.start + 1..numbers.end;
+            return if rest.is_empty() { Ok(()) } else { self.send_train(rest, outgoing) };
         }
-        let head = Header::new(Kind::Message, number, 0).encode();
-        let parts = [IoSlice::new(&head), IoSlice::new(&outgoing[self.message(number)])];
-        loop {
-            match sendmsg(&self.socket, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
-                // Without buffer space the message counts as lost.
-                Ok(_) | Err(Errno::NOBUFS) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
+        let messages = (numbers.end - numbers.start) as usize;
+        if messages == 1 {
+            let head = Header::new(Kind::Message, numbers.start, 0).encode();
+            let message = &outgoing[self.message(numbers.start)];
+            return self.trains.send(&self.socket, &[head], [message].into_iter());
         }
+        let heads: [_; MOST] =
+            array::from_fn(|at| Header::new(Kind::Message, numbers.start + at as u64, 0).encode());
+        let messages_of = numbers.map(|number| &outgoing[self.message(number)]);
+        self.trains.send(&self.socket, &heads[..messages], messages_of)
     }
 
     fn send_header(&self, header: Header) -> Result<()> {
@@ -443,11 +568,9 @@ impl Endpoint {
                 let end = if count == 0 { sent } else { sent.min(number.saturating_add(count)) };
                 // Older messages have arrived, and the buffer does not hold them any more.
                 let oldest = sent.saturating_sub(MAX_AHEAD);
-                for number in number.max(oldest)..end {
-                    self.lost.set(self.lost.get() + 1);
-                    self.send_message(number, outgoing)?;
-                }
-                Ok(())
+                let again = number.max(oldest)..end;
+                self.lost.set(self.lost.get() + end.saturating_sub(again.start));
+                self.send_messages(again, outgoing)
             }
             _ => Ok(()),
         }

@@ -1,15 +1,17 @@
 //! UDP at an offered rate between two ranks. What is lost stays lost; a TCP connection carries the report of each round.
 //!
-//! A datagram is a header of 24 bytes, that is round, number and time of sending, and a message.
+//! A datagram is a header of 24 bytes, that is round, number and time of sending, and a message. Those that are due go in [trains](Trains).
 
 use std::{
-    io::{IoSlice, IoSliceMut, Read, Write},
+    io::{Read, Write},
     net::{SocketAddr, UdpSocket},
+    ops::Range,
     time::Duration,
 };
 
 use ombx_core::{
-    benchmark::{Context, Role, payload::Slots},
+    benchmark::{Context, Figures, Role, payload::Slots},
+    codec,
     error::{Error, Result},
     system::clock::Since,
     two_sided::datagrams::{Arrival, DatagramLink},
@@ -17,7 +19,7 @@ use ombx_core::{
 use rustix::{
     io::Errno,
     net::{
-        RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, sendmsg,
+        RecvFlags, recv,
         sockopt::{Timeout, set_socket_timeout},
     },
 };
@@ -28,6 +30,7 @@ use crate::{
     link::{
         CONNECT_TIMEOUT, connect_peers, datagram_socket,
         stream::{Buffer, closed, failed},
+        trains::{MOST, Trains},
     },
     session::SocketTeam,
     socket::Stream,
@@ -57,6 +60,7 @@ struct Opening {
 pub(crate) struct PacedDatagrams {
     socket: UdpSocket,
     control: Stream,
+    trains: Trains,
     slots: Slots,
     outgoing: Buffer,
     incoming: Buffer,
@@ -68,6 +72,8 @@ pub(crate) struct PacedDatagrams {
     next: usize,
     /// Whether the sender has sent all datagrams of the round.
     ended: bool,
+    /// Calls with which the other rank has received datagrams, and their datagrams; known on the sender.
+    receives: [u64; 2],
 }
 
 fn header(words: [u64; 3]) -> [u8; LENGTH] {
@@ -92,25 +98,12 @@ fn lost_control(error: &std::io::Error) -> Error {
 }
 
 impl PacedDatagrams {
-    fn send_with(&self, words: [u64; 3], message: &[u8]) -> Result<()> {
-        let head = header(words);
-        let parts = [IoSlice::new(&head), IoSlice::new(message)];
-        loop {
-            match sendmsg(&self.socket, &parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
-                // Without buffer space the datagram is lost.
-                Ok(_) | Err(Errno::NOBUFS) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
-    }
-
     /// Sends until a datagram has crossed the network; returns the time of a round trip.
     fn probe(&self, peer: &str) -> Result<Duration> {
         let since = Since::now();
         while since.elapsed() < CONNECT_TIMEOUT {
             let sent = Since::now();
-            self.send_with([self.round, u64::MAX, 0], &[])?;
+            self.trains.send(&self.socket, &[header([self.round, u64::MAX, 0])], std::iter::empty())?;
             let mut byte = [0];
             set_socket_timeout(&self.control, Timeout::Recv, Some(SILENCE)).map_err(failed)?;
             match recv(&self.control, &mut byte, RecvFlags::empty()) {
@@ -159,34 +152,61 @@ impl PacedDatagrams {
 
 impl DatagramLink for PacedDatagrams {
     #[inline(always)]
-    fn send(&mut self, number: u64, sent_ns: u64) -> Result<()> {
-        let start = self.slots.offset((number % u64::from(self.slots.count)) as u32);
-        let message = &self.outgoing.bytes()[start..start + self.slots.bytes as usize];
-        self.send_with([self.round, number, sent_ns], message)
+    fn most_sent(&self) -> usize {
+        self.trains.most_sent()
     }
 
     #[inline(always)]
-    fn receive(&mut self) -> Result<Option<Arrival>> {
-        let (bytes, mut head) = (self.slots.bytes as usize, [0; LENGTH]);
-        let start = self.slots.offset(self.next as u32);
+    fn send(&mut self, numbers: Range<u64>, sent_ns: u64) -> Result<()> {
+        let PacedDatagrams { socket, trains, slots, outgoing, round, .. } = self;
+        let message = |number: u64| {
+            let start = slots.offset((number % u64::from(slots.count)) as u32);
+            &outgoing.bytes()[start..start + slots.bytes as usize]
+        };
+        let (first, datagrams) = (numbers.start, (numbers.end - numbers.start) as usize);
+        if datagrams == 1 {
+            let head = header([*round, first, sent_ns]);
+            return trains.send(socket, &[head], [message(first)].into_iter());
+        }
+        let heads: [_; MOST] = std::array::from_fn(|at| header([*round, first + at as u64, sent_ns]));
+        trains.send(socket, &heads[..datagrams], numbers.map(message))
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, found: &mut [Arrival]) -> Result<usize> {
+        let PacedDatagrams { socket, trains, slots, incoming, round, arrived, next, .. } = self;
+        let (length, stride) = (slots.bytes as usize, slots.stride as usize);
+        let most = trains.most_received();
         loop {
-            let message = &mut self.incoming.bytes_mut()[start..start + bytes];
-            let mut parts = [IoSliceMut::new(&mut head), IoSliceMut::new(message)];
-            self.arrived[self.next] = None;
-            match recvmsg(&self.socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::empty()) {
-                Ok(received) if received.bytes == LENGTH + bytes => {
-                    let [round, number, sent_ns] = words(head);
-                    if round == self.round {
-                        self.arrived[self.next] = Some(number);
-                        self.next = (self.next + 1) % self.arrived.len();
-                        return Ok(Some(Arrival { number, sent_ns, at_ns: 0 }));
-                    }
-                }
-                // From before this round.
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(None),
+            if *next + most > arrived.len() {
+                *next = 0;
+            }
+            let mut heads = [[0; LENGTH]; MOST];
+            let places = incoming.bytes_mut()[slots.offset(*next as u32)..].chunks_mut(stride);
+            let places = places.map(|place| &mut place[..length]);
+            let bytes = match trains.receive(socket, &mut heads[..most], places) {
+                Ok(bytes) => bytes,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Ok(0),
                 Err(Errno::CONNREFUSED) => return Err(closed()),
                 Err(errno) => return Err(failed(errno)),
+            };
+            let datagrams = bytes / (LENGTH + length);
+            let (numbers, mut count) = (&mut arrived[*next..*next + most], 0);
+            // What a call overwrites has not arrived any more.
+            numbers[..(datagrams + 1).min(most)].fill(None);
+            for (head, arrived) in heads[..datagrams].iter().zip(numbers) {
+                let [of_round, number, sent_ns] = words(*head);
+                if of_round == *round && count < found.len() {
+                    *arrived = Some(number);
+                    found[count] = Arrival { number, sent_ns, at_ns: 0 };
+                    count += 1;
+                }
+            }
+            if count > 0 {
+                trains.count_received(datagrams);
+                *next += datagrams;
+                return Ok(count);
             }
         }
     }
@@ -220,12 +240,15 @@ impl DatagramLink for PacedDatagrams {
         let connected = socket.connect(SocketAddr::new(address, of_peer.port));
         let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?));
         cx.agree(limited.map_err(set_up))?;
+        let lengths = (LENGTH + slots.bytes as usize, LENGTH);
+        let trains = Trains::enable(&socket, slots, lengths, options.offload);
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         let round = round ^ of_peer.round;
         let arrived = vec![None; slots.count as usize];
         let mut link = PacedDatagrams {
             socket,
             control,
+            trains,
             slots,
             outgoing,
             incoming,
@@ -233,6 +256,7 @@ impl DatagramLink for PacedDatagrams {
             arrived,
             next: 0,
             ended: false,
+            receives: [0; 2],
         };
         let peer = format!("rank {}", cx.peer);
         let met = match cx.role {
@@ -282,14 +306,22 @@ impl DatagramLink for PacedDatagrams {
         }
         let mut report = vec![0; length as usize];
         (&self.control).read_exact(&mut report).map_err(|e| lost_control(&e))?;
+        let (report, receives) = codec::decode::<(Vec<u8>, _)>(&report)
+            .ok_or_else(|| Error::fabric("the report of a round of datagrams is malformed"))?;
+        self.receives = receives;
         Ok(report)
+    }
+
+    fn figures(&self) -> Figures {
+        self.trains.figures(self.receives)
     }
 
     fn report(&mut self, report: &[u8]) -> Result<()> {
         if !self.ended {
             self.expect(END)?;
         }
-        let all = [&(report.len() as u64).to_le_bytes()[..], report].concat();
+        let report = codec::encode(&(report, self.trains.receives()));
+        let all = [&(report.len() as u64).to_le_bytes()[..], &report].concat();
         (&self.control).write_all(&all).map_err(|e| lost_control(&e))
     }
 

@@ -19,7 +19,6 @@ use crate::{
         SocketKind, connect_peers, tcp_info,
         zero_copy::{self, Sends},
     },
-    session::SocketTeam,
     socket::timespec,
 };
 
@@ -35,30 +34,30 @@ pub(crate) struct StreamLink<K> {
 
 /// Position in a window: the message, and the byte in it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Progress {
-    pub(super) slot: u32,
+struct Progress {
+    slot: u32,
     byte: usize,
 }
 
 impl Progress {
     /// Returns the start of a message.
-    pub(super) fn at(slot: u32) -> Progress {
+    fn at(slot: u32) -> Progress {
         Progress { slot, byte: 0 }
     }
 
     /// Returns the remaining bytes of the current message.
     #[inline(always)]
-    pub(super) fn remaining(self, slots: &Slots) -> Range<usize> {
+    fn remaining(self, slots: &Slots) -> Range<usize> {
         let start = slots.offset(self.slot);
         start + self.byte..start + slots.bytes as usize
     }
 
-    /// Advances by some bytes. `step` messages after one that is complete follows the next of the same socket.
+    /// Advances by some bytes.
     #[inline(always)]
-    pub(super) fn advance(&mut self, bytes: usize, slots: &Slots, step: u32) {
+    fn advance(&mut self, bytes: usize, slots: &Slots) {
         self.byte += bytes;
         if self.byte == slots.bytes as usize {
-            (self.slot, self.byte) = (self.slot + step, 0);
+            (self.slot, self.byte) = (self.slot + 1, 0);
         }
     }
 }
@@ -69,11 +68,6 @@ pub(super) fn carries(slots: Slots) -> Result<()> {
         0 => Err(Error::unsupported("a stream carries no empty message")),
         _ => Ok(()),
     }
-}
-
-/// Returns the kernel's counters of sockets of kind `K`.
-pub(super) fn connections_of<K: SocketKind>(sockets: &[OwnedFd]) -> Result<Option<ConnectionCounters>> {
-    if K::UNIX { Ok(None) } else { tcp_info::connections(sockets) }
 }
 
 /// Result of one system call.
@@ -89,32 +83,6 @@ pub(super) fn moved(result: rustix::io::Result<usize>) -> Result<Moved> {
         Err(Errno::AGAIN) => Ok(Moved::Nothing),
         Err(Errno::INTR) => Ok(Moved::Bytes(0)),
         Err(errno) => Err(failed(errno)),
-    }
-}
-
-/// Sends the acknowledgement of a window: the first byte of a buffer.
-#[inline(always)]
-pub(super) fn acknowledge(socket: &OwnedFd, from: &[u8]) -> Result<()> {
-    loop {
-        match send(socket, &from[..1], SendFlags::NOSIGNAL) {
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
-}
-
-/// Receives the acknowledgement of a window.
-#[inline(always)]
-pub(super) fn acknowledged(socket: &OwnedFd) -> Result<()> {
-    let mut byte = [0];
-    loop {
-        match recv(socket, &mut byte, RecvFlags::empty()) {
-            Ok((0, _)) => return Err(closed()),
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(failed(errno)),
-        }
     }
 }
 
@@ -184,7 +152,7 @@ impl<K: SocketKind> StreamLink<K> {
                 }
             }
             match moved(sent)? {
-                Moved::Bytes(sent) => at.advance(sent, &self.slots, 1),
+                Moved::Bytes(sent) => at.advance(sent, &self.slots),
                 Moved::Nothing => return Ok(false),
             }
         }
@@ -199,7 +167,7 @@ impl<K: SocketKind> StreamLink<K> {
             let into = &mut self.incoming.bytes_mut()[at.remaining(&self.slots)];
             match recv(&self.socket, into, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return Err(closed()),
-                Ok((read, _)) => at.advance(read, &self.slots, 1),
+                Ok((read, _)) => at.advance(read, &self.slots),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(failed(errno)),
@@ -221,9 +189,7 @@ impl<K: SocketKind> StreamLink<K> {
 
 impl<K: SocketKind> Link for StreamLink<K> {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
-        let team: &SocketTeam = cx.fabric()?;
-        let single = if K::ZERO_COPY { team.link_options().one_stream("--zero-copy") } else { Ok(()) };
-        cx.agree(single.and_then(|()| carries(slots)))?;
+        cx.agree(carries(slots))?;
         let socket = connect_peers::<K>(cx)?;
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         Ok(StreamLink { socket, slots, outgoing, incoming, sends: Sends::default(), kind: PhantomData })
@@ -282,17 +248,32 @@ impl<K: SocketKind> Link for StreamLink<K> {
     }
 
     fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        connections_of::<K>(std::slice::from_ref(&self.socket))
+        if K::UNIX { Ok(None) } else { tcp_info::connection(&self.socket) }
     }
 
+    /// Sends the first byte of the buffer.
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
-        acknowledge(&self.socket, self.outgoing.bytes())
+        loop {
+            match send(&self.socket, &self.outgoing.bytes()[..1], SendFlags::NOSIGNAL) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
     }
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
-        acknowledged(&self.socket)
+        let mut byte = [0];
+        loop {
+            match recv(&self.socket, &mut byte, RecvFlags::empty()) {
+                Ok((0, _)) => return Err(closed()),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
     }
 
     fn outgoing(&mut self) -> &mut [u8] {

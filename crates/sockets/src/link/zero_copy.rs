@@ -34,14 +34,23 @@ pub(crate) struct Sends {
 
 /// Enables sends without copying on a socket.
 pub(crate) fn allow(socket: impl AsFd) -> rustix::io::Result<()> {
-    let on: c_int = 1;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+}
+
+/// Sets an option of a socket whose value is an int.
+pub(super) fn set_option(
+    socket: impl AsFd,
+    level: c_int,
+    name: c_int,
+    value: c_int,
+) -> rustix::io::Result<()> {
     // SAFETY: the option's value is an int, which lives through the call.
     let code = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ZEROCOPY,
-            (&raw const on).cast::<c_void>(),
+            level,
+            name,
+            (&raw const value).cast::<c_void>(),
             size_of::<c_int>() as libc::socklen_t,
         )
     };

@@ -15,7 +15,7 @@ use ombx_core::{
     },
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
-    system::{clock::Since, environment::Counters},
+    system::{clock::Since, environment::Counters, performance::of_other_processes},
     team::Place,
     trust,
     unit::Rank,
@@ -85,6 +85,9 @@ pub(super) fn measure(
     row.summary = Summary::of(&samples);
     if !runs.is_empty() {
         row.figures = figures(plan, &runs);
+        if session.plan.counters.is_some() {
+            row.figures.extend(of_other_processes());
+        }
     }
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
@@ -201,12 +204,9 @@ impl Measuring<'_, '_> {
                 return Ok((None, Duration::ZERO));
             }
         }
-        let max_time = match self.session.plan.effort {
-            Effort::Time(time) => Some(stop::extended(time, last_ns as f64)),
-            effort => effort.time(),
-        };
+        let max_time = self.session.plan.effort.time();
         let mut more = match max_time {
-            Some(max_time) => stop::first_round(last_ns as f64, max_time),
+            Some(max_time) => stop::first_round(last_ns as f64, max_time, stop::LEAST_FOR_INTERVAL),
             None => fixed.unwrap_or(1),
         };
         let mut spent_ns = 0;

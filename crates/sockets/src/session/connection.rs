@@ -106,6 +106,11 @@ impl Connection {
         self.inbox.receive(from, idle_task.as_deref())
     }
 
+    /// Returns the next message of a rank if it has arrived.
+    pub(super) fn take(&self, from: u32) -> Option<Vec<u8>> {
+        self.inbox.take(from)
+    }
+
     /// Replaces the idle task.
     pub(super) fn set_idle_task(&self, task: Option<Rc<dyn IdleTask>>) {
         *self.idle_task.borrow_mut() = task;

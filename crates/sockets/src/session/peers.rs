@@ -288,6 +288,11 @@ impl Inbox {
         }
     }
 
+    /// Returns the next message of a rank if it has arrived.
+    pub(super) fn take(&self, from: u32) -> Option<Vec<u8>> {
+        self.lock().get_mut(&from)?.complete.pop_front()
+    }
+
     /// Marks that this rank has left.
     pub(super) fn leave(&self) {
         self.left.store(true, Ordering::SeqCst);

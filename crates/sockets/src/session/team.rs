@@ -10,7 +10,7 @@ use std::{
 use ombx_core::{
     codec,
     error::{Error, Result},
-    team::{BYTES_OF_TURN, Fabric, Team, turns},
+    team::{BYTES_OF_TURN, EnteredBarrier, Fabric, Team, turns},
     unit::Rank,
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -47,6 +47,7 @@ struct Session {
     connection: Connection,
     token: Token,
     link_options: RefCell<LinkOptions>,
+    cpus: RefCell<Vec<u32>>,
 }
 
 /// Purpose of a message between ranks: its last byte, which detects ranks that are out of step.
@@ -56,6 +57,10 @@ enum Step {
     Broadcast = 2,
     Direct = 3,
     Barrier = 4,
+    /// A rank has entered a barrier for which it does not wait.
+    Entered = 5,
+    /// All ranks have.
+    Released = 6,
 }
 
 impl SocketTeam {
@@ -77,7 +82,8 @@ impl SocketTeam {
     ) -> Result<SocketTeam> {
         let connection = Connection::join(addresses, &token, rank, limit, on_end)?;
         let ranks = (0..connection.ranks.len() as u32).collect();
-        let session = Session { connection, token, link_options: RefCell::default() };
+        let session =
+            Session { connection, token, link_options: RefCell::default(), cpus: RefCell::default() };
         Ok(SocketTeam { session: Rc::new(session), ranks, own_rank: rank })
     }
 
@@ -89,6 +95,15 @@ impl SocketTeam {
     /// Returns the token of the session.
     pub fn token(&self) -> &Token {
         &self.session.token
+    }
+
+    /// Sets the CPUs that no other rank uses. The threads of several streams are bound to them in turn; without CPUs they are not bound.
+    pub fn set_cpus(&self, cpus: Vec<u32>) {
+        *self.session.cpus.borrow_mut() = cpus;
+    }
+
+    pub(crate) fn cpus(&self) -> Vec<u32> {
+        self.session.cpus.borrow().clone()
     }
 
     /// Returns how the next connections for payload are made.
@@ -146,11 +161,35 @@ impl SocketTeam {
     }
 
     fn receive_step(&self, from: Rank, step: Step) -> Result<Vec<u8>> {
-        let mut message = self.session.connection.receive(self.ranks[from.0 as usize]);
+        self.of_step(from, step, self.session.connection.receive(self.ranks[from.0 as usize]))
+    }
+
+    fn of_step(&self, from: Rank, step: Step, mut message: Vec<u8>) -> Result<Vec<u8>> {
         match message.pop() {
             Some(found) if found == step as u8 => Ok(message),
             _ => Err(self.out_of_step(from)),
         }
+    }
+
+    /// Returns whether a message of a step has arrived, and takes it.
+    fn takes_step(&self, from: Rank, step: Step) -> Result<bool> {
+        match self.session.connection.take(self.ranks[from.0 as usize]) {
+            Some(message) => self.of_step(from, step, message).map(|_| true),
+            None => Ok(false),
+        }
+    }
+
+    fn others(&self) -> impl DoubleEndedIterator<Item = Rank> + use<> {
+        (1..self.ranks.len() as u32).map(Rank)
+    }
+
+    fn release(&self) -> Result<()> {
+        self.others().try_for_each(|rank| self.send_step(rank, Step::Released, &[]))
+    }
+
+    /// Enters the barrier for which ranks need not wait.
+    fn enter(&self) -> Result<()> {
+        if self.own_rank == 0 { Ok(()) } else { self.send_step(Rank(0), Step::Entered, &[]) }
     }
 
     fn out_of_step(&self, other: Rank) -> Error {
@@ -189,7 +228,7 @@ impl SocketTeam {
         (first..(first + BRANCHES).min(self.ranks.len() as u64)).map(|rank| Rank(rank as u32))
     }
 
-    fn subset(&self, ranks: Vec<u32>) -> SocketTeam {
+    fn part(&self, ranks: Vec<u32>) -> SocketTeam {
         let mine = self.ranks[self.own_rank as usize];
         let own_rank = ranks.iter().position(|rank| *rank == mine).unwrap_or(0) as u32;
         SocketTeam { session: Rc::clone(&self.session), ranks, own_rank }
@@ -264,17 +303,36 @@ impl Team for SocketTeam {
     }
 
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
-        let subset = || Box::new(self.subset(self.ranks[..ranks as usize].to_vec())) as Box<dyn Team>;
+        let subset = || Box::new(self.part(self.ranks[..ranks as usize].to_vec())) as Box<dyn Team>;
         Ok((self.own_rank < ranks).then(subset))
     }
 
     fn pair(&self, partner: Rank, first: Rank) -> Result<Box<dyn Team>> {
         let [mine, other] = [self.rank(), partner].map(|rank| self.ranks[rank.0 as usize]);
-        Ok(Box::new(self.subset(if first == partner { vec![other, mine] } else { vec![mine, other] })))
+        Ok(Box::new(self.part(if first == partner { vec![other, mine] } else { vec![mine, other] })))
+    }
+
+    fn subset(&self, ranks: &[Rank]) -> Result<Option<Box<dyn Team>>> {
+        let subset = || {
+            let ranks = ranks.iter().map(|rank| self.ranks[rank.0 as usize]).collect();
+            Box::new(self.part(ranks)) as Box<dyn Team>
+        };
+        Ok(ranks.contains(&self.rank()).then(subset))
+    }
+
+    fn enter_barrier(&self) -> Result<Box<dyn EnteredBarrier + '_>> {
+        self.enter()?;
+        let missing = if self.own_rank == 0 { self.others().rev().collect() } else { vec![Rank(0)] };
+        Ok(Box::new(Entered { team: self, missing }))
     }
 
     fn sleeping_barrier(&self) -> Result<()> {
-        self.barrier()
+        self.enter()?;
+        if self.own_rank > 0 {
+            return self.receive_step(Rank(0), Step::Released).map(|_| ());
+        }
+        self.others().try_for_each(|rank| self.receive_step(rank, Step::Entered).map(|_| ()))?;
+        self.release()
     }
 
     fn name_task(&self, _: &str) {}
@@ -283,6 +341,30 @@ impl Team for SocketTeam {
         self.session.connection.end_all(code);
         std::thread::sleep(ABORT_DELAY);
         std::process::exit(code.into())
+    }
+}
+
+/// A barrier that a rank has entered. Until it is complete, the rank exchanges no other messages with rank 0.
+struct Entered<'t> {
+    team: &'t SocketTeam,
+    /// Ranks whose messages are missing: on rank 0 of all others, elsewhere of rank 0.
+    missing: Vec<Rank>,
+}
+
+impl EnteredBarrier for Entered<'_> {
+    fn is_complete(&mut self) -> Result<bool> {
+        let Entered { team, missing } = self;
+        let step = if team.own_rank == 0 { Step::Entered } else { Step::Released };
+        while let Some(rank) = missing.last() {
+            if !team.takes_step(*rank, step)? {
+                return Ok(false);
+            }
+            missing.pop();
+            if missing.is_empty() && team.own_rank == 0 {
+                team.release()?;
+            }
+        }
+        Ok(true)
     }
 }
 

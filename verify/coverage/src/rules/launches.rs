@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ombx_core::{stats::median, testkit::noise::Noise};
+use ombx_core::{measure::plan::RowName, stats::median, testkit::noise::Noise};
 use ombx_results::{
-    estimate::{Progress, Schedule, USUAL_BUDGET, interval},
+    estimate::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},
 };
 
@@ -54,7 +54,8 @@ fn run(mut launch: impl FnMut() -> Launch) -> Option<Found> {
         let reached = found.map(|found| (found.high - found.low) / 2.0 / headline);
         let done = medians.len() as u32;
         let in_state = values.len() as u32;
-        if schedule.ending(Progress { done, in_state, reached, spent: LAUNCH * done }).is_some() {
+        let row = RowProgress { name: RowName::new(""), in_state, reached };
+        if schedule.ending(Progress { done, spent: LAUNCH * done, rows: &[row] }).is_some() {
             let found = found?;
             return Some(Found {
                 ends: [found.low, found.high],

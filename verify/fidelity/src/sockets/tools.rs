@@ -157,7 +157,7 @@ impl Drop for Server {
 }
 
 /// Returns a port that is free now. Tools do not reuse a port at once: each run has its own.
-fn port(program: &'static str) -> Result<String> {
+pub(super) fn port(program: &'static str) -> Result<String> {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let free = free.map_err(|source| Failure::Run { program: program.into(), source })?;
     Ok(free.port().to_string())
@@ -178,7 +178,7 @@ fn iperf3(arguments: &str) -> Result<f64> {
 }
 
 /// Returns the MB/s that arrive, in both directions together. Of datagrams, `sum` has the rate of sending and the percentage that is lost.
-fn bytes_per_us(end: &Value) -> Option<f64> {
+pub(super) fn bytes_per_us(end: &Value) -> Option<f64> {
     let bits = |sum: &str| end[sum]["bits_per_second"].as_f64();
     let reverse = bits("sum_received_bidir_reverse").unwrap_or(0.0);
     let datagrams = || Some(bits("sum")? * (1.0 - end["sum"]["lost_percent"].as_f64()? / 100.0));
@@ -214,11 +214,11 @@ fn percentile(text: &str) -> Option<f64> {
     line.rsplit('=').next()?.split_whitespace().next()?.parse().ok()
 }
 
-fn json(program: &'static str, text: &str) -> Result<Value> {
+pub(super) fn json(program: &'static str, text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|source| Failure::Output { program, source })
 }
 
-fn unreadable(program: &str, text: &str) -> Failure {
+pub(super) fn unreadable(program: &str, text: &str) -> Failure {
     let last: String = text.lines().last().unwrap_or("nothing").chars().take(200).collect();
     Failure::Missing(format!("cannot read the output of {program}: {last}"))
 }

@@ -17,7 +17,7 @@ pub(super) struct Examples {
     pub(super) pages: &'static [&'static str],
 }
 
-const ALL: [Examples; 19] = [
+const ALL: [Examples; 20] = [
     Examples {
         command: "list",
         common: &[],
@@ -289,6 +289,15 @@ const ALL: [Examples; 19] = [
             ("Map of links, over two columns", "ombx plot links.jsonl --width two-columns -o links.png"),
         ],
         pages: &["exit-codes"],
+    },
+    Examples {
+        command: "export",
+        common: &[],
+        examples: &[
+            ("The results that a daily check stores", "ombx export /var/lib/ombx/days"),
+            ("For a Prometheus on another host", "ombx export /var/lib/ombx/days --listen 10.1.0.7:9777"),
+        ],
+        pages: &[],
     },
     Examples {
         command: "report",

@@ -27,7 +27,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "list", "links", "congestion", "ab", "model", "cluster", "sockets"]),
     ("Check a system", &["doctor", "check"]),
     ("Replace other suites", &["osu", "imb"]),
-    ("Read results", &["show", "compare", "history", "plot", "report"]),
+    ("Read results", &["show", "compare", "history", "plot", "report", "export"]),
     ("More", &["help", "completions"]),
 ];
 

@@ -81,6 +81,22 @@ fn each_load_has_its_rows() {
 }
 
 #[test]
+fn several_benchmarks_are_one_load() {
+    let one = rows(4, "sim.flow:1K");
+    let rows = rows(6, "sim.flow:1K+sim.flow:1000");
+    assert_eq!(rows[0].key, "sim.ping/under=sim.flow:1K+sim.flow:1000,bytes=8");
+    assert_eq!((&rows[0].outcome, &rows[0].check), (&Outcome::Ok, &Check::Passed));
+    let [alone, both] = [&one[0], &rows[0]].map(|row| value(row, "congestors_mb_per_s").unwrap());
+    assert!((both / alone - 2.0).abs() < 0.1, "{both} is the rate of two pairs, {alone} that of one");
+}
+
+#[test]
+fn wrong_data_of_one_of_two_loads_fails_the_row() {
+    let rows = rows(6, "sim.flow:64+sim.broken_flow:64");
+    assert!(rows.iter().all(|row| matches!(row.check, Check::Failed(_))));
+}
+
+#[test]
 fn a_fifth_of_the_ranks_is_measured() {
     for (ranks, victims) in [(10, 2), (20, 4), (29, 4), (30, 6)] {
         let plan = Plan {
@@ -143,6 +159,7 @@ fn what_cannot_run_is_a_skipped_row() {
     let reasons = [
         (3, "sim.flow", "needs 4 ranks"),
         (4, "sim.absent", "it is not built"),
+        (5, "sim.flow+sim.flow", "needs 6 ranks"),
         (4, "sim.crowd", "needs 9 ranks"),
     ];
     for (ranks, load, reason) in reasons {

@@ -1,9 +1,14 @@
 //! Network devices: interfaces of the kernel, and RDMA adapters.
 
-use crate::system::machine::Files;
+use std::collections::BTreeSet;
+
+use super::{Files, netlink};
+use crate::system::environment::parse_cpus;
 
 /// Property of a device: the CPUs of its NUMA node.
 pub const LOCAL_CPUS: &str = "local CPUs";
+/// Property of a device: the CPUs that handle its interrupts.
+pub const INTERRUPTS: &str = "interrupt CPUs";
 /// Interfaces of the kernel.
 pub(in crate::system) const INTERFACES: &str = "/sys/class/net";
 /// RDMA adapters.
@@ -57,9 +62,14 @@ fn interface(files: &Files, name: String) -> Device {
     });
     // The kernel reports -1 for devices without a speed.
     let mbit = read("speed").and_then(|speed| speed.parse::<i64>().ok()).filter(|mbit| *mbit > 0);
-    let speed = mbit.map(|mbit| match mbit % 1000 {
+    let highest = netlink::highest_speed(files, &name).and_then(|mbit| i64::try_from(mbit).ok());
+    let in_words = |mbit: i64| match mbit % 1000 {
         0 => format!("{} Gbit/s", mbit / 1000),
         _ => format!("{mbit} Mbit/s"),
+    };
+    let speed = mbit.map(|mbit| match highest.filter(|highest| *highest > mbit) {
+        Some(highest) => format!("{} of {}", in_words(mbit), in_words(highest)),
+        None => in_words(mbit),
     });
     let mtu = read("mtu");
     let parts = [
@@ -70,7 +80,17 @@ fn interface(files: &Files, name: String) -> Device {
     ];
     let sentence = format!("{name}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
     let duplex = read("duplex").filter(|duplex| duplex != "unknown");
-    let own = [("speed", speed), ("duplex", duplex), ("MTU", mtu), ("driver", driver)];
+    let firmware = files.link(&format!("{directory}/device")).and_then(|pci| netlink::firmware(files, &pci));
+    let (offloads, pause) = (netlink::offloads(files, &name), netlink::pauses(files, &name));
+    let own = [
+        ("speed", speed),
+        ("duplex", duplex),
+        ("MTU", mtu),
+        ("driver", driver),
+        ("firmware", firmware),
+        ("offloads", offloads),
+        ("pause", pause),
+    ];
     let own = own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let properties = own.chain(attachment(files, &directory)).collect();
     Device { name, sentence, properties }
@@ -91,8 +111,43 @@ fn attachment(files: &Files, directory: &str) -> impl Iterator<Item = (String, S
     // The kernel reports -1 for a device that belongs to no node.
     let node = read("numa_node").filter(|node| node != "-1");
     let cpus = read("local_cpulist").filter(|_| node.is_some());
-    let all = [("PCIe", pcie), ("NUMA node", node), (LOCAL_CPUS, cpus)];
+    let interrupts = interrupt_cpus(files, directory).map(|handling| match &cpus {
+        Some(near) if !parse_cpus(near).iter().any(|cpu| handling.contains(cpu)) => {
+            format!("{} instead of {near}", cpu_list(&handling))
+        }
+        _ => cpu_list(&handling),
+    });
+    let all = [("PCIe", pcie), ("NUMA node", node), (LOCAL_CPUS, cpus), (INTERRUPTS, interrupts)];
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
+}
+
+/// Returns the CPUs that handle the interrupts of a device.
+fn interrupt_cpus(files: &Files, directory: &str) -> Option<BTreeSet<u32>> {
+    // The interrupts of a virtual interface are those of the PCI device above it.
+    let numbers =
+        ["device", "device/.."].map(|device| files.names(&format!("{directory}/{device}/msi_irqs")));
+    let numbers = numbers.into_iter().find(|numbers| !numbers.is_empty())?;
+    let handling = |number: &String| {
+        // An interrupt that is not in use has an empty list.
+        files.read(&format!("/proc/irq/{number}/effective_affinity_list"))
+    };
+    let cpus: BTreeSet<u32> =
+        numbers.iter().filter_map(handling).flat_map(|list| parse_cpus(&list)).collect();
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// Returns CPUs as ranges: `0-3,7`.
+fn cpu_list(cpus: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<[u32; 2]> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut() {
+            Some([_, last]) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push([*cpu; 2]),
+        }
+    }
+    let text =
+        |[first, last]: &[u32; 2]| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the name of an interface's PCI device, or its numbers.

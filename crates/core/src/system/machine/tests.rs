@@ -215,6 +215,50 @@ fn properties_of_devices_are_facts() {
     assert_eq!(of_devices.collect::<Vec<_>>(), expected);
 }
 
+/// The answers of the kernel are files of this machine.
+#[test]
+fn what_netlink_tells_about_an_interface_is_a_fact() {
+    let interface = "/sys/class/net/eth0";
+    let mut machine = Machine::new(
+        "netlink",
+        &[
+            (&format!("{interface}/speed"), "10000\n"),
+            (&format!("{interface}/operstate"), "up\n"),
+            ("/sys/devices/0000:3b:00.0/numa_node", "1\n"),
+            ("/sys/devices/0000:3b:00.0/local_cpulist", "4-7\n"),
+            ("/sys/devices/0000:3b:00.0/msi_irqs/40", "msix\n"),
+            ("/sys/devices/0000:3b:00.0/msi_irqs/41", "msix\n"),
+            ("/sys/devices/0000:3b:00.0/msi_irqs/42", "msix\n"),
+            ("/proc/irq/40/effective_affinity_list", "0\n"),
+            ("/proc/irq/41/effective_affinity_list", "1-2\n"),
+            ("/proc/irq/42/effective_affinity_list", "\n"),
+        ],
+    );
+    symlink("../../../devices/0000:3b:00.0", machine.files.path(&format!("{interface}/device"))).unwrap();
+    assert!(!facts_in(&machine.files).contains_key("eth0 offloads"));
+    for (name, bytes) in netlink::tests::answers() {
+        let device = if name == "firmware" { "0000:3b:00.0" } else { "eth0" };
+        let path = machine.files.path(&format!("/netlink/{device}/{name}"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    for (name, value) in [
+        ("eth0 speed", "10 Gbit/s of 25 Gbit/s"),
+        ("eth0 offloads", "rx-gro tx-checksum tx-tcp-segmentation"),
+        ("eth0 pause", "rx"),
+        ("eth0 firmware", "26.41.1"),
+        ("eth0 interrupt CPUs", "0-2 instead of 4-7"),
+    ] {
+        assert_eq!(machine.fact(name), known(value), "{name}");
+    }
+    assert_eq!(netlink::pause_frames(&machine.files, "eth0"), Some([3, 70]));
+    let near = machine.files.path("/proc/irq/42/effective_affinity_list");
+    fs::write(near, "6\n").unwrap();
+    assert_eq!(machine.fact("eth0 interrupt CPUs"), known("0-2,6"));
+    machine.files.root.push("absent");
+    assert_eq!(netlink::pause_frames(&machine.files, "eth0"), None);
+}
+
 #[test]
 fn without_hardware_the_interfaces_that_are_up_count() {
     let machine = Machine::new(

@@ -355,7 +355,16 @@ fn or_none(text: Option<String>) -> String {
 }
 
 /// Titles of columns that are left out before all others.
-const FIRST: [&str; 4] = ["cwnd bytes", "sent per s", "duplicate percent", "reordered percent"];
+const FIRST: [&str; 8] = [
+    "cwnd bytes",
+    "least rtt us",
+    "rtt us",
+    "datagrams per receive",
+    "datagrams per send",
+    "sent per s",
+    "duplicate percent",
+    "reordered percent",
+];
 /// Titles of columns that are left out next. The algorithm bandwidth, percentiles and the bus bandwidth follow them.
 const SPARE: [&str; 5] = ["min launch", "max launch", "min", "max", "range"];
 /// Titles of columns that are left out last.

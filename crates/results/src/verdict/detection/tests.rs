@@ -271,6 +271,29 @@ fn one_or_two_slow_hosts_of_few_are_named() {
 }
 
 #[test]
+fn two_hosts_of_four_with_a_cause_are_named_and_healthy_ones_seldom() {
+    let suspects = BTreeSet::from([1, 3]);
+    let named = |noise: f64, factors: [f64; 2]| {
+        let slow = |a: u32, b: u32| {
+            let of = |at: usize, host: u32| if a == host || b == host { factors[at] } else { 1.0 };
+            of(0, 1).max(of(1, 3))
+        };
+        let is_named = |seed: &u64| {
+            let scatter = lasting(*seed, noise);
+            let (times, hosts) = machine(4, 1, *seed, 0.02, |a, b| scatter(a, b) * slow(a, b));
+            !among_suspects(&times[0].averaged(), &hosts, 1, &suspects).is_empty()
+        };
+        (0..200).filter(is_named).count()
+    };
+    for noise in [0.02, 0.1, 0.3] {
+        let [healthy, one] = [named(noise, [1.0, 1.0]), named(noise, [5.0, 1.0])];
+        assert!(healthy <= 4 && one <= 6, "{healthy} and {one} of 200, links differ by {noise}");
+    }
+    let both = named(0.02, [9.0, 2.5]);
+    assert!(both >= 180, "{both} of 200");
+}
+
+#[test]
 fn one_or_two_slow_links_of_few_hosts_are_named() {
     for hosts in [4, 5, 6, 8] {
         let is = |a: u32, b: u32, link| (a.min(b), a.max(b)) == link;

@@ -1,5 +1,10 @@
 //! Verdicts on few links.
 
+use ombx_core::{
+    fact::{Fact, Facts},
+    result::Growth,
+};
+
 use super::*;
 use crate::verdict::TimesBySize;
 
@@ -48,6 +53,39 @@ fn the_ratios_of_few_links_are_said() {
     let said = text(&slow);
     assert!(said.starts_with("verdict: host h3 is slow"), "{said}");
     assert!(said.contains("\n  evidence: ") && said.contains("3 ordinary links"), "{said}");
+}
+
+/// A port at a tenth of the rate, and a host that receives damaged data.
+#[test]
+fn two_slow_hosts_of_four_are_named_if_both_have_a_cause() {
+    let with = |causes: [bool; 2]| {
+        let mut slow = sweep(4, |a, b| match [1, 3].map(|host| [a, b].contains(&host)) {
+            [true, _] => 9000.0,
+            [_, true] => 3000.0,
+            _ => 1000.0,
+        });
+        let speed = |host: &str| if host == "h2" && causes[0] { "10 Mbit/s" } else { "100 Mbit/s" };
+        let facts = |host: &str| Facts::from([("eth0 speed".to_owned(), Fact::Known(speed(host).into()))]);
+        slow.facts = HostFacts::grouped(["h1", "h2", "h3", "h4"].map(|host| (host.to_owned(), facts(host))));
+        let [host, device, counter] = ["h4", "Tcp", "InErrs"].map(String::from);
+        slow.grown.add(&Growth { host, device, counter, by: 9 * u64::from(causes[1]) });
+        slow
+    };
+    for causes in [[false, false], [true, false]] {
+        let verdict = LinkSweep { grown: Totals::default(), ..with(causes) }.verdict();
+        assert_eq!(verdict.conclusion, Conclusion::None, "{:?}", verdict.lines());
+    }
+    let said = text(&with([true, true]));
+    for (host, factor, cause) in [
+        ("h2", "8.91", "possible cause: h2: eth0 speed 10 Mbit/s, others 100 Mbit/s"),
+        ("h4", "2.97", "possible cause: h4: Tcp InErrs +9, others 0"),
+    ] {
+        let sentence = format!("verdict: host {host} is slow: its links to other hosts take {factor}");
+        let own = said.split_once(&sentence).unwrap_or_else(|| panic!("{sentence}: {said}")).1;
+        assert!(own.split("verdict: ").next().unwrap().contains(cause), "{said}");
+    }
+    assert!(said.contains("tested because it has a possible cause"), "{said}");
+    assert!(!said.contains("would have been named"), "the spread of the links is not known: {said}");
 }
 
 #[test]

@@ -1,0 +1,433 @@
+//! ombx and iperf3 at line rate, in turns, on loopback and between two network namespaces: rate, CPU time per gigabyte and loss.
+//!
+//! The kernel places the processes of both. CPU time is that of all processes of a program at both ends, read in `/proc` from outside
+//! while data flows.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use ombx_core::{benchmark::Figure, result::Measurement, system::clock::Since};
+use ombx_results::file;
+use ombx_toolchain::{
+    command::{output, succeeds},
+    evidence,
+    failure::{Failure, Result, failed_if},
+    mpi::{Places, installed},
+    release,
+    table::table,
+    workspace::Workspace,
+};
+
+use super::tools::{bytes_per_us, json, mean, port, unreadable};
+use crate::{
+    document::{self, Circumstances},
+    options::Options,
+    ratio::{self, Ratio, median},
+};
+
+/// Time for which data flows, in seconds.
+const SECONDS: u64 = 2;
+/// Part of that time in which CPU time is counted, in milliseconds after the start of the program that prints figures.
+const COUNTED_MS: [u64; 2] = [1000, 1950];
+/// Clock ticks per second in /proc (`USER_HZ`), the same on all architectures of Linux that ombx supports.
+const TICKS: f64 = 100.0;
+/// Time in which a server listens.
+const SERVER_STARTS: Duration = Duration::from_millis(300);
+/// Addresses of the two namespaces, from the range for benchmarks (RFC 2544).
+const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
+/// Limits of the ratios of rates and of CPU times.
+const LEAST_RATE: f64 = 1.0;
+const MOST_CPU: f64 = 1.0;
+
+/// What both programs do.
+struct Test {
+    name: &'static str,
+    ombx: &'static str,
+    iperf3: &'static str,
+}
+
+const TESTS: [Test; 6] = [
+    Test {
+        name: "TCP, 128 KiB",
+        ombx: "sockets.bw --sizes 128K --window 512 --buffers single",
+        iperf3: "-l 128K -N",
+    },
+    Test {
+        name: "TCP, 8 streams",
+        ombx: "sockets.bw --streams 8 --sizes 128K --window 512 --buffers single",
+        iperf3: "-l 128K -N -P 8",
+    },
+    Test {
+        name: "TCP, reverse",
+        ombx: "sockets.bw --direction reverse --sizes 128K --window 512 --buffers single",
+        iperf3: "-l 128K -N -R",
+    },
+    Test {
+        name: "TCP, both directions",
+        ombx: "sockets.bibw --sizes 128K --window 512 --buffers single",
+        iperf3: "-l 128K -N --bidir",
+    },
+    Test {
+        name: "UDP, 1400 B, unlimited",
+        ombx: "sockets.datagrams --sizes 1400 --rate 20Gbit/s",
+        iperf3: "-l 1400 -u -b 0",
+    },
+    Test {
+        name: "UDP, 1400 B, unlimited, GSO and GRO in both",
+        ombx: "sockets.datagrams --sizes 1400 --rate 20Gbit/s",
+        iperf3: "-l 1400 -u -b 0 --gsro",
+    },
+];
+
+/// Result of one run.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    /// MB/s that arrive.
+    rate: f64,
+    /// CPU seconds per gigabyte that arrives.
+    cpu: f64,
+    /// Percentage of the datagrams that are lost, or segments of TCP that are sent again.
+    lost: f64,
+}
+
+/// Where the ends of a connection run.
+enum Place {
+    Loopback,
+    Namespaces([String; 2]),
+}
+
+impl Place {
+    const NAMES: [&'static str; 2] = ["loopback", "namespaces"];
+
+    /// Makes two network namespaces with a link between them.
+    fn namespaces() -> Result<Place> {
+        let names = ["a", "b"].map(|end| format!("ombx-{}-{end}", std::process::id()));
+        let place = Place::Namespaces(names.clone());
+        let [a, b] = &names;
+        let mut lines = vec![
+            format!("netns add {a}"),
+            format!("netns add {b}"),
+            format!("-n {a} link add ombx0 type veth peer name ombx0 netns {b}"),
+        ];
+        for (name, address) in names.iter().zip(ADDRESSES) {
+            lines.push(format!("-n {name} address add {address}/24 dev ombx0"));
+            lines.push(format!("-n {name} link set lo up"));
+            lines.push(format!("-n {name} link set ombx0 up"));
+        }
+        for line in lines {
+            output(Command::new("ip").args(line.split(' ')))?;
+        }
+        Ok(place)
+    }
+
+    /// Returns a command at one end: 0 for the server, 1 for the client.
+    fn command(&self, end: usize, program: &Path) -> Command {
+        match self {
+            Place::Loopback => Command::new(program),
+            Place::Namespaces(names) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", &names[end]]).arg(program);
+                command
+            }
+        }
+    }
+
+    fn server(&self) -> &'static str {
+        match self {
+            Place::Loopback => "127.0.0.1",
+            Place::Namespaces(_) => ADDRESSES[0],
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Place::Namespaces(names) = self {
+            for name in names {
+                succeeds(Command::new("ip").args(["netns", "delete", name]));
+            }
+        }
+    }
+}
+
+/// A process that is killed when it is dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Result<Running> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(Running).map_err(|source| Failure::Run { program, source })
+    }
+
+    /// Returns what the program prints, and its CPU time per second with that of `others` while data flows.
+    fn finish(mut self, others: &[u32]) -> Result<(String, f64)> {
+        let out = self.0.stdout.take();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            out.map(|mut out| std::io::Read::read_to_string(&mut out, &mut text));
+            text
+        });
+        let start = Since::now();
+        let roots: Vec<u32> = others.iter().copied().chain([self.0.id()]).collect();
+        let mut read = COUNTED_MS.map(|ms| {
+            std::thread::sleep(Duration::from_millis(ms).saturating_sub(start.elapsed()));
+            (start.elapsed(), cpu_ticks(&roots))
+        });
+        let [(from, before), (to, after)] = &mut read;
+        let ticks: u64 =
+            after.iter().map(|(pid, ticks)| ticks.saturating_sub(*before.get(pid).unwrap_or(&0))).sum();
+        let cpu = ticks as f64 / TICKS / (*to - *from).as_secs_f64();
+        let ended = self.0.wait();
+        let text = reader.join().unwrap_or_default();
+        match ended {
+            Ok(status) if status.success() => Ok((text, cpu)),
+            other => Err(Failure::Missing(format!("a program ended with {other:?}: {text}"))),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Returns the CPU time of the processes below some roots, in ticks.
+fn cpu_ticks(roots: &[u32]) -> BTreeMap<u32, u64> {
+    let mut all: BTreeMap<u32, (u32, u64)> = BTreeMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        all.extend(parent_and_ticks(&stat).map(|found| (pid, found)));
+    }
+    let is_below = |pid: u32| {
+        let parents = std::iter::successors(Some(pid), |pid| all.get(pid).map(|(parent, _)| *parent));
+        parents.take(32).any(|pid| roots.contains(&pid))
+    };
+    all.iter().filter(|(pid, _)| is_below(**pid)).map(|(pid, (_, ticks))| (*pid, *ticks)).collect()
+}
+
+/// Parses a line of /proc/PID/stat (proc(5)): the parent, and the ticks in user and system mode.
+fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {
+    let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| words.get(at)?.parse::<u64>().ok();
+    Some((words.get(1)?.parse().ok()?, ticks(11)? + ticks(12)?))
+}
+
+/// Programs that are compared.
+struct Programs {
+    ombx: PathBuf,
+    iperf3: PathBuf,
+    /// File with the token of a server of ombx.
+    token: PathBuf,
+}
+
+impl Programs {
+    fn iperf3(&self, place: &Place, test: &Test) -> Result<Figures> {
+        let port = port("iperf3")?;
+        let mut server = place.command(0, &self.iperf3);
+        let server = Running::start(server.args(["-s", "-1", "-p", &port]).stdout(Stdio::null()))?;
+        std::thread::sleep(SERVER_STARTS);
+        let mut client = place.command(1, &self.iperf3);
+        client.args(["-c", place.server(), "-p", &port, "-t", &SECONDS.to_string(), "-J"]);
+        client.args(test.iperf3.split(' ')).stdout(Stdio::piped());
+        let (text, cpu) = Running::start(&mut client)?.finish(&[server.0.id()])?;
+        let end = &json("iperf3", &text)?["end"];
+        let rate = bytes_per_us(end).ok_or_else(|| unreadable("iperf3", &text))?;
+        let again = |sum: &str| end[sum]["retransmits"].as_f64().unwrap_or(0.0);
+        let lost = end["sum"]["lost_percent"].as_f64();
+        let lost = lost.unwrap_or_else(|| again("sum_sent") + again("sum_sent_bidir_reverse"));
+        Ok(Figures { rate, cpu: cpu / rate * 1e3, lost })
+    }
+
+    fn ombx(&self, place: &Place, test: &Test) -> Result<Figures> {
+        let mut client = place.command(1, &self.ombx);
+        client.arg("run").args(test.ombx.split(' ')).args(["--quick", "--quiet", "--format", "jsonl"]);
+        client.args(["--duration", &format!("{SECONDS}s")]).stdout(Stdio::piped());
+        let server = match place {
+            Place::Loopback => {
+                client.args(["--bind", "none"]);
+                None
+            }
+            Place::Namespaces(_) => {
+                let (port, token) = (port("ombx")?, self.token.display().to_string());
+                let mut server = place.command(0, &self.ombx);
+                server.args(["sockets", "serve", "--once", "--bind", place.server(), "--port", &port]);
+                let server = Running::start(server.args(["--token-file", &token]).stdout(Stdio::null()))?;
+                std::thread::sleep(SERVER_STARTS);
+                let address = format!("{}:{port}", place.server());
+                client.args(["--connect", &address, "--token-file", &token]);
+                Some(server)
+            }
+        };
+        let others: Vec<u32> = server.iter().map(|server| server.0.id()).collect();
+        let (text, cpu) = Running::start(&mut client)?.finish(&others)?;
+        let read = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+        let row = read.runs.first().and_then(|run| run.rows.first());
+        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
+        let rate = rate(row).ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))?;
+        let figure = |name: &str| match row.figures.get(name) {
+            Some(Figure::Value(value)) => Some(*value),
+            _ => None,
+        };
+        let lost = figure("lost_percent").or_else(|| figure("retransmits")).unwrap_or(0.0);
+        Ok(Figures { rate, cpu: cpu / rate * 1e3, lost })
+    }
+}
+
+/// Returns the rate of all samples together; of datagrams the median of the parts of a round, whose samples are intervals between arrivals.
+fn rate(row: &Measurement) -> Option<f64> {
+    if row.figures.contains_key("lost_percent") { row.mb_per_s().map(|rate| rate.median) } else { mean(row) }
+}
+
+/// Figures of both programs in one place.
+struct Compared {
+    place: &'static str,
+    test: &'static str,
+    /// Of ombx and of iperf3, in pairs.
+    pairs: Vec<[Figures; 2]>,
+}
+
+impl Compared {
+    fn ratio(&self, of: impl Fn(&Figures) -> f64) -> Option<Ratio> {
+        Ratio::of(&self.pairs.iter().map(|[ours, other]| of(ours) / of(other)).collect::<Vec<_>>())
+    }
+
+    /// Returns whether the whole interval of a ratio misses a goal.
+    fn is_missed(&self) -> bool {
+        let interval = |ratio: Option<Ratio>| ratio.and_then(|ratio| ratio.interval);
+        interval(self.ratio(|one| one.rate)).is_some_and(|[_, high]| high < LEAST_RATE)
+            || interval(self.ratio(|one| one.cpu)).is_some_and(|[low, _]| low > MOST_CPU)
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let middle = |at: usize, of: &dyn Fn(&Figures) -> f64| {
+            median(&self.pairs.iter().map(|pair| of(&pair[at])).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        };
+        let both = |of: &dyn Fn(&Figures) -> f64| [middle(0, of), middle(1, of)];
+        let [rate, other_rate] = both(&|one| one.rate * 8.0 / 1e3);
+        let [cpu, other_cpu] = both(&|one| one.cpu);
+        let [lost, other_lost] = both(&|one| one.lost);
+        let ratio = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| ratio.to_string());
+        let lost_of = |value: f64| match self.test.starts_with("UDP") {
+            true => format!("{value:.2} %"),
+            false => format!("{value:.0} segments"),
+        };
+        vec![
+            self.place.into(),
+            self.test.into(),
+            format!("{rate:.2}, {other_rate:.2}"),
+            ratio(self.ratio(|one| one.rate)),
+            format!("{cpu:.3}, {other_cpu:.3}"),
+            ratio(self.ratio(|one| one.cpu)),
+            format!("{}, {}", lost_of(lost), lost_of(other_lost)),
+        ]
+    }
+}
+
+/// Headings of the table.
+const HEAD: [&str; 7] = [
+    "between",
+    "test",
+    "Gbit/s of ombx, iperf3",
+    "ratio of rates (95 % interval)",
+    "CPU s/GB of ombx, iperf3",
+    "ratio of CPU times",
+    "lost or sent again, of ombx, iperf3",
+];
+
+pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let ombx = match &options.ombx {
+        Some(ombx) => release::existing(ombx.clone())?,
+        None => release::built(&installed(None)?.remove(0), workspace, &workspace.target)?,
+    };
+    let Some(iperf3) = Places::here().program("iperf3") else {
+        println!("skipped: iperf3 is not installed (Debian: apt-get install iperf3)");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let help = output(Command::new(&iperf3).arg("--help"))?;
+    let token = workspace.target.join(format!("line-rate-{}.token", std::process::id()));
+    let programs = Programs { ombx, iperf3, token };
+    let about = Circumstances::now(options.seed);
+    let (mut seed, mut all, mut notes) = (options.seed, Vec::new(), Vec::new());
+    for name in Place::NAMES {
+        let place = if name == "loopback" { Ok(Place::Loopback) } else { Place::namespaces() };
+        let place = match place {
+            Ok(place) => place,
+            Err(why) => {
+                notes.push(format!("{name}: skipped, {why} (it needs root and iproute2)\n"));
+                continue;
+            }
+        };
+        let is_known = |test: &&Test| help.contains("--gsro") || !test.iperf3.contains("--gsro");
+        for test in TESTS.iter().filter(is_known).filter(|test| test.name.contains(&options.row)) {
+            print!("   {name}, {}:", test.name);
+            let mut pairs = Vec::new();
+            for _ in 0..options.launches {
+                let (mut order, mut figures) = ([0, 1], [None; 2]);
+                ratio::shuffle(&mut order, &mut seed);
+                for which in order {
+                    let found = if which == 0 {
+                        programs.ombx(&place, test)?
+                    } else {
+                        programs.iperf3(&place, test)?
+                    };
+                    figures[which] = Some(found);
+                }
+                if let [Some(ours), Some(other)] = figures {
+                    print!(" {:.0}/{:.0}", ours.rate, other.rate);
+                    let _ = std::io::stdout().flush();
+                    pairs.push([ours, other]);
+                }
+            }
+            println!();
+            all.push(Compared { place: name, test: test.name, pairs });
+        }
+    }
+    let _ = fs::remove_file(&programs.token);
+    let version = output(Command::new(&programs.iperf3).arg("--version"))?;
+    let version = version.lines().next().unwrap_or_default().to_owned();
+    let table = table(&HEAD, all.iter().map(Compared::cells).collect()) + &notes.concat();
+    println!("\n{table}");
+    if options.write {
+        let heading = about.heading([version.as_str()].into_iter());
+        let section = format!("{heading}\n\n{table}");
+        evidence::write(workspace, "line-rate", &section, &document::full(&heading, &table))?;
+    }
+    Ok(failed_if(all.iter().any(Compared::is_missed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_of_descendants_counts() {
+        let stat = "4242 (a (b) c) S 17 1 1 0 -1 4194560 1 0 0 0 250 50 7 9 20 0 1 0 0 0 0";
+        assert_eq!(parent_and_ticks(stat), Some((17, 300)));
+        assert_eq!(parent_and_ticks("nothing"), None);
+        let mine = cpu_ticks(&[std::process::id()]);
+        assert!(mine.contains_key(&std::process::id()));
+        assert!(cpu_ticks(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_lower_rate_and_more_cpu_time_miss() {
+        let of = |rate: f64, cpu: f64| {
+            let ours = Figures { rate, cpu, lost: 0.0 };
+            let other = Figures { rate: 100.0, cpu: 1.0, lost: 0.0 };
+            Compared { place: "loopback", test: "TCP", pairs: vec![[ours, other]; 6] }
+        };
+        assert!(!of(101.0, 0.9).is_missed());
+        assert!(of(99.0, 0.9).is_missed() && of(101.0, 1.1).is_missed());
+        assert!(of(99.0, 0.9).cells()[3].starts_with("0.990"));
+    }
+}

@@ -1,0 +1,143 @@
+//! Start of a job: what `ombx run` adds to the time of the launcher with an empty MPI program, and to the memory of a rank.
+
+use ombx_core::{stats::median, system::environment};
+use ombx_toolchain::{failure::Result, mpi::Flavour, table::table};
+
+use crate::{
+    job::{self, Limits, Outcome},
+    programs::Programs,
+};
+
+/// Most that ombx may add.
+const GOAL_MS: f64 = 50.0;
+const GOAL_MB: f64 = 3.0;
+/// Shortest job that measures something, and one that lasts until its memory was read.
+const SHORT: [&str; 7] = ["run", "collective.barrier", "--iterations", "1", "--warmup", "0", "--no-verify"];
+const LONG: [&str; 4] = ["run", "collective.barrier", "--duration", "2s"];
+
+/// Starts of jobs with one number of ranks.
+pub(crate) struct Starts {
+    flavour: Flavour,
+    ranks: u32,
+    /// Seconds of the empty program and of ombx, of each turn.
+    seconds: Vec<[f64; 2]>,
+    /// The same programs while their memory was read.
+    memory: [Outcome; 2],
+    /// Whether all jobs have ended before their deadline.
+    is_complete: bool,
+}
+
+/// Starts both programs in turns; which comes first alternates.
+pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result<Starts> {
+    let mut starts = Starts {
+        flavour: programs.mpi.flavour,
+        ranks: limits.ranks,
+        seconds: Vec::new(),
+        memory: [job::bare(programs, &["stay"], limits)?, job::ombx(programs, &LONG, limits)?],
+        is_complete: true,
+    };
+    starts.is_complete = starts.memory.iter().all(|outcome| outcome.complete);
+    for turn in 0..turns {
+        let mut both = [0.0; 2];
+        for program in [turn % 2, 1 - turn % 2].map(usize::from) {
+            let outcome = if program == 0 {
+                job::bare(programs, &[], limits)?
+            } else {
+                job::ombx(programs, &SHORT, limits)?
+            };
+            both[program] = outcome.total_s;
+            starts.is_complete &= outcome.complete;
+        }
+        starts.seconds.push(both);
+        if !starts.is_complete {
+            break;
+        }
+    }
+    println!("{}", document(std::slice::from_ref(&starts)));
+    Ok(starts)
+}
+
+impl Starts {
+    /// Returns the median, over turns, of milliseconds that ombx takes longer, and the least and the most.
+    fn added_ms(&self) -> [f64; 3] {
+        let added: Vec<f64> = self.seconds.iter().map(|[bare, ombx]| (ombx - bare) * 1e3).collect();
+        let [least, most] = added
+            .iter()
+            .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)]);
+        [median(&added).unwrap_or(f64::NAN), least, most]
+    }
+
+    /// Returns the MB that ombx adds to a rank.
+    fn added_mb(&self) -> f64 {
+        let [bare, ombx] = self.memory.each_ref().map(|outcome| outcome.rank_bytes as f64 / 1e6);
+        ombx - bare
+    }
+
+    /// Returns whether ombx adds more than it may.
+    pub(crate) fn missed(&self) -> bool {
+        !self.is_complete || self.added_ms()[0] > GOAL_MS || self.added_mb() > GOAL_MB
+    }
+}
+
+/// Returns the section about starts: a line for each number of ranks and MPI.
+pub(crate) fn document(all: &[Starts]) -> String {
+    let head = [
+        "MPI",
+        "ranks",
+        "turns",
+        "empty program, ms",
+        "ombx run adds, ms",
+        "range",
+        "empty rank, MB",
+        "private",
+        "ombx adds, MB",
+        "private",
+        "",
+    ];
+    let line = |starts: &Starts| {
+        let bare: Vec<f64> = starts.seconds.iter().map(|[bare, _]| bare * 1e3).collect();
+        let [added, least, most] = starts.added_ms();
+        let private = starts.memory.each_ref().map(|outcome| outcome.private_bytes as f64 / 1e6);
+        vec![
+            starts.flavour.to_string(),
+            starts.ranks.to_string(),
+            starts.seconds.len().to_string(),
+            format!("{:.0}", median(&bare).unwrap_or(f64::NAN)),
+            format!("{added:.0}"),
+            format!("{least:.0} .. {most:.0}"),
+            format!("{:.1}", starts.memory[0].rank_bytes as f64 / 1e6),
+            format!("{:.1}", private[0]),
+            format!("{:.1}", starts.added_mb()),
+            format!("{:.1}", private[1] - private[0]),
+            match (starts.is_complete, starts.missed()) {
+                (false, _) => "not complete".into(),
+                (_, true) => "MISSED".into(),
+                _ => "met".into(),
+            },
+        ]
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let table = table(&head, all.iter().map(line).collect());
+    format!("{}, {cpus} CPUs shared by all ranks, release build.\n\n{table}", environment::timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ombx_adds_is_compared_with_the_goals() {
+        let rank = |mb: u64| Outcome { rank_bytes: mb * 1_000_000, complete: true, ..Outcome::default() };
+        let starts = |ombx_s: f64, ombx_mb: u64| Starts {
+            flavour: Flavour::Mpich,
+            ranks: 2,
+            seconds: vec![[0.050, ombx_s], [0.060, ombx_s + 0.010], [0.050, 9.0]],
+            memory: [rank(4), rank(ombx_mb)],
+            is_complete: true,
+        };
+        assert!(!starts(0.090, 6).missed());
+        assert!(starts(0.110, 6).missed() && starts(0.090, 8).missed());
+        let text = document(&[starts(0.090, 6)]);
+        assert!(text.contains("| 40 ") && text.contains("| 2.0 ") && text.contains("| met "), "{text}");
+    }
+}

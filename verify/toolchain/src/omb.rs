@@ -1,0 +1,59 @@
+//! Programs of OMB, built from the sources of a user with one MPI.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    failure::{Failure, Result},
+    mpi::Mpi,
+    step::Step,
+    workspace::Workspace,
+};
+
+/// Directory in which OMB was built with one MPI.
+pub struct Omb(PathBuf);
+
+impl Omb {
+    /// Builds a copy of the sources with six decimals instead of two: a put of 20 ns would be 0.02.
+    pub fn built(mpi: &Mpi, workspace: &Workspace, source: &Path) -> Result<Omb> {
+        let copy = mpi.target(&workspace.target).join("outside/omb");
+        if !copy.join("config.status").is_file() {
+            let parent = copy.parent().unwrap_or(&copy);
+            fs::create_dir_all(parent).map_err(Failure::file(parent))?;
+            let mut copied = Command::new("cp");
+            copied.args(["-r", "--preserve=timestamps"]).arg(source).arg(&copy);
+            Step::run("copy of OMB", &mut copied).built()?;
+            let mut configure = Command::new("sh");
+            configure.current_dir(&copy).args(["./configure", "CFLAGS=-O2 -DFLOAT_PRECISION=6"]);
+            // OMB links with the C++ wrapper, which has the name of the C wrapper otherwise.
+            let wrapper = mpi.mpicc.display().to_string();
+            let cxx = wrapper.replacen("mpicc", "mpicxx", 1);
+            configure.arg(format!("CC={wrapper}")).arg(format!("CXX={cxx}"));
+            Step::run("OMB: configure", &mut configure).built()?;
+        }
+        // Some programs need functions that a library lacks: the others are built.
+        let mut make = Command::new("make");
+        make.args(["--keep-going", "--silent"]).current_dir(&copy);
+        let _ = make.output();
+        Ok(Omb(copy))
+    }
+
+    /// Returns the path of a program.
+    pub fn program(&self, name: &str) -> Result<PathBuf> {
+        found(&self.0, name).ok_or_else(|| Failure::Missing(format!("{name} was not built")))
+    }
+}
+
+/// Returns the program of this name below a directory.
+fn found(directory: &Path, name: &str) -> Option<PathBuf> {
+    fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return found(&path, name);
+        }
+        (entry.file_name() == name && path.extension().is_none()).then_some(path)
+    })
+}
