@@ -106,6 +106,11 @@ impl Work {
         }
     }
 
+    /// Returns whether rows are measured under loads.
+    pub(crate) fn has_loads(&self) -> bool {
+        self.plans().iter().any(|plan| !plan.under.is_empty())
+    }
+
     pub(crate) fn choices(&self) -> Vec<Choice> {
         match self {
             Work::Benchmarks(parts) => parts.iter().flat_map(|part| part.choices.iter().copied()).collect(),

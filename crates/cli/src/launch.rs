@@ -203,7 +203,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         if ended.is_some() {
             break;
         }
-        restarts.leave_out(repetition.precise());
+        restarts.leave_out(repetition.left_out());
         repetition.pause(&timeline);
     }
     progress.done();

@@ -2,16 +2,16 @@
 
 mod row;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{
     benchmark::Threads,
-    fact::HostFacts,
+    fact::{Fact, HostFacts},
     result::{Level, Mark},
     stats::{Summary, quantile},
     system::{
         clock::Facts,
-        environment::parse_cpus,
+        environment::{cpu_list, parse_cpus},
         machine::{INTERRUPTS, LOCAL_CPUS},
     },
     team::Place,
@@ -284,23 +284,32 @@ pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_far)
 }
 
-/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while other CPUs of its host handle none.
+/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while other CPUs of the device's NUMA node
+/// handle none. If all of them do, a rank near the device cannot avoid the interrupts.
 pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
     let is_interrupted = |(rank, place): (usize, &Place)| {
         let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
         let own = place.cpu_numbers();
-        let device = facts.iter().find_map(|(name, fact)| {
+        let (device, others) = facts.iter().find_map(|(name, fact)| {
             let device = name.strip_suffix(INTERRUPTS)?.trim();
             let handling = parse_cpus(fact.known()?.split(' ').next()?);
-            let has_others = handling.len() < place.online as usize;
-            (has_others && own.iter().all(|cpu| handling.contains(cpu))).then_some(device)
+            let others = match facts.get(&format!("{device} {LOCAL_CPUS}")).and_then(Fact::known) {
+                Some(near) => {
+                    let free: BTreeSet<u32> =
+                        parse_cpus(near).into_iter().filter(|cpu| !handling.contains(cpu)).collect();
+                    (!free.is_empty()).then(|| format!("CPUs {}", cpu_list(&free)))
+                }
+                None => (handling.len() < place.online as usize).then(|| "others".to_owned()),
+            };
+            let is_handling = own.iter().all(|cpu| handling.contains(cpu));
+            others.filter(|_| is_handling).map(|others| (device, others))
         })?;
         Some(Mark::note(
             "interrupts",
             format!("interrupts of {device}"),
             format!(
-                "rank {rank} runs on CPUs {} of {}, which also handle the interrupts of {device}: bind it to others",
+                "rank {rank} runs on CPUs {} of {}, which also handle the interrupts of {device}: bind it to {others}",
                 place.cpus, place.host
             ),
         ))
@@ -403,7 +412,6 @@ mod phrase_tests {
 #[cfg(test)]
 mod standing_tests {
     use super::*;
-    use crate::fact::Fact;
 
     const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
 
@@ -473,6 +481,15 @@ mod standing_tests {
         let mark = interrupted(&both, &hosts("0 instead of 2-3")).unwrap();
         assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "interrupts of eth0"));
         assert!(mark.advice.starts_with("rank 1 runs on CPUs 0 of b, "), "{}", mark.advice);
+        // Only CPUs near the device count: those far from it would get another mark.
+        let near = |cpus: &str| {
+            let mut hosts = hosts("0-1");
+            hosts[0].facts.insert("eth0 local CPUs".into(), Fact::Known(cpus.into()));
+            let places = both.clone().map(|place| Place { online: 8, ..place });
+            interrupted(&places, &hosts).map(|mark| mark.advice)
+        };
+        assert_eq!(near("0-1"), None);
+        assert!(near("0-4").unwrap().ends_with("bind it to CPUs 2-4"));
     }
 
     #[test]

@@ -113,16 +113,22 @@ impl Totals {
 
     /// Returns the counters that also grow in healthy operation, but grew on one of several hosts by more than chance explains.
     ///
-    /// If all hosts are equal, the growth in a row is that of any of them with the same probability. A host stands out if its sum exceeds
-    /// what this explains with the probability [`LEVEL`], divided by the number of hosts and counters.
-    pub fn under_load(&self, hosts: usize) -> Vec<Cause> {
+    /// If all hosts with a device are equal, the growth in a row is that of any of them with the same probability. A host stands out if its
+    /// sum exceeds what this explains with the probability [`LEVEL`], divided by the number of hosts and counters. Counters of a protocol
+    /// are those of all hosts, whose number is `hosts`.
+    pub fn under_load(&self, hosts: usize, facts: &[HostFacts]) -> Vec<Cause> {
         let mut by_counter: BTreeMap<[&String; 2], Vec<&Total>> = BTreeMap::new();
         for ([device, counter, _], total) in self.0.iter().filter(|(_, total)| !total.sum.is_error()) {
             by_counter.entry([device, counter]).or_default().push(total);
         }
         let level = LEVEL / (hosts * by_counter.len()).max(1) as f64;
         let mut found = Vec::new();
-        for totals in by_counter.values() {
+        for ([device, _], totals) in &by_counter {
+            // A counter may be that of a port: `mlx5_0 port 1`.
+            let device = device_of(device).unwrap_or(device);
+            let with_device = facts.iter().filter(|group| device != CPU && has_device(&group.facts, device));
+            let with_device: usize = with_device.map(|group| group.hosts.len()).sum();
+            let hosts = if with_device > 0 { with_device.max(totals.len()) } else { hosts };
             let sums: Vec<Growth> = totals.iter().map(|total| total.sum.clone()).collect();
             for one in sums.iter().filter(|one| chance(one.by, totals, hosts) <= level) {
                 found.push(Cause::new(&one.host, beside_others(one, &sums, hosts)));
@@ -334,14 +340,25 @@ mod tests {
     fn a_counter_that_grows_under_load_stands_out_on_one_host_only() {
         let rows = |host: &str, rows: usize| vec![grown(host, "RetransSegs", 3); rows];
         let uneven = totals([rows("n1", 2), rows("n2", 30), rows("n3", 1)].concat());
-        assert_eq!(texts(&uneven.under_load(4)), ["n2: Tcp RetransSegs +90, others at most 6"]);
+        assert_eq!(texts(&uneven.under_load(4, &[])), ["n2: Tcp RetransSegs +90, others at most 6"]);
         assert_eq!(uneven.sums()[1].by, 90);
-        assert!(totals([rows("n1", 30), rows("n2", 30), rows("n3", 30)].concat()).under_load(4).is_empty());
+        assert!(
+            totals([rows("n1", 30), rows("n2", 30), rows("n3", 30)].concat()).under_load(4, &[]).is_empty()
+        );
         // One burst may be that of any host.
-        assert!(totals([grown("n2", "RetransSegs", 500)]).under_load(4).is_empty());
-        assert!(totals(rows("n1", 30)).under_load(1).is_empty());
+        assert!(totals([grown("n2", "RetransSegs", 500)]).under_load(4, &[]).is_empty());
+        assert!(totals(rows("n1", 30)).under_load(1, &[]).is_empty());
+        // Of four hosts, two have the device.
+        let facts = HostFacts::grouped([
+            host("n1", &[("Tcp speed", "1")]),
+            host("n2", &[("Tcp speed", "1")]),
+            host("n3", &[]),
+            host("n4", &[]),
+        ]);
+        let both = totals([rows("n1", 12), rows("n2", 18)].concat());
+        assert!(both.under_load(2, &facts).is_empty() && both.under_load(4, &facts).is_empty());
         let errors = totals(vec![grown("n1", "InErrs", 3); 30]);
-        assert!(errors.under_load(4).is_empty(), "an error needs no other hosts");
+        assert!(errors.under_load(4, &[]).is_empty(), "an error needs no other hosts");
     }
 
     /// Simulates rows that each hit one of the hosts, the last one so many times as often, in bursts of 1 to `longest`. Returns how many of
@@ -355,7 +372,7 @@ mod tests {
                 let by = f64::from(longest).powf(dice.f64()) as u64;
                 grown(&format!("n{}", host.min(hosts - 1)), "RetransSegs", by)
             };
-            !totals((0..rows).map(row)).under_load(hosts).is_empty()
+            !totals((0..rows).map(row)).under_load(hosts, &[]).is_empty()
         };
         (0..400).filter(|_| sweep()).count()
     }

@@ -8,7 +8,11 @@ mod cases;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ombx_core::{measure::plan::RowName, result::Measurement, stats::median};
+use ombx_core::{
+    measure::plan::RowName,
+    result::Measurement,
+    stats::{Summary, median},
+};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
@@ -132,6 +136,8 @@ pub struct Schedule {
     enough: Duration,
     /// Whether rows, and with them the run, may end before its time is spent.
     ends_early: bool,
+    /// Whether launches measure rows that have ended, because figures of others are quotients of both in one launch.
+    keeps_rows: bool,
     rows: BTreeMap<RowName, Looks>,
 }
 
@@ -139,12 +145,18 @@ impl Schedule {
     /// Creates a schedule for a precision, as a fraction of the median, and a time for all launches. With [`LEAST_LAUNCHES`] in one
     /// state, the run has only the time `enough`.
     pub fn new(precision: f64, budget: Duration, enough: Duration) -> Schedule {
-        Schedule { precision, budget, enough, ends_early: true, rows: BTreeMap::new() }
+        Schedule { precision, budget, enough, ends_early: true, keeps_rows: false, rows: BTreeMap::new() }
     }
 
     /// Creates a schedule for launches that are spread over a time, whatever they reach before its end.
     pub fn spread(over: Duration) -> Schedule {
         Schedule { ends_early: false, ..Schedule::new(0.0, over, over) }
+    }
+
+    /// Returns the schedule for a run all of whose launches measure every row.
+    #[must_use]
+    pub fn keeping_rows(self) -> Schedule {
+        Schedule { keeps_rows: true, ..self }
     }
 
     /// Returns why the run ends, or `None` if another launch follows. Call it once after each launch.
@@ -174,9 +186,14 @@ impl Schedule {
         }
     }
 
-    /// Returns the rows that need no further launch.
-    pub fn precise(&self) -> impl Iterator<Item = RowName> {
-        self.rows.iter().filter(|(_, looks)| looks.is_done()).map(|(name, _)| *name)
+    /// Returns whether the next launch leaves a row out, because it needs no further one.
+    pub fn leaves_out(&self, row: RowName) -> bool {
+        !self.keeps_rows && self.rows.get(&row).is_some_and(|looks| looks.is_done())
+    }
+
+    /// Returns the rows that the next launch leaves out.
+    pub fn left_out(&self) -> impl Iterator<Item = RowName> {
+        self.rows.keys().copied().filter(move |row| self.leaves_out(*row))
     }
 
     /// Returns the launches that are expected, for a run that has `done` launches of `each`: those up to the earliest end.
@@ -201,15 +218,22 @@ const LEAST: Duration = Duration::from_millis(10);
 /// Half widths of a 95 % interval in standard errors.
 const HALF_WIDTH: f64 = 1.96;
 
-/// Returns the time of a row in the next launch: sqrt(A T / R) / s, at least 10 ms.
+/// Returns the time of a row in the next launch, which measures the rows that `is_left` names: sqrt(A T / R) / s, at least 10 ms.
 ///
 /// A is the squared standard error of a row times its time, s the standard
 /// deviation between launches, both as a fraction of the median. T is `fixed`, the time of a launch without its samples, and R
 /// the number of rows. More time per row would narrow the intervals less than more launches do in the same time.
-pub fn row_time(cases: &Cases, fixed: Duration, most: Duration) -> Duration {
-    let wanted: Vec<f64> = cases.all().filter_map(|rows| ratio(rows)).collect();
+pub fn row_time(
+    cases: &Cases,
+    is_left: impl Fn(RowName) -> bool,
+    fixed: Duration,
+    most: Duration,
+) -> Duration {
+    let is_left = |rows: &&Vec<Measurement>| rows.first().is_some_and(|row| is_left(RowName::new(&row.key)));
+    let left: Vec<&Vec<Measurement>> = cases.all().filter(is_left).collect();
+    let wanted: Vec<f64> = left.iter().filter_map(|rows| ratio(rows)).collect();
     let Some(ratio) = median(&wanted) else { return FIRST_ROW_TIME.min(most) };
-    let seconds = ratio * (fixed.as_secs_f64() / cases.all().count().max(1) as f64).sqrt();
+    let seconds = ratio * (fixed.as_secs_f64() / left.len() as f64).sqrt();
     let least = LEAST.min(most);
     Duration::try_from_secs_f64(seconds).unwrap_or(most).clamp(least, most)
 }
@@ -218,11 +242,22 @@ pub fn row_time(cases: &Cases, fixed: Duration, most: Duration) -> Duration {
 fn ratio(rows: &[Measurement]) -> Option<f64> {
     let scatter = between(rows)?;
     let areas = rows.iter().filter_map(|row| {
-        let error = row.summary.as_ref()?.precision()? / HALF_WIDTH;
+        let error = standard_error(row.summary.as_ref()?)?;
         Some(error * error * row.phases?.sample_ns as f64 * 1e-9)
     });
     let area = median(&areas.collect::<Vec<_>>())?;
     (scatter > 0.0).then(|| area.sqrt() / scatter)
+}
+
+/// Standard errors of the median of 3, 4 and 5 samples as a part of their range, for a normal distribution: sqrt(0.4487), sqrt(0.2982)
+/// and sqrt(0.2868) standard deviations (order statistics), over the expected range of 1.693, 2.059 and 2.326 standard deviations.
+const PARTS_OF_RANGE: [f64; 3] = [0.396, 0.265, 0.230];
+
+/// Returns the standard error of the median of a row as a fraction of it; `None` if the samples do not show it.
+fn standard_error(summary: &Summary) -> Option<f64> {
+    let few = summary.n.checked_sub(3).and_then(|at| PARTS_OF_RANGE.get(at).copied());
+    let of_range = |part: f64| part * (summary.max - summary.min) / summary.median;
+    few.map(of_range).or_else(|| Some(summary.precision()? / HALF_WIDTH)).filter(|error| error.is_finite())
 }
 
 /// Returns the standard deviation of the launches' medians as a fraction of the median; `None` for fewer than 2.
@@ -279,9 +314,8 @@ mod schedule_tests {
             let other = if done < 9 || done > 11 { 0.01 } else { 0.03 };
             let rows = [row("a", done, 0.01), row("b", done, other)];
             let ending = schedule.ending(Progress { done, spent: SECOND / 10 * done, rows: &rows });
-            let precise = schedule.precise().count();
-            if ends.len() < precise {
-                ends.push((done, schedule.precise().any(|name| name == RowName::new("a"))));
+            if ends.len() < schedule.left_out().count() {
+                ends.push((done, schedule.leaves_out(RowName::new("a"))));
             }
             if ending.is_some() {
                 assert_eq!(ending, Some(Ending::Precise));
@@ -294,7 +328,24 @@ mod schedule_tests {
             let rows = [row("a", done, 0.001)];
             assert_eq!(spread.ending(Progress { done, spent: SECOND / 10 * done, rows: &rows }), None);
         }
-        assert_eq!(spread.precise().count(), 0);
+        assert_eq!(spread.left_out().count(), 0);
+    }
+
+    #[test]
+    fn rows_with_loads_keep_their_base() {
+        let new = || Schedule::new(0.02, 30 * SECOND, 30 * SECOND);
+        let [alone, together] = [new(), new().keeping_rows()].map(|mut schedule| {
+            let mut left_out = 0_usize;
+            let end = (1..).find(|done| {
+                left_out = left_out.max(schedule.left_out().count());
+                let loaded = if *done < 20 { 0.05 } else { 0.01 };
+                let rows = [row("b/under=nothing", *done, 0.01), row("b/under=load", *done, loaded)];
+                let spent = SECOND / 10 * *done;
+                schedule.ending(Progress { done: *done, spent, rows: &rows }).is_some()
+            });
+            (end, left_out)
+        });
+        assert_eq!((alone, together), ((Some(25), 1), (Some(25), 0)));
     }
 
     #[test]
@@ -377,11 +428,44 @@ mod allocation_tests {
     fn rows_are_short_where_launches_scatter_and_longer_where_they_do_not() {
         let ms = Duration::from_millis(1);
         let most = 100 * ms;
-        assert_eq!(row_time(&cases(&[100_000]), 300 * ms, most), FIRST_ROW_TIME);
-        let scattered = row_time(&cases(&[100_000, 150_000, 80_000]), 300 * ms, most);
-        let steady = row_time(&cases(&[100_000, 100_100, 100_050]), 300 * ms, most);
+        let of = |launches: &[u64], fixed| row_time(&cases(launches), |_| true, fixed, most);
+        assert_eq!(of(&[100_000], 300 * ms), FIRST_ROW_TIME);
+        let scattered = of(&[100_000, 150_000, 80_000], 300 * ms);
+        let steady = of(&[100_000, 100_100, 100_050], 300 * ms);
         assert_eq!((scattered, steady), (LEAST, most));
-        let between = row_time(&cases(&[100_000, 101_000, 99_500]), 3000 * ms, most);
+        let between = of(&[100_000, 101_000, 99_500], 3000 * ms);
         assert!(LEAST < between && between < most, "{between:?}");
+    }
+
+    #[test]
+    fn the_time_of_rows_that_have_ended_goes_to_the_others() {
+        let ms = Duration::from_millis(1);
+        let mut cases = Cases::default();
+        for median_ns in [100_000, 101_000, 99_500] {
+            cases.record(&Record::Run(Box::new(crate::golden().run)));
+            for key in
+                ["p2p.latency/bytes=8", "p2p.latency/bytes=9", "p2p.latency/bytes=10", "p2p.latency/bytes=11"]
+            {
+                cases.record(&Record::Launch(Box::new(row(key, median_ns))));
+            }
+        }
+        let last = RowName::new("p2p.latency/bytes=11");
+        let of = |is_left: &dyn Fn(RowName) -> bool| row_time(&cases, is_left, 30_000 * ms, 1000 * ms);
+        let [all, one] = [of(&|_| true), of(&|name| name == last)];
+        assert!(all > LEAST && (one.as_secs_f64() / all.as_secs_f64() - 2.0).abs() < 1e-3, "{all:?} {one:?}");
+        assert_eq!(of(&|_| false), FIRST_ROW_TIME);
+    }
+
+    #[test]
+    fn few_samples_show_their_standard_error_by_their_range() {
+        let error = |times: &[u64]| {
+            let samples = vec![Samples { batch: 1, elapsed_ns: times.to_vec(), ..Samples::default() }];
+            standard_error(&Summary::of_batches(&Measurement::combine(&samples, 1)).unwrap())
+        };
+        assert_eq!(error(&[100, 110]), None);
+        assert!((error(&[100, 110, 90]).unwrap() - 0.0792).abs() < 1e-9);
+        assert!((error(&[100, 110, 90, 105, 95]).unwrap() - 0.046).abs() < 1e-9);
+        // The interval of six samples is their range.
+        assert!((error(&[90, 110, 95, 105, 92, 108]).unwrap() - 0.1 / HALF_WIDTH).abs() < 1e-9);
     }
 }

@@ -18,11 +18,13 @@
 
 mod segments;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ombx_core::{result::Measurement, stats::median, unit::Bytes};
 
 use self::segments::Curve;
 use crate::{
-    estimate::interval,
+    estimate::{LEAST_LAUNCHES, interval},
     samples::{CaseSamples, LaunchSamples},
 };
 
@@ -165,25 +167,34 @@ impl Rows<'_> {
         format!("{}{axes}{depth}", row.bench)
     }
 
-    /// Returns the median time of an iteration or leg by size and launch. A message without bytes has no place in the model, nor has a size
-    /// of which other launches are known than of most sizes.
+    /// Returns the median time of an iteration or leg by size and launch. A message without bytes has no place in the model. Rows
+    /// end after different numbers of launches: those that most sizes have count, and at least [`LEAST_LAUNCHES`] if they can.
     fn curve(&self) -> Curve {
-        let times = |case: &CaseSamples| -> Vec<(usize, f64)> {
+        let times = |case: &CaseSamples| -> BTreeMap<usize, f64> {
             let of_launch =
                 |launch: &LaunchSamples| Some((launch.number, launch.row.summary.as_ref()?.median));
             case.launches.iter().filter_map(of_launch).filter(|(_, median)| *median > 0.0).collect()
         };
-        let numbers = |times: &[(usize, f64)]| times.iter().map(|(number, _)| *number).collect::<Vec<_>>();
         let all = self.cases.iter().filter_map(|case| Some((case.row().bytes?, times(case))));
-        let all: Vec<(u64, Vec<(usize, f64)>)> = all.filter(|(bytes, _)| *bytes > 0).collect();
-        let sets: Vec<Vec<usize>> = all.iter().map(|(_, times)| numbers(times)).collect();
-        let most =
-            sets.iter().max_by_key(|set| (set.len(), sets.iter().filter(|other| other == set).count()));
-        let launches = most.cloned().unwrap_or_default();
-        let complete: Vec<_> = all.iter().filter(|(_, times)| numbers(times) == launches).collect();
+        let all: Vec<(u64, BTreeMap<usize, f64>)> = all.filter(|(bytes, _)| *bytes > 0).collect();
+        let mut sets: BTreeMap<BTreeSet<usize>, usize> = BTreeMap::new();
+        all.iter().for_each(|(_, times)| *sets.entry(times.keys().copied().collect()).or_default() += 1);
+        let sizes_with = |set: &BTreeSet<usize>| -> usize {
+            sets.iter().filter(|(other, _)| set.is_subset(other)).map(|(_, sizes)| sizes).sum()
+        };
+        let worth =
+            |set: &BTreeSet<usize>| (sizes_with(set) * set.len().min(LEAST_LAUNCHES as usize), set.len());
+        let launches = sets.keys().max_by_key(|set| worth(set)).cloned().unwrap_or_default();
+        let is_complete =
+            |times: &BTreeMap<usize, f64>| launches.iter().all(|number| times.contains_key(number));
+        let complete: Vec<_> = all.iter().filter(|(_, times)| is_complete(times)).collect();
         let sizes = complete.iter().map(|(bytes, _)| *bytes).collect();
-        let of_launch = |at: usize| complete.iter().map(|(_, times)| times[at].1).collect();
-        Curve { sizes, launches: (0..launches.len()).map(of_launch).collect(), numbers: launches }
+        let of_launch = |number: &usize| complete.iter().map(|(_, times)| times[number]).collect();
+        Curve {
+            sizes,
+            launches: launches.iter().map(of_launch).collect(),
+            numbers: launches.into_iter().collect(),
+        }
     }
 
     fn pattern(&self, curve: &Curve) -> Pattern {

@@ -1,5 +1,6 @@
 //! Simulation of every rule between launches and runs, with the code that ships: each constant beside what it must give.
 
+mod causes;
 mod comparing;
 mod launches;
 mod line;
@@ -43,6 +44,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         runs::lines(times, seed),
         comparing::lines(few, seed),
         percentiles::lines(few, seed),
+        causes::lines(times, few, seed),
     ];
     let lines = lines.concat();
     let wrong: Vec<Line> = lines.iter().filter(|line| !line.is_right()).cloned().collect();
@@ -77,7 +79,13 @@ mod tests {
 
     #[test]
     fn few_simulations_already_find_rules_right() {
-        let lines = [launches::lines(200, 5), runs::lines(600, 5), comparing::lines(10, 5)].concat();
+        let lines = [
+            launches::lines(200, 5),
+            runs::lines(600, 5),
+            comparing::lines(10, 5),
+            causes::lines(200, 40, 5),
+        ]
+        .concat();
         // By chance one line in twenty is a little outside; none is far.
         let far = |line: &&Line| {
             let Line { found, chance, must, .. } = line;

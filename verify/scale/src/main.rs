@@ -31,6 +31,8 @@ use start::Starts;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.
 const RANK_NEEDS: u64 = 64 << 20;
+const NONE_FITS: &str = "no number of ranks fits into memory; choose fewer with --ranks";
+
 /// Measure start-up, memory of a rank and size of results for more and more ranks: over MPI, over sockets, and simulated
 ///
 /// Ranks share cores, so that times of messages have no meaning here. Numbers of ranks that do not fit into memory are left out. A
@@ -127,17 +129,15 @@ fn run(options: &Options) -> Result<ExitCode> {
         let flavour = mpi.flavour;
         libraries.push(format!("{flavour} {}", mpi.version));
         let programs = Programs::build(mpi, &workspace, !options.no_build)?;
-        for &ranks in options.ranks.iter().filter(|_| !options.without_mpi) {
-            lines.extend(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);
+        for &ranks in options.ranks.iter().filter(|ranks| !options.without_mpi && fits(**ranks)) {
+            lines.push(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);
         }
         if sessions.is_empty() {
             sessions = over_sockets(&programs, options.deadline)?;
         }
     }
     if lines.is_empty() && !options.without_mpi {
-        return Err(Failure::Missing(
-            "no number of ranks fits into memory; choose fewer with --ranks".into(),
-        ));
+        return Err(Failure::Missing(NONE_FITS.into()));
     }
     let mut swept = Vec::new();
     for &shape in &options.shapes {
@@ -249,9 +249,12 @@ fn starts(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mut all = Vec::new();
     for mpi in installed(Some(options.mpi))? {
         let programs = Programs::build(mpi, workspace, !options.no_build)?;
-        for &ranks in &options.ranks {
+        for &ranks in options.ranks.iter().filter(|ranks| fits(**ranks)) {
             all.push(start::measure(&programs, Limits { seconds: options.deadline, ranks }, options.turns)?);
         }
+    }
+    if all.is_empty() {
+        return Err(Failure::Missing(NONE_FITS.into()));
     }
     println!("{}", start::document(&all));
     if options.write {
@@ -260,9 +263,8 @@ fn starts(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     Ok(failed_if(all.iter().any(Starts::missed)))
 }
 
-/// Measures every job on a number of ranks; `None` if they do not fit into memory.
-fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
-    let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
+/// Returns whether this many ranks fit into memory, and prints if they do not.
+fn fits(ranks: u32) -> bool {
     let needed = u64::from(ranks) * RANK_NEEDS;
     let free = FreeMemory::here().map_or(0, |free| free.bytes);
     if needed > free {
@@ -271,15 +273,20 @@ fn over_mpi(programs: &Programs, limits: Limits) -> Result<Option<Line>> {
             needed >> 20,
             free >> 20
         );
-        return Ok(None);
     }
+    needed <= free
+}
+
+/// Measures every job on a number of ranks.
+fn over_mpi(programs: &Programs, limits: Limits) -> Result<Line> {
+    let (flavour, ranks) = (programs.mpi.flavour, limits.ranks);
     let mut line = Line { flavour, ranks, bare: job::bare(programs, &["stay"], limits)?, tasks: Vec::new() };
     for (name, words) in TASKS {
         let outcome = job::ombx(programs, words, limits)?;
         println!("   {flavour}, {ranks} ranks, {name}: {outcome}");
         line.tasks.push(outcome);
     }
-    Ok(Some(line))
+    Ok(line)
 }
 
 /// Measures a sample of the links between ranks over sockets.

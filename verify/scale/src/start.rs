@@ -53,7 +53,13 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
             break;
         }
     }
-    println!("{}", document(std::slice::from_ref(&starts)));
+    let [added, least, most] = starts.added_ms();
+    println!(
+        "   {}, {} ranks: {added:.0} ms ({least:.0} .. {most:.0}) and {:.1} MB more",
+        starts.flavour,
+        starts.ranks,
+        starts.added_mb()
+    );
     Ok(starts)
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -17,10 +18,18 @@ use crate::{
 pub struct Omb(PathBuf);
 
 impl Omb {
-    /// Builds a copy of the sources with six decimals instead of two: a put of 20 ns would be 0.02.
+    /// Builds a copy of the sources with six decimals instead of two: a put of 20 ns would be 0.02. Each directory of sources has a copy of
+    /// its own.
     pub fn built(mpi: &Mpi, workspace: &Workspace, source: &Path) -> Result<Omb> {
-        let copy = mpi.target(&workspace.target).join("outside/omb");
+        let source = &fs::canonicalize(source).map_err(Failure::file(source))?;
+        let mut path = DefaultHasher::new();
+        source.hash(&mut path);
+        let copy = mpi.target(&workspace.target).join(format!("outside/omb-{:016x}", path.finish()));
         if !copy.join("config.status").is_file() {
+            // `cp` would copy the sources into what a configuration that failed has left.
+            if copy.exists() {
+                fs::remove_dir_all(&copy).map_err(Failure::file(&copy))?;
+            }
             let parent = copy.parent().unwrap_or(&copy);
             fs::create_dir_all(parent).map_err(Failure::file(parent))?;
             let mut copied = Command::new("cp");

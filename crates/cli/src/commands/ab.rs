@@ -263,7 +263,7 @@ fn row_time(effort: Effort, cases: &[Cases; 2], spent: Duration) -> Option<Durat
     let sampled: u64 = rows().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
     let launches: usize = cases.iter().filter_map(|side| side.all().map(Vec::len).max()).sum();
     let fixed = spent.saturating_sub(Duration::from_nanos(sampled)) / launches.max(1) as u32;
-    cases.iter().map(|side| estimate::row_time(side, fixed, most)).max()
+    cases.iter().map(|side| estimate::row_time(side, |_| true, fixed, most)).max()
 }
 
 /// Returns the row of a case that has ended its ranks, which later launches leave out.

@@ -1,10 +1,13 @@
 //! `ombx export`: serves the last results of a directory to Prometheus, by HTTP.
 
 use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
+    thread,
     time::{Duration, SystemTime},
 };
 
@@ -14,20 +17,27 @@ use ombx_core::{
     system::clock::Since,
 };
 use ombx_results::{
-    history::{Store, newest, write_index},
+    history::{Index, Store, newest},
     render::{OpenMetrics, Renderer},
 };
 
 use crate::{output::terminal::reason, result_file::KnownRuns, stderr};
 
-/// Maximum number of files whose results are served: those with the newest result of each benchmark on the same hosts.
+/// Maximum number of files whose results are served, the newest first.
 const MOST_FILES: usize = 64;
+/// Longest text in bytes. The oldest files that do not fit are left out.
+const LONGEST_TEXT: usize = 64 << 20;
 /// Longest request in bytes. Prometheus sends some hundred.
 const LONGEST_REQUEST: usize = 8 << 10;
-/// Time of a client for its request, and for the answer. The next client waits as long.
-const CLIENT: Duration = Duration::from_secs(2);
-/// End of a request.
-const END: &str = "\r\n\r\n";
+/// Time of a client for its request. The next client waits as long.
+const REQUEST: Duration = Duration::from_secs(2);
+/// Time of a client for reading the answer: that of Prometheus for a target, if its configuration has no other.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Maximum wait for a client that closes the connection, and the bytes that are read until then.
+const CLOSE: Duration = Duration::from_millis(500);
+const MOST_UNREAD: usize = 64 << 10;
+/// Pause after a connection that the system refused.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Path of the figures.
 const METRICS: &str = "/metrics";
 /// Type of the text, which is also valid in the format that OpenMetrics replaces.
@@ -62,10 +72,28 @@ pub(crate) fn export(args: &ExportArgs) -> Result<u8> {
     let directory = args.directory.display().to_string();
     stderr_line!("ombx: results of {} on http://{address}{METRICS}", stderr::printable(&directory));
     loop {
-        // A client that has gone is no reason to end.
-        if let Ok((client, _)) = listener.accept() {
-            let _ = answer(client, &mut results);
+        match listener.accept() {
+            // A client that has gone is no reason to end.
+            Ok((client, _)) => drop(answer(client, &mut results)),
+            Err(e) => {
+                results.complaints.say([format!("no connection: {}", reason(&e))].into());
+                thread::sleep(PAUSE);
+            }
         }
+    }
+}
+
+/// What is wrong, which is printed once and not at each request.
+#[derive(Default)]
+struct Complaints(BTreeSet<String>);
+
+impl Complaints {
+    /// Prints what was not wrong the last time.
+    fn say(&mut self, now: BTreeSet<String>) {
+        for new in now.difference(&self.0) {
+            stderr_line!("ombx: {}", stderr::printable(new));
+        }
+        self.0 = now;
     }
 }
 
@@ -76,35 +104,69 @@ type Stamp = (PathBuf, u64, Option<SystemTime>);
 #[derive(Default)]
 struct Results {
     directory: PathBuf,
+    /// Text of the index of the directory; empty before the first change. The directory is only read.
+    index: Vec<u8>,
     /// Files of the text.
     files: Vec<Stamp>,
     text: String,
+    /// What is wrong with the files of the text.
+    of_text: BTreeSet<String>,
+    complaints: Complaints,
 }
 
 impl Results {
     /// Returns the text. Files are read again after a change.
     fn text(&mut self) -> io::Result<&str> {
-        let store = Store::open(&self.directory)?;
-        if let Some(index) = &store.index {
-            // A directory that cannot be written has no index.
-            let _ = write_index(&self.directory, index);
-        }
-        let newest = newest(&store.results, &store.paths).into_iter().take(MOST_FILES);
-        let files: Vec<Stamp> = newest.map(|path| stamp(self.directory.join(path))).collect();
+        let store = if self.index.is_empty() {
+            Store::open(&self.directory)?
+        } else {
+            Store::with_index(&self.directory, Index::parse(&self.index))?
+        };
+        let files: Vec<Stamp> = newest(&store.results, &store.paths)
+            .into_iter()
+            .map(|path| stamp(self.directory.join(path)))
+            .collect();
         if files != self.files || self.text.is_empty() {
+            self.read(files)?;
+        }
+        self.index = store.index.unwrap_or_else(|| std::mem::take(&mut self.index));
+        let refused = store.refused.iter().map(|(path, why)| format!("not served: {path}: {why}"));
+        self.complaints.say(refused.chain(self.of_text.iter().cloned()).collect());
+        Ok(&self.text)
+    }
+
+    /// Reads the files of the text, the newest of which is the first. Those that cannot be read are tried again with the next request.
+    fn read(&mut self, mut files: Vec<Stamp>) -> io::Result<()> {
+        let all = files.len();
+        let mut served = all.min(MOST_FILES);
+        loop {
+            let mut unread = BTreeMap::new();
             let mut gauges = OpenMetrics::default();
             // A case that several files have gets the value of the newest one.
-            for (path, ..) in files.iter().rev() {
+            for (path, ..) in files[..served].iter().rev() {
                 match KnownRuns::default().read_found(path) {
                     Ok(file) => gauges.result(&file.runs),
-                    Err(e) => stderr_line!("ombx: not served: {}", stderr::printable(&e.to_string())),
+                    Err(e) => drop(unread.insert(path.clone(), format!("not served: {e}"))),
                 }
             }
             let mut text = Vec::new();
             gauges.finish(&mut text)?;
-            (self.files, self.text) = (files, String::from_utf8_lossy(&text).into_owned());
+            if text.len() > LONGEST_TEXT {
+                served /= 2;
+                continue;
+            }
+            self.of_text = unread.values().cloned().collect();
+            if served < all {
+                self.of_text.insert(format!(
+                    "the oldest {} of {all} files are not served: serve directories of this one",
+                    all - served
+                ));
+            }
+            files.retain(|(path, ..)| !unread.contains_key(path));
+            self.files = files;
+            self.text = String::from_utf8_lossy(&text).into_owned();
+            return Ok(());
         }
-        Ok(&self.text)
     }
 }
 
@@ -116,42 +178,79 @@ fn stamp(path: PathBuf) -> Stamp {
 
 /// Reads a request and answers it.
 fn answer(mut client: TcpStream, results: &mut Results) -> io::Result<()> {
-    client.set_write_timeout(Some(CLIENT))?;
     let request = request(&mut client)?;
+    let plain = |status, text: &str| (status, PLAIN, Cow::Owned(text.to_owned()));
     let (status, kind, body) = match target(&request) {
         Some(("GET" | "HEAD", METRICS)) => match results.text() {
-            Ok(text) => ("200 OK", if wants_open_metrics(&request) { OPEN_METRICS } else { PLAIN }, text),
-            Err(_) => ("500 Internal Server Error", PLAIN, "the directory cannot be read\n"),
+            Ok(text) => {
+                let kind = if wants_open_metrics(&request) { OPEN_METRICS } else { PLAIN };
+                ("200 OK", kind, Cow::from(text))
+            }
+            Err(e) => {
+                let why = format!("the directory cannot be read: {}", reason(&e));
+                results.complaints.say([why.clone()].into());
+                plain("500 Internal Server Error", &format!("{why}\n"))
+            }
         },
-        Some(("GET" | "HEAD", _)) => ("404 Not Found", PLAIN, "the results are at /metrics\n"),
-        Some(_) => ("405 Method Not Allowed", PLAIN, "only GET is answered\n"),
-        None => ("400 Bad Request", PLAIN, "this is no request of HTTP\n"),
+        Some(("GET" | "HEAD", _)) => plain("404 Not Found", "the results are at /metrics\n"),
+        Some(_) => plain("405 Method Not Allowed", "only GET is answered\n"),
+        None => plain("400 Bad Request", "this is no request of HTTP\n"),
     };
-    let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
     );
-    client.write_all(head.as_bytes())?;
+    let since = Since::now();
+    send(&mut client, head.as_bytes(), since)?;
     if !request.starts_with("HEAD ") {
-        client.write_all(body.as_bytes())?;
+        send(&mut client, body.as_bytes(), since)?;
     }
-    if !request.contains(END) {
-        // Bytes that were not read would reset the connection before the client has the answer.
-        client.shutdown(Shutdown::Write)?;
-        client.read(&mut [0; LONGEST_REQUEST])?;
+    close(client)
+}
+
+/// Sends bytes of an answer that began at this time.
+fn send(client: &mut TcpStream, mut bytes: &[u8], since: Since) -> io::Result<()> {
+    while !bytes.is_empty() {
+        client.set_write_timeout(Some(left(ANSWER, since)?))?;
+        match client.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
     }
     Ok(())
 }
 
+/// Closes a connection. What is unread then would make the system reset it, and the client could lose the answer.
+fn close(mut client: TcpStream) -> io::Result<()> {
+    client.shutdown(Shutdown::Write)?;
+    let since = Since::now();
+    let mut unread = 0;
+    let mut part = [0; 1024];
+    while unread < MOST_UNREAD {
+        client.set_read_timeout(Some(left(CLOSE, since)?))?;
+        match client.read(&mut part)? {
+            0 => break,
+            count => unread += count,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the rest of a limit; an error if nothing is left.
+fn left(limit: Duration, since: Since) -> io::Result<Duration> {
+    let left = limit.saturating_sub(since.elapsed());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
 /// Reads the lines before the blank one.
 fn request(client: &mut TcpStream) -> io::Result<String> {
-    let (since, mut request, mut part) = (Since::now(), Vec::new(), [0; 1024]);
-    while !request.windows(END.len()).any(|end| end == END.as_bytes()) && request.len() < LONGEST_REQUEST {
-        let left = CLIENT.saturating_sub(since.elapsed());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        client.set_read_timeout(Some(left))?;
+    let since = Since::now();
+    let mut request = Vec::new();
+    let mut part = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+        client.set_read_timeout(Some(left(REQUEST, since)?))?;
         match client.read(&mut part)? {
             0 => break,
             count => request.extend_from_slice(&part[..count]),
@@ -164,7 +263,7 @@ fn request(client: &mut TcpStream) -> io::Result<String> {
 fn target(request: &str) -> Option<(&str, &str)> {
     let mut words = request.lines().next()?.split(' ');
     let (method, path) = (words.next()?, words.next()?);
-    let is_complete = words.next()?.starts_with("HTTP/1.") && request.contains(END);
+    let is_complete = words.next()?.starts_with("HTTP/1.") && request.contains("\r\n\r\n");
     is_complete.then_some((method, path.split('?').next()?))
 }
 

@@ -66,6 +66,9 @@ impl Repetition {
             }
             LaunchCount::Fixed(_) => None,
         };
+        // The impact of a load is a quotient of two rows of one launch.
+        let schedule =
+            schedule.map(|schedule| if job.work.has_loads() { schedule.keeping_rows() } else { schedule });
         let most = job.work.row_time();
         Repetition {
             launches: job.launches,
@@ -128,6 +131,17 @@ impl Repetition {
 
     /// Records a complete launch. Returns why no other one follows, or `None` if one does.
     pub(super) fn launched(&mut self, cases: &Cases, progress: &Progress) -> Option<Ended> {
+        let ended = self.ended(cases, progress);
+        if let (None, Some(most)) = (ended, self.most) {
+            let fixed = self.since.elapsed().saturating_sub(self.paused + self.sampled) / self.done;
+            let is_left = |row| self.schedule.as_ref().is_none_or(|schedule| !schedule.leaves_out(row));
+            self.row_time = estimate::row_time(cases, is_left, fixed, most);
+        }
+        ended
+    }
+
+    /// Counts a complete launch. Returns why no other one follows, or `None` if one does.
+    fn ended(&mut self, cases: &Cases, progress: &Progress) -> Option<Ended> {
         self.done += 1;
         let Goal { precision, is_asked } = self.launches.goal;
         let ended = |why| Some(Ended { why, precision, is_asked });
@@ -140,10 +154,6 @@ impl Repetition {
         let spent = self.since.elapsed();
         let sampled = cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
         self.sampled_before = std::mem::replace(&mut self.sampled, Duration::from_nanos(sampled));
-        if let Some(most) = self.most {
-            let fixed = spent.saturating_sub(self.paused + self.sampled) / self.done;
-            self.row_time = estimate::row_time(cases, fixed, most);
-        }
         let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
         let measured = || rows.iter().filter(|row| row.outcome == Outcome::Ok);
         if measured().next().is_none() {
@@ -158,7 +168,17 @@ impl Repetition {
             in_state: row.launches_in_state() as u32,
             reached: row.summary.as_ref().and_then(Summary::precision),
         };
-        let rows: Vec<RowProgress> = measured().map(of_row).collect();
+        let mut rows: Vec<RowProgress> = measured().map(of_row).collect();
+        // Two parts of a suite may measure the same row, which ends when both have ended.
+        rows.sort_by_key(|row| row.name);
+        rows.dedup_by(|next, kept| {
+            let is_same = next.name == kept.name;
+            if is_same {
+                kept.in_state = kept.in_state.min(next.in_state);
+                kept.reached = kept.reached.zip(next.reached).map(|(one, other)| one.max(other));
+            }
+            is_same
+        });
         let ending = schedule.ending(estimate::Progress { done: self.done, spent, rows: &rows });
         let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
         let ending = ending.or(late.then_some(Ending::Budget))?;
@@ -176,9 +196,9 @@ impl Repetition {
         ended(ending)
     }
 
-    /// Returns the rows that need no further launch.
-    pub(super) fn precise(&self) -> impl Iterator<Item = RowName> {
-        self.schedule.iter().flat_map(Schedule::precise)
+    /// Returns the rows that the next launch leaves out.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = RowName> {
+        self.schedule.iter().flat_map(Schedule::left_out)
     }
 
     fn is_below_fixed(&self) -> bool {
@@ -208,8 +228,10 @@ fn pause(took: Duration, sampled: Duration) -> Duration {
 /// Benchmarks in a row that end their ranks, and end the command with that; cases in a row of one benchmark, of which no further case is
 /// tried then.
 const MOST_IN_A_ROW: usize = 3;
-/// Cases that are left out at most: the list is an argument of every rank.
-const MOST: usize = 1500;
+/// Maximum number of cases that end their ranks, and of rows that are left out because they are precise. Their list is an argument of
+/// every rank.
+const MOST_CRASHED: usize = 1500;
+const MOST_PRECISE: usize = 750;
 
 /// Ranks that have ended before all their rows had arrived.
 pub(super) struct Early {
@@ -265,8 +287,10 @@ pub(super) struct Restarts {
     benches: Vec<&'static Benchmark>,
     ranks: u32,
     pub(super) arrived: Arrived,
-    /// What the next ranks measure.
+    /// What the next ranks measure, apart from `precise`.
     rest: Rest,
+    /// Rows that need no further launch.
+    precise: BTreeSet<RowName>,
     /// Benchmarks of the ends without a measured row in between.
     in_a_row: Vec<String>,
     /// How many of them were outside of cases since the last one inside.
@@ -293,16 +317,16 @@ impl Restarts {
             ranks: job.extent.ranks,
             arrived: Arrived::default(),
             rest,
+            precise: BTreeSet::new(),
             in_a_row: Vec::new(),
             between_cases: 0,
             ends: 0,
         }
     }
 
-    /// Leaves rows that need no further launch out of the next ones, unless they are too many for an argument.
+    /// Leaves rows that need no further launch out of the next one, as many as an argument has room for.
     pub(super) fn leave_out(&mut self, rows: impl Iterator<Item = RowName>) {
-        let room = (MOST / 2).saturating_sub(self.rest.left_out.len());
-        self.rest.left_out.extend(rows.take(room));
+        self.precise = rows.take(MOST_PRECISE).collect();
     }
 
     /// Begins with the first ranks of a kind in a launch.
@@ -313,7 +337,9 @@ impl Restarts {
 
     /// Returns the argument of the next ranks; `None` if they measure everything.
     pub(super) fn argument(&self) -> Option<OsString> {
-        (self.rest != Rest::default()).then(|| OsString::from(format!("{}{}", role::REST, self.rest)))
+        let left_out = self.rest.left_out.union(&self.precise).copied().collect();
+        let rest = Rest { left_out, ..self.rest.clone() };
+        (rest != Rest::default()).then(|| OsString::from(format!("{}{rest}", role::REST)))
     }
 
     /// Returns how often ranks have ended early.
@@ -382,8 +408,8 @@ impl Restarts {
                 benches.len()
             ));
         }
-        if self.rest.left_out.len() > MOST {
-            return is_end(format!("; more than {MOST} cases have ended their ranks"));
+        if self.rest.left_out.len() > MOST_CRASHED {
+            return is_end(format!("; more than {MOST_CRASHED} cases have ended their ranks"));
         }
         let sentence = format!("{what}; new ranks measure what is left");
         Aftermath { rows, sentence, ends: false }
@@ -402,6 +428,35 @@ impl Restarts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_precise_are_left_out_beside_those_that_crash() {
+        let mut restarts = Restarts {
+            fails_fast: false,
+            benches: Vec::new(),
+            ranks: 2,
+            arrived: Arrived::default(),
+            rest: Rest::default(),
+            precise: BTreeSet::new(),
+            in_a_row: Vec::new(),
+            between_cases: 0,
+            ends: 0,
+        };
+        let named = |rows: std::ops::Range<usize>| rows.map(|at| RowName::new(&at.to_string()));
+        let left_out = |restarts: &Restarts| {
+            let argument = restarts.argument()?.into_string().ok()?;
+            argument.strip_prefix(role::REST)?.parse().ok().map(|rest: Rest| rest.left_out.len())
+        };
+        assert_eq!(left_out(&restarts), None);
+        // Each launch names the rows of earlier ones again.
+        for rows in [400, 500, 700] {
+            restarts.leave_out(named(0..rows));
+            assert_eq!(left_out(&restarts), Some(rows));
+        }
+        restarts.leave_out(named(0..5000));
+        restarts.rest.left_out = named(9000..9400).collect();
+        assert_eq!(left_out(&restarts), Some(MOST_PRECISE + 400));
+    }
 
     #[test]
     fn short_launches_are_spread_over_more_time() {

@@ -283,7 +283,8 @@ impl FromStr for Launch {
     }
 }
 
-/// What new ranks measure after earlier ones have ended early. Without fields, the whole plan.
+/// What ranks measure of a plan: what earlier ranks of the launch, which have ended early, have not, and what still needs this launch.
+/// Without fields, the whole plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rest {
     /// Number of the first benchmark in the order of the launch, from 0.
@@ -292,7 +293,7 @@ pub struct Rest {
     pub after: Option<RowName>,
     /// Run that is continued.
     pub run: Option<String>,
-    /// Cases that have ended their ranks, and benchmarks of which no further case is tried.
+    /// Cases that have ended their ranks, benchmarks of which no further case is tried, and rows that need no further launch.
     pub left_out: BTreeSet<RowName>,
 }
 

@@ -134,7 +134,7 @@ impl OpenCase<'_, '_> {
             Some(batch) => batch,
             None => {
                 let least_ns = self.kernel.least_sample_ns(self.session.clock)?;
-                let most = self.most_of_sample(usual_ns, least_ns);
+                let most = self.most_of_sample(usual_ns);
                 let least_time = self.session.plan.least_time;
                 stop::batch_for(iteration_ns, facts)
                     .max(stop::batch_lasting(least_ns, iteration_ns).min(most))
@@ -145,8 +145,8 @@ impl OpenCase<'_, '_> {
         Ok(WarmUp { iterations, batch, sample_ns: wall_ns * batch as f64 })
     }
 
-    /// Returns how many iterations a sample of at least `least_ns` may have, so that the row has an interval in its time.
-    fn most_of_sample(&self, iteration_ns: f64, least_ns: f64) -> u64 {
+    /// Returns how many iterations a sample may have, so that the row has its least number of samples in its time.
+    fn most_of_sample(&self, iteration_ns: f64) -> u64 {
         match self.effort {
             Effort::Fixed { .. } => u64::MAX,
             _ => {
@@ -233,7 +233,7 @@ impl OpenCase<'_, '_> {
         let iterations = sampling.untimed + sampling.iterations;
         sampling.counted = match self.meter.take() {
             Some(mut meter) => Some((meter.counted(), iterations)),
-            None => counters.map(|_| (performance::of_several_threads(), iterations)),
+            None => counters.map(|_| (performance::uncounted_threads(), iterations)),
         };
         if let Some(summary) = &mut sampling.summary {
             let single = [&*sampling.samples, &*sampling.tail];
@@ -408,10 +408,8 @@ impl OpenCase<'_, '_> {
 
     /// Returns the minimum number of samples of this row.
     fn least_samples(&self) -> u64 {
-        match self.effort {
-            Effort::Time(_) => stop::LEAST_OF_LAUNCH,
-            _ => stop::LEAST_FOR_INTERVAL,
-        }
+        let is_of_launches = matches!(self.effort, Effort::Time(_)) && self.session.plan.launch.is_some();
+        if is_of_launches { stop::LEAST_OF_LAUNCH } else { stop::LEAST_FOR_INTERVAL }
     }
 
     /// Returns the time of sampling for this row.

@@ -8,7 +8,8 @@ use crate::system::clock::Facts;
 pub const LEAST_SAMPLES: u64 = 30;
 /// Minimum samples of a row in any case; fewer have no interval.
 pub const LEAST_FOR_INTERVAL: u64 = 6;
-/// Minimum samples of a row in one of several launches, whose interval is that of the launches.
+/// Minimum samples of a row in one of several launches, whose interval is that of the launches. The median of an odd number of samples is
+/// as often below the true median as above it, whatever their distribution, and one disturbed sample of three is not the median.
 pub const LEAST_OF_LAUNCH: u64 = 3;
 /// Maximum samples of a row. With this number the interval of any stationary quantity is narrow.
 pub const MOST_SAMPLES: u64 = 100_000;

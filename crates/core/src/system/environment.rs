@@ -1,6 +1,9 @@
 //! Facts of the environment: host, CPUs, memory, scheduler counters, time of day, and variables that results keep.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +48,20 @@ pub fn parse_cpus(list: &str) -> Vec<u32> {
         Some(from.trim().parse::<u32>().ok()?..=to.trim().parse::<u32>().ok()?.min(MAX_CPUS))
     };
     list.split(',').filter_map(range).flatten().take(MAX_CPUS as usize).collect()
+}
+
+/// Returns CPUs as ranges: `0-3,7`.
+pub(crate) fn cpu_list(cpus: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<[u32; 2]> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut() {
+            Some([_, last]) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push([*cpu; 2]),
+        }
+    }
+    let text =
+        |[first, last]: &[u32; 2]| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Counters of the kernel that show disturbance by other processes.

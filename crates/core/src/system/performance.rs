@@ -64,8 +64,10 @@ struct KernelMeter {
 
 impl KernelMeter {
     fn new() -> KernelMeter {
+        // The hardware may have fewer counters than there are events: a pinned one does not share its counter with the others.
         let open = |(name, event): (&'static str, Event)| {
-            (name, Builder::new().kind(event).build().map_err(|e| reason(&e)))
+            let opened = Builder::new().kind(event).pinned(name == INSTRUCTIONS).build();
+            (name, opened.map_err(|e| reason(&e)))
         };
         let counters = events().into_iter().map(open).collect();
         let mut meter = KernelMeter { counters, switches: [0; 2], starts: 0, empty: Vec::new() };
@@ -88,7 +90,7 @@ impl KernelMeter {
     /// Returns the count of each counter.
     fn values(&mut self) -> Vec<std::result::Result<f64, String>> {
         let value = |counter: &mut Counter| {
-            let read = counter.read_count_and_time().map_err(|e| e.to_string())?;
+            let read = counter.read_count_and_time().map_err(|e| reason(&e))?;
             whole(read.count, [read.time_enabled, read.time_running])
         };
         self.counters
@@ -131,19 +133,20 @@ fn whole(count: u64, [enabled, running]: [u64; 2]) -> std::result::Result<f64, S
     if running < enabled {
         let percent = 100.0 * running as f64 / enabled as f64;
         return Err(format!(
-            "unavailable: the counter had the hardware for {percent:.0} % of the time: end other programs that count"
+            "unavailable: the counter had the hardware for {percent:.0} % of the time, because the CPU has fewer counters than events, or another \
+             program counts: end the other program"
         ));
     }
     Ok(count as f64)
 }
 
 /// Returns that nothing is counted in a rank with several timed threads: each has counters of its own, which nobody starts.
-pub(crate) fn of_several_threads() -> Counted {
+pub(crate) fn uncounted_threads() -> Counted {
     names().map(|name| (name, Err("unavailable: several threads of a rank are timed".to_owned()))).collect()
 }
 
 /// Returns the figures of a benchmark whose work is done by other processes than its ranks: the reason why there are none.
-pub fn of_other_processes() -> Figures {
+pub fn uncounted_processes() -> Figures {
     let why = "unavailable: the work is done by processes that ombx does not count";
     names().map(|name| (name, Figure::Unresolved(why.to_owned()))).collect()
 }
@@ -160,8 +163,12 @@ fn switches() -> u64 {
     text.lines().filter_map(number).sum()
 }
 
-/// Returns why a counter cannot be opened.
+/// Returns why a counter cannot be opened or read.
 fn reason(error: &io::Error) -> String {
+    // A pinned counter that has no hardware has no value.
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return "unavailable: another program has the counters of the CPU: end it".into();
+    }
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV) => {
             "unavailable: this CPU, or the virtual machine, has no such counter".into()
@@ -253,9 +260,9 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_has_a_reason_for_each_figure() {
-        let counted = of_several_threads();
+        let counted = uncounted_threads();
         assert!(counted.len() == 8 && counted.values().all(Result::is_err));
-        let figures = of_other_processes();
+        let figures = uncounted_processes();
         assert!(figures.keys().eq(counted.keys()));
         assert!(figures.values().all(|figure| matches!(figure, Figure::Unresolved(_))));
     }

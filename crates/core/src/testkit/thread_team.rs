@@ -658,7 +658,7 @@ mod probe_tests {
     use super::*;
     use crate::{
         benchmark::{Benchmark, Layout},
-        measure::plan::{Effort, Plan},
+        measure::plan::{Effort, Launch, Plan},
         result::Outcome,
         testkit::measure,
         unit::parse_sizes,
@@ -708,6 +708,16 @@ mod probe_tests {
         let hasty = Effort::Precision { precision: 1e-9, max_time: Duration::from_millis(100) };
         let row = measure(2, &SLOW, &Plan { effort: hasty, ..Plan::default() }).unwrap().rows.remove(0);
         assert_eq!(row.summary.unwrap().n, 6);
+    }
+
+    #[test]
+    fn long_iterations_have_fewer_samples_in_one_of_several_launches() {
+        let launch = Launch { number: 1, of: 9, order: 1 };
+        let samples = [None, Some(launch)].map(|launch| {
+            let plan = Plan { effort: Effort::Time(Duration::from_millis(20)), launch, ..Plan::default() };
+            measure(2, &SLOW, &plan).unwrap().rows.remove(0).summary.unwrap().n
+        });
+        assert_eq!(samples, [6, 3]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::file::{
     Records, is_named_as_result,
     lines::{self, Seal},
 };
+use crate::verdict;
 
 /// Name of the index in the directory.
 pub const INDEX: &str = ".ombx-index";
@@ -48,10 +49,14 @@ impl Store {
     /// # Errors
     /// The directory cannot be read. A directory in it that cannot be read counts as a refused file.
     pub fn open(directory: &Path) -> io::Result<Store> {
-        Store::read(directory, index(directory))
+        Store::with_index(directory, index(directory))
     }
 
-    fn read(directory: &Path, mut known: Index) -> io::Result<Store> {
+    /// Reads a directory whose index the caller has.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub fn with_index(directory: &Path, mut known: Index) -> io::Result<Store> {
         let mut store = Store::default();
         let found = found(directory, &mut store.refused)?;
         store.files = found.len();
@@ -82,7 +87,8 @@ impl Store {
     }
 }
 
-/// Returns the paths of the newest result of each benchmark on the same hosts, the newest first.
+/// Returns the paths of the newest result of each benchmark on the same hosts, the newest first. Of sweeps over links it is the newest of
+/// each fabric: a verdict is about all hosts of its sweep.
 ///
 /// Both slices are those of a store.
 pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> {
@@ -90,8 +96,9 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
     for (result, path) in results.iter().zip(paths) {
         for row in &result.rows {
             let bench = row.key.split('/').next().unwrap_or(&row.key);
+            let hosts = if bench == verdict::BENCH { "" } else { result.hosts.as_str() };
             let found = (result.started.as_str(), path.as_str());
-            let entry = newest.entry((&result.fabric, &result.hosts, bench)).or_insert(found);
+            let entry = newest.entry((&result.fabric, hosts, bench)).or_insert(found);
             *entry = found.max(*entry);
         }
     }
@@ -400,6 +407,8 @@ mod tests {
         results[3].hosts = "n[03-04]".into();
         let paths = ["2", "1", "3", "other hosts"].map(str::to_owned);
         assert_eq!(newest(&results, &paths), ["3", "2", "other hosts"]);
+        results.iter_mut().for_each(|result| result.rows[0].key = "links/bytes=8".into());
+        assert_eq!(newest(&results, &paths), ["3"]);
         assert!(newest(&[], &[]).is_empty());
     }
 

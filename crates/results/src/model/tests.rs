@@ -1,6 +1,13 @@
 //! Tests of the model with simulated launches whose parameters are known.
 
-use super::{Estimate, Fit, segments::Curve};
+use ombx_core::{
+    benchmark::Metric,
+    result::{Measurement, Samples},
+    stats::Summary,
+};
+
+use super::{Estimate, Fit, Rows, segments::Curve};
+use crate::samples::{CaseSamples, LaunchSamples};
 
 /// Number of simulated runs of each kind.
 const RUNS: u64 = 200;
@@ -98,4 +105,28 @@ fn a_handshake_is_found_at_its_size() {
         let right = runs(noise, with_rendezvous).filter(is_right).count() as u64;
         assert!(right * 100 >= 90 * RUNS, "{noise:?}: {right}");
     }
+}
+
+#[test]
+fn sizes_that_end_after_different_numbers_of_launches_stay_in_the_model() {
+    let row = |bytes: u64| {
+        let samples = vec![Samples { batch: 1, elapsed_ns: vec![1000 + bytes; 6], ..Samples::default() }];
+        let key = format!("p2p.latency/bytes={bytes}");
+        Measurement {
+            bytes: Some(bytes),
+            summary: Summary::of_batches(&Measurement::combine(&samples, 2)),
+            ..Measurement::new("p2p.latency", key, Metric::Latency, 2)
+        }
+    };
+    let case = |(bytes, launches): (u64, usize)| {
+        let of_launch =
+            |number| LaunchSamples { row: row(bytes), batches: Vec::new(), single: Vec::new(), number };
+        CaseSamples { setup: 0, other: None, launches: (0..launches).map(of_launch).collect() }
+    };
+    // The last size crashed in the third launch.
+    let cases = [(8, 9), (16, 12), (32, 15), (64, 2)].map(case);
+    let curve = Rows { cases: cases.iter().collect(), other_states: 0 }.curve();
+    assert_eq!(curve.sizes, [8, 16, 32]);
+    assert_eq!(curve.numbers, (0..9).collect::<Vec<usize>>());
+    assert_eq!(curve.launches.len(), 9);
 }

@@ -125,7 +125,7 @@ const FAMILIES: [(&str, &str, &str, &str); 35] = [
         "Time of a row of a check in multiples of the time that its limit allows.",
         "",
     ),
-    ("ombx_complete", "", "1 where a run came to its end.", ""),
+    ("ombx_complete", "", "1 where all runs came to their end.", ""),
     ("ombx_run_timestamp", "seconds", "Start of a run, in seconds since 1970.", ""),
     ("ombx_run_info", "", "Always 1; where and with what a run was measured.", ""),
 ];
@@ -238,7 +238,10 @@ impl Renderer for OpenMetrics {
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
         let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
-        self.add("ombx_complete", &labels(&[("fabric", &self.fabric)]), Some(complete));
+        let of_fabric = labels(&[("fabric", &self.fabric)]);
+        // A run that broke is not hidden by the next one.
+        let earlier = self.lines.get("ombx_complete").and_then(|lines| lines.get(&of_fabric)).copied();
+        self.add("ombx_complete", &of_fabric, Some(complete.min(earlier.unwrap_or(1.0))));
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
         }
@@ -350,14 +353,16 @@ impl OpenMetrics {
             }
         }
         let Some(verdict) = self.verdict.take().filter(|_| outcome == RunOutcome::Complete) else { return };
+        let name = self.fabric.clone();
+        let fabric = ("fabric", name.as_str());
         for each in Conclusion::ALL {
-            let named = labels(&[("conclusion", each.name())]);
+            let named = labels(&[("conclusion", each.name()), fabric]);
             self.add("ombx_verdict", &named, Some(f64::from(u8::from(each == verdict.conclusion))));
         }
-        self.add("ombx_slow_parts", "", Some(verdict.slow.len() as f64));
-        self.add("ombx_missed_demands", "", Some(verdict.missed as f64));
+        self.add("ombx_slow_parts", &labels(&[fabric]), Some(verdict.slow.len() as f64));
+        self.add("ombx_missed_demands", &labels(&[fabric]), Some(verdict.missed as f64));
         for Nameable { bytes, factor } in &verdict.nameable {
-            self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string())]), Some(*factor));
+            self.add("ombx_nameable_ratio", &labels(&[("bytes", &bytes.to_string()), fabric]), Some(*factor));
         }
         for part in &verdict.slow {
             let hosts: Vec<&str> = part.hosts.iter().map(String::as_str).collect();
@@ -373,6 +378,7 @@ impl OpenMetrics {
                 ("local_ranks", &local.collect::<Vec<_>>().join(",")),
                 ("from_host", from),
                 ("to_host", to),
+                fabric,
             ]);
             self.add("ombx_slow_ratio", &named, Some(part.factor));
         }
@@ -397,13 +403,14 @@ impl OpenMetrics {
         let mut cases = Cases::default();
         benchmarks.into_iter().for_each(|launch| cases.launch(launch));
         let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
-        for RunWithRows { run, rows, end, verdict } in of_cases.iter().chain(links) {
+        for launch in of_cases.iter().chain(links) {
+            let RunWithRows { run, end, verdict, .. } = launch;
             let out = &mut io::sink();
             let (outcome, tally) = end.clone().unwrap_or((RunOutcome::Broken, Tally::default()));
             verdict.iter().for_each(|verdict| self.verdict(verdict));
             // A sink cannot fail.
             let _ = self.run(out, run);
-            rows.iter().for_each(|row| drop(self.case(out, row)));
+            launch.each_row().for_each(|row| drop(self.case(out, &row)));
             let _ = self.end(out, outcome, &tally);
         }
     }

@@ -40,7 +40,7 @@ impl FewUnits {
         Some(FewUnits { found, by_rank: scope.inside || one_each && scope.level == 0, scope })
     }
 
-    /// Tests only whether two of the hosts in `suspects` are slow. Returns `None` if they are not, or if the hosts are too few or too many.
+    /// Tests only whether two of the hosts in `suspects` are slow. Returns `None` if they are not, or if the first search could tell.
     pub(super) fn among_suspects(
         times: &LinkTimes,
         hosts: &Hosts,
@@ -48,7 +48,7 @@ impl FewUnits {
         suspects: &BTreeSet<u32>,
     ) -> Option<FewUnits> {
         let scope = Scope { level: 0, inside: false };
-        if !(MIN_UNITS..=MAX_UNITS).contains(&hosts.count()) {
+        if !hides_two_hosts(hosts) {
             return None;
         }
         let (pairs, offsets) = pair_times(&times.sweep, hosts, scope);
@@ -101,6 +101,13 @@ impl FewUnits {
         };
         self.found.slow.iter().filter_map(confirmed).collect()
     }
+}
+
+/// Returns whether two slow hosts would leave fewer links between the others than a search needs: whether there are just four.
+pub(super) fn hides_two_hosts(hosts: &Hosts) -> bool {
+    let others = hosts.count().saturating_sub(MAX_PARTS);
+    let ordinary = others * others.saturating_sub(1) / 2;
+    hosts.count() >= MIN_UNITS && (ordinary as f64) < MIN_ORDINARY
 }
 
 /// Returns the units of the two ends, or the ranks inside the only host; the lower first.
@@ -364,8 +371,8 @@ fn centred(pairs: &[PairTime]) -> Vec<PairTime> {
 }
 
 /// Returns the explanation by two slow units of these, which were chosen before the times were looked at: one ordinary link is enough to
-/// compare them with. It has a false verdict as often as [`explain`], because both share [`LEVEL`] among the sets that they try; `None` if
-/// the times are no such case.
+/// compare them with. It has a false verdict as often as [`explain`], because both share [`LEVEL`] among the sets that they try: the caller
+/// counts each size twice. `None` if the times are no such case.
 fn explain_by(
     pairs: &[PairTime],
     sizes: usize,

@@ -14,10 +14,10 @@ use ombx_core::{
 
 use super::{
     BENCH, Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR,
-    MIN_LINKS, MIN_UNITS, MOST_ROWS, Nameable, Reference, Sentence, SlowComponent, SlowPart, TimesBySize,
-    Verdict, count,
+    MIN_LINKS, MIN_UNITS, MOST_ROWS, Nameable, RETEST, Reference, Sentence, SlowComponent, SlowPart,
+    TimesBySize, Verdict, count,
     detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
-    few_units,
+    few_units::{self, MAX_PARTS},
     launches::{Launch, Step, Steps, median_over},
     link_name, no_verdict_reason,
     times::WAITING,
@@ -259,7 +259,9 @@ impl LinkSweep {
         if let Some(pattern) = row.axes.get("pattern") {
             self.pattern.clone_from(pattern);
         }
-        row.grown.iter().for_each(|one| self.grown.add(one));
+        // Candidates are measured more often than other links: only their errors count, whose number is not compared.
+        let is_again = row.axes.contains_key(RETEST);
+        row.grown.iter().filter(|one| !is_again || one.is_error()).for_each(|one| self.grown.add(one));
     }
 
     /// Returns the bandwidth in MB/s of a link at a message size. Returns `None` without bytes or time.
@@ -303,7 +305,7 @@ impl LinkSweep {
 
     /// Adds to each slow part what may explain it, and at the end what else distinguishes hosts.
     fn add_causes(&self, verdict: &mut Verdict, mut others: Vec<Cause>) {
-        let under_load = self.grown.under_load(self.hosts.count());
+        let under_load = self.grown.under_load(self.hosts.count(), &self.facts);
         // The sentences on slow parts come first, in the order of the parts.
         for (slow, sentence) in verdict.slow.iter_mut().zip(&mut verdict.sentences) {
             let is_of = |cause: &Cause| slow.hosts.contains(&cause.host);
@@ -339,10 +341,13 @@ impl LinkSweep {
         let suspects: BTreeSet<u32> = (0..self.hosts.count() as u32)
             .filter(|host| causes.iter().any(|cause| cause.host == self.hosts.name_of(*host)))
             .collect();
+        // Two searches share the error probability, as several sizes do.
+        let has_two_searches = suspects.len() >= MAX_PARTS && few_units::hides_two_hosts(&self.hosts);
+        let tests = sizes.len() * if has_two_searches { 2 } else { 1 };
         let mut detected: Vec<Detected> =
-            sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, sizes.len())).collect();
-        for (found, of_size) in detected.iter_mut().zip(&sizes) {
-            let both = among_suspects(of_size, &self.hosts, sizes.len(), &suspects);
+            sizes.iter().map(|of_size| at_one_size(of_size, &self.hosts, tests)).collect();
+        for (found, of_size) in detected.iter_mut().zip(&sizes).filter(|_| has_two_searches) {
+            let both = among_suspects(of_size, &self.hosts, tests, &suspects);
             let has = |all: &[SlowComponent], one: &SlowComponent| {
                 all.iter().any(|slow| slow.component == one.component)
             };

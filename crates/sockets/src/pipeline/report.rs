@@ -15,7 +15,7 @@ use ombx_core::{
     },
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
-    system::{clock::Since, environment::Counters, performance::of_other_processes},
+    system::{clock::Since, environment::Counters, performance::uncounted_processes},
     team::Place,
     trust,
     unit::Rank,
@@ -86,7 +86,7 @@ pub(super) fn measure(
     if !runs.is_empty() {
         row.figures = figures(plan, &runs);
         if session.plan.counters.is_some() {
-            row.figures.extend(of_other_processes());
+            row.figures.extend(uncounted_processes());
         }
     }
     row.trust.extend(marks(plan, hosts, rejected));

@@ -73,7 +73,7 @@ class Ombx(ExecutableApplication):
                 units=unit,
                 contexts=[context],
             )
-    figure_of_merit('slow parts', fom_regex=r'ombx_slow_parts (?P<value>\d+)', group_name='value', units='')
+    figure_of_merit('slow parts', fom_regex=r'ombx_slow_parts\{.*\} (?P<value>\d+)', group_name='value', units='')
 
-    # The last line of the format; ombx prints it only if the run came to its end.
-    success_criteria('complete', mode='string', match=r'# EOF', file='{log_file}')
+    # Figures are printed too if the run broke.
+    success_criteria('complete', mode='string', match=r'^ombx_complete\{.*\} 1$', file='{log_file}')

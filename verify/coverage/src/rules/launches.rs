@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use ombx_core::{measure::plan::RowName, stats::median, testkit::noise::Noise};
+use ombx_core::{
+    measure::{plan::RowName, stop::LEAST_OF_LAUNCH},
+    stats::median,
+    testkit::noise::Noise,
+};
 use ombx_results::{
     estimate::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},
@@ -19,6 +23,7 @@ const SLOWER: f64 = 3.5;
 
 pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
     let mut lines = within_a_run(times, seed);
+    lines.extend(few_samples(times, seed));
     lines.extend(states(times, seed));
     lines.extend(labels(times, seed));
     lines
@@ -122,6 +127,33 @@ fn within_a_run(times: u64, seed: u64) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// Launches of long iterations, whose medians are those of three samples.
+///
+/// The median of an odd number of independent samples is as often below their true median as above it, whatever their distribution. Three
+/// are the fewest of which one disturbed sample is not the median.
+fn few_samples(times: u64, seed: u64) -> Vec<Line> {
+    let models = [
+        ("samples scatter 10 %", Noise::Independent { sigma: 0.1 }),
+        ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }),
+    ];
+    let line = |(name, noise): (&str, Noise)| {
+        let is_covered = |seed: &u64| {
+            let mut samples = noise.stream(*seed);
+            let mut levels = Noise::Independent { sigma: 0.02 }.stream(!*seed);
+            let found = run(|| {
+                let three = [(); LEAST_OF_LAUNCH as usize].map(|()| samples.next_time());
+                let median = levels.next_time() * median(&three).unwrap_or(f64::NAN);
+                Launch { median, distances: Distances::default() }
+            });
+            found.is_some_and(|found| holds(found.ends, noise.median(*seed, 0..90, 1)))
+        };
+        let covered = (seed * times..(seed + 1) * times).filter(is_covered).count() as u64;
+        let model = format!("{name}, launches scatter 2 %");
+        Line::share("interval of launches with 3 samples covers", model, [covered, times], [93.5, 97.5])
+    };
+    models.map(line).into()
 }
 
 /// Launches in two states, which the distance labels.

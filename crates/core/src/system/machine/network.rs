@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Files, netlink};
-use crate::system::environment::parse_cpus;
+use crate::system::environment::{cpu_list, parse_cpus};
 
 /// Property of a device: the CPUs of its NUMA node.
 pub const LOCAL_CPUS: &str = "local CPUs";
@@ -134,20 +134,6 @@ fn interrupt_cpus(files: &Files, directory: &str) -> Option<BTreeSet<u32>> {
     let cpus: BTreeSet<u32> =
         numbers.iter().filter_map(handling).flat_map(|list| parse_cpus(&list)).collect();
     (!cpus.is_empty()).then_some(cpus)
-}
-
-/// Returns CPUs as ranges: `0-3,7`.
-fn cpu_list(cpus: &BTreeSet<u32>) -> String {
-    let mut ranges: Vec<[u32; 2]> = Vec::new();
-    for cpu in cpus {
-        match ranges.last_mut() {
-            Some([_, last]) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push([*cpu; 2]),
-        }
-    }
-    let text =
-        |[first, last]: &[u32; 2]| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the name of an interface's PCI device, or its numbers.

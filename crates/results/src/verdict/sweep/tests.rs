@@ -1,12 +1,13 @@
 //! Verdicts on few links.
 
 use ombx_core::{
+    benchmark::Metric,
     fact::{Fact, Facts},
     result::Growth,
 };
 
 use super::*;
-use crate::verdict::TimesBySize;
+use crate::verdict::{ALONE, TimesBySize};
 
 /// Builds a sweep over hosts with one rank each, with these times per link and slight differences.
 fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {
@@ -59,10 +60,14 @@ fn the_ratios_of_few_links_are_said() {
 #[test]
 fn two_slow_hosts_of_four_are_named_if_both_have_a_cause() {
     let with = |causes: [bool; 2]| {
-        let mut slow = sweep(4, |a, b| match [1, 3].map(|host| [a, b].contains(&host)) {
-            [true, _] => 9000.0,
-            [_, true] => 3000.0,
-            _ => 1000.0,
+        let mut slow = sweep(4, |a, b| {
+            if [a, b].contains(&1) {
+                9000.0
+            } else if [a, b].contains(&3) {
+                3000.0
+            } else {
+                1000.0
+            }
         });
         let speed = |host: &str| if host == "h2" && causes[0] { "10 Mbit/s" } else { "100 Mbit/s" };
         let facts = |host: &str| Facts::from([("eth0 speed".to_owned(), Fact::Known(speed(host).into()))]);
@@ -86,6 +91,22 @@ fn two_slow_hosts_of_four_are_named_if_both_have_a_cause() {
     }
     assert!(said.contains("tested because it has a possible cause"), "{said}");
     assert!(!said.contains("would have been named"), "the spread of the links is not known: {said}");
+}
+
+#[test]
+fn rows_that_measure_candidates_again_do_not_count_for_what_grows_under_load() {
+    let [host, device, counter] = ["h1", "Tcp", "RetransSegs"].map(String::from);
+    let grown = vec![Growth { host, device, counter, by: 3 }];
+    let mut row = Measurement { grown, ..Measurement::new("links", "links", Metric::Latency, 2) };
+    row.axes.insert(RETEST.into(), ALONE.into());
+    let mut sweep = sweep(4, |_, _| 1000.0);
+    let mut causes = |row: &Measurement| {
+        (0..30).for_each(|_| sweep.add(row));
+        sweep.grown.under_load(4, &[]).len()
+    };
+    assert_eq!(causes(&row), 0);
+    row.axes.clear();
+    assert_eq!(causes(&row), 1);
 }
 
 #[test]

@@ -116,7 +116,10 @@ fn gauges_have_hosts_as_labels_and_nothing_of_the_run() {
     );
     assert!(line("ombx_verdict{conclusion=\"slow\"").ends_with(" 1"), "{text}");
     assert!(line("ombx_verdict{conclusion=\"clear\"").ends_with(" 0"), "{text}");
-    assert!(line("ombx_slow_parts ").ends_with(" 1") && line("ombx_complete{").ends_with(" 1"), "{text}");
+    assert!(
+        line("ombx_slow_parts{fabric=").ends_with(" 1") && line("ombx_complete{").ends_with(" 1"),
+        "{text}"
+    );
     assert_eq!(text.matches("ombx_doubts{").count(), 56 * 2, "a count for each level");
     assert!(line("ombx_doubts{").contains("level=\"caution\"} 1"), "{text}");
     // Another run has the same series.
