@@ -81,10 +81,16 @@ pub struct SampleStore {
     current: usize,
     /// Maximum number of values that are kept of each launch.
     most: Option<usize>,
+    /// Number of values that are kept of all launches.
+    kept: usize,
 }
 
+/// Number of values of all launches from which on a bounded store keeps half as many of each launch, and the fewest that it keeps.
+const MOST_KEPT: usize = 1 << 25;
+const FEWEST_KEPT: usize = 64;
+
 impl SampleStore {
-    /// Returns a store that keeps at most this number of evenly spaced samples of each launch.
+    /// Returns a store that keeps at most this number of evenly spaced samples of each launch, and fewer of very many launches.
     pub fn at_most(values: usize) -> SampleStore {
         SampleStore { most: Some(values.max(1)), ..SampleStore::default() }
     }
@@ -139,15 +145,31 @@ impl SampleStore {
         }
         let samples = LaunchSamples {
             row: without_samples(row, &run.clock),
-            batches: self.thinned(values(row, &row.samples)),
-            single: self.thinned(values(row, &row.tail)),
+            batches: thinned(values(row, &row.samples), self.most),
+            single: thinned(values(row, &row.tail), self.most),
             number: distances.len() - 1,
         };
+        self.kept += samples.batches.len() + samples.single.len();
         let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
             self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
             self.cases.len() - 1
         });
         self.cases[at].launches.push(samples);
+        self.keep_fewer(MOST_KEPT);
+    }
+
+    /// Halves the number of values of each launch until there are at most these, if the store is bounded.
+    fn keep_fewer(&mut self, most_kept: usize) {
+        while let Some(most) = self.most.filter(|most| self.kept > most_kept && *most >= 2 * FEWEST_KEPT) {
+            self.most = Some(most / 2);
+            self.kept = 0;
+            for launch in self.cases.iter_mut().flat_map(|case| &mut case.launches) {
+                for values in [&mut launch.batches, &mut launch.single] {
+                    *values = thinned(std::mem::take(values), self.most);
+                    self.kept += values.len();
+                }
+            }
+        }
     }
 
     /// Returns the first run of each setup.
@@ -169,15 +191,6 @@ impl SampleStore {
             key(a).cmp(&key(b))
         });
         cases
-    }
-
-    fn thinned(&self, values: Vec<f64>) -> Vec<f64> {
-        match self.most {
-            Some(most) if values.len() > most => {
-                (0..most).map(|at| values[at * values.len() / most]).collect()
-            }
-            _ => values,
-        }
     }
 }
 
@@ -241,6 +254,14 @@ impl CaseSamples {
     }
 }
 
+/// Returns at most this number of evenly spaced values.
+fn thinned(values: Vec<f64>, most: Option<usize>) -> Vec<f64> {
+    match most {
+        Some(most) if values.len() > most => (0..most).map(|at| values[at * values.len() / most]).collect(),
+        _ => values,
+    }
+}
+
 /// Converts samples to the unit of the headline. Values that are not positive have no place on a chart.
 fn values(row: &Measurement, samples: &[Samples]) -> Vec<f64> {
     let legs = row.work.map_or(1, |work| work.legs);
@@ -300,6 +321,11 @@ mod tests {
         run.rows.truncate(1);
         run.rows[0].samples[0].elapsed_ns = (1..=1000).collect();
         let batch = run.rows[0].samples[0].batch;
+        let mut many = SampleStore::at_most(1000);
+        (0..4).for_each(|_| many.launch(&run));
+        many.keep_fewer(600);
+        let lengths: Vec<usize> = many.into_cases()[0].launches.iter().map(|of| of.batches.len()).collect();
+        assert_eq!(lengths, [125; 4]);
         let mut store = SampleStore::at_most(10);
         store.launch(&run);
         let values = &store.into_cases()[0].launches[0].batches;

@@ -66,8 +66,9 @@ impl KernelMeter {
     fn new() -> KernelMeter {
         // The hardware may have fewer counters than there are events: a pinned one does not share its counter with the others.
         let open = |(name, event): (&'static str, Event)| {
-            let opened = Builder::new().kind(event).pinned(name == INSTRUCTIONS).build();
-            (name, opened.map_err(|e| reason(&e)))
+            let mut builder = Builder::new().kind(event);
+            builder.pinned(name == INSTRUCTIONS);
+            (name, builder.build().map_err(|e| reason(&e)))
         };
         let counters = events().into_iter().map(open).collect();
         let mut meter = KernelMeter { counters, switches: [0; 2], starts: 0, empty: Vec::new() };
