@@ -407,7 +407,7 @@ impl OpenMetrics {
         for launch in of_cases.iter().chain(links) {
             let RunWithRows { run, end, verdict, .. } = launch;
             let out = &mut io::sink();
-            let (outcome, tally) = end.clone().unwrap_or((RunOutcome::Broken, Tally::default()));
+            let (outcome, tally) = end.unwrap_or((RunOutcome::Broken, Tally::default()));
             verdict.iter().for_each(|verdict| self.verdict(verdict));
             // A sink cannot fail.
             let _ = self.run(out, run);

@@ -60,7 +60,7 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, 8 streams",
-        ombx: "sockets.bw --streams 8 --sizes 128K --window 512 --buffers single",
+        ombx: "sockets.bw --streams 8 --sizes 128K --window 4096 --buffers single",
         iperf3: "-l 128K -N -P 8",
     },
     Test {
@@ -70,7 +70,7 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, both directions",
-        ombx: "sockets.bibw --sizes 128K --window 512 --buffers single",
+        ombx: "sockets.bibw --streams 2 --sizes 128K --window 1024 --buffers single",
         iperf3: "-l 128K -N --bidir",
     },
     Test {
