@@ -311,7 +311,7 @@ mod schedule_tests {
         let mut ends = Vec::new();
         for done in 1.. {
             // The second row is precise at the looks 6, 12 and 15.
-            let other = if done < 9 || done > 11 { 0.01 } else { 0.03 };
+            let other = if (9..=11).contains(&done) { 0.03 } else { 0.01 };
             let rows = [row("a", done, 0.01), row("b", done, other)];
             let ending = schedule.ending(Progress { done, spent: SECOND / 10 * done, rows: &rows });
             if ends.len() < schedule.left_out().count() {

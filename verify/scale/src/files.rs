@@ -121,7 +121,6 @@ pub(crate) fn measure(
         task("show of samples", &["show", &sampled], gigabyte),
         task("report of samples", &["report", &sampled, "-o", &page, "--force"], gigabyte),
         task("show of links", &["show", &links], of_links),
-        task("show --format json of links", &["show", "--format", "json", &links], of_links),
         task("report of links", &["report", &links, "-o", &page, "--force"], of_links),
         task("show --matrix of links", &["show", &links, "--matrix", &text(&at("matrix.npy"))], of_links),
     ];

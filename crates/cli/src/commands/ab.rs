@@ -218,8 +218,8 @@ pub(crate) fn ab(
         }
     }
     write_cases(&mut files, &cases)?;
-    let verdict =
-        conclude(&results[0], &results[1], &gate, Units::default(), (run.output.format, run.output.color))?;
+    let [a, b] = &results;
+    let verdict = conclude(a, b, &gate, Units::default(), run.output.format, run.output.color)?;
     Ok(match (verdict, worst) {
         (code, 1..) if code == Exit::Undecided.code() => worst,
         (1.., _) => verdict,
@@ -231,7 +231,7 @@ pub(crate) fn ab(
 fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, output: &OutputArgs, code: u8) -> Result<u8> {
     let [a, b] = results;
     if a.count() > 0 {
-        conclude(a, b, gate, Units::default(), (output.format, output.color))?;
+        conclude(a, b, gate, Units::default(), output.format, output.color)?;
     }
     Ok(code)
 }

@@ -160,7 +160,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     }
     let base = side(base, &base_files)?.labelled(base_label);
     let new = side(new, &new_files)?.labelled(new_label);
-    conclude(&base, &new, &args.gate, units, (args.format, args.color))
+    conclude(&base, &new, &args.gate, units, args.format, args.color)
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
@@ -169,7 +169,8 @@ pub(crate) fn conclude(
     new: &SideResults,
     args: &GateArgs,
     units: Units,
-    (format, color): (Format, Color),
+    format: Format,
+    color: Color,
 ) -> Result<u8> {
     let comparison = Comparison::of(base, new, args.settings()).in_units(units);
     if comparison.cases.is_empty() && comparison.broken.is_empty() {

@@ -179,7 +179,7 @@ fn stamp(path: PathBuf) -> Stamp {
 /// Reads a request and answers it.
 fn answer(mut client: TcpStream, results: &mut Results) -> io::Result<()> {
     let request = request(&mut client)?;
-    let plain = |status, text: &str| (status, PLAIN, Cow::Owned(text.to_owned()));
+    let plain = |status, text: &str| (status, PLAIN, Cow::<str>::Owned(text.to_owned()));
     let (status, kind, body) = match target(&request) {
         Some(("GET" | "HEAD", METRICS)) => match results.text() {
             Ok(text) => {

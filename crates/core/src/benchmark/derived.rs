@@ -157,7 +157,7 @@ impl ConnectionCounters {
     }
 }
 
-/// Of all connections of a rank.
+/// Adds the counters of all connections of a rank; of round trips, the largest and the least.
 impl std::iter::Sum for ConnectionCounters {
     fn sum<I: Iterator<Item = ConnectionCounters>>(all: I) -> ConnectionCounters {
         let sum = all.reduce(|sum, one| ConnectionCounters {

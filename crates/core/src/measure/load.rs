@@ -29,7 +29,8 @@ pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut d
     let (team, bench) = (all.team, choice.bench);
     let needed = bench.ranks.layout.ranks_wanted(plan.pairs());
     let seed = plan.launch.map_or(0, |launch| launch.order);
-    let division = match Division::of(team, all.places, (needed, Under::least_ranks(&plan.under)), seed) {
+    let least_of_load = Under::least_ranks(&plan.under);
+    let division = match Division::new(team, all.places, needed, least_of_load, seed) {
         Err(e) if e.kind() == Kind::Unsupported => return skip(team, bench, None, &e, sink),
         division => division?,
     };
@@ -138,7 +139,8 @@ impl Load {
         sink: &mut dyn Sink,
         measured: &dyn Fn(&mut dyn Sink) -> Result<()>,
     ) -> Result<Ended> {
-        let (team, mut own) = (all.team, None);
+        let team = all.team;
+        let mut own = None;
         let names: Vec<&str> = self.0.iter().map(|part| part.choice.bench.name).collect();
         for part in self.0 {
             if let Some(team) = team.subset(&part.ranks)? {
@@ -307,10 +309,11 @@ impl Division {
     ///
     /// # Errors
     /// [`Error::unsupported`] if there are too few ranks.
-    fn of(
+    fn new(
         team: &dyn Team,
         places: &[Place],
-        (needed, least_of_load): (u32, u32),
+        needed: u32,
+        least_of_load: u32,
         seed: u64,
     ) -> Result<Division> {
         let total = team.size();

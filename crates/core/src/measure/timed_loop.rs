@@ -195,7 +195,8 @@ pub(crate) fn paced_sends<L: DatagramLink>(
     stamps: &mut [u64],
 ) -> Result<()> {
     let Some((first, sent)) = stamps.split_first_mut() else { return Ok(()) };
-    let (mut next, datagrams) = (0, due.len().min(sent.len()));
+    let datagrams = due.len().min(sent.len());
+    let mut next = 0;
     let start = clock.raw();
     *first = start;
     while next < datagrams {

@@ -125,10 +125,13 @@ const FAMILIES: [(&str, &str, &str, &str); 35] = [
         "Time of a row of a check in multiples of the time that its limit allows.",
         "",
     ),
-    ("ombx_complete", "", "1 where all runs came to their end.", ""),
+    (COMPLETE, "", "1 where all runs came to their end.", ""),
     ("ombx_run_timestamp", "seconds", "Start of a run, in seconds since 1970.", ""),
     ("ombx_run_info", "", "Always 1; where and with what a run was measured.", ""),
 ];
+
+/// Gauge of the ends of runs.
+const COMPLETE: &str = "ombx_complete";
 
 /// Collects all runs and writes them at the end, because the lines of a family must be adjacent.
 #[derive(Debug, Default)]
@@ -238,10 +241,7 @@ impl Renderer for OpenMetrics {
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
         let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
-        let of_fabric = labels(&[("fabric", &self.fabric)]);
-        // A run that broke is not hidden by the next one.
-        let earlier = self.lines.get("ombx_complete").and_then(|lines| lines.get(&of_fabric)).copied();
-        self.add("ombx_complete", &of_fabric, Some(complete.min(earlier.unwrap_or(1.0))));
+        self.add(COMPLETE, &labels(&[("fabric", &self.fabric)]), Some(complete));
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
         }
@@ -400,18 +400,24 @@ impl OpenMetrics {
     /// Adds the launches of one result, and its verdict if they are a sweep over links.
     pub fn result(&mut self, launches: &[RunWithRows]) {
         let (links, benchmarks): (Vec<_>, Vec<_>) = launches.iter().partition(|launch| launch.is_sweep());
+        let earlier = self.lines.remove(COMPLETE).unwrap_or_default();
         let mut cases = Cases::default();
         benchmarks.into_iter().for_each(|launch| cases.launch(launch));
         let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
         for launch in of_cases.iter().chain(links) {
             let RunWithRows { run, end, verdict, .. } = launch;
             let out = &mut io::sink();
-            let (outcome, tally) = end.clone().unwrap_or((RunOutcome::Broken, Tally::default()));
+            let (outcome, tally) = end.unwrap_or((RunOutcome::Broken, Tally::default()));
             verdict.iter().for_each(|verdict| self.verdict(verdict));
             // A sink cannot fail.
             let _ = self.run(out, run);
             launch.each_row().for_each(|row| drop(self.case(out, &row)));
             let _ = self.end(out, outcome, &tally);
+        }
+        // A result that broke is not hidden by the next one.
+        let complete = self.lines.entry(COMPLETE).or_default();
+        for (fabric, value) in earlier {
+            complete.entry(fabric).and_modify(|now| *now = now.min(value)).or_insert(value);
         }
     }
 

@@ -5,12 +5,13 @@
 //! from the first missing one on, or for an acknowledgement. While a rank waits for its coordinator, an [`Responder`]
 //! answers. So all data arrives, the time of a sample contains the cost of its losses, and `lost_messages` counts them.
 //!
-//! The messages of a window go in [trains](Trains). One that arrives is received into the places of the messages that come next, and is
-//! sorted by its headers if it is another one.
+//! The messages of a window go in [trains](Trains). One that arrives is received into the places of the next messages of the window, which
+//! are all free then. Other datagrams are sorted by their headers.
 
 use std::{
     array,
-    cell::Cell,
+    cell::{Cell, RefCell},
+    iter,
     net::{SocketAddr, UdpSocket},
     ops::Range,
     rc::Rc,
@@ -38,7 +39,7 @@ use crate::{
     link::{
         CONNECT_TIMEOUT, datagram_socket,
         stream::{Buffer, closed, failed},
-        trains::{MOST, Trains},
+        trains::{self, MOST, MOST_RECEIVED_BYTES, Trains},
     },
     session::{IdleTask, SocketTeam},
 };
@@ -55,6 +56,8 @@ pub(crate) struct Datagrams {
     endpoint: Rc<Endpoint>,
     outgoing: Rc<Buffer>,
     incoming: Buffer,
+    /// Headers of the datagrams that a call has received into the places of the next messages.
+    heads: [[u8; LENGTH]; MOST],
     /// Datagrams that are not the next messages, or arrive while some are early.
     unsorted: Buffer,
     /// Whether a message arrived early, by its number modulo [`MAX_AHEAD`].
@@ -69,109 +72,120 @@ pub(crate) struct Datagrams {
     acknowledged: u64,
 }
 
-/// What arrived with one call.
-enum Arrived {
-    /// Nothing, for [`REQUEST_INTERVAL`].
-    Nothing,
-    /// This number of messages, those that come next, at their places.
-    Next(u64),
-    /// This number of bytes of unsorted datagrams.
-    Unsorted(usize),
-}
-
 impl Datagrams {
-    /// Receives one datagram or a train: the messages that come next into their places, others unsorted.
+    /// Receives one datagram: the next message into its place, others unsorted. Returns whether one has arrived before the socket has
+    /// waited for [`REQUEST_INTERVAL`].
     #[inline(always)]
-    fn receive_next(&mut self) -> Result<Arrived> {
-        let Datagrams { endpoint, incoming, unsorted, .. } = self;
+    fn receive_one(&mut self) -> Result<bool> {
         if self.ahead > 0 {
-            let arrived = recv(&endpoint.socket, unsorted.bytes_mut(), RecvFlags::empty());
-            let bytes = received(arrived.map(|(bytes, _)| bytes))?;
-            return Ok(bytes.map_or(Arrived::Nothing, Arrived::Unsorted));
+            return self.receive_unsorted();
         }
-        let (wanted, most) = (endpoint.wanted.get(), endpoint.trains.most_received());
-        let (length, mut heads) = (LENGTH + endpoint.slots.bytes as usize, [[0; LENGTH]; MOST]);
-        let arrived = if most == 1 {
-            let message = &mut incoming.bytes_mut()[endpoint.message(wanted)];
-            endpoint.trains.receive(&endpoint.socket, &mut heads[..1], [message].into_iter())
+        let Datagrams { endpoint, incoming, heads: [head, ..], .. } = self;
+        let wanted = endpoint.wanted.get();
+        let place = endpoint.message(wanted);
+        let whole = LENGTH + place.len();
+        let arrived = trains::receive_one(&endpoint.socket, head, &mut incoming.bytes_mut()[place]);
+        let Some(bytes) = received(arrived)? else { return Ok(false) };
+        if bytes == whole && *head == Header::of_message(wanted).encode() {
+            endpoint.trains.count_received(1);
+            endpoint.wanted.set(wanted + 1);
         } else {
-            let places = places(incoming.bytes_mut(), endpoint.slots, wanted);
-            endpoint.trains.receive(&endpoint.socket, &mut heads[..most], places)
-        };
-        let Some(bytes) = received(arrived)? else { return Ok(Arrived::Nothing) };
-        let messages = bytes / length;
-        let next = |(at, head): (u64, &[u8; LENGTH])| {
-            let header = Header::decode(*head);
-            header.kind == Kind::Message && header.number == wanted + at
-        };
-        if messages > 0 && bytes == messages * length && (0..).zip(&heads[..messages]).all(next) {
-            endpoint.trains.count_received(messages);
-            return Ok(Arrived::Next(messages as u64));
+            self.gather(wanted, 0..1, bytes);
+            self.sort(0..bytes, 0)?;
         }
-        self.gather(&heads[..most], bytes);
-        Ok(Arrived::Unsorted(bytes))
+        Ok(true)
     }
 
-    /// Copies what has arrived as a train from the places of the messages that come next.
+    /// Receives a train like [`Datagrams::receive_one`]. What follows the messages of this window is unsorted.
+    #[inline(always)]
+    fn receive_train(&mut self) -> Result<bool> {
+        if self.ahead > 0 {
+            return self.receive_unsorted();
+        }
+        let Datagrams { endpoint, incoming, heads, unsorted, received: end, .. } = self;
+        let wanted = endpoint.wanted.get();
+        let length = LENGTH + endpoint.slots.bytes as usize;
+        let most = endpoint.trains.most_received().min((*end - wanted) as usize);
+        let places = places(incoming.bytes_mut(), endpoint.slots, wanted);
+        let rest = &mut unsorted.bytes_mut()[most * length..];
+        let arrived = trains::receive(&endpoint.socket, &mut heads[..most], places, rest);
+        let Some(bytes) = received(arrived)? else { return Ok(false) };
+        let whole = (bytes / length).min(most);
+        let is_next = |(number, head): &(u64, &[u8; LENGTH])| **head == Header::of_message(*number).encode();
+        let next = (wanted..).zip(&heads[..whole]).take_while(is_next).count();
+        endpoint.wanted.set(wanted + next as u64);
+        if next * length == bytes {
+            endpoint.trains.count_received(next);
+        } else {
+            self.gather(wanted, next..most, bytes);
+            self.sort(next * length..bytes, next)?;
+        }
+        Ok(true)
+    }
+
+    /// Receives unsorted datagrams, and sorts them.
+    fn receive_unsorted(&mut self) -> Result<bool> {
+        let arrived = recv(&self.endpoint.socket, self.unsorted.bytes_mut(), RecvFlags::empty());
+        let Some(bytes) = received(arrived.map(|(bytes, _)| bytes))? else { return Ok(false) };
+        self.sort(0..bytes, 0)?;
+        Ok(true)
+    }
+
+    /// Copies some datagrams of the `bytes` that have arrived to the unsorted ones. The first of all is in the place of message `first`.
     #[cold]
-    fn gather(&mut self, heads: &[[u8; LENGTH]], bytes: usize) {
-        let Datagrams { endpoint, incoming, unsorted, .. } = self;
-        let (wanted, length) = (endpoint.wanted.get(), endpoint.slots.bytes as usize);
-        let to = &mut unsorted.bytes_mut()[..bytes];
-        for ((number, head), to) in (wanted..).zip(heads).zip(to.chunks_mut(LENGTH + length)) {
+    fn gather(&mut self, first: u64, datagrams: Range<usize>, bytes: usize) {
+        let Datagrams { endpoint, incoming, unsorted, heads, .. } = self;
+        let length = LENGTH + endpoint.slots.bytes as usize;
+        let all = unsorted.bytes_mut()[..bytes].chunks_mut(length).enumerate();
+        for (at, to) in all.take(datagrams.end).skip(datagrams.start) {
             let (to_head, to_message) = to.split_at_mut(LENGTH.min(to.len()));
-            to_head.copy_from_slice(&head[..to_head.len()]);
-            let from = endpoint.message(number).start;
+            to_head.copy_from_slice(&heads[at][..to_head.len()]);
+            let from = endpoint.message(first + at as u64).start;
             to_message.copy_from_slice(&incoming.bytes()[from..from + to_message.len()]);
         }
     }
 
-    /// Receives until all messages before `until` have arrived.
+    /// Receives until all messages of the window have arrived.
     #[inline(always)]
-    fn receive_until(&mut self, until: u64) -> Result<()> {
+    fn receive_window(&mut self) -> Result<()> {
+        if self.endpoint.trains.most_received() == 1 {
+            self.repeat(Datagrams::receive_one)
+        } else {
+            self.repeat(Datagrams::receive_train)
+        }
+    }
+
+    #[inline(always)]
+    fn repeat(&mut self, receive: impl Fn(&mut Datagrams) -> Result<bool>) -> Result<()> {
         let mut requests = 0;
-        while self.endpoint.wanted.get() < until {
+        while self.endpoint.wanted.get() < self.received {
             let wanted = self.endpoint.wanted.get();
-            match self.receive_next()? {
-                Arrived::Next(messages) => {
-                    self.endpoint.wanted.set(wanted + messages);
-                    requests = 0;
-                }
-                Arrived::Unsorted(bytes) => {
-                    self.sort(bytes)?;
-                    if self.endpoint.wanted.get() > wanted {
-                        requests = 0;
-                    }
-                }
-                Arrived::Nothing => {
-                    requests += 1;
-                    self.request(Header::new(Kind::Request, wanted, 0), requests)?;
-                }
+            if !receive(self)? {
+                requests += 1;
+                self.request(Header::new(Kind::Request, wanted, 0), requests)?;
+            } else if self.endpoint.wanted.get() > wanted {
+                requests = 0;
             }
         }
         Ok(())
     }
 
-    /// Handles unsorted datagrams: stores messages in their places and answers the others. A datagram that is cut off is lost.
+    /// Handles unsorted datagrams: stores messages in their places and answers the others. The call that received them has also received
+    /// the next `messages`.
     #[cold]
-    fn sort(&mut self, bytes: usize) -> Result<()> {
-        let (length, mut at, mut messages) = (self.endpoint.slots.bytes as usize, 0, 0);
-        while let Some(head) = self.unsorted.bytes()[at..bytes].first_chunk() {
-            let header = Header::decode(*head);
-            at += LENGTH;
+    fn sort(&mut self, arrived: Range<usize>, mut messages: usize) -> Result<()> {
+        let mut at = arrived.start;
+        while let Some(datagram) = self.endpoint.datagram(&self.unsorted.bytes()[..arrived.end], at) {
+            let Datagram { header, message } = datagram;
+            at = message.end;
             match header.kind {
-                Kind::Message if at + length > bytes => break,
                 Kind::Message => {
-                    self.store(header.number, at..at + length)?;
-                    (at, messages) = (at + length, messages + 1);
+                    self.store(header.number, message)?;
+                    messages += 1;
                 }
                 Kind::Acknowledgement if header.number > self.endpoint.next.get() => {}
                 Kind::Acknowledgement => self.acknowledged = self.acknowledged.max(header.number),
-                Kind::Hello => {
-                    self.endpoint.answer(header, self.outgoing.bytes())?;
-                    break;
-                }
-                Kind::Request => self.endpoint.answer(header, self.outgoing.bytes())?,
+                Kind::Hello | Kind::Request => self.endpoint.answer(header, self.outgoing.bytes())?,
             }
         }
         if messages > 0 {
@@ -285,7 +299,7 @@ impl Link for Datagrams {
             connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(REQUEST_INTERVAL))?));
         cx.agree(limited.map_err(set_up))?;
         let [next, wanted, lost] = [first, of_peer.first, 0].map(Cell::new);
-        let trains = Trains::enable(&socket, slots, (length, LENGTH + Token::BYTES), options.offload);
+        let trains = Trains::enable(&socket, slots, length, LENGTH + Token::BYTES, options.offload);
         let endpoint = Rc::new(Endpoint { socket, token: *team.token(), slots, trains, next, wanted, lost });
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         let link = Datagrams {
@@ -294,7 +308,8 @@ impl Link for Datagrams {
             endpoint,
             outgoing: Rc::new(outgoing),
             incoming,
-            unsorted: Buffer::touched(u16::MAX.into()),
+            heads: [[0; LENGTH]; MOST],
+            unsorted: unsorted_buffer(),
             early: vec![false; MAX_AHEAD as usize],
             ahead: 0,
             requested: of_peer.first,
@@ -320,7 +335,7 @@ impl Link for Datagrams {
     #[inline(always)]
     fn receive(&mut self) -> Result<()> {
         self.received += 1;
-        self.receive_until(self.received)
+        self.receive_window()
     }
 
     #[inline(always)]
@@ -334,7 +349,7 @@ impl Link for Datagrams {
     #[inline(always)]
     fn pull(&mut self) -> Result<()> {
         self.received += u64::from(self.endpoint.slots.count);
-        self.receive_until(self.received)
+        self.receive_window()
     }
 
     #[inline(always)]
@@ -350,15 +365,13 @@ impl Link for Datagrams {
 
     #[inline(always)]
     fn acknowledged(&mut self) -> Result<()> {
-        let (sent, mut requests) = (self.endpoint.next.get(), 0);
+        let sent = self.endpoint.next.get();
+        let mut requests = 0;
         while self.acknowledged < sent {
-            match self.receive_next()? {
-                Arrived::Next(messages) => self.endpoint.wanted.set(self.endpoint.wanted.get() + messages),
-                Arrived::Unsorted(bytes) => self.sort(bytes)?,
-                Arrived::Nothing => {
-                    requests += 1;
-                    self.request(Header::new(Kind::Request, sent, ACKNOWLEDGEMENT), requests)?;
-                }
+            // The places of messages are not free: all messages of the window have arrived.
+            if !self.receive_unsorted()? {
+                requests += 1;
+                self.request(Header::new(Kind::Request, sent, ACKNOWLEDGEMENT), requests)?;
             }
         }
         Ok(())
@@ -398,6 +411,11 @@ fn received(result: rustix::io::Result<usize>) -> Result<Option<usize>> {
     }
 }
 
+/// Returns a buffer for everything that a call may receive.
+fn unsorted_buffer() -> Buffer {
+    Buffer::touched(MOST_RECEIVED_BYTES as u64)
+}
+
 /// Returns the places of the messages from number `first` on, each once.
 #[inline(always)]
 fn places(incoming: &mut [u8], slots: Slots, first: u64) -> impl Iterator<Item = &mut [u8]> {
@@ -410,8 +428,11 @@ fn places(incoming: &mut [u8], slots: Slots, first: u64) -> impl Iterator<Item =
 impl Datagrams {
     /// Lets a [`Responder`] answer the other end while this rank waits for its coordinator.
     fn answer_while_idle(&self) {
-        let responder =
-            Responder { endpoint: Rc::clone(&self.endpoint), outgoing: Rc::clone(&self.outgoing) };
+        let responder = Responder {
+            endpoint: Rc::clone(&self.endpoint),
+            outgoing: Rc::clone(&self.outgoing),
+            arrived: RefCell::new(unsorted_buffer()),
+        };
         self.team.set_idle_task(Some(Rc::new(responder)));
     }
 }
@@ -456,6 +477,11 @@ impl Header {
     }
 
     #[inline(always)]
+    fn of_message(number: u64) -> Header {
+        Header::new(Kind::Message, number, 0)
+    }
+
+    #[inline(always)]
     fn encode(self) -> [u8; LENGTH] {
         (self.number << 24 | self.count.min(ACKNOWLEDGEMENT) << 2 | self.kind as u64).to_le_bytes()
     }
@@ -471,6 +497,13 @@ impl Header {
         };
         Header { kind, count: header >> 2 & ACKNOWLEDGEMENT, number: header >> 24 }
     }
+}
+
+/// A datagram among those that have arrived.
+struct Datagram {
+    header: Header,
+    /// Place of what follows its header.
+    message: Range<usize>,
 }
 
 /// Maximum number of messages that may arrive before a missing one.
@@ -497,6 +530,18 @@ impl Endpoint {
         start..start + self.slots.bytes as usize
     }
 
+    /// Returns the datagram at a place of those that have arrived; `None` at their end and for a message that is cut off, which is lost.
+    fn datagram(&self, arrived: &[u8], at: usize) -> Option<Datagram> {
+        let header = Header::decode(*arrived.get(at..)?.first_chunk()?);
+        let start = at + LENGTH;
+        let end = match header.kind {
+            Kind::Message => start + self.slots.bytes as usize,
+            Kind::Hello => arrived.len().min(start + Token::BYTES),
+            Kind::Acknowledgement | Kind::Request => start,
+        };
+        (end <= arrived.len()).then_some(Datagram { header, message: start..end })
+    }
+
     /// Sends messages, in as few trains as possible.
     #[inline(always)]
     fn send_messages(&self, numbers: Range<u64>, outgoing: &[u8]) -> Result<()> {
@@ -520,12 +565,11 @@ impl Endpoint {
         }
         let messages = (numbers.end - numbers.start) as usize;
         if messages == 1 {
-            let head = Header::new(Kind::Message, numbers.start, 0).encode();
+            let head = Header::of_message(numbers.start).encode();
             let message = &outgoing[self.message(numbers.start)];
             return self.trains.send(&self.socket, &[head], [message].into_iter());
         }
-        let heads: [_; MOST] =
-            array::from_fn(|at| Header::new(Kind::Message, numbers.start + at as u64, 0).encode());
+        let heads: [_; MOST] = array::from_fn(|at| Header::of_message(numbers.start + at as u64).encode());
         let messages_of = numbers.map(|number| &outgoing[self.message(number)]);
         self.trains.send(&self.socket, &heads[..messages], messages_of)
     }
@@ -581,27 +625,81 @@ impl Endpoint {
 struct Responder {
     endpoint: Rc<Endpoint>,
     outgoing: Rc<Buffer>,
+    arrived: RefCell<Buffer>,
 }
 
 impl IdleTask for Responder {
     fn run(&self) {
-        let (mut header, socket) = ([0; LENGTH], &self.endpoint.socket);
-        while let Ok((LENGTH.., _)) = recv(socket, &mut header, RecvFlags::DONTWAIT | RecvFlags::PEEK) {
-            let request = Header::decode(header);
-            if request.kind == Kind::Message && request.number >= self.endpoint.wanted.get() {
+        let Responder { endpoint, outgoing, arrived } = self;
+        let mut arrived = arrived.borrow_mut();
+        let peek = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        while let Ok((bytes, _)) = recv(&endpoint.socket, arrived.bytes_mut(), peek) {
+            let arrived = &arrived.bytes()[..bytes];
+            let after = |datagram: &Datagram| endpoint.datagram(arrived, datagram.message.end);
+            let datagrams = iter::successors(endpoint.datagram(arrived, 0), after);
+            let headers: Vec<Header> = datagrams.map(|datagram| datagram.header).collect();
+            let is_new =
+                |header: &Header| header.kind == Kind::Message && header.number >= endpoint.wanted.get();
+            if headers.iter().any(is_new) {
                 // The link reads it when this rank continues.
                 return;
             }
-            let _ = recv(socket, &mut header, RecvFlags::DONTWAIT);
+            let _ = recv(&endpoint.socket, &mut [0u8; LENGTH], RecvFlags::DONTWAIT);
             // If this fails, the other end repeats its request.
-            let _ = self.endpoint.answer(request, self.outgoing.bytes());
+            headers.into_iter().for_each(|request| drop(endpoint.answer(request, outgoing.bytes())));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::{benchmark::Role, team::Team};
+
     use super::*;
+    use crate::link::tests::on_ranks;
+
+    /// The first 46 messages of a window arrive, the others are lost, and all are sent again. An acknowledgement follows in the last train.
+    #[test]
+    fn repeated_messages_overwrite_none_that_has_arrived() {
+        on_ranks(2, |team| {
+            let Rank(rank) = team.rank();
+            let role = if rank == 0 { Role::Active } else { Role::Passive };
+            let cx = Context { role, peer: Rank(1 - rank), ..Context::of(team) };
+            let slots = Slots::new(1400, 64);
+            let mut link = Datagrams::open(&cx, slots).unwrap();
+            let (next, wanted) = (link.endpoint.next.get(), link.endpoint.wanted.get());
+            if rank == 1 {
+                // As if it had sent a message.
+                link.endpoint.next.set(next + 1);
+                link.pull().unwrap();
+                let acknowledged = if link.endpoint.trains.most_sent() > 1 { next + 1 } else { next };
+                assert_eq!((link.endpoint.wanted.get(), link.acknowledged), (wanted + 64, acknowledged));
+                for (slot, place) in link.incoming().chunks(slots.stride as usize).enumerate() {
+                    assert!(place[..1400].iter().all(|byte| *byte == slot as u8), "slot {slot}");
+                }
+                return link.acknowledge().unwrap();
+            }
+            for (slot, place) in link.outgoing().chunks_mut(slots.stride as usize).enumerate() {
+                place.fill(slot as u8);
+            }
+            link.endpoint.next.set(next + 64);
+            let (endpoint, outgoing) = (&link.endpoint, link.outgoing.bytes());
+            endpoint.send_messages(next..next + 46, outgoing).unwrap();
+            endpoint.send_messages(next..next + 46, outgoing).unwrap();
+            if endpoint.trains.most_sent() > 1 {
+                let datagram = |number| {
+                    [&Header::of_message(number).encode()[..], &outgoing[endpoint.message(number)]].concat()
+                };
+                let messages = (next + 46..next + 64).flat_map(datagram);
+                let acknowledgement = Header::new(Kind::Acknowledgement, wanted + 1, 0).encode();
+                let train: Vec<u8> = messages.chain(acknowledgement).collect();
+                send(&endpoint.socket, &train, SendFlags::NOSIGNAL).unwrap();
+            } else {
+                endpoint.send_messages(next + 46..next + 64, outgoing).unwrap();
+            }
+            link.acknowledged().unwrap();
+        });
+    }
 
     #[test]
     fn every_link_has_its_own_first_number() {

@@ -30,7 +30,7 @@ use crate::{
     link::{
         CONNECT_TIMEOUT, connect_peers, datagram_socket,
         stream::{Buffer, closed, failed},
-        trains::{MOST, Trains},
+        trains::{self, MOST, Trains},
     },
     session::SocketTeam,
     socket::Stream,
@@ -64,6 +64,10 @@ pub(crate) struct PacedDatagrams {
     slots: Slots,
     outgoing: Buffer,
     incoming: Buffer,
+    /// Headers of the datagrams that a call has received.
+    heads: [[u8; LENGTH]; MOST],
+    /// Room for a datagram that the kernel has joined to the longest train.
+    rest: Buffer,
     /// Number of the round, on both ends. The first is random, so that nobody can guess it.
     round: u64,
     /// Numbers of the datagrams whose messages are in the slots of `incoming`.
@@ -143,9 +147,10 @@ impl PacedDatagrams {
     fn expect(&mut self, what: u8) -> Result<()> {
         let mut byte = [0];
         (&self.control).read_exact(&mut byte).map_err(|e| lost_control(&e))?;
-        match byte[0] == what {
-            true => Ok(()),
-            false => Err(Error::fabric("the ranks of a round of datagrams are out of step")),
+        if byte[0] == what {
+            Ok(())
+        } else {
+            Err(Error::fabric("the ranks of a round of datagrams are out of step"))
         }
     }
 }
@@ -174,25 +179,31 @@ impl DatagramLink for PacedDatagrams {
 
     #[inline(always)]
     fn receive(&mut self, found: &mut [Arrival]) -> Result<usize> {
-        let PacedDatagrams { socket, trains, slots, incoming, round, arrived, next, .. } = self;
+        let PacedDatagrams { socket, trains, slots, incoming, heads, rest, round, arrived, next, .. } = self;
         let (length, stride) = (slots.bytes as usize, slots.stride as usize);
         let most = trains.most_received();
         loop {
             if *next + most > arrived.len() {
                 *next = 0;
             }
-            let mut heads = [[0; LENGTH]; MOST];
-            let places = incoming.bytes_mut()[slots.offset(*next as u32)..].chunks_mut(stride);
-            let places = places.map(|place| &mut place[..length]);
-            let bytes = match trains.receive(socket, &mut heads[..most], places) {
+            let mut places = incoming.bytes_mut()[slots.offset(*next as u32)..]
+                .chunks_mut(stride)
+                .map(|place| &mut place[..length]);
+            let received = if most == 1 {
+                trains::receive_one(socket, &mut heads[0], places.next().unwrap_or_default())
+            } else {
+                trains::receive(socket, &mut heads[..most], places, rest.bytes_mut())
+            };
+            let bytes = match received {
                 Ok(bytes) => bytes,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return Ok(0),
                 Err(Errno::CONNREFUSED) => return Err(closed()),
                 Err(errno) => return Err(failed(errno)),
             };
-            let datagrams = bytes / (LENGTH + length);
-            let (numbers, mut count) = (&mut arrived[*next..*next + most], 0);
+            let datagrams = (bytes / (LENGTH + length)).min(most);
+            let numbers = &mut arrived[*next..*next + most];
+            let mut count = 0;
             // What a call overwrites has not arrived any more.
             numbers[..(datagrams + 1).min(most)].fill(None);
             for (head, arrived) in heads[..datagrams].iter().zip(numbers) {
@@ -240,8 +251,8 @@ impl DatagramLink for PacedDatagrams {
         let connected = socket.connect(SocketAddr::new(address, of_peer.port));
         let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?));
         cx.agree(limited.map_err(set_up))?;
-        let lengths = (LENGTH + slots.bytes as usize, LENGTH);
-        let trains = Trains::enable(&socket, slots, lengths, options.offload);
+        let length = LENGTH + slots.bytes as usize;
+        let trains = Trains::enable(&socket, slots, length, LENGTH, options.offload);
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         let round = round ^ of_peer.round;
         let arrived = vec![None; slots.count as usize];
@@ -252,6 +263,8 @@ impl DatagramLink for PacedDatagrams {
             slots,
             outgoing,
             incoming,
+            heads: [[0; LENGTH]; MOST],
+            rest: Buffer::touched(length as u64),
             round,
             arrived,
             next: 0,

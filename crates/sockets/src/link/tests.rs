@@ -5,8 +5,12 @@ mod streams;
 
 use std::{
     cell::{Cell, RefCell},
-    sync::mpsc,
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
     thread,
+    time::Duration,
 };
 
 use ombx_core::{
@@ -54,7 +58,7 @@ pub(super) fn loses() -> bool {
 }
 
 /// Runs a body on every rank of a session.
-fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&SocketTeam) -> R + Sync) -> Vec<R> {
+pub(super) fn on_ranks<R: Send>(ranks: u32, body: impl Fn(&SocketTeam) -> R + Sync) -> Vec<R> {
     let token = Token::random().unwrap();
     let listener = listen(token, Reach::ThisHost).unwrap();
     let address = ([127, 0, 0, 1], listener.port()).into();
@@ -333,4 +337,34 @@ fn many_ranks_gather_in_turns() {
         (0..RANKS).map(|rank| (rank, length(rank))).filter(|(_, length)| *length > 0).collect();
     assert_eq!(found[0], expected);
     assert!(found[1..].iter().all(Vec::is_empty));
+}
+
+/// Ranks of three levels of the tree. Those of the load exchange messages before the barrier is complete, some with their parents in it.
+#[test]
+fn a_barrier_that_some_ranks_only_enter_ends_for_all() {
+    const RANKS: u32 = 70;
+    let is_measured = |rank: &u32| [0, 3, 4, 68].contains(rank);
+    let left = AtomicU32::new(0);
+    on_ranks(RANKS, |team| {
+        let (measured, load): (Vec<u32>, Vec<u32>) = (0..RANKS).partition(is_measured);
+        let part = |ranks: &[u32]| team.subset(&ranks.iter().copied().map(Rank).collect::<Vec<_>>()).unwrap();
+        let measured = part(&measured);
+        if let Some(load) = part(&load) {
+            let mut entered = team.enter_barrier().unwrap();
+            while load.broadcast_value(u64::from(!entered.is_complete().unwrap())).unwrap() == 1 {
+                load.barrier().unwrap();
+            }
+            while !entered.is_complete().unwrap() {
+                thread::yield_now();
+            }
+            assert_eq!(left.load(Ordering::SeqCst), 4);
+        } else {
+            measured.unwrap().barrier().unwrap();
+            thread::sleep(Duration::from_millis(20));
+            left.fetch_add(1, Ordering::SeqCst);
+            team.sleeping_barrier().unwrap();
+        }
+        team.sleeping_barrier().unwrap();
+        team.barrier().unwrap();
+    });
 }

@@ -100,15 +100,15 @@ impl Connection {
         message.chunks(MAX_PART).enumerate().try_for_each(|(at, part)| write(at < last, part))
     }
 
-    /// Waits for the next message of a rank; repeats the idle task meanwhile.
-    pub(super) fn receive(&self, from: u32) -> Vec<u8> {
+    /// Waits for the next message of a rank that is one of `wanted`; repeats the idle task meanwhile.
+    pub(super) fn receive(&self, from: u32, wanted: fn(&[u8]) -> bool) -> Vec<u8> {
         let idle_task = self.idle_task.borrow().clone();
-        self.inbox.receive(from, idle_task.as_deref())
+        self.inbox.receive(from, wanted, idle_task.as_deref())
     }
 
-    /// Returns the next message of a rank if it has arrived.
-    pub(super) fn take(&self, from: u32) -> Option<Vec<u8>> {
-        self.inbox.take(from)
+    /// Returns the next message of a rank that is one of `wanted`, if it has arrived.
+    pub(super) fn take(&self, from: u32, wanted: fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        self.inbox.take(from, wanted)
     }
 
     /// Replaces the idle task.

@@ -223,6 +223,11 @@ impl FromRank {
             self.next += 1;
         }
     }
+
+    fn take(&mut self, wanted: fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        let at = self.complete.iter().position(|message| wanted(message))?;
+        self.complete.remove(at)
+    }
 }
 
 impl Inbox {
@@ -269,11 +274,16 @@ impl Inbox {
         }
     }
 
-    /// Waits for the next message of a rank; repeats the idle task meanwhile.
-    pub(super) fn receive(&self, from: u32, idle_task: Option<&dyn IdleTask>) -> Vec<u8> {
+    /// Waits for the next message of a rank that is one of `wanted`; repeats the idle task meanwhile.
+    pub(super) fn receive(
+        &self,
+        from: u32,
+        wanted: fn(&[u8]) -> bool,
+        idle_task: Option<&dyn IdleTask>,
+    ) -> Vec<u8> {
         let mut arrived = self.lock();
         loop {
-            if let Some(message) = arrived.get_mut(&from).and_then(|from| from.complete.pop_front()) {
+            if let Some(message) = arrived.get_mut(&from).and_then(|from| from.take(wanted)) {
                 return message;
             }
             arrived = match idle_task {
@@ -288,9 +298,9 @@ impl Inbox {
         }
     }
 
-    /// Returns the next message of a rank if it has arrived.
-    pub(super) fn take(&self, from: u32) -> Option<Vec<u8>> {
-        self.lock().get_mut(&from)?.complete.pop_front()
+    /// Returns the next message of a rank that is one of `wanted`, if it has arrived.
+    pub(super) fn take(&self, from: u32, wanted: fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        self.lock().get_mut(&from)?.take(wanted)
     }
 
     /// Marks that this rank has left.
@@ -317,7 +327,7 @@ mod inbox_tests {
     use super::*;
 
     #[test]
-    fn messages_are_received_in_the_order_of_sending() {
+    fn messages_that_are_wanted_are_received_in_the_order_of_sending() {
         let inbox = Inbox::default();
         let put = |other, number, more, byte| inbox.put(Part { other, more, number, bytes: vec![byte] });
         put(1, 1, false, 10);
@@ -326,7 +336,9 @@ mod inbox_tests {
         put(1, 0, true, 1);
         put(1, 0, false, 2);
         put(1, 2, false, 21);
-        let received = [1, 1, 2, 1].map(|from| inbox.receive(from, None));
-        assert_eq!(received, [vec![1, 2], vec![10], vec![99], vec![20, 21]]);
+        assert_eq!(inbox.take(1, |message| message.len() == 1), Some(vec![10]));
+        assert_eq!(inbox.take(2, |message| message.len() == 2), None);
+        let received = [1, 2, 1].map(|from| inbox.receive(from, |_| true, None));
+        assert_eq!(received, [vec![1, 2], vec![99], vec![20, 21]]);
     }
 }

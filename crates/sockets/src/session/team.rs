@@ -57,10 +57,26 @@ enum Step {
     Broadcast = 2,
     Direct = 3,
     Barrier = 4,
-    /// A rank has entered a barrier for which it does not wait.
+    /// A rank and all below it in the tree have entered a sleeping barrier.
     Entered = 5,
-    /// All ranks have.
+    /// All ranks have entered it.
     Released = 6,
+}
+
+/// Returns whether a message is one of a sleeping barrier. A rank that has entered one may exchange other messages before it is complete.
+fn is_of_sleeping_barrier(message: &[u8]) -> bool {
+    message.last().is_some_and(|step| [Step::Entered as u8, Step::Released as u8].contains(step))
+}
+
+fn is_of_other_step(message: &[u8]) -> bool {
+    !is_of_sleeping_barrier(message)
+}
+
+impl Step {
+    /// Returns which messages are in order with those of this step.
+    fn messages(self) -> fn(&[u8]) -> bool {
+        if is_of_sleeping_barrier(&[self as u8]) { is_of_sleeping_barrier } else { is_of_other_step }
+    }
 }
 
 impl SocketTeam {
@@ -161,7 +177,8 @@ impl SocketTeam {
     }
 
     fn receive_step(&self, from: Rank, step: Step) -> Result<Vec<u8>> {
-        self.of_step(from, step, self.session.connection.receive(self.ranks[from.0 as usize]))
+        let number = self.ranks[from.0 as usize];
+        self.of_step(from, step, self.session.connection.receive(number, step.messages()))
     }
 
     fn of_step(&self, from: Rank, step: Step, mut message: Vec<u8>) -> Result<Vec<u8>> {
@@ -173,23 +190,20 @@ impl SocketTeam {
 
     /// Returns whether a message of a step has arrived, and takes it.
     fn takes_step(&self, from: Rank, step: Step) -> Result<bool> {
-        match self.session.connection.take(self.ranks[from.0 as usize]) {
+        match self.session.connection.take(self.ranks[from.0 as usize], step.messages()) {
             Some(message) => self.of_step(from, step, message).map(|_| true),
             None => Ok(false),
         }
     }
 
-    fn others(&self) -> impl DoubleEndedIterator<Item = Rank> + use<> {
-        (1..self.ranks.len() as u32).map(Rank)
-    }
-
-    fn release(&self) -> Result<()> {
-        self.others().try_for_each(|rank| self.send_step(rank, Step::Released, &[]))
-    }
-
-    /// Enters the barrier for which ranks need not wait.
-    fn enter(&self) -> Result<()> {
-        if self.own_rank == 0 { Ok(()) } else { self.send_step(Rank(0), Step::Entered, &[]) }
+    /// Waits until all ranks have sent the step `up` to their parents, then passes on the step `down` from rank 0.
+    fn meet(&self, up: Step, down: Step) -> Result<()> {
+        self.children().try_for_each(|child| self.receive_step(child, up).map(drop))?;
+        if let Some(parent) = self.parent() {
+            self.send_step(parent, up, &[])?;
+            self.receive_step(parent, down)?;
+        }
+        self.children().try_for_each(|child| self.send_step(child, down, &[]))
     }
 
     fn out_of_step(&self, other: Rank) -> Error {
@@ -252,13 +266,7 @@ impl Team for SocketTeam {
     }
 
     fn barrier(&self) -> Result<()> {
-        for child in self.children() {
-            self.receive_step(child, Step::Barrier)?;
-        }
-        if let Some(parent) = self.parent() {
-            self.send_step(parent, Step::Barrier, &[])?;
-        }
-        self.broadcast(&mut [])
+        self.meet(Step::Barrier, Step::Broadcast)
     }
 
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
@@ -321,18 +329,15 @@ impl Team for SocketTeam {
     }
 
     fn enter_barrier(&self) -> Result<Box<dyn EnteredBarrier + '_>> {
-        self.enter()?;
-        let missing = if self.own_rank == 0 { self.others().rev().collect() } else { vec![Rank(0)] };
-        Ok(Box::new(Entered { team: self, missing }))
+        let parent = self.parent().map(|parent| (parent, Step::Released));
+        let missing = parent.into_iter().chain(self.children().map(|child| (child, Step::Entered))).collect();
+        let entered = Entered { team: self, missing };
+        entered.pass_on()?;
+        Ok(Box::new(entered))
     }
 
     fn sleeping_barrier(&self) -> Result<()> {
-        self.enter()?;
-        if self.own_rank > 0 {
-            return self.receive_step(Rank(0), Step::Released).map(|_| ());
-        }
-        self.others().try_for_each(|rank| self.receive_step(rank, Step::Entered).map(|_| ()))?;
-        self.release()
+        self.meet(Step::Entered, Step::Released)
     }
 
     fn name_task(&self, _: &str) {}
@@ -344,25 +349,32 @@ impl Team for SocketTeam {
     }
 }
 
-/// A barrier that a rank has entered. Until it is complete, the rank exchanges no other messages with rank 0.
+/// A sleeping barrier that a rank has entered. The rank passes on its messages when it asks whether all have entered.
 struct Entered<'t> {
     team: &'t SocketTeam,
-    /// Ranks whose messages are missing: on rank 0 of all others, elsewhere of rank 0.
-    missing: Vec<Rank>,
+    /// Messages that are missing, the last one first: those of the children, then that of the parent.
+    missing: Vec<(Rank, Step)>,
+}
+
+impl Entered<'_> {
+    /// Tells the parent that all below it have entered, or the children that all ranks have.
+    fn pass_on(&self) -> Result<()> {
+        match self.missing[..] {
+            [] => self.team.children().try_for_each(|child| self.team.send_step(child, Step::Released, &[])),
+            [(parent, Step::Released)] => self.team.send_step(parent, Step::Entered, &[]),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl EnteredBarrier for Entered<'_> {
     fn is_complete(&mut self) -> Result<bool> {
-        let Entered { team, missing } = self;
-        let step = if team.own_rank == 0 { Step::Entered } else { Step::Released };
-        while let Some(rank) = missing.last() {
-            if !team.takes_step(*rank, step)? {
+        while let Some((rank, step)) = self.missing.last() {
+            if !self.team.takes_step(*rank, *step)? {
                 return Ok(false);
             }
-            missing.pop();
-            if missing.is_empty() && team.own_rank == 0 {
-                team.release()?;
-            }
+            self.missing.pop();
+            self.pass_on()?;
         }
         Ok(true)
     }

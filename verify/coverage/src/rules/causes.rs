@@ -55,7 +55,7 @@ pub(super) fn lines(times: u64, few: u64, seed: u64) -> Vec<Line> {
 /// Returns the verdict on hosts with one rank each, two of which have a possible cause and these factors of time.
 fn verdict(hosts: u32, factors: [f64; 2], random: &mut Uniform) -> Verdict {
     let mut sweep = LinkSweep::of_run(&run(hosts));
-    let pairs = || (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    let pairs = move || (0..hosts).flat_map(move |a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b);
     let lasting: Vec<f64> = pairs().map(|_| (DIFFERENCES * random.normal()).exp()).collect();
     let mut row = |from: u32, to: u32, again: Option<&str>| {
         let (low, high) = (from.min(to), from.max(to));

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{benchmark::Figure, result::Measurement, system::clock::Since};
+use ombx_core::{benchmark::Figure, measure::engine::Phases, result::Measurement, system::clock::Since};
 use ombx_results::file;
 use ombx_toolchain::{
     command::{output, succeeds},
@@ -45,7 +45,7 @@ const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
 const LEAST_RATE: f64 = 1.0;
 const MOST_CPU: f64 = 1.0;
 
-/// What both programs do.
+/// What both programs do. The rate of UDP is one that no host reaches.
 struct Test {
     name: &'static str,
     ombx: &'static str,
@@ -60,7 +60,7 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, 8 streams",
-        ombx: "sockets.bw --streams 8 --sizes 128K --window 512 --buffers single",
+        ombx: "sockets.bw --streams 8 --sizes 128K --window 4096 --buffers single",
         iperf3: "-l 128K -N -P 8",
     },
     Test {
@@ -70,17 +70,17 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, both directions",
-        ombx: "sockets.bibw --sizes 128K --window 512 --buffers single",
+        ombx: "sockets.bibw --streams 2 --sizes 128K --window 1024 --buffers single",
         iperf3: "-l 128K -N --bidir",
     },
     Test {
-        name: "UDP, 1400 B, unlimited",
-        ombx: "sockets.datagrams --sizes 1400 --rate 20Gbit/s",
+        name: "UDP, 1400 B, unlimited, GSO and GRO in ombx only",
+        ombx: "sockets.datagrams --sizes 1400 --rate 10000000 --iterations 4000000 --warmup 1000",
         iperf3: "-l 1400 -u -b 0",
     },
     Test {
         name: "UDP, 1400 B, unlimited, GSO and GRO in both",
-        ombx: "sockets.datagrams --sizes 1400 --rate 20Gbit/s",
+        ombx: "sockets.datagrams --sizes 1400 --rate 10000000 --iterations 4000000 --warmup 1000",
         iperf3: "-l 1400 -u -b 0 --gsro",
     },
 ];
@@ -251,12 +251,13 @@ impl Programs {
     fn ombx(&self, place: &Place, test: &Test) -> Result<Figures> {
         let mut client = place.command(1, &self.ombx);
         client.arg("run").args(test.ombx.split(' ')).args(["--quick", "--quiet", "--format", "jsonl"]);
-        client.args(["--duration", &format!("{SECONDS}s")]).stdout(Stdio::piped());
+        client.args(["--bind", "none"]).stdout(Stdio::piped());
+        // A schedule is one round, whose length follows from a short warm-up if it is not given.
+        if !test.ombx.contains("--iterations") {
+            client.args(["--duration", &format!("{SECONDS}s")]);
+        }
         let server = match place {
-            Place::Loopback => {
-                client.args(["--bind", "none"]);
-                None
-            }
+            Place::Loopback => None,
             Place::Namespaces(_) => {
                 let (port, token) = (port("ombx")?, self.token.display().to_string());
                 let mut server = place.command(0, &self.ombx);
@@ -279,8 +280,15 @@ impl Programs {
             _ => None,
         };
         let lost = figure("lost_percent").or_else(|| figure("retransmits")).unwrap_or(0.0);
-        Ok(Figures { rate, cpu: cpu / rate * 1e3, lost })
+        // CPU time is that of all times, the rate that of samples.
+        Ok(Figures { rate, cpu: cpu / (rate * sampled_share(row)) * 1e3, lost })
     }
+}
+
+/// Returns the part of the time of rounds and between them in which samples are taken.
+fn sampled_share(row: &Measurement) -> f64 {
+    let share = |phases: Phases| phases.sample_ns as f64 / (phases.sample_ns + phases.decide_ns) as f64;
+    row.phases.map(share).filter(|share| *share > 0.0).unwrap_or(1.0)
 }
 
 /// Returns the rate of all samples together; of datagrams the median of the parts of a round, whose samples are intervals between arrivals.
@@ -317,9 +325,12 @@ impl Compared {
         let [cpu, other_cpu] = both(&|one| one.cpu);
         let [lost, other_lost] = both(&|one| one.lost);
         let ratio = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| ratio.to_string());
-        let lost_of = |value: f64| match self.test.starts_with("UDP") {
-            true => format!("{value:.2} %"),
-            false => format!("{value:.0} segments"),
+        let lost_of = |value: f64| {
+            if self.test.starts_with("UDP") {
+                format!("{value:.2} %")
+            } else {
+                format!("{value:.0} segments")
+            }
         };
         vec![
             self.place.into(),
@@ -357,7 +368,9 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let token = workspace.target.join(format!("line-rate-{}.token", std::process::id()));
     let programs = Programs { ombx, iperf3, token };
     let about = Circumstances::now(options.seed);
-    let (mut seed, mut all, mut notes) = (options.seed, Vec::new(), Vec::new());
+    let mut seed = options.seed;
+    let mut all = Vec::new();
+    let mut notes = Vec::new();
     for name in Place::NAMES {
         let place = if name == "loopback" { Ok(Place::Loopback) } else { Place::namespaces() };
         let place = match place {
@@ -372,7 +385,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
             print!("   {name}, {}:", test.name);
             let mut pairs = Vec::new();
             for _ in 0..options.launches {
-                let (mut order, mut figures) = ([0, 1], [None; 2]);
+                let mut order = [0, 1];
+                let mut figures = [None; 2];
                 ratio::shuffle(&mut order, &mut seed);
                 for which in order {
                     let found = if which == 0 {
