@@ -74,11 +74,12 @@ pub fn links() -> String {
     String::from_utf8(out).expect("lines are text")
 }
 
-/// Returns the number of complete rows in a file that is being written.
+/// Returns the number of complete rows and rounds of links in a file that is being written.
 pub fn rows_so_far(path: &Path) -> usize {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.split_inclusive('\n')
-        .filter(|line| line.contains("\"kind\":\"case\"") && line.ends_with('\n'))
+        .filter(|line| ["case", "round"].iter().any(|kind| line.contains(&format!("\"kind\":\"{kind}\""))))
+        .filter(|line| line.ends_with('\n'))
         .count()
 }
 

@@ -135,6 +135,11 @@ pub(crate) const CHECKS: &[Check] = &[
     jobs("instructions", Tier::Nightly, "instructions of timed loops beside those of C", |run| {
         delegated(run, "instructions", "ombx-fidelity", &["--instructions", "--sample"])
     }),
+    check("work", Tier::Nightly, "instructions of reading, writing, estimates and verdicts", |run| {
+        let mut command = delegate::run("ombx-benches");
+        command.arg("--instructions").current_dir(&run.workspace.root);
+        vec![Step::run("work", command.env("CARGO_TARGET_DIR", &run.workspace.target))]
+    }),
     jobs("fault-table", Tier::Nightly, "every fault", |run| {
         delegated(run, "fault table", "ombx-faults", &[])
     }),

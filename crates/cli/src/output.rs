@@ -25,7 +25,7 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{self, Cases},
-    file::{self, Launched, Record, RunOutcome},
+    file::{self, Launched, Record, Rounds, RunOutcome},
     number::Units,
     publishable::Reached,
     render::{
@@ -86,6 +86,8 @@ pub(crate) struct Output {
     notices: Option<Notices>,
     /// Links of the run, to judge them at its end.
     links: Option<LinkJudge>,
+    /// Links that were measured at the same time, until their round is written.
+    rounds: Rounds,
     /// Transports between MPI ranks, which the launching process has asked for.
     transport: Fact,
     /// The user asked for a precision that some row does not have.
@@ -198,6 +200,7 @@ impl Output {
                 }),
                 Work::Benchmarks(_) => None,
             },
+            rounds: Rounds::default(),
             misses_precision: false,
             earlier,
             earlier_is_named: job.against.is_some(),
@@ -299,9 +302,27 @@ impl Output {
         self.earlier_rows + self.tally.cases
     }
 
-    /// Takes a record of a launch. Writes it to the file. The screen shows it now if the job has a single launch. The renderer of links
-    /// collects their launches itself.
+    /// Takes a record of a launch. Links that are measured at the same time become one record when all are there.
     pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
+        let (ended, is_taken) = match record {
+            Record::Launch(row) if self.links.is_some() => self.rounds.add(row),
+            _ => (self.rounds.end(), false),
+        };
+        ended.into_iter().try_for_each(|round| self.pass(&Record::Round(Box::new(round))))?;
+        if !is_taken {
+            self.pass(record)?;
+        }
+        match record {
+            Record::Run(_) => self.next_run(),
+            Record::Launch(row) => self.tally.add(row),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Writes a record to the file. The screen shows it now if the job has a single launch. The renderer of links collects their
+    /// launches itself.
+    fn pass(&mut self, record: &Record) -> Result<()> {
         let with_transport = self.with_transport(record);
         let record = with_transport.as_ref().unwrap_or(record);
         // A launch may fail before its run begins. The file then has nothing to end.
@@ -334,11 +355,6 @@ impl Output {
         if stray && self.links.is_some() && self.rows() > 0 {
             return Ok(());
         }
-        match record {
-            Record::Run(_) => self.next_run(),
-            Record::Launch(row) => self.tally.add(row),
-            Record::End(..) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
-        }
         if self.one_launch || self.links.is_some() {
             for file in &mut self.at_end {
                 file.record(record).map_err(|e| unwritable(&file.path, &e))?;
@@ -357,6 +373,7 @@ impl Output {
             Record::Run(_) if self.open_table.is_some() => Ok(()),
             Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
             Record::Verdict(_) | Record::Launched(_) => Ok(()),
+            Record::Round(round) => self.print(|renderer, screen| renderer.round(screen, round)),
             Record::Launch(row) | Record::Case(row) => {
                 self.print(|renderer, screen| renderer.case(screen, row))
             }

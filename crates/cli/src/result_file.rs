@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs,
     io::BufRead,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -14,10 +15,10 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::SideResults,
-    file::{self, Record, Records, RunWithRows},
+    file::{self, Record, Records, Round, RunWithRows},
     history,
     runs::{EarlierRuns, KnownRows},
-    verdict::LinkSweep,
+    verdict::{self, LinkSweep},
 };
 
 use crate::job::{Job, Work};
@@ -47,8 +48,9 @@ impl KnownRuns {
     }
 
     fn known(&mut self, file: file::ResultFile, path: &Path) -> Result<file::ResultFile> {
-        for RunWithRows { run, rows, .. } in &file.runs {
+        for RunWithRows { run, rows, rounds, .. } in &file.runs {
             self.add(run, path)?;
+            rounds.iter().try_for_each(|round| self.add_round(run, round, path))?;
             rows.iter().try_for_each(|row| self.add_row(run, row, path))?;
         }
         Ok(file)
@@ -59,7 +61,39 @@ impl KnownRuns {
     /// # Errors
     /// The file cannot be read, or it repeats a run.
     pub(crate) fn add_to(&mut self, launches: &mut SideResults, path: &Path) -> Result<()> {
-        let mut records = records(path)?;
+        let is_cut_off = self.each(records(path)?, path, |record| {
+            launches.record(&record);
+            Ok(())
+        })?;
+        if is_cut_off {
+            say_cut_off(path, "compared");
+        }
+        Ok(())
+    }
+
+    /// Passes on the records of a file one by one. Returns whether the file ends inside a record.
+    ///
+    /// # Errors
+    /// The file cannot be read, or it repeats a run, or that of a record.
+    pub(crate) fn each(
+        &mut self,
+        records: Records<impl BufRead>,
+        path: &Path,
+        mut take: impl FnMut(Record) -> Result<()>,
+    ) -> Result<bool> {
+        self.each_until(records, path, |record| take(record).map(ControlFlow::Continue))
+    }
+
+    /// Passes on records as [`KnownRuns::each`] does, until one is the last that is wanted.
+    ///
+    /// # Errors
+    /// Those of [`KnownRuns::each`].
+    pub(crate) fn each_until(
+        &mut self,
+        mut records: Records<impl BufRead>,
+        path: &Path,
+        mut take: impl FnMut(Record) -> Result<ControlFlow<()>>,
+    ) -> Result<bool> {
         let mut current = None;
         for record in &mut records {
             let record = record.map_err(|e| named(path, &e))?;
@@ -69,20 +103,14 @@ impl KnownRuns {
                     current = Some(run.clone());
                 }
                 (Record::Launch(row), Some(run)) => self.add_row(run, row, path)?,
+                (Record::Round(round), Some(run)) => self.add_round(run, round, path)?,
                 _ => {}
             }
-            launches.record(record);
+            if take(record)?.is_break() {
+                break;
+            }
         }
-        if current.is_none() {
-            return Err(empty(path));
-        }
-        if records.cut_off() {
-            stderr_line!(
-                "ombx: {} was cut off in the middle of a record; all records before it are compared",
-                path.display()
-            );
-        }
-        Ok(())
+        if current.is_none() { Err(empty(path)) } else { Ok(records.cut_off()) }
     }
 
     fn add(&mut self, run: &Run, path: &Path) -> Result<()> {
@@ -98,15 +126,68 @@ impl KnownRuns {
     }
 
     fn add_row(&mut self, run: &Run, row: &Measurement, path: &Path) -> Result<()> {
-        match self.rows.add(&run.id, row) {
-            None => Ok(()),
-            Some(first) => Err(Error::usage(format!(
-                "{}: run {} has the samples of run {first} in {}: give each launch once, because a copy is no further launch",
-                path.display(),
-                run.id,
-                row.key
-            ))),
-        }
+        let first = self.rows.add(&run.id, row);
+        first.map_or(Ok(()), |first| {
+            Err(copied(path, run, format!("the samples of run {first} in {}", row.key)))
+        })
+    }
+
+    fn add_round(&mut self, run: &Run, round: &Round, path: &Path) -> Result<()> {
+        let first = self.rows.add_round(&run.id, round);
+        first.map_or(Ok(()), |first| Err(copied(path, run, format!("the times of links of run {first}"))))
+    }
+}
+
+fn copied(path: &Path, run: &Run, what: String) -> Error {
+    Error::usage(format!(
+        "{}: run {} has {what}: give each launch once, because a copy is no further launch",
+        path.display(),
+        run.id
+    ))
+}
+
+/// Says that records of a file are lost.
+pub(crate) fn say_cut_off(path: &Path, used: &str) {
+    stderr_line!(
+        "ombx: {} was cut off in the middle of a record; all records before it are {used}",
+        path.display()
+    );
+}
+
+/// Tells the records of sweeps over links from those of benchmarks. The record of a run is held back until its first row.
+#[derive(Debug, Default)]
+pub(crate) struct Sorter {
+    held: Option<Record>,
+    is_sweep: bool,
+}
+
+impl Sorter {
+    /// Passes on a record, and whether it is of a sweep.
+    pub(crate) fn take(
+        &mut self,
+        record: Record,
+        mut pass: impl FnMut(Record, bool) -> Result<()>,
+    ) -> Result<()> {
+        let held = if matches!(record, Record::Run(_)) {
+            self.is_sweep = false;
+            self.held.replace(record).map(|run| (run, None))
+        } else {
+            let Some(run) = self.held.take() else { return pass(record, self.is_sweep) };
+            self.is_sweep = match &record {
+                Record::Round(_) => true,
+                Record::Launch(row) => row.bench == verdict::BENCH,
+                _ => false,
+            };
+            Some((run, Some(record)))
+        };
+        let Some((run, next)) = held else { return Ok(()) };
+        pass(run, self.is_sweep)?;
+        next.map_or(Ok(()), |record| pass(record, self.is_sweep))
+    }
+
+    /// Passes on a run without rows at the end of a file.
+    pub(crate) fn end(&mut self, mut pass: impl FnMut(Record, bool) -> Result<()>) -> Result<()> {
+        self.held.take().map_or(Ok(()), |run| pass(run, false))
     }
 }
 
@@ -122,6 +203,11 @@ pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
 /// Returns the records of a file that the user names.
 pub(crate) fn records(path: &Path) -> Result<Records<Box<dyn BufRead>>> {
     open(path).map(Records::of)
+}
+
+/// Returns the records of a file that the user did not name.
+pub(crate) fn found_records(path: &Path) -> Result<Records<Box<dyn BufRead>>> {
+    Records::found(path).map_err(|e| named(path, &e))
 }
 
 /// Opens a file, which may be compressed; `-` is standard input.
@@ -141,17 +227,26 @@ pub(crate) fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
 /// Returns the sweep over links of these runs, which are launches of one result.
 pub(crate) fn only_sweep(runs: &[RunWithRows]) -> Result<LinkSweep> {
     let mut sweep = LinkSweep::default().keeping_all();
-    for RunWithRows { run, rows, .. } in runs {
-        if sweep.hosts.ranks() > 0 && !sweep.continues_with(run) {
-            return Err(Error::usage("there are several results of ombx links: give one"));
+    for run in runs {
+        if sweep.hosts.ranks() > 0 && !sweep.continues_with(&run.run) {
+            return Err(several_sweeps());
         }
-        sweep.begin(run);
-        rows.iter().for_each(|row| sweep.add(row));
+        sweep.add_run(run);
     }
     match runs {
-        [] => Err(Error::usage("there are no links: give a result file of ombx links")),
+        [] => Err(no_sweep()),
         _ => Ok(sweep),
     }
+}
+
+/// Returns the error that a command shows one sweep.
+pub(crate) fn several_sweeps() -> Error {
+    Error::usage("there are several results of ombx links: give one")
+}
+
+/// Returns the error that files have no sweep.
+pub(crate) fn no_sweep() -> Error {
+    Error::usage("there are no links: give a result file of ombx links")
 }
 
 /// Maximum number of files that are read unasked. More than 20 runs narrow the interval of the next one by less than a tenth.
@@ -231,8 +326,7 @@ fn of_directory(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn add_found(earlier: &mut EarlierRuns, path: &Path) -> Result<()> {
-    let records = Records::found(path).map_err(|e| named(path, &e))?;
-    add(earlier, path, records)
+    add(earlier, path, found_records(path)?)
 }
 
 fn add(earlier: &mut EarlierRuns, path: &Path, mut records: Records<impl BufRead>) -> Result<()> {

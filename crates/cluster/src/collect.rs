@@ -1,6 +1,6 @@
 //! Results of the jobs: link matrix, and verdicts on which hosts and links are slow.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 
 use ombx_core::{
     error::{Error, Result},
@@ -49,7 +49,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
                 hosts = hosts.grouped(&Groups::of_plan(&run.run.plan));
                 sweep.hosts = hosts.clone();
             }
-            for mut row in run.rows {
+            for mut row in run.each_row().map(Cow::into_owned) {
                 let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
                 let (Some(from), Some(to)) = ends else { continue };
                 row.axes.extend([("from".into(), from), ("to".into(), to)]);
@@ -89,8 +89,8 @@ fn write_matrix(
     writer.write_record(HEADER.split(','))?;
     for FinishedJob { job, ending } in jobs {
         for run in cluster.record.runs(job) {
-            for row in run.rows.iter().filter(|row| row.axes.contains_key("from")) {
-                writer.write_record(line(job, &run.run, row))?;
+            for row in run.each_row().filter(|row| row.axes.contains_key("from")) {
+                writer.write_record(line(job, &run.run, &row))?;
             }
         }
         if let (Ending::Failed { reason }, [a, b]) = (ending, &*job.hosts) {
@@ -119,6 +119,8 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
         Outcome::Failed(reason) => ("failed", reason.as_str()),
     };
     let summary = row.summary.as_ref();
+    // Of a link in a round the median is known, and nothing of its samples.
+    let of_samples = summary.filter(|_| !row.samples.is_empty());
     let microseconds = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
     let codes: Vec<&str> = row.trust.iter().map(|notice| notice.code.as_str()).collect();
     [
@@ -134,9 +136,9 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
         outcome.into(),
         reason.into(),
         row.check.name().into(),
-        text(summary.map(|s| s.n)),
+        text(of_samples.map(|s| s.n)),
         microseconds(summary.map(|s| s.median)),
-        microseconds(summary.map(|s| s.min)),
+        microseconds(of_samples.map(|s| s.min)),
         text(row.mb_per_s().map(|rate| rate.median)),
         codes.join(";"),
     ]

@@ -25,11 +25,9 @@ use ombx_core::{
 };
 use ombx_results::{
     file::{self, Record},
-    verdict::{self, Criteria, Hosts, MOST_ROWS, TimesBySize},
+    verdict::{self, Criteria, Hosts, MOST_ROWS, ROUND, TimesBySize},
 };
 
-/// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
-pub const ROUND: &str = "round";
 /// Iterations of the warm-up at each size.
 const WARM_UP_ITERATIONS: u64 = 3;
 
@@ -285,13 +283,7 @@ pub fn renumbered(mut row: Measurement, ends: [Rank; 2], labels: Labels<'_>) -> 
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
     row.axes.extend(labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    // A link keeps its name in another order of rounds.
-    let named = row.axes.iter().filter(|(name, _)| *name != ROUND);
-    let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();
-    row.key = format!("{}/{axes}bytes={}", verdict::BENCH, row.bytes.unwrap_or(0));
-    if let Some(depth) = row.depth {
-        row.key += &format!(",depth={depth}");
-    }
+    row.key = verdict::key_of_link(&row.axes, row.bytes, row.depth);
     for samples in row.samples.iter_mut().chain(&mut row.tail) {
         samples.rank = ends[0].0;
     }

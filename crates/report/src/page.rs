@@ -11,7 +11,7 @@ use ombx_results::{
     file::{ResultFile, RunOutcome, RunWithRows},
     render::plain,
     runs::{hosts, library},
-    verdict,
+    verdict::{self, LinkSweep},
 };
 
 use crate::{
@@ -152,6 +152,8 @@ pub(crate) struct RunEntry<'a> {
     pub(crate) first: usize,
     /// Whether the file ends inside a record.
     pub(crate) cut_off: bool,
+    /// Links in rounds.
+    pub(crate) links: Option<LinkSweep>,
 }
 
 /// A row with its number. Links on the page refer to the number.
@@ -172,6 +174,7 @@ impl<'a> RunList<'a> {
                     run,
                     first,
                     cut_off: file.cut_off && at + 1 == file.runs.len(),
+                    links: run.links_in_rounds(),
                 });
                 first += run.rows.len();
             }
@@ -183,6 +186,11 @@ impl<'a> RunList<'a> {
         self.entries.iter().flat_map(RunEntry::rows)
     }
 
+    /// Returns the links in rounds of each run.
+    pub(crate) fn links_in_rounds(&self) -> impl Iterator<Item = &LinkSweep> {
+        self.entries.iter().filter_map(|entry| entry.links.as_ref())
+    }
+
     /// Returns the run of a row, by the number of the row.
     pub(crate) fn run_of(&self, row: usize) -> Option<&RunEntry<'a>> {
         self.entries.iter().rfind(|entry| entry.first <= row)
@@ -192,6 +200,7 @@ impl<'a> RunList<'a> {
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.rows().for_each(|numbered| tally.add(numbered.row));
+        tally.cases += self.links_in_rounds().map(|links| links.row_count() as u64).sum::<u64>();
         tally
     }
 }
@@ -216,8 +225,13 @@ impl<'a> RunEntry<'a> {
         self.run.is_sweep()
     }
 
-    /// Returns the rows of `ombx links`.
-    pub(crate) fn links(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
+    /// Returns whether the run has links.
+    pub(crate) fn has_links(&self) -> bool {
+        self.links.is_some() || self.link_rows().next().is_some()
+    }
+
+    /// Returns the rows of `ombx links` that are not in rounds.
+    pub(crate) fn link_rows(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
         self.run.rows.iter().filter(|row| is_link(row))
     }
 }

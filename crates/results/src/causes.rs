@@ -71,11 +71,11 @@ fn beside_others(one: &Growth, all: &[Growth], hosts: usize) -> String {
 }
 
 /// Growth of the counters of all hosts over the rows of a sweep.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Totals(BTreeMap<[String; 3], Total>);
 
 /// Growth of a counter over several rows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Total {
     sum: Growth,
     /// Sum of the squares over rows.
@@ -93,6 +93,17 @@ impl Totals {
         total.sum.by = total.sum.by.saturating_add(one.by);
         total.squares += (one.by as f64).powi(2);
         total.most = total.most.max(one.by);
+    }
+
+    /// Adds the growth of other rows.
+    pub(crate) fn join(&mut self, others: &Totals) {
+        for (key, other) in &others.0 {
+            let empty = || Total { sum: Growth { by: 0, ..other.sum.clone() }, squares: 0.0, most: 0 };
+            let total = self.0.entry(key.clone()).or_insert_with(empty);
+            total.sum.by = total.sum.by.saturating_add(other.sum.by);
+            total.squares += other.squares;
+            total.most = total.most.max(other.most);
+        }
     }
 
     /// Returns the sums over the rows.

@@ -2,8 +2,10 @@
 
 pub(crate) mod lines;
 mod records;
+mod round;
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     io::{BufRead, Write},
     path::Path,
@@ -20,10 +22,13 @@ use crate::{
     estimate::Ending,
     runs::is_same_launch,
     state,
-    verdict::{self, Verdict},
+    verdict::{self, LinkSweep, Verdict},
 };
 
-pub use self::records::{Records, is_named_as_result, source};
+pub use self::{
+    records::{Records, is_named_as_result, source},
+    round::{Round, RoundMark, Rounds},
+};
 
 /// Writes one record and a line end in a single call.
 pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
@@ -83,35 +88,63 @@ pub fn read_found(path: &Path) -> Result<ResultFile, ReadError> {
 }
 
 fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> {
-    let mut file = ResultFile::default();
-    // The first run of the launch that is read.
-    let mut first = 0;
-    for record in &mut records {
-        match (record?, file.runs.last_mut()) {
+    let mut file = Collector::default();
+    (&mut records).try_for_each(|record| {
+        file.record(record?);
+        Ok::<(), ReadError>(())
+    })?;
+    Ok(file.end(records.cut_off()))
+}
+
+/// Collects the records of a file.
+#[derive(Debug, Default)]
+pub struct Collector {
+    file: ResultFile,
+    /// The first run of the launch that is read.
+    first: usize,
+    sums_up: bool,
+}
+
+impl Collector {
+    /// Keeps what verdicts and maps need of the links in rounds, in memory that does not grow with their number.
+    #[must_use]
+    pub fn summing_up(self) -> Collector {
+        Collector { sums_up: true, ..self }
+    }
+
+    /// Adds the next record. The plans of runs get what is known of the end of their launch.
+    pub fn record(&mut self, record: Record) {
+        let runs = &mut self.file.runs;
+        match (record, runs.last_mut()) {
             (Record::Launched(launched), _) => {
                 // Runs of a launch that was killed have no such record.
                 let mut last: Option<Run> = None;
-                for run in file.runs[first..].iter_mut().rev() {
+                for run in runs[self.first..].iter_mut().rev() {
                     let last = last.get_or_insert_with(|| run.run.clone());
                     if last.id != run.run.id && !is_same_launch(last, &run.run) {
                         break;
                     }
                     launched.add_to(&mut run.run.plan);
                 }
-                first = file.runs.len();
+                self.first = runs.len();
             }
-            (Record::Run(run), _) => {
-                file.runs.push(RunWithRows { run: *run, rows: Vec::new(), end: None, verdict: None })
-            }
+            (Record::Run(run), _) => runs.push(RunWithRows::new(*run)),
             (Record::Launch(row), Some(last)) => last.rows.push(*row),
+            (Record::Round(round), Some(RunWithRows { run, links, .. })) if self.sums_up => {
+                links.get_or_insert_with(|| Box::new(LinkSweep::of_run(run))).add_round(&round);
+            }
+            (Record::Round(round), Some(last)) => last.rounds.push(*round),
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
             (Record::Verdict(verdict), Some(last)) => last.verdict = Some(verdict),
             // Rows over all launches are computed again from the rows of the launches.
             (Record::Case(_), _) | (_, None) => {}
         }
     }
-    file.cut_off = records.cut_off();
-    Ok(file)
+
+    /// Returns what was collected from a file that ends inside a record or not.
+    pub fn end(self, cut_off: bool) -> ResultFile {
+        ResultFile { cut_off, ..self.file }
+    }
 }
 
 /// Returns the JSON Schema of one line.
@@ -135,6 +168,8 @@ pub enum Record {
     Run(Box<Run>),
     /// Row of one launch, with raw samples.
     Launch(Box<Measurement>),
+    /// Links of a sweep that were measured at the same time.
+    Round(Box<Round>),
     /// Last record of a run.
     End(RunOutcome, Tally),
     /// What is known when all ranks of a launch have ended. It follows the last run of the launch.
@@ -241,8 +276,12 @@ pub struct ResultFile {
 pub struct RunWithRows {
     /// Record of the run: where, when and how it was measured.
     pub run: Run,
-    /// Its rows.
+    /// Its rows. Of a sweep over links those that are not in rounds: of links that were measured again, or that failed.
     pub rows: Vec<Measurement>,
+    /// Links of a sweep, by the round in which they were measured.
+    pub rounds: Vec<Round>,
+    /// Links of rounds that were not kept, see [`Collector::summing_up`].
+    pub links: Option<Box<LinkSweep>>,
     /// How the run ended. `None` if it was killed.
     pub end: Option<(RunOutcome, Tally)>,
     /// Verdict on the links of a sweep that ends with this run.
@@ -250,9 +289,37 @@ pub struct RunWithRows {
 }
 
 impl RunWithRows {
+    /// Returns a run without rows that has not ended.
+    pub fn new(run: Run) -> RunWithRows {
+        RunWithRows { run, rows: Vec::new(), rounds: Vec::new(), end: None, verdict: None, links: None }
+    }
+
     /// Returns whether the run is a sweep over links.
     pub fn is_sweep(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(|row| row.bench == verdict::BENCH)
+        (self.links.is_some() || !self.rounds.is_empty() || !self.rows.is_empty())
+            && self.rows.iter().all(|row| row.bench == verdict::BENCH)
+    }
+
+    /// Returns all rows, with those of the links in rounds.
+    pub fn each_row(&self) -> impl Iterator<Item = Cow<'_, Measurement>> {
+        let of_rounds = self.rounds.iter().flat_map(Round::rows).map(Cow::Owned);
+        of_rounds.chain(self.rows.iter().map(Cow::Borrowed))
+    }
+
+    /// Returns the number of all rows.
+    pub fn row_count(&self) -> usize {
+        let of_rounds = self.rounds.iter().map(Round::len).sum::<usize>();
+        self.rows.len() + of_rounds + self.links.as_ref().map_or(0, |links| links.row_count())
+    }
+
+    /// Returns the links in rounds as a sweep of this launch; `None` without any.
+    pub fn links_in_rounds(&self) -> Option<LinkSweep> {
+        if self.links.is_some() || self.rounds.is_empty() {
+            return self.links.as_deref().cloned();
+        }
+        let mut sweep = LinkSweep::of_run(&self.run);
+        self.rounds.iter().for_each(|round| sweep.add_round(round));
+        Some(sweep)
     }
 }
 

@@ -23,8 +23,11 @@ pub fn results(bytes: &[u8]) {
     let mut again = Vec::new();
     for run in &file.runs {
         let rows = run.rows.iter().map(|row| Record::Launch(Box::new(row.clone())));
+        let rounds = run.rounds.iter().map(|round| Record::Round(Box::new(round.clone())));
         let end = run.end.map(|(outcome, tally)| Record::End(outcome, tally));
-        for record in [Record::Run(Box::new(run.run.clone()))].into_iter().chain(rows).chain(end) {
+        for record in
+            [Record::Run(Box::new(run.run.clone()))].into_iter().chain(rows).chain(rounds).chain(end)
+        {
             file::write(&mut again, &record).unwrap();
         }
     }
@@ -101,6 +104,7 @@ fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {
     let mut out = Vec::new();
     for run in runs {
         renderer.run(&mut out, &run.run).unwrap();
+        run.rounds.iter().for_each(|round| renderer.round(&mut out, round).unwrap());
         run.rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
         let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, Tally::default()));
         renderer.end(&mut out, outcome, &tally).unwrap();

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use ombx_core::{
-    benchmark::payload::Check,
     fact::{Fact, HostFacts},
     result::{Measurement, Outcome, Run},
     stats::Summary,
@@ -16,7 +15,8 @@ use crate::{
     provenance::{counted, host_list},
     publishable::Publishable,
     runs::{hosts, library},
-    state, verdict,
+    state,
+    verdict::{self, Checks},
 };
 
 /// Maximum number of benchmarks that the paragraph names.
@@ -33,17 +33,28 @@ const ASKED: [(&str, &str); 6] = [
 
 /// Returns the method of a run as one paragraph. Nothing is said about what the file does not have.
 pub fn paragraph(run: &RunWithRows) -> String {
-    let RunWithRows { run, rows, .. } = run;
+    let RunWithRows { run, rows, rounds, links, .. } = run;
     let measured: Vec<&Measurement> = rows.iter().filter(|row| row.outcome == Outcome::Ok).collect();
+    let of_rounds = rounds.iter().map(|round| (round.row.bytes, Checks::new(&round.row, round.len())));
+    let of_links = links.iter().flat_map(|links| links.checks());
+    let mut of_links = of_links.map(|(bytes, checks)| (Some(bytes), checks)).chain(of_rounds).peekable();
+    let mut names: BTreeSet<&str> = measured.iter().map(|row| row.bench.as_str()).collect();
+    names.extend(of_links.peek().map(|_| verdict::BENCH));
+    let (mut sizes, mut checks) = (BTreeSet::new(), Checks::default());
+    let of_rows = measured.iter().map(|row| (row.bytes, Checks::new(row, 1)));
+    for (bytes, some) in of_links.chain(of_rows) {
+        sizes.extend(bytes);
+        checks.add(some);
+    }
     let parts = [
-        Some(what(run, &measured)),
+        Some(what(run, names, &sizes)),
         Some(ranks(run)),
         machines(&run.hosts),
         cores(run),
         Some(communication(run)),
         repetition(&measured),
         precision(&measured),
-        verification(&measured),
+        verification(checks),
         publishable(rows),
         Some(clock(run)),
         unknown(run),
@@ -51,8 +62,7 @@ pub fn paragraph(run: &RunWithRows) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn what(run: &Run, rows: &[&Measurement]) -> String {
-    let names: BTreeSet<&str> = rows.iter().map(|row| row.bench.as_str()).collect();
+fn what(run: &Run, names: BTreeSet<&str>, sizes: &BTreeSet<u64>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let benchmarks = match names.as_slice() {
         [] => "no benchmark".to_owned(),
@@ -62,7 +72,6 @@ fn what(run: &Run, rows: &[&Measurement]) -> String {
         }
         some => listed(some),
     };
-    let sizes: BTreeSet<u64> = rows.iter().filter_map(|row| row.bytes).collect();
     let sizes = match (sizes.first(), sizes.last()) {
         (Some(least), Some(most)) if least == most => format!(" with messages of {}", size(*least)),
         (Some(least), Some(most)) => {
@@ -232,10 +241,8 @@ fn precision(rows: &[&Measurement]) -> Option<String> {
     })
 }
 
-fn verification(rows: &[&Measurement]) -> Option<String> {
-    let checked = rows.iter().filter(|row| row.check == Check::Passed).count();
-    let checkable = rows.iter().filter(|row| row.check != Check::Unsupported).count();
-    match (checked, checkable) {
+fn verification(Checks { passed, of }: Checks) -> Option<String> {
+    match (passed, of) {
         (_, 0) => None,
         (0, _) => Some("The received data were not verified.".into()),
         (checked, all) if checked == all => Some(format!(
@@ -250,7 +257,8 @@ fn verification(rows: &[&Measurement]) -> Option<String> {
 
 fn publishable(rows: &[Measurement]) -> Option<String> {
     let mut sum = Publishable::default();
-    rows.iter().for_each(|row| sum.add(row));
+    // One launch and few samples are what is asked of a link.
+    rows.iter().filter(|row| row.bench != verdict::BENCH).for_each(|row| sum.add(row));
     (!sum.is_empty()).then(|| format!("By the marks of ombx, {sum}."))
 }
 
@@ -333,8 +341,16 @@ fn braced(text: &str) -> String {
 mod tests {
     use std::fs;
 
+    use ombx_core::{
+        benchmark::{Metric, payload::Check},
+        result::Growth,
+    };
+
     use super::*;
-    use crate::golden;
+    use crate::{
+        file::{Collector, Record, Round},
+        golden, provenance,
+    };
 
     fn with_facts(mut run: RunWithRows) -> RunWithRows {
         let known = |text: &str| Fact::Known(text.into());
@@ -407,6 +423,48 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn links_that_were_summed_up_are_described_as_if_they_had_been_kept() {
+        let grown = Growth { host: "n1".into(), device: "eth0".into(), counter: "rx_errors".into(), by: 2 };
+        let round = |number: u32, bytes: u64| {
+            let row = Measurement::new(verdict::BENCH, "links", Metric::Latency, 2);
+            let row =
+                Measurement { bytes: Some(bytes), check: Check::Passed, grown: vec![grown.clone()], ..row };
+            let (from, to, median_ns) = (vec![0, 1], vec![1, 0], vec![900.0; 2]);
+            Record::Round(Box::new(Round {
+                row,
+                number: Some(number),
+                from,
+                to,
+                median_ns,
+                marks: Vec::new(),
+            }))
+        };
+        let described = |mut collector: Collector| {
+            collector.record(Record::Run(Box::new(golden().run)));
+            for number in 0..3 {
+                collector.record(round(number, 8));
+                collector.record(round(number, 65536));
+            }
+            let run = collector.end(false).runs.remove(0);
+            (paragraph(&run), provenance::sections(&run))
+        };
+        let (text, sections) = described(Collector::default());
+        for part in [
+            "We measured every link between 2 ranks with messages of 2 sizes from 8 B to 64 KiB",
+            "verified in all 12 cases with data",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("fit to publish"), "{text}");
+        let values = sections.iter().flat_map(|section| &section.values);
+        let [grew] = values.filter(|(name, _)| name == "counters that grew").collect::<Vec<_>>()[..] else {
+            panic!("{sections:?}")
+        };
+        assert_eq!(grew.1, "n1 eth0 rx_errors +12");
+        assert_eq!(described(Collector::default().summing_up()), (text, sections));
     }
 
     #[test]

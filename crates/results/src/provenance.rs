@@ -141,7 +141,9 @@ fn of_hosts(hosts: &[HostFacts]) -> Vec<(String, String)> {
 
 /// Returns in what hosts differ from most others or are limited, and the counters of their devices that grew while rows were measured.
 fn differences(run: &RunWithRows) -> impl Iterator<Item = (String, String)> {
-    let grown = Growth::summed(run.rows.iter().flat_map(|row| row.grown.iter().cloned()));
+    let rows = run.rows.iter().chain(run.rounds.iter().map(|round| &round.row));
+    let of_links = run.links.iter().flat_map(|links| links.grown());
+    let grown = Growth::summed(rows.flat_map(|row| row.grown.iter().cloned()).chain(of_links));
     let grown: Vec<String> = grown.iter().map(|one| format!("{} {one}", one.host)).collect();
     let differ = causes::sentence(&causes::of_hosts(&run.run.hosts, &[]));
     let grown = (!grown.is_empty()).then(|| grown.join(", "));

@@ -47,7 +47,8 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
     let few_checks = (!is_checked && !is_link).then_some("few_checks");
     let half = row.summary.as_ref().and_then(Summary::precision);
     let interval = match half {
-        None => Some("no_interval"),
+        // A link in a round has neither samples nor an interval.
+        None => (!is_link || !row.samples.is_empty()).then_some("no_interval"),
         Some(half) => (half > WIDEST).then_some("wide_interval"),
     };
     marks.chain(unverified).chain(few).chain(few_checks).chain(interval).collect()
@@ -225,7 +226,7 @@ impl std::fmt::Display for Reached {
 mod tests {
     use ombx_core::{
         benchmark::{Metric, payload::Mismatch},
-        result::{Mark, OverLaunches},
+        result::{Mark, OverLaunches, Samples},
         stats::Summary,
         unit::Rank,
     };
@@ -286,6 +287,9 @@ mod tests {
         assert_eq!(codes(Measurement { check: wrong, outcome, ..good() }), ["wrong_data"]);
         assert_eq!(codes(Measurement { summary: Summary::of(&[1.0]), ..good() }), ["no_interval"]);
         assert_eq!(codes(Measurement { summary: None, ..good() }), ["no_interval"]);
+        let link = Measurement { bench: verdict::BENCH.into(), summary: Summary::of(&[1.0]), ..good() };
+        assert!(codes(link.clone()).is_empty(), "a link in a round");
+        assert_eq!(codes(Measurement { samples: vec![Samples::default()], ..link }), ["no_interval"]);
         assert_eq!(codes(Measurement { launches: None, ..good() }), ["few_launches"]);
         assert_eq!(codes(Measurement { checked: 58, ..good() }), ["few_checks"]);
         let wide = |half: f64| Summary { ci95: Some([10.0 - half, 10.0 + half]), ..good().summary.unwrap() };

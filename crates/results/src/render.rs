@@ -27,7 +27,12 @@ use ombx_core::{
     stats::Summary,
 };
 
-use crate::{file::RunOutcome, number::Units, percentiles::Percentiles, verdict::Verdict};
+use crate::{
+    file::{Round, RunOutcome},
+    number::Units,
+    percentiles::Percentiles,
+    verdict::Verdict,
+};
 
 pub use self::{
     broadcasts::Broadcasts,
@@ -50,6 +55,10 @@ pub trait Renderer {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
     /// Takes a row of the run. The renderer may write it later.
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
+    /// Takes the links of a round of a sweep.
+    fn round(&mut self, out: &mut dyn Write, round: &Round) -> Result<()> {
+        round.rows().try_for_each(|row| self.case(out, &row))
+    }
     /// Takes the verdict on the links of a sweep, before its last run ends.
     fn verdict(&mut self, _verdict: &Verdict) {}
     /// Ends the run. Rows that were held back are written.

@@ -14,7 +14,7 @@ use ombx_core::{
 
 use crate::{
     estimate::{Cases, have_same_setup},
-    file::{Record, RunWithRows},
+    file::{Record, Round, RunWithRows},
     percentiles::upper_quantile,
     state,
 };
@@ -37,6 +37,10 @@ pub struct EarlierRuns {
 impl EarlierRuns {
     /// Adds a record of a file. [`EarlierRuns::end`] ends the file.
     pub fn record(&mut self, record: &Record) {
+        // Rows of links say nothing about the next run of a benchmark.
+        if matches!(record, Record::Round(_)) {
+            return;
+        }
         if let Record::Run(run) = record {
             let last = self.last.replace((**run).clone());
             if last.is_some_and(|last| !is_same_launch(&last, run) && !is_next_launch(&last, run)) {
@@ -232,7 +236,15 @@ const FEWEST: [usize; 2] = [20, 8];
 pub fn fingerprint(row: &Measurement) -> Option<u64> {
     let times = || row.samples.iter().chain(&row.tail).flat_map(|samples| samples.elapsed_ns.iter().copied());
     let [samples, different] = FEWEST;
-    let few = times().take(10 * samples).collect::<BTreeSet<u64>>().len() < different;
+    let mut seen: Vec<u64> = Vec::with_capacity(different);
+    let is_new = |time: &u64| {
+        let is_new = !seen.contains(time);
+        if is_new {
+            seen.push(*time);
+        }
+        is_new
+    };
+    let few = times().take(10 * samples).filter(is_new).take(different).count() < different;
     let bytes: Vec<u8> = times().flat_map(u64::to_le_bytes).collect();
     (!few && bytes.len() >= 8 * samples).then(|| checksum(&bytes))
 }
@@ -243,21 +255,93 @@ pub(crate) fn are_known(launches: &[u64], known: &BTreeSet<u64>) -> bool {
     !launches.is_empty() && launches.iter().all(|launch| *launch != 0 && known.contains(launch))
 }
 
-/// The rows of runs that were read, by their samples.
+/// The rows of runs that were read, by their samples, and the links in rounds, by their times.
 #[derive(Debug, Default)]
-pub struct KnownRows(HashMap<u64, String>);
+pub struct KnownRows {
+    /// Names of runs by fingerprint.
+    runs: HashMap<u64, String>,
+    links: Links,
+}
+
+/// Links in rounds that do not have a fingerprint yet.
+#[derive(Debug, Default)]
+struct Links {
+    run: String,
+    count: usize,
+    times: BTreeSet<u32>,
+    bytes: Vec<u8>,
+}
 
 impl KnownRows {
     /// Adds a row of a run. Returns the name of another run that has the same samples.
     pub fn add(&mut self, run: &str, row: &Measurement) -> Option<&str> {
-        let first = self.0.entry(fingerprint(row)?).or_insert_with(|| run.to_owned());
+        self.another(fingerprint(row)?, run)
+    }
+
+    /// Adds the links of a round. Returns the name of another run that has the same times of the same links. Few links have a fingerprint
+    /// with those of the next round.
+    pub fn add_round(&mut self, run: &str, round: &Round) -> Option<&str> {
+        if self.links.run != run {
+            self.links = Links { run: run.to_owned(), ..Links::default() };
+        }
+        let Links { count, times, bytes, .. } = &mut self.links;
+        *count += round.len();
+        let [samples, different] = FEWEST;
+        for (from, to, ns) in round.links() {
+            if times.len() < different {
+                times.insert(ns.to_bits());
+            }
+            bytes.extend([from.to_le_bytes(), to.to_le_bytes(), ns.to_le_bytes()].as_flattened());
+        }
+        let are_few = *count < samples || times.len() < different;
+        if are_few && *count < 10 * samples {
+            return None;
+        }
+        let links = std::mem::take(&mut self.links);
+        if are_few {
+            return None;
+        }
+        self.another(checksum(&links.bytes), run)
+    }
+
+    fn another(&mut self, fingerprint: u64, run: &str) -> Option<&str> {
+        let first = self.runs.entry(fingerprint).or_insert_with(|| run.to_owned());
         (first != run).then_some(first)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ombx_core::benchmark::Metric;
+
     use super::*;
+
+    #[test]
+    fn rounds_are_known_by_the_times_of_their_links() {
+        let round = |number: u32, step: u32| {
+            let row = Measurement::new("links", "links", Metric::Latency, 2);
+            let median_ns = (0..6).map(|link| (900 + step * (6 * number + link)) as f32).collect();
+            Round {
+                row,
+                number: Some(number),
+                from: (0..6).collect(),
+                to: (6..12).collect(),
+                median_ns,
+                marks: Vec::new(),
+            }
+        };
+        let found = |runs: &[(&str, u32)]| {
+            let mut known = KnownRows::default();
+            let mut add = |run: &str, step| {
+                (0..9).find_map(|number| known.add_round(run, &round(number, step)).map(str::to_owned))
+            };
+            runs.iter().filter_map(|(run, step)| add(run, *step)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[("a", 7), ("b", 8), ("a", 7)]), [""; 0]);
+        assert_eq!(found(&[("a", 7), ("b", 7)]), ["a"]);
+        // Equal times are those of a clock that reads coarsely.
+        assert_eq!(found(&[("a", 0), ("b", 0)]), [""; 0]);
+    }
 
     #[test]
     fn the_factors_are_those_of_a_prediction_interval() {
@@ -300,7 +384,14 @@ mod tests {
                 }
                 let mut row = row.clone();
                 row.summary.as_mut().unwrap().median = ns + launch as f64;
-                RunWithRows { run, rows: vec![row], end: None, verdict: None }
+                RunWithRows {
+                    run,
+                    rows: vec![row],
+                    rounds: Vec::new(),
+                    links: None,
+                    end: None,
+                    verdict: None,
+                }
             };
             (0..3).map(launch).collect::<Vec<_>>()
         };

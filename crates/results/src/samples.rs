@@ -9,7 +9,7 @@ use ombx_core::{
 
 use crate::{
     estimate::{estimate, have_same_setup, without_samples},
-    file::RunWithRows,
+    file::{Launched, Record, RunWithRows},
     runs::is_same_launch,
     state::{self, Distances, Launches, States},
 };
@@ -77,42 +77,98 @@ pub struct SampleStore {
     started: Vec<(Run, Vec<Distances>)>,
     cases: Vec<CaseSamples>,
     places: HashMap<(usize, String), usize>,
+    /// Setup of the current run.
+    current: usize,
     /// Maximum number of values that are kept of each launch.
     most: Option<usize>,
+    /// Number of values that are kept of all launches.
+    kept: usize,
 }
 
+/// Number of values of all launches from which on a bounded store keeps half as many of each launch, and the fewest that it keeps.
+const MOST_KEPT: usize = 1 << 25;
+const FEWEST_KEPT: usize = 64;
+
 impl SampleStore {
-    /// Returns a store that keeps at most this number of evenly spaced samples of each launch.
+    /// Returns a store that keeps at most this number of evenly spaced samples of each launch, and fewer of very many launches.
     pub fn at_most(values: usize) -> SampleStore {
         SampleStore { most: Some(values.max(1)), ..SampleStore::default() }
     }
 
     /// Adds a launch with all its rows. Rows that were not measured are left out.
     pub fn launch(&mut self, launch: &RunWithRows) {
-        let known = self.setups.iter().position(|run| have_same_setup(run, &launch.run));
-        let setup = known.unwrap_or_else(|| {
-            self.setups.push(launch.run.clone());
-            self.started.push((launch.run.clone(), Vec::new()));
+        self.begin(&launch.run);
+        launch.rows.iter().for_each(|row| self.row(row));
+    }
+
+    /// Adds a record of a file, with the same result.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Run(run) => self.begin(run),
+            Record::Launch(row) => self.row(row),
+            Record::Launched(launched) => self.launched(*launched),
+            Record::Round(_) | Record::Case(_) | Record::End(..) | Record::Verdict(_) => {}
+        }
+    }
+
+    fn begin(&mut self, run: &Run) {
+        let known = self.setups.iter().position(|known| have_same_setup(known, run));
+        self.current = known.unwrap_or_else(|| {
+            self.setups.push(run.clone());
+            self.started.push((run.clone(), Vec::new()));
             self.setups.len() - 1
         });
-        let (last, distances) = &mut self.started[setup];
-        let last = std::mem::replace(last, launch.run.clone());
-        if distances.is_empty() || !is_same_launch(&last, &launch.run) {
-            distances.push(Distances::of_run(&launch.run));
+        let (last, distances) = &mut self.started[self.current];
+        let last = std::mem::replace(last, run.clone());
+        if distances.is_empty() || !is_same_launch(&last, run) {
+            distances.push(Distances::of_run(run));
         }
-        let number = distances.len() - 1;
-        for row in launch.rows.iter().filter(|row| row.outcome == Outcome::Ok && row.summary.is_some()) {
-            let samples = LaunchSamples {
-                row: without_samples(row, &launch.run.clock),
-                batches: self.thinned(values(row, &row.samples)),
-                single: self.thinned(values(row, &row.tail)),
-                number,
-            };
-            let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
-                self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
-                self.cases.len() - 1
-            });
-            self.cases[at].launches.push(samples);
+    }
+
+    /// Notes the state of the machine at the end of a launch in all setups that have a run of it.
+    fn launched(&mut self, launched: Launched) {
+        let Some((last, _)) = self.started.get(self.current) else { return };
+        let last = last.clone();
+        for (run, distances) in &mut self.started {
+            let is_of_launch = run.id == last.id || is_same_launch(run, &last);
+            if let Some(distances) = distances.last_mut().filter(|_| is_of_launch) {
+                distances.after_ns = launched.core_to_core_ns;
+            }
+        }
+    }
+
+    fn row(&mut self, row: &Measurement) {
+        let setup = self.current;
+        let Some((run, distances)) = self.started.get(setup) else { return };
+        if row.outcome != Outcome::Ok || row.summary.is_none() {
+            return;
+        }
+        let samples = LaunchSamples {
+            row: without_samples(row, &run.clock),
+            batches: thinned(values(row, &row.samples), self.most),
+            single: thinned(values(row, &row.tail), self.most),
+            number: distances.len() - 1,
+        };
+        self.kept += samples.batches.len() + samples.single.len();
+        let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
+            self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
+            self.cases.len() - 1
+        });
+        self.cases[at].launches.push(samples);
+        self.keep_fewer(MOST_KEPT);
+    }
+
+    /// Halves the number of values of each launch until there are at most these, if the store is bounded.
+    fn keep_fewer(&mut self, most_kept: usize) {
+        while let Some(most) = self.most.filter(|most| self.kept > most_kept && *most >= 2 * FEWEST_KEPT) {
+            self.most = Some(most / 2);
+            self.kept = 0;
+            for launch in self.cases.iter_mut().flat_map(|case| &mut case.launches) {
+                for values in [&mut launch.batches, &mut launch.single] {
+                    *values = thinned(std::mem::take(values), self.most);
+                    self.kept += values.len();
+                }
+            }
         }
     }
 
@@ -135,15 +191,6 @@ impl SampleStore {
             key(a).cmp(&key(b))
         });
         cases
-    }
-
-    fn thinned(&self, values: Vec<f64>) -> Vec<f64> {
-        match self.most {
-            Some(most) if values.len() > most => {
-                (0..most).map(|at| values[at * values.len() / most]).collect()
-            }
-            _ => values,
-        }
     }
 }
 
@@ -207,6 +254,14 @@ impl CaseSamples {
     }
 }
 
+/// Returns at most this number of evenly spaced values.
+fn thinned(values: Vec<f64>, most: Option<usize>) -> Vec<f64> {
+    match most {
+        Some(most) if values.len() > most => (0..most).map(|at| values[at * values.len() / most]).collect(),
+        _ => values,
+    }
+}
+
 /// Converts samples to the unit of the headline. Values that are not positive have no place on a chart.
 fn values(row: &Measurement, samples: &[Samples]) -> Vec<f64> {
     let legs = row.work.map_or(1, |work| work.legs);
@@ -266,6 +321,11 @@ mod tests {
         run.rows.truncate(1);
         run.rows[0].samples[0].elapsed_ns = (1..=1000).collect();
         let batch = run.rows[0].samples[0].batch;
+        let mut many = SampleStore::at_most(1000);
+        (0..4).for_each(|_| many.launch(&run));
+        many.keep_fewer(600);
+        let lengths: Vec<usize> = many.into_cases()[0].launches.iter().map(|of| of.batches.len()).collect();
+        assert_eq!(lengths, [125; 4]);
         let mut store = SampleStore::at_most(10);
         store.launch(&run);
         let values = &store.into_cases()[0].launches[0].batches;

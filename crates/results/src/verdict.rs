@@ -14,6 +14,8 @@ mod retest;
 mod sweep;
 mod times;
 
+use std::collections::BTreeMap;
+
 use ombx_core::unit::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +27,14 @@ pub use self::{
     launches::{Step, join_steps},
     relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
-    sweep::LinkSweep,
+    sweep::{Checks, LinkSweep},
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
 
 /// Benchmark name of the rows of `ombx links`.
 pub const BENCH: &str = "links";
+/// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
+pub const ROUND: &str = "round";
 /// Axis of rows that were measured again. Its values are [`ALONE`] and [`REFERENCE`].
 pub const RETEST: &str = "retest";
 /// Value of [`RETEST`] for a slow link that was measured again.
@@ -105,6 +109,22 @@ impl Component {
         }
     }
 
+    /// Returns whether a rank is on a host or in a group.
+    pub(crate) fn is_of(&self, rank: u32, hosts: &Hosts) -> bool {
+        match *self {
+            Component::GroupBetween(level, group) | Component::GroupWithin(level, group) => {
+                hosts.unit(level + 1, rank) == group
+            }
+            Component::HostBetween(host) | Component::HostWithin(host) => hosts.number(rank) == host,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the links of the component are inside a host or group.
+    pub(crate) fn is_inside(&self) -> bool {
+        matches!(self, Component::GroupWithin(..) | Component::HostWithin(_))
+    }
+
     /// Returns whether the component is a single link.
     pub fn is_link(&self) -> bool {
         self.link().is_some()
@@ -130,6 +150,14 @@ pub struct SlowComponent {
     pub bytes: u64,
     /// Links that show it.
     pub evidence: Evidence,
+}
+
+/// Returns the key of the row of a link. A link keeps its name in another order of rounds.
+pub fn key_of_link(axes: &BTreeMap<String, String>, bytes: Option<u64>, depth: Option<u32>) -> String {
+    let named = axes.iter().filter(|(name, _)| *name != ROUND);
+    let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();
+    let depth = depth.map_or(String::new(), |depth| format!(",depth={depth}"));
+    format!("{BENCH}/{axes}bytes={}{depth}", bytes.unwrap_or(0))
 }
 
 /// Returns the name of a link: its two ends.

@@ -32,6 +32,24 @@ fn a_complete_file_is_shown_in_every_format() {
 }
 
 #[test]
+fn json_lines_have_the_end_of_every_launch() {
+    let files = Files::default();
+    let launch = |number: usize| {
+        let ended =
+            if number == 3 { r#","ended":{"why":"budget","precision":0.02,"is_asked":true}"# } else { "" };
+        let end =
+            format!(r#"{{"kind":"launched","core_to_core_ns":{number}5.5,"elapsed_s":{number}{ended}}}"#);
+        format!("{}{end}\n", results::another_launch(number))
+    };
+    let path = files.write("three.jsonl", [1, 2, 3].map(launch).concat());
+    let again = files.write("again.jsonl", show(&path, "--format jsonl").expect(0).stdout);
+    let runs = results::runs_of(&again);
+    assert_eq!((runs.len(), &runs[2].run.plan["ended"][..]), (3, "budget"));
+    assert_eq!(runs, results::runs_of(&path));
+    assert_eq!(show(&again, "").expect(0).stdout, show(&path, "").expect(0).stdout);
+}
+
+#[test]
 fn files_of_several_setups_are_shown_in_order() {
     let files = Files::default();
     let other = results::another_launch(2).replace("MPICH Version: 4.0.2", "MPICH Version: 4.1");

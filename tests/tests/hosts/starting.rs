@@ -184,7 +184,7 @@ fn each_form_of_a_host_file_serves_every_launcher() {
 #[test]
 fn hosts_that_do_not_answer_after_a_time_limit_are_named() {
     let Some(bed) = Bed::up("--hosts 2") else { return };
-    let options = "links --sizes 8 --max-time 2500ms --precision 0.0001% --retest 0 --timeout 12s";
+    let options = "links --sizes 8,16 --max-time 2500ms --precision 0.0001% --retest 0 --timeout 12s";
     let mut running = bed.ombx("h1,h2", options).limit(Duration::from_secs(120)).start();
     let out = bed.out();
     running.until("a row", |_| results::rows_so_far(&out) >= 1);

@@ -53,10 +53,12 @@ fn a_bisection_is_called_one() {
 #[test]
 fn a_row_lasts_the_minimum_time() {
     let kept = Kept::new();
-    let line = "links -n 2 --sizes 8 --iterations 20 --retest 0 --fail-on nothing --min-time 20ms -o";
+    // Only links that are measured again have samples in the file.
+    let line = "links -n 2 --sizes 8 --iterations 20 --retest 1 --fail-on nothing --min-time 20ms -o";
     Job::ombx(line).arg(kept.out()).run().expect(0);
     let run = results::run_of(&kept.out());
     assert_eq!(run.run.plan["min_time_s"], "0.02");
+    assert_eq!((run.rows.len(), run.row_count()), (3, 5));
     for row in &run.rows {
         let sampled = row.phases.expect("phases").sample_ns;
         let iterations = row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64;
@@ -69,7 +71,7 @@ fn every_connection_is_warmed_up_by_an_all_to_all() {
     let kept = Kept::new();
     Job::ombx(&format!("links -n 3 --sizes 8,1K --all-to-all {SHORT} -o")).arg(kept.out()).run().expect(0);
     let run = results::run_of(&kept.out());
-    assert_eq!((&*run.run.plan["warm_up"], run.rows.len()), ("collective.alltoall 8,1K", 12));
+    assert_eq!((&*run.run.plan["warm_up"], run.row_count()), ("collective.alltoall 8,1K", 12));
 }
 
 /// Each launch has other pairs at the same time. Together they are one result, of which the array has the medians.
@@ -82,8 +84,7 @@ fn several_launches_are_one_result_of_medians() {
     assert!(done.stdout.contains("each the median of 3 launches"), "{done}");
     let runs = file::open(kept.out()).unwrap().runs;
     let rounds = |run: &file::RunWithRows| -> BTreeSet<String> {
-        let of = |row: &ombx_core::result::Measurement| format!("{} in {}", row.key, row.axes["round"]);
-        run.rows.iter().map(of).collect()
+        run.each_row().map(|row| format!("{} in {}", row.key, row.axes["round"])).collect()
     };
     let seeds: Vec<&str> = runs.iter().map(|run| run.run.plan["randomize"].as_str()).collect();
     assert_eq!(seeds, ["8", "9", "10"]);
@@ -103,10 +104,10 @@ fn several_launches_are_one_result_of_medians() {
     let mut medians: Vec<f64> = runs
         .iter()
         .filter_map(|run| {
-            let of_link = |row: &&ombx_core::result::Measurement| {
+            let is_link = |row: &ombx_core::result::Measurement| {
                 row.bytes == Some(64) && row.axes["from"] == "2" && row.axes["to"] == "1"
             };
-            Some(run.rows.iter().find(of_link)?.summary.as_ref()?.median / 1e3)
+            Some(run.each_row().find(|row| is_link(row))?.summary.as_ref()?.median / 1e3)
         })
         .collect();
     medians.sort_by(f64::total_cmp);
@@ -114,9 +115,11 @@ fn several_launches_are_one_result_of_medians() {
     assert_eq!(medians.len(), launches);
     assert!((value / medians[1] - 1.0).abs() < 1e-6, "{value} is not the median of {medians:?}");
     // A copy is no other result, whatever its name.
+    let two = Job::ombx("show --matrix").args([&array, &kept.out(), &kept.out()]).run().expect(2);
+    assert!(two.stderr.contains("repeats run"), "{two}");
     let other = kept.out().with_extension("other");
     let text = ombx_tests::results::without_checksums(&std::fs::read_to_string(kept.out()).unwrap());
     std::fs::write(&other, text.replace("\"run\":\"", "\"run\":\"x")).unwrap();
-    let two = Job::ombx("show --matrix").args([&array, &kept.out(), &other]).run().expect(2);
-    assert!(two.stderr.contains("has the samples of run"), "{two}");
+    let two = Job::ombx("show").args([&kept.out(), &other]).run().expect(2);
+    assert!(two.stderr.contains("has the times of links of run"), "{two}");
 }

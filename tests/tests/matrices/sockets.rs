@@ -59,9 +59,9 @@ fn many_ranks_measure_a_sample_of_the_links() {
     let kept = Kept::new();
     let line = "links --fabric tcp -n 70 --rounds 2 --sizes 8 --iterations 4 --retest 1 --fail-on nothing -o";
     Job::ombx(line).arg(kept.out()).run().expect(0).leaves_nothing();
-    let rows = kept.run().rows;
-    let sweep: Vec<_> = rows.iter().filter(|row| !row.axes.contains_key("retest")).collect();
-    assert_eq!((sweep.len(), rows.iter().all(|row| row.check == Check::Passed)), (140, true));
+    let run = kept.run();
+    let sweep: Vec<_> = run.each_row().filter(|row| !row.axes.contains_key("retest")).collect();
+    assert_eq!((sweep.len(), run.each_row().all(|row| row.check == Check::Passed)), (140, true));
     let partners = |rank: u32| sweep.iter().filter(|row| row.axes["from"] == rank.to_string()).count();
     assert!((0..70).all(|rank| partners(rank) == 2));
 }

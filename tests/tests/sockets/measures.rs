@@ -96,9 +96,9 @@ fn links_over_sockets_need_no_mpi() {
         let line =
             format!("links --fabric {fabric} -n 3 --sizes 8 --retest 0 --iterations 4 --fail-on nothing -o");
         Job::ombx(&line).env("OMBX_MPIEXEC", "false").arg(kept.out()).run().expect(0);
-        let rows = kept.run().rows;
-        assert_eq!(rows.len(), 6, "{fabric}");
-        assert!(rows.iter().all(|row| row.check == Check::Passed && row.axes["transport"] == fabric));
+        let run = kept.run();
+        assert_eq!(run.row_count(), 6, "{fabric}");
+        assert!(run.each_row().all(|row| row.check == Check::Passed && row.axes["transport"] == fabric));
     }
 }
 

@@ -1,8 +1,12 @@
-//! `cargo xtask benches`: cost of the work of ombx itself, measured by criterion.
+//! `cargo xtask benches`: cost of the work of ombx itself, measured by criterion, or in instructions.
+#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
+
+mod instructions;
 
 use std::{
     fmt::Write as _,
     fs,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -12,6 +16,7 @@ use ombx_core::system::environment;
 use serde_json::Value;
 
 use ombx_toolchain::{
+    command::cannot_run,
     evidence,
     failure::{Failure, Result, exit_code},
     machine::Machine,
@@ -20,8 +25,16 @@ use ombx_toolchain::{
 };
 
 /// Benches of docs/EVIDENCE.md, by the beginnings of their names: those inside a timed region, statistics and files of a large run.
-const SHORT: [&str; 5] =
-    ["stamp", "timed_loop/", "summary/independent/10000", "summary/dependent", "file of"];
+const SHORT: [&str; 8] = [
+    "stamp",
+    "timed_loop/",
+    "summary/independent/10000",
+    "summary/dependent",
+    "read",
+    "write",
+    "estimate",
+    "judge",
+];
 
 /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
 #[derive(clap::Parser)]
@@ -36,6 +49,15 @@ struct Options {
     /// Write the results to docs/EVIDENCE.md, and all figures to target/evidence
     #[arg(long, conflicts_with = "filter")]
     write: bool,
+    /// Count instructions of reading, writing, estimates and verdicts instead: none may need more than 1.2 times its recorded count
+    #[arg(long, conflicts_with_all = ["filter", "write"])]
+    instructions: bool,
+    /// Record the counts
+    #[arg(long, requires = "instructions")]
+    record: bool,
+    /// Number of the work, and how often this process does it
+    #[arg(long, hide = true, value_name = "NUMBER,REPEATS", value_delimiter = ',')]
+    work: Vec<usize>,
 }
 
 fn main() -> ExitCode {
@@ -43,7 +65,17 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
+    if let [number, repeats] = options.work[..] {
+        instructions::repeat([number, repeats]);
+        return Ok(ExitCode::SUCCESS);
+    }
     let workspace = Workspace::read()?;
+    if options.instructions && cfg!(debug_assertions) {
+        return in_release(&workspace);
+    }
+    if options.instructions {
+        return instructions::check(&workspace, compiler(), options.record);
+    }
     let directory = workspace.target.join("criterion");
     if options.write && directory.exists() {
         // Removes results of benches that no longer exist.
@@ -75,6 +107,15 @@ fn run(options: &Options) -> Result<ExitCode> {
         evidence::write(&workspace, "benches", &section, &tables)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Becomes the release build of this program.
+fn in_release(workspace: &Workspace) -> Result<ExitCode> {
+    let mut command = cargo();
+    command.args(["run", "--release", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--target-dir"]);
+    command.arg(&workspace.target).arg("--").args(std::env::args_os().skip(1)).current_dir(&workspace.root);
+    let source = command.exec();
+    Err(cannot_run(&command, source))
 }
 
 /// Median and interval of a bench, in nanoseconds.

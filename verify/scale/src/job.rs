@@ -143,6 +143,9 @@ impl Outcome {
         } else if line.starts_with("{\"kind\":\"case\"") {
             self.rows += 1;
             self.row_bytes += bytes;
+        } else if line.starts_with("{\"kind\":\"round\"") {
+            self.rows += links_of(line);
+            self.row_bytes += bytes;
         }
     }
 
@@ -159,6 +162,12 @@ impl Outcome {
             self.most_bytes = self.most_bytes.max(memory.iter().map(|of_rank| of_rank[0]).max().unwrap_or(0));
         }
     }
+}
+
+/// Returns the number of links in the record of a round.
+fn links_of(line: &str) -> u64 {
+    let ends = line.split_once("\"from\":[").and_then(|(_, rest)| rest.split_once(']'));
+    ends.map_or(0, |(ends, _)| ends.split(',').count() as u64)
 }
 
 /// Returns the proportional set size of a process, and what it shares with no other one, in bytes.
@@ -187,6 +196,8 @@ mod tests {
             (outcome.start_s, outcome.rows, outcome.row_bytes, outcome.run_bytes),
             (Some(1.0), 1, 16, 15)
         );
+        outcome.read(r#"{"kind":"round","from":[0,2,4],"to":[1,3,5]}"#, 4.0);
+        assert_eq!(outcome.rows, 4);
     }
 
     #[test]

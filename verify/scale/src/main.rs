@@ -2,6 +2,8 @@
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod document;
+mod fabric;
+mod files;
 mod job;
 mod line;
 mod model;
@@ -9,17 +11,20 @@ mod programs;
 mod simulated;
 mod start;
 
-use std::process::ExitCode;
+use std::{env, os::unix::process::CommandExt as _, process::ExitCode};
 
 use clap::Parser as _;
 use ombx_core::system::limits::FreeMemory;
 
+use fabric::{Part, Topology, Trial, Tried};
 use job::{Limits, Outcome};
 use line::{Line, OVER_SOCKETS, SOCKET_RANKS, TASKS};
 use ombx_toolchain::{
+    command::cannot_run,
     failure::{Failure, Result, exit_code, failed_if},
     mpi::{Which, installed},
-    workspace::Workspace,
+    release,
+    workspace::{Workspace, cargo},
 };
 use programs::Programs;
 use start::Starts;
@@ -67,10 +72,36 @@ struct Options {
     /// Sweep over simulated ranks in this process, as the program does in processes of its own
     #[arg(long, value_name = "SHAPE", hide = true)]
     sweep: Option<simulated::Shape>,
+    /// Measure time and memory of commands that read large files instead: compare, history, show and report
+    #[arg(long, conflicts_with = "fabrics")]
+    files: bool,
+    /// Measure only commands whose name contains this
+    #[arg(long, value_name = "TEXT", requires = "files")]
+    only: Option<String>,
+    /// Judge simulated fat trees and dragonflies with one slow part instead
+    #[arg(long)]
+    fabrics: bool,
+    /// Find the fewest rounds that name the slow part with 99 %, for 10,000 and 100,000 hosts
+    #[arg(long, requires = "fabrics")]
+    plans: bool,
+    /// Sweep over all pairs too, once for each slow part
+    #[arg(long, requires = "fabrics")]
+    all_pairs: bool,
+    /// Number of sweeps with other seeds [default: 50, and 300 with --plans, of which 99 % can be told]
+    #[arg(long, value_name = "N", requires = "fabrics", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: Option<u32>,
     /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long)]
     write: bool,
 }
+
+/// Hosts of the simulated fabrics, and rounds of their sweeps.
+const HOSTS: [u32; 2] = [10_000, 100_000];
+const ROUNDS: u32 = 20;
+/// Numbers of seeds: of each slow part, and of each number of rounds. If all of 300 name a part, 99 % do with a confidence of 95 %.
+const SEEDS: [u32; 2] = [50, 300];
+/// Numbers of rounds among which the fewest are searched.
+const PLANS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 20];
 
 fn main() -> ExitCode {
     exit_code(run(&Options::parse()))
@@ -81,6 +112,15 @@ fn run(options: &Options) -> Result<ExitCode> {
         return simulated::print(shape).map(|()| ExitCode::SUCCESS);
     }
     let workspace = Workspace::read()?;
+    if cfg!(debug_assertions) && (options.files || options.fabrics) {
+        return in_release(&workspace);
+    }
+    if options.fabrics {
+        return fabrics(options, &workspace);
+    }
+    if options.files {
+        return files(options, &workspace);
+    }
     if options.start {
         return starts(options, &workspace);
     }
@@ -120,6 +160,88 @@ fn run(options: &Options) -> Result<ExitCode> {
         lines.iter().flat_map(|line| &line.tasks).chain(sessions.iter().map(|(_, outcome)| outcome));
     let failed = incomplete.filter(|outcome| !outcome.complete).count() > 0;
     Ok(failed_if(failed || swept.iter().any(|swept| !swept.verdict_is_right)))
+}
+
+/// Becomes the release build of this program: times of a debug build say little.
+fn in_release(workspace: &Workspace) -> Result<ExitCode> {
+    let mut command = cargo();
+    command.args(["run", "--release", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--target-dir"]);
+    command.arg(&workspace.target).arg("--").args(env::args_os().skip(1)).current_dir(&workspace.root);
+    let source = command.exec();
+    Err(cannot_run(&command, source))
+}
+
+/// Measures the commands that read large files.
+fn files(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let Some(mpi) = installed(Some(options.mpi))?.into_iter().next() else {
+        return Err(Failure::Missing("there is no MPI to build ombx with".into()));
+    };
+    let ombx = if options.no_build {
+        release::existing(mpi.target(&workspace.target).join("release/ombx"))?
+    } else {
+        release::built(&mpi, workspace, &workspace.target)?
+    };
+    let directory = workspace.target.join("files");
+    let took = files::measure(&ombx, &directory, files::Extent::GOALS, options.only.as_deref())?;
+    let table = files::table(&took);
+    println!("\n{table}");
+    if options.write {
+        document::write(workspace, "scale-files", &table)?;
+    }
+    Ok(failed_if(!took.iter().all(files::Took::is_met)))
+}
+
+/// Judges simulated fabrics: of each, every slow part with all seeds.
+fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let [seeds, of_plans] = SEEDS.map(|seeds| options.seeds.unwrap_or(seeds) as usize);
+    let mut tried = Vec::new();
+    let mut is_right = true;
+    for (topology, part) in
+        Topology::ALL.into_iter().flat_map(|topology| Part::ALL.map(|part| (topology, part)))
+    {
+        let trial = Trial { topology, hosts: HOSTS[0], part, rounds: Some(ROUNDS), seeds };
+        let mut trials = vec![trial];
+        if options.all_pairs && part != Part::Cable {
+            trials.push(Trial { rounds: None, seeds: 1, ..trial });
+        }
+        for trial in trials {
+            let one = trial.run();
+            println!("   {topology}, {part}: {} of {} in {:.1} s each", one.named, trial.seeds, one.seconds);
+            is_right &= one.named == trial.seeds;
+            tried.push(one);
+        }
+    }
+    if options.plans {
+        for hosts in HOSTS {
+            tried.extend(fewest_rounds(hosts, of_plans));
+        }
+    }
+    let table = fabric::table(&tried);
+    println!("\n{table}");
+    if options.write {
+        document::write(workspace, "scale-fabrics", &table)?;
+    }
+    Ok(failed_if(!is_right))
+}
+
+/// Returns for each fabric and slow part the trial with the fewest rounds that name it with 99 %, or that with the most rounds. Of a
+/// single link nothing is tried: it must be among the links that are measured.
+fn fewest_rounds(hosts: u32, seeds: usize) -> Vec<Tried> {
+    let parts = || Part::ALL.into_iter().filter(|part| *part != Part::Link);
+    let all = Topology::ALL.into_iter().flat_map(|topology| parts().map(move |part| (topology, part)));
+    let fewest = |(topology, part)| {
+        let mut last = None;
+        for rounds in PLANS {
+            let one = Trial { topology, hosts, part, rounds: Some(rounds), seeds }.run();
+            println!("   {topology}, {hosts} hosts, {part}, {rounds} rounds: {} of {seeds}", one.named);
+            last = Some(one);
+            if 100 * one.named >= 99 * seeds {
+                break;
+            }
+        }
+        last
+    };
+    all.filter_map(fewest).collect()
 }
 
 /// Measures the start of jobs. Fails if ombx adds more than it may.

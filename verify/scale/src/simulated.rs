@@ -26,7 +26,7 @@ use ombx_core::{
 };
 use ombx_links::sweep::{self, Mode, Task};
 use ombx_results::{
-    file::{self, Record, RunOutcome},
+    file::{self, Record, Round, Rounds, RunOutcome},
     render::{Links, Renderer},
     verdict::{Criteria, LinkSweep},
 };
@@ -36,7 +36,7 @@ use ombx_toolchain::{
 };
 
 use machine::Machine;
-pub(crate) use machine::Shape;
+pub(crate) use machine::{Shape, normal};
 use team::{Pair, SimulatedTeam};
 
 /// Shapes that are measured: the memory of each number of ranks must not depend on the number of rounds.
@@ -140,6 +140,7 @@ fn sweep(shape: Shape) -> Result<Swept> {
     let null = File::create("/dev/null").map_err(|e| failed(Error::storage(e.to_string())))?;
     let mut sink = RankZero {
         file: Counting { inner: BufWriter::new(null), bytes: 0 },
+        rounds: Rounds::default(),
         judge: LinkSweep::default(),
         screen: Links::default(),
     };
@@ -175,6 +176,7 @@ fn peak_bytes() -> u64 {
 /// What rank 0 and the launching process do with rows.
 struct RankZero {
     file: Counting,
+    rounds: Rounds,
     judge: LinkSweep,
     screen: Links,
 }
@@ -201,6 +203,13 @@ fn unwritable(why: std::io::Error) -> Error {
     Error::storage(format!("cannot write a row: {why}"))
 }
 
+impl RankZero {
+    fn write(&mut self, ended: Vec<Round>) -> ombx_core::error::Result<()> {
+        let mut records = ended.into_iter().map(|round| Record::Round(Box::new(round)));
+        records.try_for_each(|record| file::write(&mut self.file, &record).map_err(unwritable))
+    }
+}
+
 impl Sink for RankZero {
     fn run(&mut self, run: &Run) -> ombx_core::error::Result<()> {
         file::write(&mut self.file, &Record::Run(Box::new(run.clone()))).map_err(unwritable)?;
@@ -209,12 +218,18 @@ impl Sink for RankZero {
     }
 
     fn case(&mut self, row: &Measurement) -> ombx_core::error::Result<()> {
-        file::write_case(&mut self.file, row).map_err(unwritable)?;
+        let (ended, is_taken) = self.rounds.add(row);
+        self.write(ended)?;
+        if !is_taken {
+            file::write_case(&mut self.file, row).map_err(unwritable)?;
+        }
         self.judge.add(row);
         self.screen.case(&mut std::io::sink(), row).map_err(unwritable)
     }
 
     fn end(&mut self, tally: &Tally) -> ombx_core::error::Result<()> {
+        let ended = self.rounds.end();
+        self.write(ended)?;
         let end = Record::End(RunOutcome::Complete, *tally);
         file::write(&mut self.file, &end).map_err(unwritable)?;
         self.screen.end(&mut std::io::sink(), RunOutcome::Complete, tally).map_err(unwritable)
@@ -246,7 +261,7 @@ mod tests {
             let swept = sweep(shape.parse().unwrap()).unwrap();
             assert!(swept.verdict_is_right, "{swept:?}");
             assert!(swept.rows >= u64::from(swept.shape.ranks * swept.shape.rounds));
-            assert!(swept.result_bytes > 400 * swept.rows && swept.peak_bytes > 1 << 20);
+            assert!(swept.result_bytes > 10 * swept.rows && swept.peak_bytes > 1 << 20);
         }
     }
 }

@@ -198,7 +198,7 @@ pub(crate) fn ab(
         let complete = turn.iter().all(|records| !records.is_empty());
         if complete {
             let records = turn.into_iter().zip(&mut results);
-            records.for_each(|(records, side)| records.into_iter().for_each(|record| side.record(record)));
+            records.for_each(|(records, side)| records.into_iter().for_each(|record| side.record(&record)));
         }
         if let Some(code) = stopped {
             write_cases(&mut files, &cases)?;

@@ -13,7 +13,7 @@ use ombx_core::{
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
-    history::{Case, History, INDEX, Selection, Series, Store, write_index},
+    history::{Case, History, INDEX, MOST_RANKS, Selection, Series, Store, write_index},
     render::history::{self as render, Screen},
 };
 
@@ -112,6 +112,15 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
         let (refused, files) = (store.refused.len(), store.files);
         let text = format!(
             "{refused} of {files} files in {name} skipped: no result files of ombx; first {first}: {why}"
+        );
+        stderr_line!("ombx: {}", stderr::printable(&text));
+    }
+    let large = store.results.iter().filter(|result| result.is_large_sweep).count();
+    if large > 0 {
+        let text = format!(
+            "{name}: sweeps over more than {MOST_RANKS} ranks ({large} of {}) have too many links for a series of each; only those that were \
+             measured again are cases",
+            store.results.len()
         );
         stderr_line!("ombx: {}", stderr::printable(&text));
     }

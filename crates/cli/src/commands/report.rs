@@ -1,6 +1,9 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::BufRead,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use ombx_core::{
@@ -11,13 +14,17 @@ use ombx_report::{Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
-    file::{ResultFile, RunWithRows},
+    file::{Collector, Record, Records, ResultFile, RunWithRows},
     history::{History, Selection, newest},
     samples::{CaseSamples, SampleStore},
 };
 
 use super::{compare::Names, history};
-use crate::{output::target, result_file::KnownRuns, stderr};
+use crate::{
+    output::target,
+    result_file::{KnownRuns, Sorter, found_records, records},
+    stderr,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -49,8 +56,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         target::check_new(out)?;
     }
     let Side { mut files, results: base, samples: of_base } =
-        read(inputs, if dated.is_some() { KnownRuns::read_found } else { KnownRuns::read })?;
-    let Side { files: against, results: new, samples: of_new } = read(&args.against, KnownRuns::read)?;
+        read(inputs, if dated.is_some() { found_records } else { records }, !args.against.is_empty())?;
+    let Side { files: against, results: new, samples: of_new } = read(&args.against, records, true)?;
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
@@ -131,6 +138,15 @@ fn named(files: Vec<(String, ResultFile)>, label: &str) -> Vec<(String, ResultFi
 /// Maximum number of samples of a launch that the figures of a page are drawn from.
 const MAX_SAMPLES: usize = 4096;
 
+/// Removes the times of samples: a page shows the links of a sweep without them.
+fn without_times(mut record: Record) -> Record {
+    if let Record::Launch(row) = &mut record {
+        let samples = row.samples.iter_mut().chain(&mut row.tail);
+        samples.for_each(|samples| samples.elapsed_ns = Vec::new());
+    }
+    record
+}
+
 /// What the files of one side contain.
 struct Side {
     files: Vec<(String, ResultFile)>,
@@ -138,25 +154,37 @@ struct Side {
     samples: Vec<CaseSamples>,
 }
 
-/// Reads files. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples, only those
-/// that figures need are kept when the next file is read.
-fn read(paths: &[PathBuf], open: fn(&mut KnownRuns, &Path) -> Result<ResultFile>) -> Result<Side> {
+/// Reads files record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
+/// only those that figures need are kept.
+fn read(
+    paths: &[PathBuf],
+    open: fn(&Path) -> Result<Records<Box<dyn BufRead>>>,
+    is_compared: bool,
+) -> Result<Side> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
     let mut samples = SampleStore::at_most(MAX_SAMPLES);
     for (path, name) in paths.iter().zip(names) {
-        let mut file = open(&mut known, path)?;
-        file.runs.iter().for_each(|run| results.run(run));
-        let known = cases.groups().len();
-        let (mut sweeps, launches): (Vec<_>, Vec<_>) = file.runs.drain(..).partition(RunWithRows::is_sweep);
-        let rows = sweeps.iter_mut().flat_map(|run| &mut run.rows);
-        rows.flat_map(|row| row.samples.iter_mut().chain(&mut row.tail))
-            .for_each(|samples| samples.elapsed_ns = Vec::new());
-        launches.iter().for_each(|launch| cases.launch(launch));
-        launches.iter().for_each(|launch| samples.launch(launch));
-        file.runs = sweeps;
-        files.push((name, known..cases.groups().len(), file));
+        let (mut sweeps, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let before = cases.groups().len();
+        let mut pass = |record: Record, is_sweep: bool| {
+            if is_sweep {
+                sweeps.record(without_times(record));
+            } else {
+                cases.record(&record);
+                samples.record(&record);
+            }
+            Ok(())
+        };
+        let cut_off = known.each(open(path)?, path, |record| {
+            if is_compared {
+                results.record(&record);
+            }
+            sorter.take(record, &mut pass)
+        })?;
+        sorter.end(pass)?;
+        files.push((name, before..cases.groups().len(), sweeps.end(cut_off)));
     }
     let combined = files.into_iter().filter_map(|(name, groups, mut file)| {
         let setups = &cases.groups()[groups];

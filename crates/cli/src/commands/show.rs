@@ -1,7 +1,8 @@
 //! `ombx show`: prints result files.
 
 use std::{
-    io::{self, Write},
+    io::{self, Seek, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -14,14 +15,17 @@ use ombx_core::{
 };
 use ombx_results::{
     estimate::{self, Cases, Group},
-    file::{self, Record, RunOutcome, RunWithRows},
-    matrix, methods,
+    file::{self, Collector, Record, RunOutcome, RunWithRows},
+    matrix::Bands,
+    methods,
     plot::samples,
     provenance::{self, Section},
     render::{Broadcasts, Overhead, Renderer, Shown, plain, wrapped},
     runs::EarlierRuns,
     samples::SampleStore,
+    verdict::LinkSweep,
 };
+use tempfile::SpooledTempFile;
 
 use crate::{
     arguments::output::{Color, Format, RowArgs, ShownArgs},
@@ -31,7 +35,7 @@ use crate::{
         terminal::{self, is_closed, print},
         unwritable,
     },
-    result_file::{self, KnownRuns, only_sweep},
+    result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps},
 };
 
 #[derive(Debug, Args)]
@@ -90,30 +94,41 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     }
     let mut earlier =
         args.against.as_deref().map(|path| result_file::earlier_runs(path, Vec::new())).transpose()?;
-    let (mut links, mut cases) = (Vec::new(), Cases::with_percentiles(shown.percentiles.clone()));
+    let mut cases = Cases::with_percentiles(shown.percentiles.clone());
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
+    let mut sweeps = Sweeps::open(args)?;
+    let mut sorter = Sorter::default();
+    // The reader of standard output has closed it.
+    let mut is_unread = false;
     for path in &args.files {
-        let file = known.read(path)?;
-        if args.format == Format::Jsonl && is_closed(lines(&mut out, &file.runs))? {
+        let mut pass = |record: Record, is_sweep: bool| {
+            if is_sweep {
+                return sweeps.record(&record);
+            }
+            cases.record(&record);
+            Ok(())
+        };
+        let cut_off = known.each_until(records(path)?, path, |record| {
+            if let (Record::Run(run), Some(earlier)) = (&record, &mut earlier) {
+                earlier.forget(std::slice::from_ref(&run.id));
+            }
+            if args.format == Format::Jsonl {
+                is_unread = is_closed(write_launches(&mut out, &record))?;
+            }
+            sorter.take(record, &mut pass)?;
+            Ok(if is_unread { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        if is_unread {
             return Ok(0);
         }
-        if let Some(earlier) = &mut earlier {
-            earlier.forget(&file.runs.iter().map(|run| run.run.id.clone()).collect::<Vec<_>>());
-        }
-        let (of_links, of_benchmarks): (Vec<_>, Vec<_>) =
-            file.runs.into_iter().partition(RunWithRows::is_sweep);
-        of_benchmarks.iter().for_each(|launch| cases.launch(launch));
-        links.extend(of_links);
-        if file.cut_off {
-            stderr_line!(
-                "ombx: {} was cut off in the middle of a record; all records before it are shown",
-                path.display()
-            );
+        sorter.end(pass)?;
+        if cut_off {
+            say_cut_off(path, "shown");
         }
     }
-    if let Some(path) = &args.matrix {
-        return write_matrix(&links, path);
+    if let (Some(path), Sweeps::Matrix(sweep)) = (&args.matrix, &mut sweeps) {
+        return write_matrix(sweep.take().map(|(_, bands)| bands), path);
     }
     let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot, &shown)
     {
@@ -124,18 +139,146 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             .try_for_each(|row| file::write_case(&mut out, &row)),
         Some(mut renderer) => {
             show_cases(&cases, earlier.as_ref(), &mut *renderer, args.format, &shown, &mut out)
-                .and_then(|()| show_links(&links, args, &mut out))
         }
     };
-    is_closed(shown.and_then(|()| out.flush()))?;
+    is_closed(shown.and_then(|()| sweeps.write(&mut out)).and_then(|()| out.flush()))?;
     Ok(0)
 }
 
-/// Returns the runs of all files.
+/// Longest text of sweeps that is kept in memory until the rows of benchmarks are written.
+const MAX_IN_MEMORY: usize = 1 << 24;
+
+/// Sweeps over links, which are shown after the rows of benchmarks.
+enum Sweeps {
+    /// The only sweep, whose times become an array: its last launch, and the rows of all.
+    Matrix(Option<(LinkSweep, Bands<SpooledTempFile>)>),
+    /// Text of the sweeps that were read.
+    Shown { renderer: Box<dyn Renderer>, text: io::BufWriter<SpooledTempFile>, open: Option<Open>, any: bool },
+    /// A format without links.
+    Unshown,
+}
+
+/// A run of a sweep that is read.
+#[derive(Default)]
+struct Open {
+    tally: Tally,
+    end: Option<(RunOutcome, Tally)>,
+}
+
+impl Sweeps {
+    fn open(args: &ShowArgs) -> Result<Sweeps> {
+        if args.matrix.is_some() {
+            return Ok(Sweeps::Matrix(None));
+        }
+        let renderer = renderers::links(args.format, args.color, Notes::if_verbose(args.verbose));
+        Ok(renderer.filter(|_| args.format != Format::Jsonl).map_or(Sweeps::Unshown, |renderer| {
+            Sweeps::Shown {
+                renderer,
+                text: io::BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY)),
+                open: None,
+                any: false,
+            }
+        }))
+    }
+
+    fn record(&mut self, record: &Record) -> Result<()> {
+        match self {
+            Sweeps::Matrix(sweep) => add_to_matrix(sweep, record).map_err(|e| e.within("--matrix")),
+            Sweeps::Shown { renderer, text, open, any } => {
+                *any = true;
+                show_link(&mut **renderer, text, open, record)
+                    .map_err(|e| Error::storage(format!("temporary file for links: {e}")))
+            }
+            Sweeps::Unshown => Ok(()),
+        }
+    }
+
+    /// Writes the text of all sweeps.
+    fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        let Sweeps::Shown { mut renderer, mut text, open, any } = self else { return Ok(()) };
+        if let Some(open) = open {
+            open.end(&mut *renderer, &mut text)?;
+        }
+        if any {
+            renderer.finish(&mut text)?;
+        }
+        let mut text = text.into_inner()?;
+        text.rewind()?;
+        io::copy(&mut text, out).map(drop)
+    }
+}
+
+impl Open {
+    fn end(self, renderer: &mut dyn Renderer, text: &mut dyn Write) -> io::Result<()> {
+        let (outcome, tally) = self.end.unwrap_or((RunOutcome::Broken, self.tally));
+        renderer.end(text, outcome, &tally)
+    }
+}
+
+/// Shows a record of a sweep. The end of a run is shown after the verdict that follows it in the file.
+fn show_link(
+    renderer: &mut dyn Renderer,
+    text: &mut dyn Write,
+    open: &mut Option<Open>,
+    record: &Record,
+) -> io::Result<()> {
+    match (record, open.as_mut()) {
+        (Record::Run(run), _) => {
+            if let Some(last) = open.replace(Open::default()) {
+                last.end(renderer, text)?;
+            }
+            renderer.run(text, run)
+        }
+        (Record::Launch(row), Some(open)) => {
+            open.tally.add(row);
+            renderer.case(text, row)
+        }
+        (Record::Round(round), Some(open)) => {
+            open.tally.cases += round.len() as u64;
+            renderer.round(text, round)
+        }
+        (Record::End(outcome, tally), Some(open)) => {
+            open.end = Some((*outcome, *tally));
+            Ok(())
+        }
+        (Record::Verdict(verdict), Some(_)) => {
+            renderer.verdict(verdict);
+            Ok(())
+        }
+        (Record::Case(_) | Record::Launched(_), _) | (_, None) => Ok(()),
+    }
+}
+
+/// Adds a record to the only sweep.
+fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record: &Record) -> Result<()> {
+    let unwritable = |e: io::Error| Error::storage(format!("temporary file for links: {e}"));
+    match (record, sweep.as_mut()) {
+        (Record::Run(run), None) => {
+            let first = LinkSweep::of_run(run);
+            let bands = Bands::new(first.hosts.ranks(), SpooledTempFile::new(0));
+            *sweep = Some((first, bands));
+        }
+        (Record::Run(run), Some((known, _))) if known.continues_with(run) => known.begin(run),
+        (Record::Run(_), Some(_)) => return Err(several_sweeps()),
+        (Record::Round(round), Some((_, bands))) => bands.add_round(round).map_err(unwritable)?,
+        (Record::Launch(row), Some((_, bands))) => bands.add(row).map_err(unwritable)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Returns the runs of all files. The links of sweeps are summed up.
 fn runs(args: &ShowArgs) -> Result<Vec<RunWithRows>> {
-    let mut known = KnownRuns::default();
-    let files: Vec<_> = args.files.iter().map(|path| known.read(path)).collect::<Result<_>>()?;
-    Ok(files.into_iter().flat_map(|file| file.runs).collect())
+    let (mut known, mut runs) = (KnownRuns::default(), Vec::new());
+    for path in &args.files {
+        let mut file = Collector::default().summing_up();
+        let cut_off = known.each(records(path)?, path, |record| {
+            file.record(record);
+            Ok(())
+        })?;
+        runs.extend(file.end(cut_off).runs);
+    }
+    Ok(runs)
 }
 
 /// Writes the rows over all launches.
@@ -172,47 +315,25 @@ fn show_cases(
 }
 
 /// Writes the array of the only sweep over links among the runs.
-fn write_matrix(runs: &[RunWithRows], path: &Path) -> Result<u8> {
-    let sweep = only_sweep(runs).map_err(|e| e.within("--matrix"))?;
-    let mut array = Vec::new();
-    let written = matrix::write(&mut array, &sweep).and_then(|()| target::replace(path, &array));
-    written.map_err(|e| unwritable(path, &e))?;
-    let sizes: Vec<String> = matrix::sizes(&sweep).iter().map(|bytes| Bytes(*bytes).to_string()).collect();
-    let (count, ranks) = (sizes.len(), sweep.hosts.ranks());
+fn write_matrix(bands: Option<Bands<SpooledTempFile>>, path: &Path) -> Result<u8> {
+    let bands = bands.ok_or_else(|| no_sweep().within("--matrix"))?;
+    let sizes: Vec<String> = bands.sizes().iter().map(|bytes| Bytes(*bytes).to_string()).collect();
+    let ranks = bands.ranks();
+    target::replace_by(path, |out| bands.write(out)).map_err(|e| unwritable(path, &e))?;
+    let count = sizes.len();
     let what = "median microseconds, NaN: not measured";
     let shape = format!("float64 ({count}, {ranks}, {ranks}): message sizes {}, from, to", sizes.join(" "));
     print(format!("{}: {shape}; {what}\n", path.display()))
 }
 
-/// Writes the sweeps over links.
-fn show_links(runs: &[RunWithRows], args: &ShowArgs, out: &mut dyn Write) -> io::Result<()> {
-    let Some(mut renderer) = renderers::links(args.format, args.color, Notes::if_verbose(args.verbose))
-    else {
-        return Ok(());
-    };
-    for run in runs {
-        renderer.run(out, &run.run)?;
-        let mut tally = Tally::default();
-        for row in &run.rows {
-            tally.add(row);
-            renderer.case(out, row)?;
-        }
-        let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, tally));
-        run.verdict.iter().for_each(|verdict| renderer.verdict(verdict));
-        renderer.end(out, outcome, &tally)?;
+/// Writes a record of a launch as it is in its file.
+fn write_launches(out: &mut dyn Write, record: &Record) -> io::Result<()> {
+    match record {
+        Record::Launch(row) => file::write_launch(out, row),
+        // Rows over all launches are written last.
+        Record::Case(_) => Ok(()),
+        record => file::write(out, record),
     }
-    if runs.is_empty() { Ok(()) } else { renderer.finish(out) }
-}
-
-/// Writes the records of launches as they are in their file.
-fn lines(out: &mut dyn Write, launches: &[RunWithRows]) -> io::Result<()> {
-    for RunWithRows { run, rows, end, verdict } in launches {
-        file::write(out, &Record::Run(Box::new(run.clone())))?;
-        rows.iter().try_for_each(|row| file::write_launch(out, row))?;
-        end.map_or(Ok(()), |(outcome, tally)| file::write(out, &Record::End(outcome, tally)))?;
-        verdict.iter().try_for_each(|verdict| file::write(out, &Record::Verdict(verdict.clone())))?;
-    }
-    Ok(())
 }
 
 /// Returns the rows over all launches of a setup, with what earlier runs say.
@@ -231,8 +352,14 @@ fn estimates(group: &Group, earlier: Option<&EarlierRuns>) -> Vec<Measurement> {
 fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
     let (mut store, mut known) = (SampleStore::default(), KnownRuns::default());
     for path in files {
-        let file = known.read(path)?;
-        file.runs.iter().filter(|run| !run.is_sweep()).for_each(|launch| store.launch(launch));
+        let (mut sorter, mut add) = (Sorter::default(), |record: Record, is_sweep: bool| {
+            if !is_sweep {
+                store.record(&record);
+            }
+            Ok(())
+        });
+        known.each(records(path)?, path, |record| sorter.take(record, &mut add))?;
+        sorter.end(add)?;
     }
     let cases = rows.choose(store.into_cases(), "the files")?;
     if cases.is_empty() {

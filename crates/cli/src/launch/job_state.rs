@@ -234,7 +234,11 @@ impl JobState<'_> {
                 self.history.run.clone_from(&run.id);
             }
             Record::End(..) => self.timeline.enter(Phase::End),
-            Record::Launch(_) | Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
+            Record::Launch(_)
+            | Record::Round(_)
+            | Record::Case(_)
+            | Record::Verdict(_)
+            | Record::Launched(_) => {}
         }
         if let Record::End(RunOutcome::Complete, sent) = record {
             let arrived = self.output.tally().cases + self.history.repeated;

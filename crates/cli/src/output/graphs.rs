@@ -13,7 +13,7 @@ use ombx_core::{
 };
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError};
 use ombx_results::{
-    file::{Record, RunWithRows},
+    file::Record,
     plot::samples,
     samples::{CaseSamples, SampleStore},
 };
@@ -26,8 +26,6 @@ use crate::arguments::output::{GraphForm, GraphRequest};
 pub(super) struct Graphs {
     request: GraphRequest,
     store: SampleStore,
-    /// The run whose rows are measured, with the latest of them.
-    run: Option<RunWithRows>,
 }
 
 impl Graphs {
@@ -40,26 +38,12 @@ impl Graphs {
                 return Err(unwritable(&file, &io::ErrorKind::IsADirectory.into()));
             }
         }
-        Ok(Graphs { request, store: SampleStore::default(), run: None })
+        Ok(Graphs { request, store: SampleStore::default() })
     }
 
     /// Keeps the samples of a row.
     pub(super) fn record(&mut self, record: &Record) {
-        match (record, &mut self.run) {
-            (Record::Run(run), known) => {
-                *known = Some(RunWithRows {
-                    run: run.as_ref().clone(),
-                    rows: Vec::new(),
-                    end: None,
-                    verdict: None,
-                });
-            }
-            (Record::Launch(row), Some(known)) => {
-                known.rows = vec![row.as_ref().clone()];
-                self.store.launch(known);
-            }
-            _ => {}
-        }
+        self.store.record(record);
     }
 
     /// Ends the measurement.

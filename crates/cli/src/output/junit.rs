@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use ombx_core::result::{Measurement, Run, Tally};
 use ombx_results::{
-    file::RunOutcome,
+    file::{Round, RunOutcome},
     render::{LinksSummary, Renderer},
     verdict::Verdict,
 };
@@ -113,6 +113,10 @@ impl Renderer for LinksReport {
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         self.summary.case(out, row)
+    }
+
+    fn round(&mut self, out: &mut dyn Write, round: &Round) -> Result<()> {
+        self.summary.round(out, round)
     }
 
     fn verdict(&mut self, verdict: &Verdict) {

@@ -39,6 +39,13 @@ impl LinkJudge {
         match record {
             Record::Run(run) => self.sweep.begin(run),
             Record::Launch(row) => self.add(row),
+            Record::Round(round) => {
+                if self.is_again {
+                    self.name_slow_parts();
+                }
+                self.tally.cases += round.len() as u64;
+                self.sweep.add_round(round);
+            }
             Record::End(RunOutcome::Complete, _) if !self.sweep.is_last() => self.name_slow_parts(),
             Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();

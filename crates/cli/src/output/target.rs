@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
-    io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{self, Path, PathBuf},
     thread,
@@ -201,17 +201,30 @@ fn beside(place: &Path, mode: u32) -> io::Result<NamedTempFile> {
 
 /// Writes a whole file, such as a page; `-` is standard output. Readers see the old file or the new one, and a failure keeps the old one.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    replace_by(path, |out| out.write_all(contents))
+}
+
+/// Writes a whole file as [`replace`] does, by a function.
+pub(crate) fn replace_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let buffered = |file: &mut dyn Write| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()
+    };
     if path == Path::new("-") {
-        return io::stdout().lock().write_all(contents);
+        return buffered(&mut io::stdout().lock());
     }
     let old = fs::metadata(path);
     if old.as_ref().is_ok_and(|old| !old.is_file()) {
-        return File::options().write(true).open(path)?.write_all(contents);
+        return buffered(&mut File::options().write(true).open(path)?);
     }
     // A symbolic link stays, and the file that it leads to is replaced.
     let place = fs::canonicalize(path).or_else(|_| path::absolute(path))?;
     let mut new = beside(&place, old.map_or(0o666, |old| old.mode()))?;
-    new.write_all(contents)?;
+    buffered(&mut new)?;
     new.persist(&place)?;
     Ok(())
 }
@@ -280,6 +293,7 @@ impl FileAtEnd {
                 self.renderer.run(out, run)
             }
             Record::Launch(row) | Record::Case(row) => self.renderer.case(out, row),
+            Record::Round(round) => self.renderer.round(out, round),
             Record::End(outcome, tally) => self.renderer.end(out, *outcome, tally),
             Record::Verdict(_) | Record::Launched(_) => Ok(()),
         }

@@ -36,7 +36,14 @@ fn row(bytes: u64, times: &[u64]) -> Measurement {
 fn cases(launches: &[Vec<Measurement>]) -> Vec<CaseSamples> {
     let mut store = SampleStore::default();
     for rows in launches {
-        store.launch(&RunWithRows { run: run(), rows: rows.clone(), end: None, verdict: None });
+        store.launch(&RunWithRows {
+            run: run(),
+            rows: rows.clone(),
+            rounds: Vec::new(),
+            links: None,
+            end: None,
+            verdict: None,
+        });
     }
     store.into_cases()
 }

@@ -137,7 +137,7 @@ fn failures(runs: &RunList<'_>) -> Vec<Finding> {
 /// Runs that did not complete.
 fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
     let finding = |entry: &RunEntry<'_>| {
-        let after = format!("{} after {}", entry.name, count(entry.run.rows.len(), "row"));
+        let after = format!("{} after {}", entry.name, count(entry.run.row_count(), "row"));
         let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
             (true, ..) => {
                 ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")

@@ -26,24 +26,25 @@ pub(crate) struct LinkRun {
 
 /// Collects the links of every run that has some. Runs that are launches of one sweep are one.
 pub(crate) fn collect(runs: &RunList<'_>) -> Vec<LinkRun> {
-    let with_links = runs.entries.iter().enumerate().filter(|(_, entry)| entry.links().next().is_some());
+    let with_links = runs.entries.iter().enumerate().filter(|(_, entry)| entry.has_links());
     let mut sweeps: Vec<(LinkRun, RunOutcome)> = Vec::new();
     for (run, entry) in with_links {
         let (launch, outcome) = (&entry.run.run, entry.outcome());
         match sweeps.last_mut().filter(|(links, _)| links.sweep.continues_with(launch)) {
             Some((links, before)) => {
-                links.sweep.begin(launch);
+                links.sweep.add_run(entry.run);
                 if *before == RunOutcome::Complete {
                     *before = outcome;
                 }
             }
             None => {
                 let verdict = Verdict::incomplete("the run did not complete");
-                sweeps.push((LinkRun { run, sweep: LinkSweep::of_run(launch), verdict }, outcome));
+                let mut sweep = LinkSweep::default();
+                sweep.add_run(entry.run);
+                sweeps.push((LinkRun { run, sweep, verdict }, outcome));
             }
         }
         let Some((links, outcome)) = sweeps.last_mut() else { continue };
-        entry.links().for_each(|row| links.sweep.add(row));
         match (*outcome, &entry.run.verdict) {
             (RunOutcome::Complete, Some(verdict)) => links.verdict = (**verdict).clone(),
             (RunOutcome::Interrupted, _) => links.verdict = Verdict::incomplete("the run was interrupted"),

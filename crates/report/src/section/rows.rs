@@ -14,6 +14,7 @@ use ombx_results::{
     compare::Comparison,
     publishable::Publishable,
     render::{FormattedRow, ONE_LAUNCH, Scope, column_titles, format_other_states, format_row},
+    verdict::LinkSweep,
 };
 
 use crate::{
@@ -247,17 +248,18 @@ fn line(runs: &RunList<'_>, remarks: usize) -> String {
     let mut parts = Vec::new();
     parts.extend((!publishable.is_empty()).then(|| publishable.to_string()));
     let links = || runs.rows().filter(|r| is_link(r.row) && is_ok(r.row));
-    let marked = links().filter(|r| r.row.doubts().next().is_some()).count();
+    let all = links().count() + runs.links_in_rounds().map(LinkSweep::row_count).sum::<usize>();
+    let marked = links().filter(|r| r.row.doubts().next().is_some()).count()
+        + runs.links_in_rounds().map(LinkSweep::doubtful).sum::<usize>();
     if marked > 0 {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let codes = links().flat_map(|r| r.row.doubts()).map(|mark| trust::phrase(&mark.code));
         codes.for_each(|what| *counts.entry(what).or_default() += 1);
+        for (_, code, _, rows) in in_rounds(runs).filter(|(level, ..)| *level >= Level::Caution) {
+            *counts.entry(trust::phrase(code)).or_default() += rows;
+        }
         let counts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} ({n})")).collect();
-        parts.push(format!(
-            "{marked} of {} of links are marked: {}",
-            count(links().count(), "row"),
-            counts.join(", ")
-        ));
+        parts.push(format!("{marked} of {} of links are marked: {}", count(all, "row"), counts.join(", ")));
     }
     let skipped = runs.tally().skipped as usize;
     parts.extend((skipped > 0).then(|| format!("{} skipped", count(skipped, "row"))));
@@ -288,29 +290,40 @@ fn skipped(runs: &RunList<'_>) -> Vec<Finding> {
     skipped.into_iter().map(|(what, rows)| Finding::new("is-doubt", "Skipped", what).rows(rows)).collect()
 }
 
+/// Returns the marks of links in rounds: level, code, advice, and number of rows.
+fn in_rounds<'a>(runs: &'a RunList<'_>) -> impl Iterator<Item = (Level, &'a str, &'a str, usize)> {
+    runs.links_in_rounds().flat_map(LinkSweep::marks)
+}
+
 /// Marks of measured rows with one of these levels, by level and code; the most frequent of a level first.
 fn marks(runs: &RunList<'_>, levels: &[Level]) -> Vec<Finding> {
     levels.iter().flat_map(|level| marks_of_level(runs, *level)).collect()
 }
 
 fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
-    let mut found: BTreeMap<&str, (&str, Vec<usize>, usize)> = BTreeMap::new();
+    // Advice, rows, rows with other advice, and links in rounds.
+    let mut found: BTreeMap<&str, (&str, Vec<usize>, usize, usize)> = BTreeMap::new();
     for r in runs.rows().filter(|r| is_ok(r.row)) {
         for notice in r.row.trust.iter().filter(|mark| mark.level == level) {
-            let (advice, rows, others) =
-                found.entry(notice.code.as_str()).or_insert((notice.advice.as_str(), vec![], 0));
+            let (advice, rows, others, _) =
+                found.entry(notice.code.as_str()).or_insert((notice.advice.as_str(), vec![], 0, 0));
             *others += usize::from(*advice != notice.advice);
             if rows.last() != Some(&r.at) {
                 rows.push(r.at);
             }
         }
     }
+    for (_, code, advice, rows) in in_rounds(runs).filter(|(of, ..)| *of == level) {
+        found.entry(code).or_insert((advice, vec![], 0, 0)).3 += rows;
+    }
     let mut found: Vec<_> = found.into_iter().collect();
-    found.sort_by_key(|(_, (_, rows, _))| std::cmp::Reverse(rows.len()));
-    let measured = runs.rows().filter(|r| is_ok(r.row)).count();
-    let finding = |(code, (advice, rows, others)): (&str, (&str, Vec<usize>, usize))| {
-        let all = rows.len() == measured && rows.len() > MAX_ROWS;
-        let which = if all { "every row".into() } else { count(rows.len(), "row") };
+    found.sort_by_key(|(_, (_, rows, _, links))| std::cmp::Reverse(rows.len() + links));
+    let links = runs.links_in_rounds().map(LinkSweep::row_count).sum::<usize>();
+    let measured = runs.rows().filter(|r| is_ok(r.row)).count() + links;
+    let finding = |(code, (advice, rows, others, links)): (&str, (&str, Vec<usize>, usize, usize))| {
+        let marked = rows.len() + links;
+        let all = marked == measured && marked > MAX_ROWS;
+        let which = if all { "every row".into() } else { count(marked, "row") };
         let similar =
             if others > 0 { format!(" ({} with other values)", count(others, "row")) } else { String::new() };
         let (class, badge) = match level {

@@ -29,6 +29,7 @@ fn sweeps(key: &str, host: &str, kernel: &str) -> History {
         facts: BTreeMap::from([("kernel".into(), if day < 16 { "6.1".into() } else { kernel.to_owned() })]),
         rows: [[0, 1], [0, 2], [1, 2]].map(|ends| row(day, ends)).to_vec(),
         launches: Vec::new(),
+        is_large_sweep: false,
     };
     History::of((1..=30).map(result).collect(), Selection::default(), |_| true)
 }

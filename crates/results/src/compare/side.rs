@@ -84,11 +84,12 @@ impl SideResults {
     }
 
     /// Adds a record of a file.
-    pub fn record(&mut self, record: Record) {
+    pub fn record(&mut self, record: &Record) {
         match record {
-            Record::Run(run) => self.begin(*run),
-            Record::Launch(row) => self.add(&row),
-            Record::End(outcome, _) => self.complete += usize::from(outcome == RunOutcome::Complete),
+            Record::Run(run) => self.begin((**run).clone()),
+            Record::Launch(row) => self.add(row),
+            Record::Round(round) => round.rows().for_each(|row| self.add(&row)),
+            Record::End(outcome, _) => self.complete += usize::from(*outcome == RunOutcome::Complete),
             // Derived from the rows of the launches.
             Record::Launched(launched) => {
                 if let Some(last) = self.launched.last_mut() {
@@ -102,7 +103,7 @@ impl SideResults {
     /// Adds a whole run.
     pub fn run(&mut self, run: &RunWithRows) {
         self.begin(run.run.clone());
-        run.rows.iter().for_each(|row| self.add(row));
+        run.each_row().for_each(|row| self.add(&row));
         self.complete += usize::from(matches!(run.end, Some((RunOutcome::Complete, _))));
     }
 
@@ -433,7 +434,7 @@ mod tests {
                 run.plan.insert(option.into(), value.to_string());
             }
             run.plan.insert("benchmarks".into(), benchmarks.into());
-            RunWithRows { run, rows, end, verdict: None }
+            RunWithRows { rows, end, ..RunWithRows::new(run) }
         };
         let mut side = SideResults::named("x");
         for launch in 1..=2 {

@@ -112,7 +112,14 @@ fn of_launches(launches: impl IntoIterator<Item = (usize, Vec<Measurement>)>) ->
     let mut side = SideResults::named("x");
     for (second, rows) in launches {
         let end = Some((file::RunOutcome::Complete, Tally::default()));
-        side.run(&RunWithRows { run: run_at(second), rows, end, verdict: None });
+        side.run(&RunWithRows {
+            run: run_at(second),
+            rows,
+            rounds: Vec::new(),
+            links: None,
+            end,
+            verdict: None,
+        });
     }
     side
 }
@@ -375,7 +382,14 @@ fn cases_that_some_launches_lack_are_compared() {
 fn missing_and_broken_cases_are_listed() {
     let of = |second, rows: Vec<Measurement>| {
         let mut side = SideResults::named("x");
-        side.run(&RunWithRows { run: run_at(second), rows, end: None, verdict: None });
+        side.run(&RunWithRows {
+            run: run_at(second),
+            rows,
+            rounds: Vec::new(),
+            links: None,
+            end: None,
+            verdict: None,
+        });
         side
     };
     let failed = Measurement {
@@ -404,10 +418,9 @@ fn another_library_host_or_clock_is_noted() {
     let of = |run: Run| {
         let mut side = SideResults::named("x");
         side.run(&RunWithRows {
-            run,
             rows: rows(1),
             end: Some((file::RunOutcome::Complete, Default::default())),
-            verdict: None,
+            ..RunWithRows::new(run)
         });
         side
     };

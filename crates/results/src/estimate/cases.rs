@@ -73,6 +73,7 @@ impl Cases {
         match record {
             Record::Run(run) => self.run(run),
             Record::Launch(row) => self.row(row),
+            Record::Round(round) => round.rows().for_each(|row| self.row(&row)),
             Record::End(outcome, _) => self.end(Some(*outcome)),
             Record::Launched(launched) => self.launched(*launched),
             Record::Case(_) | Record::Verdict(_) => {}
@@ -87,7 +88,7 @@ impl Cases {
 
     /// Adds the rows of a launch whose run has begun, and its end.
     pub(crate) fn finish(&mut self, launch: &RunWithRows) {
-        launch.rows.iter().for_each(|row| self.row(row));
+        launch.each_row().for_each(|row| self.row(&row));
         self.end(launch.end.map(|(outcome, _)| outcome));
         if let Some(launched) = Launched::of_plan(&launch.run.plan) {
             self.launched(launched);
@@ -299,7 +300,7 @@ impl From<&Group> for RunWithRows {
     fn from(group: &Group) -> RunWithRows {
         let rows = group.estimates();
         let end = group.end.map(|_| (group.outcome(), tally(&rows)));
-        RunWithRows { run: group.described(), rows, end, verdict: None }
+        RunWithRows { rows, end, ..RunWithRows::new(group.described()) }
     }
 }
 
@@ -431,7 +432,7 @@ mod tests {
             key: format!("{bench}/"),
             ..rows[0].clone()
         };
-        RunWithRows { run, rows: benchmarks.iter().map(row).collect(), end: None, verdict: None }
+        RunWithRows { rows: benchmarks.iter().map(row).collect(), ..RunWithRows::new(run) }
     }
 
     #[test]

@@ -9,12 +9,12 @@ use ombx_core::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    file::{Launched, ReadError, Record, RunOutcome, SCHEMA},
+    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA},
     verdict::Verdict,
 };
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
-/// ended; a `case` per row or a `verdict` follows.
+/// ended; a `case` per row or a `verdict` follows. Links of a sweep are in `round`s.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -22,6 +22,7 @@ enum Line<'a> {
     Run(VersionedRun<'a>),
     Launch(RowWithRates<'a>),
     Case(RowWithRates<'a>),
+    Round(&'a Round),
     End(End),
     Launched(Launched),
     Verdict(&'a Verdict),
@@ -102,6 +103,15 @@ struct Head {
     schema: Option<Version>,
 }
 
+/// Returns the first fields of a line. Those of a long line that ombx has written are read without all others.
+fn head(text: &str) -> serde_json::Result<Head> {
+    let kind = text.strip_prefix(r#"{"kind":""#).and_then(|rest| rest.split_once('"'));
+    match kind {
+        Some((kind @ ("launch" | "case" | "round"), _)) => Ok(Head { kind: kind.to_owned(), schema: None }),
+        _ => serde_json::from_str(text),
+    }
+}
+
 /// Fields that all versions of the schema have.
 #[derive(Deserialize)]
 struct Version {
@@ -116,6 +126,10 @@ pub(super) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
         Record::Run(run) => Line::Run(VersionedRun { schema: Schema { name, major, minor }, run }),
         Record::Launch(row) => return row_to_json(row, RowKind::Launch),
         Record::Case(row) => return row_to_json(row, RowKind::Case),
+        Record::Round(round) => {
+            round.check()?;
+            Line::Round(round)
+        }
         Record::Verdict(verdict) => Line::Verdict(verdict),
         Record::Launched(launched) => Line::Launched(*launched),
         Record::End(outcome, tally) => Line::End(End { outcome: *outcome, tally: *tally }),
@@ -164,7 +178,7 @@ pub(super) fn row_to_json(row: &Measurement, kind: RowKind) -> Result<Vec<u8>, S
 /// Decodes a line. Returns `None` for a kind of record that a later minor version added.
 pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadError> {
     let bad = |why: String| ReadError::NotAResult { line, why };
-    let head: Head = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
+    let head = head(text).map_err(|e| bad(e.to_string()))?;
     let has_schema = head.schema.is_some();
     if let Some(Version { name, major }) = head.schema {
         if name != SCHEMA.0 {
@@ -185,6 +199,10 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
         "case" => row(text).map(|row| match row.launches {
             Some(_) => Record::Case(Box::new(row)),
             None => Record::Launch(Box::new(row)),
+        }),
+        "round" => body(text).and_then(|round: Round| {
+            round.check()?;
+            Ok(Record::Round(Box::new(round)))
         }),
         "end" => body(text).and_then(|Ending { outcome }| Ok(Record::End(outcome, body(text)?))),
         "launched" => {
@@ -251,7 +269,7 @@ pub(crate) fn seal_of(line: &str) -> Seal {
     }
 }
 
-fn is_time(ns: f64) -> bool {
+pub(super) fn is_time(ns: f64) -> bool {
     ns.is_finite() && ns >= 0.0
 }
 

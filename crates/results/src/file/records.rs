@@ -133,6 +133,7 @@ impl<R: BufRead> Records<R> {
             }
             Record::End(..) => self.ended = true,
             Record::Launch(_) => self.rows += 1,
+            Record::Round(round) => self.rows += round.len() as u64,
         }
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! What a series needs of a result file: dated results with the figures of their rows.
 
-use std::{collections::BTreeMap, io::BufRead};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::BufRead,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use ombx_core::{
@@ -43,6 +46,9 @@ pub struct DatedResult {
     /// A number for each launch that copies of it share; 0 if its samples are too few.
     #[serde(default)]
     pub launches: Vec<u64>,
+    /// Whether it is a sweep over too many ranks: only links that were measured again are rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_large_sweep: bool,
 }
 
 /// Figure of a row, over all launches.
@@ -96,22 +102,34 @@ pub fn read(input: impl BufRead) -> Result<Vec<DatedResult>, String> {
     results_of(Records::of(input))
 }
 
+/// Maximum number of ranks of a sweep whose links are cases of a history, except those that were measured again. It has 65,280 links of
+/// each size, and each case is a series, and in the index.
+pub const MOST_RANKS: usize = 256;
+
 /// Returns the results of records, as [`read`] does.
 pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResult>, String> {
     let (mut results, mut cases) = (Vec::new(), Cases::default());
     let mut last: Option<(u64, Timestamp)> = None;
+    let (mut run_id, mut is_large) = (String::new(), false);
+    let mut large = BTreeSet::new();
     for record in records {
         let record = record.map_err(|e| e.to_string())?;
         if let Record::Run(run) = &record {
             let this = (launch(run), start(run)?);
             if last.is_some_and(|last| is_another_result(last, this)) {
-                add(&mut results, &std::mem::take(&mut cases));
+                add(&mut results, &std::mem::take(&mut cases), &large);
             }
             last = Some(this);
+            run_id.clone_from(&run.id);
+            is_large = run.places.len() > MOST_RANKS;
         }
-        cases.record(&record);
+        if is_large && matches!(record, Record::Round(_)) {
+            large.insert(run_id.clone());
+        } else {
+            cases.record(&record);
+        }
     }
-    add(&mut results, &cases);
+    add(&mut results, &cases, &large);
     Ok(results)
 }
 
@@ -128,9 +146,11 @@ fn start(run: &Run) -> Result<Timestamp, String> {
     run.started.parse().map_err(|_| format!("its start {:?} is not a date of RFC 3339", run.started))
 }
 
-fn add(results: &mut Vec<DatedResult>, cases: &Cases) {
+/// Adds the results of cases, of which large sweeps have these runs.
+fn add(results: &mut Vec<DatedResult>, cases: &Cases, large: &BTreeSet<String>) {
     let dated = cases.groups().iter().filter_map(dated);
-    results.extend(dated.filter(|result| !result.rows.is_empty()));
+    let dated = dated.map(|result| DatedResult { is_large_sweep: large.contains(&result.run), ..result });
+    results.extend(dated.filter(|result| !result.rows.is_empty() || result.is_large_sweep));
 }
 
 fn dated(group: &Group) -> Option<DatedResult> {
@@ -144,6 +164,7 @@ fn dated(group: &Group) -> Option<DatedResult> {
         facts: of(run),
         rows: rows(group),
         launches: group.fingerprints(),
+        is_large_sweep: false,
     })
 }
 
@@ -301,7 +322,10 @@ mod tests {
     use ombx_core::fact::Fact;
 
     use super::*;
-    use crate::golden;
+    use crate::{
+        file::{self, Round},
+        golden,
+    };
 
     /// Lines without checksums.
     const OF_LAUNCHES: &str = include_str!("../../tests/golden/three_launches.jsonl");
@@ -331,6 +355,27 @@ mod tests {
         let results = read(on_days(&["2026-11-22", "2026-11-23"]).as_bytes()).unwrap();
         let started: Vec<&str> = results.iter().map(|result| result.started.as_str()).collect();
         assert_eq!(started, ["2026-11-22T03:36:03Z", "2026-11-23T03:36:03Z"]);
+    }
+
+    #[test]
+    fn links_of_a_large_sweep_are_no_cases_and_the_result_says_so() {
+        let of_ranks = |ranks: usize| {
+            let mut run = golden().run;
+            run.places = vec![run.places[0].clone(); ranks];
+            let row = Measurement {
+                bytes: Some(8),
+                ..Measurement::new(verdict::BENCH, "links", Metric::Latency, 2)
+            };
+            let (from, to, median_ns) = (vec![0], vec![1], vec![900.0]);
+            let round = Round { row, number: Some(0), from, to, median_ns, marks: Vec::new() };
+            let mut text = Vec::new();
+            for record in [Record::Run(Box::new(run)), Record::Round(Box::new(round))] {
+                file::write(&mut text, &record).unwrap();
+            }
+            let result = read(&text[..]).unwrap().remove(0);
+            (result.rows.len(), result.is_large_sweep)
+        };
+        assert_eq!([MOST_RANKS, MOST_RANKS + 1].map(of_ranks), [(1, false), (0, true)]);
     }
 
     #[test]

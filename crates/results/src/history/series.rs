@@ -309,6 +309,7 @@ pub(crate) mod tests {
             facts: [("kernel".to_owned(), if day < 16 { "6.1" } else { "6.2" }.to_owned())].into(),
             rows: vec![row],
             launches: Vec::new(),
+            is_large_sweep: false,
         }
     }
 

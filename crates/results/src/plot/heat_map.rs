@@ -39,11 +39,12 @@ impl HeatMap {
     /// Puts links into at most `widest` lines and columns. What is slow is no measure for what is ordinary.
     pub fn new(times: &LinkTimes, hosts: &Hosts, widest: usize, slow: &[Component]) -> HeatMap {
         let ranks = hosts.ranks() as usize;
-        let block = ranks.div_ceil(widest).max(1);
+        let (links, least) = times.mapped();
+        let block = ranks.div_ceil(widest).max(1).next_multiple_of(least);
         let side = ranks.div_ceil(block);
         let mut cells: Vec<Option<Cell>> = vec![None; side * side];
         let usual = usual_times(times, hosts, slow);
-        for l in &times.sweep {
+        for l in &links {
             if l.from.max(l.to) as usize >= ranks || !l.ns.is_finite() || l.ns <= 0.0 {
                 continue;
             }
@@ -86,7 +87,16 @@ impl HeatMap {
                 (has(ends[0], a) && has(ends[1], b)) || (has(ends[0], b) && has(ends[1], a))
             }
             Component::OneWay(a, b) => has(ends[0], a) && has(ends[1], b),
-            ref hosts_or_groups => hosts_or_groups.contains(ends.map(|[first, _]| first), hosts),
+            ref hosts_or_groups if self.block == 1 => {
+                hosts_or_groups.contains(ends.map(|[first, _]| first), hosts)
+            }
+            // A block has ranks of several hosts.
+            ref hosts_or_groups => {
+                let all = ends.map(|[first, last]| first..=last);
+                let is_end = |rank: &u32| hosts_or_groups.is_of(*rank, hosts);
+                let [from, to] = all.map(|mut ranks| ranks.any(|rank| is_end(&rank)));
+                if hosts_or_groups.is_inside() { from && to } else { from || to }
+            }
         })
     }
 }

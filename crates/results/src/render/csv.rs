@@ -228,6 +228,8 @@ impl Renderer for LinksCsv {
         let host =
             |name: &str| axis(name).parse().map_or(String::new(), |rank| self.hosts.name(rank).to_owned());
         let s = row.summary.as_ref();
+        // Of a link in a round only the median is known.
+        let all = s.filter(|_| !row.samples.is_empty());
         let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
         let bound = |side: usize| us(s.and_then(|s| s.ci95).map(|ci| ci[side]));
         let fields = [
@@ -243,12 +245,12 @@ impl Renderer for LinksCsv {
             axis(RETEST),
             outcome_name(&row.outcome).into(),
             row.check.name().into(),
-            text(s.map(|s| s.n)),
+            text(all.map(|s| s.n)),
             us(s.map(|s| s.median)),
             bound(0),
             bound(1),
-            us(s.map(|s| s.min)),
-            us(s.map(|s| s.max)),
+            us(all.map(|s| s.min)),
+            us(all.map(|s| s.max)),
             text(row.mb_per_s().map(|rate| rate.median)),
             mark_codes(row),
             mark_levels(row),

@@ -6,14 +6,14 @@ use std::{
 };
 
 use ombx_core::{
-    result::{Measurement, Outcome, Run, Tally},
+    result::{Level, Measurement, Outcome, Run, Tally},
     stats, trust,
     unit::Bytes,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    file::RunOutcome,
+    file::{Round, RunOutcome},
     number::{self, Scale},
     plot::{Histogram, heat_map},
     render::{
@@ -52,8 +52,6 @@ pub struct LinksSummary {
     tally: Tally,
     /// Outcome of all launches until now; `None` before the first has ended.
     outcome: Option<RunOutcome>,
-    /// Advice and number of rows by code of the mark.
-    marks: BTreeMap<String, (String, usize)>,
 }
 
 impl LinksSummary {
@@ -65,7 +63,6 @@ impl LinksSummary {
             verdict: None,
             tally: Tally::default(),
             outcome: None,
-            marks: BTreeMap::new(),
         }
     }
 
@@ -126,10 +123,9 @@ impl LinksSummary {
             sentences.map(|sentence| json!({"text": sentence.text, "evidence": sentence.evidence}));
         let slow = verdict.components();
         let Tally { cases, skipped, failed, corrupt } = self.tally;
-        let marks = self
-            .marks
-            .iter()
-            .map(|(code, (advice, rows))| json!({"code": code, "advice": advice, "rows": rows}));
+        let marks = doubts(&self.sweep, str::to_owned);
+        let marks =
+            marks.iter().map(|(code, (advice, rows))| json!({"code": code, "advice": advice, "rows": rows}));
         json!({
             "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
             "conclusion": verdict.conclusion.name(),
@@ -204,10 +200,13 @@ impl Renderer for LinksSummary {
 
     fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
         self.tally.add(row);
-        for mark in row.doubts() {
-            self.marks.entry(mark.code.clone()).or_insert_with(|| (mark.advice.clone(), 0)).1 += 1;
-        }
         self.sweep.add(row);
+        Ok(())
+    }
+
+    fn round(&mut self, _: &mut dyn Write, round: &Round) -> Result<()> {
+        self.tally.cases += round.len() as u64;
+        self.sweep.add_round(round);
         Ok(())
     }
 
@@ -263,8 +262,6 @@ pub struct Links {
     /// Whether each rank of one half is paired with a rank of the other half.
     between_halves: bool,
     troubles: BTreeMap<String, usize>,
-    /// Advice and number of rows by what the mark says.
-    marks: BTreeMap<String, (String, usize)>,
     /// Whether the advice of marks is printed. Otherwise one line counts them.
     with_advice: bool,
     /// Width of the terminal; `None` means that there is no limit.
@@ -296,10 +293,12 @@ impl Renderer for Links {
                 *self.troubles.entry(plain(&format!("FAILED {}: {why}", row.key))).or_default() += 1;
             }
         }
-        for mark in row.doubts() {
-            self.marks.entry(trust::phrase(&mark.code)).or_insert_with(|| (mark.advice.clone(), 0)).1 += 1;
-        }
         self.links.add(row);
+        Ok(())
+    }
+
+    fn round(&mut self, _: &mut dyn Write, round: &Round) -> Result<()> {
+        self.links.add_round(round);
         Ok(())
     }
 
@@ -379,19 +378,20 @@ impl Links {
 
     /// Prints the marks of rows: one line, or a line for each with its advice.
     fn doubts(&self, out: &mut dyn Write) -> Result<()> {
-        if self.marks.is_empty() {
+        let marks = doubts(&self.links, trust::phrase);
+        if marks.is_empty() {
             return Ok(());
         }
         if self.with_advice {
             writeln!(out, "\ndoubts:")?;
-            for (what, (advice, count)) in &self.marks {
+            for (what, (advice, count)) in &marks {
                 let text = plain(&format!("  {what}, {}: {advice}", row_count(*count)));
                 writeln!(out, "{}", self.sentence(&text))?;
             }
             return Ok(());
         }
         let counts: Vec<String> =
-            self.marks.iter().map(|(what, (_, count))| format!("{what} ({})", row_count(*count))).collect();
+            marks.iter().map(|(what, (_, count))| format!("{what} ({})", row_count(*count))).collect();
         let text = format!("doubts: {}; -v says what to do", plain(&counts.join(", ")));
         writeln!(out, "\n{}", self.sentence(&text))
     }
@@ -586,6 +586,15 @@ pub fn map_so_far(links: &LinkSweep, widest: usize) -> Option<String> {
     let legend = heat_map::draw(&mut map, &times, &links.hosts, widest).ok()??;
     let title = format!("links so far, {} bytes: {}", Bytes(times.bytes), times.sweep.len());
     Some(format!("{title}\n{}{legend}", String::from_utf8_lossy(&map)))
+}
+
+/// Returns the advice of the marks that are more than notes, and the number of their rows, by the name of the mark.
+fn doubts(links: &LinkSweep, name: fn(&str) -> String) -> BTreeMap<String, (String, usize)> {
+    let mut all: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    for (_, code, advice, rows) in links.marks().filter(|(level, ..)| *level >= Level::Caution) {
+        all.entry(name(code)).or_insert_with(|| (advice.to_owned(), 0)).1 += rows;
+    }
+    all
 }
 
 fn row_count(count: usize) -> String {

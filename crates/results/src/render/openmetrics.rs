@@ -404,13 +404,14 @@ impl OpenMetrics {
         let mut cases = Cases::default();
         benchmarks.into_iter().for_each(|launch| cases.launch(launch));
         let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
-        for RunWithRows { run, rows, end, verdict } in of_cases.iter().chain(links) {
+        for launch in of_cases.iter().chain(links) {
+            let RunWithRows { run, end, verdict, .. } = launch;
             let out = &mut io::sink();
             let (outcome, tally) = end.unwrap_or((RunOutcome::Broken, Tally::default()));
             verdict.iter().for_each(|verdict| self.verdict(verdict));
             // A sink cannot fail.
             let _ = self.run(out, run);
-            rows.iter().for_each(|row| drop(self.case(out, row)));
+            launch.each_row().for_each(|row| drop(self.case(out, &row)));
             let _ = self.end(out, outcome, &tally);
         }
         // A result that broke is not hidden by the next one.

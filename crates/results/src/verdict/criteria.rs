@@ -8,7 +8,7 @@ use crate::{
     number,
     verdict::times::is_sampled,
 };
-use ombx_core::unit::Bytes;
+use ombx_core::{result::Measurement, unit::Bytes};
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
 /// healthy machine differ by less.
@@ -166,14 +166,14 @@ impl Expectation {
 }
 
 /// Times of one link in the reference: of the sweep and of the second measurement, each from its slowest run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Before {
     sweep: f32,
     again: f32,
 }
 
 /// Earlier result of `ombx links`. Links are found again by the names of their hosts and the positions of their ranks on them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reference {
     name: String,
     /// The largest level of the samples of the reference.
@@ -211,15 +211,19 @@ impl Reference {
                 reference.add(&sweep);
             }
             sweep.begin(&run.run);
-            for row in run.rows.iter().filter(|row| row.bench == super::BENCH) {
+            let mut is_chosen = |row: &Measurement| {
                 let axis = |name: &str| row.axes.get(name).map(String::as_str);
-                if choices.iter().all(|(name, value)| axis(name) == *value) {
-                    sweep.add(row);
-                } else {
+                let is_chosen = choices.iter().all(|(name, value)| axis(name) == *value);
+                if !is_chosen {
                     let options = choices.iter().filter_map(|(name, _)| option(name, axis(name)));
                     other = Some(options.collect::<Vec<_>>().join(" "));
                 }
-            }
+                is_chosen
+            };
+            let rounds = run.rounds.iter().filter(|round| is_chosen(&round.row)).collect::<Vec<_>>();
+            let rows = run.rows.iter().filter(|row| row.bench == super::BENCH && is_chosen(row));
+            rows.for_each(|row| sweep.add(row));
+            rounds.into_iter().for_each(|round| sweep.add_round(round));
         }
         reference.add(&sweep);
         let known: Vec<u64> = reference.links.keys().map(|(bytes, ..)| *bytes).collect();

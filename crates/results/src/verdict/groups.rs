@@ -4,7 +4,7 @@
 //! Slurm's `topology.conf` and of `scontrol show topology` are read too.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     str::FromStr,
 };
 
@@ -32,16 +32,6 @@ pub struct Group {
     pub name: String,
     /// Names of its hosts.
     pub hosts: BTreeSet<String>,
-}
-
-impl Group {
-    /// Returns whether a host belongs to the group. A name without its domain matches too.
-    pub fn has(&self, host: &str) -> bool {
-        let short = |name: &str| name.split('.').next().map(str::to_owned).unwrap_or_default();
-        self.hosts.contains(host)
-            || self.hosts.contains(&short(host))
-            || (!host.contains('.') && self.hosts.iter().any(|own| own.contains('.') && short(own) == host))
-    }
 }
 
 impl Groups {
@@ -257,7 +247,7 @@ fn shared(level: &[Group]) -> Option<(&str, [&str; 2])> {
 }
 
 /// Host of each rank. Hosts are numbered from 0 in the order in which they first appear.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     names: Vec<String>,
     of_rank: Vec<u32>,
@@ -270,12 +260,43 @@ pub struct Hosts {
 }
 
 /// Groups of one level. A host that belongs to none is a group by itself.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Level {
     /// Number of the group of each host.
     of_host: Vec<u32>,
     /// Noun and name of each group, such as `switch` and `s1`.
     names: Vec<(String, String)>,
+}
+
+/// Groups of a level by the names of their hosts, with and without domains.
+struct GroupsByName<'a> {
+    level: &'a [Group],
+    names: HashMap<&'a str, usize>,
+    /// Names without domain, of hosts that have one.
+    short: HashMap<&'a str, usize>,
+}
+
+impl<'a> GroupsByName<'a> {
+    fn new(level: &'a [Group]) -> GroupsByName<'a> {
+        let mut all = GroupsByName { level, names: HashMap::new(), short: HashMap::new() };
+        for (at, group) in level.iter().enumerate() {
+            for host in &group.hosts {
+                all.names.entry(host).or_insert(at);
+                if let Some((short, _)) = host.split_once('.') {
+                    all.short.entry(short).or_insert(at);
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the first group of a host. A name without its domain matches too.
+    fn group(&self, host: &str) -> Option<&'a Group> {
+        let short = host.split('.').next().unwrap_or(host);
+        let without_domain = self.short.get(host).filter(|_| !host.contains('.'));
+        let found = [self.names.get(host), self.names.get(short), without_domain];
+        found.into_iter().flatten().min().map(|at| &self.level[*at])
+    }
 }
 
 impl Hosts {
@@ -309,9 +330,10 @@ impl Hosts {
         for level in groups.levels() {
             let mut found = Level::default();
             let mut numbers: BTreeMap<(String, String), u32> = BTreeMap::new();
+            let names = GroupsByName::new(level);
             for host in &self.names {
-                let group = level.iter().find(|group| group.has(host));
-                let name = group
+                let name = names
+                    .group(host)
                     .map_or((String::new(), host.clone()), |group| (group.noun.clone(), group.name.clone()));
                 let number = *numbers.entry(name.clone()).or_insert_with(|| {
                     found.names.push(name);

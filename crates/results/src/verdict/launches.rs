@@ -6,12 +6,16 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::Metric,
     result::{Measurement, Run},
     stats,
 };
 
 use super::{Hosts, Link, LinkTimes, RETEST, TimesBySize};
-use crate::verdict::times::Outliers;
+use crate::{
+    file::Round,
+    verdict::times::{Outliers, Tiles},
+};
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];
@@ -94,6 +98,7 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
             measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
             level,
             outside: usually_slow(&outside, directed, hosts),
+            tiles: Tiles::median_over(all.iter().map(|times| &times.tiles)),
             ..LinkTimes::default()
         }
     };
@@ -188,9 +193,10 @@ impl Step {
         self.range_mb_per_s.map(|_| self.sum_mb_per_s / self.links as f64)
     }
 
-    fn of(row: &Measurement) -> Option<Step> {
-        let ns = row.summary.as_ref()?.median;
-        let rate = row.mb_per_s().map(|rate| rate.median).filter(|rate| *rate > 0.0);
+    /// Returns the step of one link, whose work is that of the row.
+    fn of_link(ns: f64, row: &Measurement) -> Option<Step> {
+        let work = row.work.filter(|work| row.metric == Metric::Bandwidth && work.bytes > 0 && ns > 0.0);
+        let rate = work.map(|work| work.bytes as f64 * 1e3 / (ns * work.legs as f64));
         Some(Step {
             links: 1,
             range_ns: [ns; 2],
@@ -218,10 +224,24 @@ impl Step {
 }
 
 /// Steps of all launches of a sweep, by size, launch, round and direction.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps(BTreeMap<(u64, usize, u32, bool), Step>);
 
 impl Steps {
+    /// Adds the links of a round.
+    pub(super) fn add_round(&mut self, round: &Round, launch: usize) {
+        let (Some(bytes), Some(number)) = (round.row.bytes, round.number) else { return };
+        // The lower rank of each pair is timed first.
+        for back in [false, true] {
+            let links = round.links().filter(|(from, to, _)| (from > to) == back);
+            let all = links.filter_map(|(.., ns)| Step::of_link(f64::from(ns), &round.row)).reduce(Step::and);
+            if let Some(step) = all {
+                let known = self.0.entry((bytes, launch, number, back));
+                known.and_modify(|known| *known = known.and(step)).or_insert(step);
+            }
+        }
+    }
+
     /// Adds a row. Rows without a round, such as those of links that were measured alone, are ignored.
     pub(super) fn add(&mut self, row: &Measurement, launch: usize) {
         let number = |axis: &str| row.axes.get(axis).and_then(|value| value.parse::<u32>().ok());
@@ -230,10 +250,23 @@ impl Steps {
         else {
             return;
         };
-        let Some(step) = Step::of(row).filter(|_| !row.axes.contains_key(RETEST)) else { return };
+        let Some(step) = row
+            .summary
+            .as_ref()
+            .and_then(|summary| Step::of_link(summary.median, row))
+            .filter(|_| !row.axes.contains_key(RETEST))
+        else {
+            return;
+        };
         // The lower rank of each pair is timed first.
         let known = self.0.entry((bytes, launch, round, from > to));
         known.and_modify(|known| *known = known.and(step)).or_insert(step);
+    }
+
+    /// Adds the steps of a launch alone.
+    pub(super) fn join(&mut self, of_launch: &Steps, launch: usize) {
+        let steps = of_launch.0.iter();
+        self.0.extend(steps.map(|((bytes, _, round, back), step)| ((*bytes, launch, *round, *back), *step)));
     }
 
     /// Returns the steps of a size in the order of measuring.
@@ -253,10 +286,7 @@ pub fn join_steps(steps: &[Step], most: usize) -> Vec<(usize, Step)> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Metric, Work},
-        stats::Summary,
-    };
+    use ombx_core::{benchmark::Work, stats::Summary};
 
     use super::*;
 

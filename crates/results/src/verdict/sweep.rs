@@ -6,25 +6,29 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::payload::Check,
     fact::HostFacts,
-    result::{Measurement, Run},
+    result::{Growth, Level, Measurement, Run},
     unit::Bytes,
 };
 
 use super::{
-    Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS,
-    MIN_UNITS, MOST_ROWS, Nameable, RETEST, Reference, Sentence, SlowComponent, SlowPart, TimesBySize,
-    Verdict, count,
+    BENCH, Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR,
+    MIN_LINKS, MIN_UNITS, MOST_ROWS, Nameable, RETEST, Reference, Sentence, SlowComponent, SlowPart,
+    TimesBySize, Verdict, count,
     detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
     few_units::{self, MAX_PARTS},
     launches::{Launch, Step, Steps, median_over},
     link_name, no_verdict_reason,
     times::WAITING,
 };
-use crate::causes::{self, Cause, Totals};
+use crate::{
+    causes::{self, Cause, Totals},
+    file::{Round, RoundMark, RunWithRows},
+};
 
 /// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkSweep {
     /// Host of each rank.
     pub hosts: Hosts,
@@ -44,6 +48,10 @@ pub struct LinkSweep {
     /// Reason why links cannot be judged.
     obstacle: Option<String>,
     rows: Rows,
+    /// Advice and number of rows by level and code of the mark.
+    marks: BTreeMap<(Level, String), (String, usize)>,
+    /// Rows whose data were verified, by message size.
+    checks: BTreeMap<u64, Checks>,
     /// Facts about the hosts.
     facts: Vec<HostFacts>,
     /// Counters of the hosts' devices that grew.
@@ -53,11 +61,35 @@ pub struct LinkSweep {
     reference: Option<Arc<Reference>>,
 }
 
-/// Number of rows, and of those in which ranks waited for a CPU.
-#[derive(Debug, Clone, Copy, Default)]
+/// Number of rows, of those in which ranks waited for a CPU, and of those with marks that are more than notes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Rows {
     all: usize,
     waited: usize,
+    doubtful: usize,
+}
+
+/// Number of rows whose data were verified, and of those whose data can be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// Rows whose check has passed.
+    pub passed: usize,
+    /// Rows with data that can be verified.
+    pub of: usize,
+}
+
+impl Checks {
+    /// Returns the numbers of rows like this one.
+    pub fn new(row: &Measurement, rows: usize) -> Checks {
+        let those = |is_so: bool| if is_so { rows } else { 0 };
+        Checks { passed: those(row.check == Check::Passed), of: those(row.check != Check::Unsupported) }
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, Checks { passed, of }: Checks) {
+        self.passed += passed;
+        self.of += of;
+    }
 }
 
 impl LinkSweep {
@@ -107,14 +139,119 @@ impl LinkSweep {
         LinkSweep { most_rows: Some(usize::MAX), ..self }
     }
 
+    /// Adds a run with all its rows: the next launch of this sweep, or another sweep.
+    pub fn add_run(&mut self, run: &RunWithRows) {
+        self.begin(&run.run);
+        run.links.iter().for_each(|links| self.join(links));
+        run.rounds.iter().for_each(|round| self.add_round(round));
+        run.rows.iter().filter(|row| row.bench == BENCH).for_each(|row| self.add(row));
+    }
+
     /// Adds a row of the run.
     pub fn add(&mut self, row: &Measurement) {
+        let launch = self.launch();
+        self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
+        self.steps.add(row, launch);
+        self.rows.all += 1;
+        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
+        self.rows.doubtful += usize::from(row.doubts().next().is_some());
+        row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
+        self.add_shared(row, 1);
+        if self.obstacle.is_none() {
+            self.obstacle = no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
+        }
+    }
+
+    /// Adds the links of a round of the run.
+    pub fn add_round(&mut self, round: &Round) {
+        let launch = self.launch();
+        self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
+        self.steps.add_round(round, launch);
+        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code.as_str());
+        let waiting: Vec<&RoundMark> = round.doubts().filter(is_waiting).collect();
+        self.rows.all += round.len();
+        if !waiting.is_empty() {
+            let waited = |link: &usize| waiting.iter().any(|mark| mark.has(*link));
+            self.rows.waited += (0..round.len()).filter(waited).count();
+        }
+        self.rows.doubtful += round.doubtful();
+        for RoundMark { mark, links } in &round.marks {
+            self.count(mark.level, &mark.code, &mark.advice, round.count(links));
+        }
+        self.add_shared(&round.row, round.len());
+        if self.obstacle.is_none() {
+            self.obstacle = no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
+        }
+    }
+
+    /// Adds the links of a sweep of the current launch alone.
+    fn join(&mut self, of_launch: &LinkSweep) {
+        let launch = self.launch();
+        self.launches[launch] = of_launch.launches.first().cloned().unwrap_or_default();
+        self.steps.join(&of_launch.steps, launch);
+        self.leg_bytes.extend(&of_launch.leg_bytes);
+        self.memory.clone_from(&of_launch.memory);
+        self.pattern.clone_from(&of_launch.pattern);
+        self.rows.all += of_launch.rows.all;
+        self.rows.waited += of_launch.rows.waited;
+        self.rows.doubtful += of_launch.rows.doubtful;
+        for ((level, code), (advice, rows)) in &of_launch.marks {
+            self.count(*level, code, advice, *rows);
+        }
+        for (bytes, checks) in &of_launch.checks {
+            self.checks.entry(*bytes).or_default().add(*checks);
+        }
+        self.grown.join(&of_launch.grown);
+        if self.obstacle.is_none() {
+            self.obstacle.clone_from(&of_launch.obstacle);
+        }
+    }
+
+    fn count(&mut self, level: Level, code: &str, advice: &str, rows: usize) {
+        let known = self.marks.entry((level, code.to_owned()));
+        known.or_insert_with(|| (advice.to_owned(), 0)).1 += rows;
+    }
+
+    /// Returns the rows whose data were verified, by message size.
+    pub fn checks(&self) -> impl Iterator<Item = (u64, Checks)> {
+        self.checks.iter().map(|(bytes, checks)| (*bytes, *checks))
+    }
+
+    /// Returns the sums of the counters of the hosts' devices that grew.
+    pub fn grown(&self) -> Vec<Growth> {
+        self.grown.sums()
+    }
+
+    /// Returns the number of rows.
+    pub fn row_count(&self) -> usize {
+        self.rows.all
+    }
+
+    /// Returns the number of rows with marks that are more than notes.
+    pub fn doubtful(&self) -> usize {
+        self.rows.doubtful
+    }
+
+    /// Returns level and code of each mark, its advice, and the number of rows.
+    pub fn marks(&self) -> impl Iterator<Item = (Level, &str, &str, usize)> {
+        self.marks
+            .iter()
+            .map(|((level, code), (advice, rows))| (*level, code.as_str(), advice.as_str(), *rows))
+    }
+
+    /// Returns the number of the current launch, from 0.
+    fn launch(&mut self) -> usize {
         if self.launches.is_empty() {
             self.launches.push(TimesBySize::default());
         }
-        let launch = self.launches.len() - 1;
-        self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
-        self.steps.add(row, launch);
+        self.launches.len() - 1
+    }
+
+    /// Adds what these rows share.
+    fn add_shared(&mut self, row: &Measurement, rows: usize) {
+        if let Some(bytes) = row.bytes {
+            self.checks.entry(bytes).or_default().add(Checks::new(row, rows));
+        }
         if let (Some(bytes), Some(work)) = (row.bytes, row.work) {
             self.leg_bytes.insert(bytes, work.bytes as f64 / work.legs as f64);
         }
@@ -122,14 +259,9 @@ impl LinkSweep {
         if let Some(pattern) = row.axes.get("pattern") {
             self.pattern.clone_from(pattern);
         }
-        self.rows.all += 1;
-        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
         // Candidates are measured more often than other links: only their errors count, whose number is not compared.
         let is_again = row.axes.contains_key(RETEST);
         row.grown.iter().filter(|one| !is_again || one.is_error()).for_each(|one| self.grown.add(one));
-        if self.obstacle.is_none() {
-            self.obstacle = no_verdict_reason(row.trust.iter().map(|notice| notice.code.as_str()));
-        }
     }
 
     /// Returns the bandwidth in MB/s of a link at a message size. Returns `None` without bytes or time.
@@ -287,7 +419,7 @@ impl LinkSweep {
 
     /// Returns a clause on the rows in which ranks waited for a CPU, if most did: their times say little about links.
     fn disturbance(&self) -> Option<String> {
-        let Rows { all, waited } = self.rows;
+        let Rows { all, waited, .. } = self.rows;
         let how_many = if waited == all { "all".to_owned() } else { format!("{waited} of {all}") };
         (2 * waited > all)
             .then(|| format!("ranks waited for a CPU in {how_many} rows: stop other programs and repeat"))

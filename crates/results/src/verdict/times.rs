@@ -7,7 +7,10 @@ use ombx_core::{
     stats,
 };
 
-use crate::verdict::{ALONE, Component, Hosts, RETEST, TIMES_AGAIN};
+use crate::{
+    file::{Round, RoundMark},
+    verdict::{ALONE, Component, Hosts, RETEST, TIMES_AGAIN},
+};
 
 /// Marks of ranks that waited for a CPU.
 pub(super) const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
@@ -46,6 +49,8 @@ pub struct LinkTimes {
     pub(super) level: u32,
     /// Rows of links outside the sample.
     pub(super) outside: Outliers,
+    /// Slowest rows of blocks of ranks, for maps: also of rows that are not kept.
+    pub(crate) tiles: Tiles,
     /// Slow links, measured again while all other ranks sleep; the shortest time of each once they are averaged.
     pub alone: Vec<Link>,
     /// Ordinary links, measured again for comparison with `alone`.
@@ -99,6 +104,7 @@ impl LinkTimes {
             measured,
             level: self.level,
             outside: Outliers::default(),
+            tiles: self.tiles.clone(),
             outliers: average(&outside),
             sweep,
             alone,
@@ -131,6 +137,7 @@ impl LinkTimes {
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
     pub(super) fn add(&mut self, row: Link, waited: bool, hosts: &Hosts, most: usize) {
         self.measured += 1;
+        self.tiles.add(row, hosts.ranks());
         if !self.is_sampled(&row, hosts) {
             return self.outside.offer(row, waited, self.directed, hosts);
         }
@@ -201,6 +208,14 @@ impl LinkTimes {
         2 * (disturbed + waited) > rows + more
     }
 
+    /// Returns the links of a map, and the number of ranks that a block of it has at least. Of a sample, the slowest rows of blocks.
+    pub(crate) fn mapped(&self) -> (Vec<Link>, usize) {
+        match self.level {
+            0 => (self.sweep.clone(), 1),
+            _ => (self.tiles.rows().copied().collect(), self.tiles.block.max(1) as usize),
+        }
+    }
+
     /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
     pub fn range(&self) -> Option<[f32; 3]> {
         let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
@@ -208,6 +223,59 @@ impl LinkTimes {
         let (low, high) = (*ns.get((ns.len().max(1) - 1) / 2)?, *ns.get(ns.len() / 2)?);
         let slowest = self.outliers.iter().map(|link| link.ns).fold(*ns.last()?, f32::max);
         Some([*ns.first()?, f32::midpoint(low, high), slowest])
+    }
+}
+
+/// Maximum number of blocks of ranks along a side of a map.
+pub(crate) const MOST_TILES: u32 = 256;
+
+/// Slowest row of each block of senders and receivers. Without more ranks than blocks there are none: maps show the links.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Tiles {
+    /// Number of ranks in a block.
+    pub(crate) block: u32,
+    side: u32,
+    /// By sender and receiver; a time of 0 if nothing was measured.
+    slowest: Vec<Link>,
+}
+
+impl Tiles {
+    fn add(&mut self, row: Link, ranks: u32) {
+        if ranks <= MOST_TILES || row.from.max(row.to) >= ranks {
+            return;
+        }
+        if self.slowest.is_empty() {
+            self.block = ranks.div_ceil(MOST_TILES);
+            self.side = ranks.div_ceil(self.block);
+            self.slowest = vec![Link { from: 0, to: 0, ns: 0.0 }; (self.side * self.side) as usize];
+        }
+        let known = &mut self.slowest[(row.from / self.block * self.side + row.to / self.block) as usize];
+        if row.ns > known.ns {
+            *known = row;
+        }
+    }
+
+    /// Returns the slowest rows of the blocks that were measured.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Link> {
+        self.slowest.iter().filter(|row| row.ns > 0.0)
+    }
+
+    /// Returns the median of each block over launches.
+    pub(super) fn median_over<'a>(launches: impl Iterator<Item = &'a Tiles>) -> Tiles {
+        let launches: Vec<&Tiles> = launches.filter(|tiles| !tiles.slowest.is_empty()).collect();
+        let Some(first) = launches.first() else { return Tiles::default() };
+        let of_block = |at: usize| {
+            // A launch that measured nothing in a block does not count.
+            let of_launches = launches.iter().filter_map(|tiles| tiles.slowest.get(at).copied());
+            let mut rows: Vec<Link> = of_launches.filter(|row| row.ns > 0.0).collect();
+            rows.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+            rows.get(rows.len() / 2).copied().unwrap_or(first.slowest[at])
+        };
+        Tiles {
+            slowest: (0..first.slowest.len()).map(of_block).collect(),
+            block: first.block,
+            side: first.side,
+        }
     }
 }
 
@@ -244,7 +312,7 @@ fn combine(rows: &[Link], directed: bool, figure: impl Fn(&[f32]) -> f32) -> Vec
 }
 
 /// Times of all links of a run, one entry per message size in the order of rows.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TimesBySize(pub Vec<LinkTimes>);
 
 impl TimesBySize {
@@ -257,15 +325,9 @@ impl TimesBySize {
         else {
             return;
         };
-        let at = self.0.iter().position(|t| t.bytes == bytes).unwrap_or_else(|| {
-            let directed = row.axes.get("pattern").is_some_and(|pattern| pattern == DIRECTED);
-            self.0.push(LinkTimes { bytes, directed, ..LinkTimes::default() });
-            self.0.len() - 1
-        });
         let link = Link { from, to, ns: summary.median as f32 };
-        let times = &mut self.0[at];
-        let waited = |mark: &Mark| mark.level == Level::Invalid && WAITING.contains(&mark.code.as_str());
-        let waited = row.trust.iter().any(waited);
+        let times = self.of_size(row, bytes);
+        let waited = row.trust.iter().any(is_of_waiting);
         let again = match row.axes.get(RETEST).map(String::as_str) {
             None => return times.add(link, waited, hosts, most),
             Some(ALONE) => &mut times.alone,
@@ -276,6 +338,32 @@ impl TimesBySize {
             times.disturbed.push([from, to]);
         }
     }
+
+    /// Adds the links of a round.
+    pub(super) fn add_round(&mut self, round: &Round, hosts: &Hosts, most: usize) {
+        let Some(bytes) = round.row.bytes else { return };
+        let times = self.of_size(&round.row, bytes);
+        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| is_of_waiting(&mark.mark)).collect();
+        for (at, (from, to, ns)) in round.links().enumerate() {
+            let waited = waiting.iter().any(|mark| mark.has(at));
+            times.add(Link { from, to, ns }, waited, hosts, most);
+        }
+    }
+
+    /// Returns the times of a message size.
+    fn of_size(&mut self, row: &Measurement, bytes: u64) -> &mut LinkTimes {
+        let at = self.0.iter().position(|t| t.bytes == bytes).unwrap_or_else(|| {
+            let directed = row.axes.get("pattern").is_some_and(|pattern| pattern == DIRECTED);
+            self.0.push(LinkTimes { bytes, directed, ..LinkTimes::default() });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+}
+
+/// Returns whether a row with this mark is invalid because ranks waited for a CPU.
+fn is_of_waiting(mark: &Mark) -> bool {
+    mark.level == Level::Invalid && WAITING.contains(&mark.code.as_str())
 }
 
 /// Maximum number of rows of one message size that are kept, unless there are more than `ROWS_PER_RANK` for each rank.
@@ -337,6 +425,8 @@ pub(super) struct Outliers {
     slowest: HashMap<(u32, usize), Vec<Outlier>>,
     /// Links of which one direction has arrived.
     pending: HashMap<(u32, u32), Outlier>,
+    /// Time of the fastest of the slowest links, by rank and distance; 0 until there are enough. Most links are faster.
+    least: Vec<f32>,
 }
 
 impl Outliers {
@@ -361,7 +451,12 @@ impl Outliers {
 
     fn keep(&mut self, link: Outlier, hosts: &Hosts) {
         let distance = hosts.distance(link.from, link.to);
+        let kinds = hosts.levels() + 2;
         for rank in [link.from, link.to] {
+            let place = rank as usize * kinds + distance;
+            if self.least.get(place).is_some_and(|least| link.time() < *least) {
+                continue;
+            }
             let slowest = self.slowest.entry((rank, distance)).or_default();
             if slowest.len() < SLOWEST_PER_RANK {
                 slowest.push(link);
@@ -375,6 +470,11 @@ impl Outliers {
                 && order(fastest, &link).is_lt()
             {
                 *fastest = link;
+            }
+            self.least.resize(hosts.ranks() as usize * kinds, 0.0);
+            // Ranks of a file that no host has are not known.
+            if let Some(least) = self.least.get_mut(place) {
+                *least = slowest.iter().map(Outlier::time).fold(f32::MAX, f32::min);
             }
         }
     }

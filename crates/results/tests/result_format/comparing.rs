@@ -111,7 +111,7 @@ proptest! {
     ) {
         let named = |row: &Measurement, from: &Measurement| Measurement { key: from.key.clone(), ..row.clone() };
         let mixed: Vec<Measurement> = other.iter().zip(&rows).map(|(row, from)| named(row, from)).collect();
-        let of = |rows: &[Measurement]| RunWithRows { run: run.clone(), rows: rows.to_vec(), end: None, verdict: None };
+        let of = |rows: &[Measurement]| RunWithRows { run: run.clone(), rows: rows.to_vec(), rounds: Vec::new(), links: None, end: None, verdict: None };
         let base = vec![of(&rows); launches];
         printed(&side(&base), &side(&[of(&mixed), of(&rows)]));
         let same = printed(&side(&base), &side(&base));
@@ -126,7 +126,7 @@ proptest! {
         bytes[at] = byte;
         let mut damaged = SideResults::named("damaged");
         let records = Records::of(&bytes[..bytes.len() - cut.min(at)]);
-        records.map_while(Result::ok).for_each(|record: Record| damaged.record(record));
+        records.map_while(Result::ok).for_each(|record: Record| damaged.record(&record));
         let whole = side(&file::read(GOLDEN.as_bytes()).unwrap().runs);
         printed(&damaged, &whole);
         printed(&whole, &damaged);

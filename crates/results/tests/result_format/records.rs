@@ -28,9 +28,33 @@ pub(crate) fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![
         any_run().prop_map(|run| Record::Run(Box::new(run))),
         any_row().prop_map(|row| Record::Launch(Box::new(row))),
+        any_round(),
         any_end(),
         any_launched(),
     ]
+}
+
+fn any_round() -> impl Strategy<Value = Record> {
+    let link = (any::<u32>(), any::<u32>(), 0.0..1e12f32);
+    let bytes = option::of(any::<u64>());
+    (vec(link, 1..20), option::of(any::<u32>()), bytes, any_row()).prop_map(|(links, number, bytes, row)| {
+        let row = Measurement {
+            bytes,
+            axes: row.axes,
+            work: row.work,
+            checked: row.checked,
+            ..Measurement::new("links", row.key, row.metric, row.ranks)
+        };
+        let marks = vec![file::RoundMark { mark: Mark::note("few", "few", "more"), links: vec![0] }];
+        Record::Round(Box::new(file::Round {
+            row,
+            number,
+            from: links.iter().map(|link| link.0).collect(),
+            to: links.iter().map(|link| link.1).collect(),
+            median_ns: links.iter().map(|link| link.2).collect(),
+            marks,
+        }))
+    })
 }
 
 fn any_launched() -> impl Strategy<Value = Record> {

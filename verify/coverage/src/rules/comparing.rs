@@ -171,7 +171,14 @@ fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
         trust: Vec::new(),
         ..template.rows[0].clone()
     };
-    RunWithRows { run, rows: (1..).zip(times).map(row).collect(), end: None, verdict: None }
+    RunWithRows {
+        run,
+        rows: (1..).zip(times).map(row).collect(),
+        rounds: Vec::new(),
+        links: None,
+        end: None,
+        verdict: None,
+    }
 }
 
 fn times(model: Model, side: usize, random: &mut Uniform) -> Vec<f64> {

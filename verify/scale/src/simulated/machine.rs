@@ -95,7 +95,7 @@ impl Machine {
 }
 
 /// Returns a value that is nearly normally distributed: the sum of 12 uniform numbers, relative to its mean.
-fn normal(seed: u64, kind: u64) -> f64 {
+pub(crate) fn normal(seed: u64, kind: u64) -> f64 {
     let mut x = seed ^ kind.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut uniform = || {
         x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -17,11 +17,11 @@ use ombx_core::{
 };
 use ombx_links::{
     schedule::Schedule,
-    sweep::{ROUND, Task, renumbered, rounds_of},
+    sweep::{Task, renumbered, rounds_of},
 };
 use ombx_results::{
     file,
-    verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, Retest, TIMES_AGAIN},
+    verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND, Retest, TIMES_AGAIN},
 };
 
 use super::{BYTES, machine::Machine};

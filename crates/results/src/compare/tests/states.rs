@@ -19,7 +19,14 @@ fn run(number: usize, slower: f64, launches: &[(f64, f64)], noise: &mut Noise) -
                 row.summary.as_ref().unwrap().median * slower * of_state * (0.01 * noise.normal()).exp();
             Measurement { summary: Summary::of(&[median; 6]), ..row.clone() }
         };
-        RunWithRows { run, rows: rows.iter().map(scatter).collect(), end: None, verdict: None }
+        RunWithRows {
+            run,
+            rows: rows.iter().map(scatter).collect(),
+            rounds: Vec::new(),
+            links: None,
+            end: None,
+            verdict: None,
+        }
     };
     launches.iter().enumerate().map(launch).collect()
 }

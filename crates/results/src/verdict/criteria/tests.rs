@@ -29,10 +29,9 @@ fn run(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> RunWithRows {
     let place = |at: u32| ombx_core::team::Place { host: format!("h{at}"), ..golden.run.places[0].clone() };
     let run = ombx_core::result::Run { places: (0..hosts).map(place).collect(), ..golden.run.clone() };
     RunWithRows {
-        run,
         rows: rows(hosts, ns),
         end: Some((RunOutcome::Complete, Default::default())),
-        verdict: None,
+        ..RunWithRows::new(run)
     }
 }
 

@@ -112,15 +112,15 @@ fn rows_that_measure_candidates_again_do_not_count_for_what_grows_under_load() {
 #[test]
 fn the_reason_of_no_verdict_is_the_true_one() {
     let waiting = || {
-        let rows = Rows { all: 12, waited: 12 };
+        let rows = Rows { all: 12, waited: 12, ..Rows::default() };
         LinkSweep { rows, ..sweep(4, |_, _| 1000.0) }
     };
     let said = text(&waiting());
     assert!(said.starts_with("no verdict: ranks waited for a CPU in all rows: "), "{said}");
     assert!(said.contains("6 links between 4 hosts are too few"), "{said}");
-    let some = LinkSweep { rows: Rows { all: 12, waited: 6 }, ..waiting() };
+    let some = LinkSweep { rows: Rows { all: 12, waited: 6, ..Rows::default() }, ..waiting() };
     assert!(!text(&some).contains("waited"), "{}", text(&some));
-    let few = LinkSweep { rows: Rows { all: 2, waited: 2 }, ..sweep(2, |_, _| 1000.0) };
+    let few = LinkSweep { rows: Rows { all: 2, waited: 2, ..Rows::default() }, ..sweep(2, |_, _| 1000.0) };
     assert!(text(&few).starts_with("no verdict: 1 link cannot be compared"), "{}", text(&few));
 }
 

@@ -1,0 +1,373 @@
+//! Large result files: time and peak memory of the commands that read them, in a release build.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use ombx_core::{
+    benchmark::{Metric, Work, payload::Check},
+    result::{ClockFacts, Measurement, Run, Samples, Tally},
+    stats::Summary,
+    system::environment,
+    team::Place,
+    unit::Rank,
+};
+use ombx_links::sweep::{Mode, rounds_of};
+use ombx_results::{
+    file::{self, Record, Round, RunOutcome},
+    verdict::{BENCH, LinkSweep, key_of_link},
+};
+use ombx_toolchain::{
+    command::cannot_run,
+    failure::{Failure, Result},
+};
+
+use crate::simulated::normal;
+
+/// Interval of reading the memory of a process, whose peak the kernel keeps.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// Message size of links.
+const BYTES: u64 = 8;
+
+/// Sizes of the files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    /// Rows of both sides of a comparison together.
+    pub(crate) compared_rows: u32,
+    /// Files of a history.
+    pub(crate) dated_files: u32,
+    /// Bytes of a file with raw samples.
+    pub(crate) sampled_bytes: u64,
+    /// Hosts of a sweep over all pairs.
+    pub(crate) hosts: u32,
+}
+
+impl Extent {
+    /// Sizes that the goals name.
+    pub(crate) const GOALS: Extent =
+        Extent { compared_rows: 200_000, dated_files: 10_000, sampled_bytes: 1_000_000_000, hosts: 10_000 };
+}
+
+/// A command, what it reads, and what it may take.
+struct Task {
+    what: String,
+    words: Vec<String>,
+    most: Most,
+}
+
+/// Largest time and memory of a command; `None` without a goal.
+#[derive(Clone, Copy, Default)]
+struct Most {
+    seconds: Option<f64>,
+    bytes: Option<u64>,
+}
+
+/// What a command took.
+#[derive(Debug)]
+pub(crate) struct Took {
+    what: String,
+    seconds: f64,
+    peak_bytes: u64,
+    read_bytes: u64,
+    is_met: bool,
+    /// The goal in words.
+    goal: String,
+}
+
+impl Took {
+    pub(crate) fn is_met(&self) -> bool {
+        self.is_met
+    }
+}
+
+/// Writes the files below a directory, unless they are there, and measures the commands that read them.
+pub(crate) fn measure(
+    ombx: &Path,
+    directory: &Path,
+    extent: Extent,
+    only: Option<&str>,
+) -> Result<Vec<Took>> {
+    fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+    let at = |name: &str| directory.join(name);
+    let sides = ["base.jsonl", "new.jsonl"].map(at);
+    for (path, seed) in sides.iter().zip(1..) {
+        once(path, |out| sides_of(out, extent.compared_rows / 2, seed))?;
+    }
+    let (dated, sampled, links) = (at("dated"), at("sampled.jsonl"), at("links.jsonl"));
+    write_dated(&dated, extent.dated_files)?;
+    once(&sampled, |out| samples_of(out, extent.sampled_bytes))?;
+    once(&links, |out| links_of(out, extent.hosts))?;
+    let text = |path: &Path| path.display().to_string();
+    let page = text(&at("page.html"));
+    let seconds = |seconds: f64| Most { seconds: Some(seconds), bytes: None };
+    let gigabyte = Most { seconds: None, bytes: Some(1_000_000_000) };
+    let of_links = Most { seconds: Some(60.0), bytes: Some(500_000_000) };
+    let task = |what: &str, words: &[&str], most: Most| Task {
+        what: what.to_owned(),
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+        most,
+    };
+    let (base, new, dated, sampled, links) =
+        (text(&sides[0]), text(&sides[1]), text(&dated), text(&sampled), text(&links));
+    let tasks = [
+        task("compare", &["compare", &base, &new], seconds(10.0)),
+        task("history, cold", &["history", &dated], seconds(10.0)),
+        task("history, warm", &["history", &dated], seconds(1.0)),
+        task("show of samples", &["show", &sampled], gigabyte),
+        task("report of samples", &["report", &sampled, "-o", &page, "--force"], gigabyte),
+        task("show of links", &["show", &links], of_links),
+        task("report of links", &["report", &links, "-o", &page, "--force"], of_links),
+        task("show --matrix of links", &["show", &links, "--matrix", &text(&at("matrix.npy"))], of_links),
+    ];
+    let mut all = Vec::new();
+    for task in tasks.iter().filter(|task| only.is_none_or(|only| task.what.contains(only))) {
+        if task.what.ends_with("cold") {
+            let index = Path::new(&dated).join(".ombx-index");
+            fs::remove_file(&index)
+                .or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
+                .map_err(Failure::file(&*index))?;
+        }
+        let took = run(ombx, task)?;
+        println!("   {}: {:.2} s, {} MB", took.what, took.seconds, took.peak_bytes / 1_000_000);
+        all.push(took);
+    }
+    Ok(all)
+}
+
+/// Runs a command. Codes of verdicts are no failures.
+#[expect(clippy::disallowed_methods, reason = "seconds of a whole command are no measurement of ombx")]
+fn run(ombx: &Path, task: &Task) -> Result<Took> {
+    let mut command = Command::new(ombx);
+    command.args(&task.words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|source| cannot_run(&command, source))?;
+    let (status, mut peak_bytes) = (format!("/proc/{}/status", child.id()), 0);
+    let ended = loop {
+        peak_bytes = peak_bytes.max(peak(&status));
+        if let Some(ended) = child.try_wait().map_err(|source| cannot_run(&command, source))? {
+            break ended;
+        }
+        thread::sleep(INTERVAL);
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    if ended.code().is_none_or(|code| (1..8).contains(&code)) {
+        let mut why = String::new();
+        let _ = child.stderr.take().map(|mut err| io::Read::read_to_string(&mut err, &mut why));
+        return Err(Failure::Missing(format!("ombx {} failed: {ended}: {why}", task.words.join(" "))));
+    }
+    let Most { seconds: most_s, bytes: most_bytes } = task.most;
+    let is_met =
+        most_s.is_none_or(|most| seconds <= most) && most_bytes.is_none_or(|most| peak_bytes <= most);
+    let goals =
+        [most_s.map(|s| format!("{s} s")), most_bytes.map(|bytes| format!("{} MB", bytes / 1_000_000))];
+    let goal = goals.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let read = task.words.iter().filter_map(|word| fs::metadata(word).ok()).filter(fs::Metadata::is_file);
+    let read_bytes = read.map(|data| data.len()).sum();
+    Ok(Took { what: task.what.clone(), seconds, peak_bytes, read_bytes, is_met, goal })
+}
+
+/// Returns the largest resident memory of a process until now; 0 if it has ended.
+fn peak(status: &str) -> u64 {
+    let status = fs::read_to_string(status).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Writes a file unless it exists.
+fn once(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let part = PathBuf::from(format!("{}.part", path.display()));
+    let written = File::create(&part).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()
+    });
+    written.and_then(|()| fs::rename(&part, path)).map_err(Failure::file(path))
+}
+
+/// Returns the record of a run.
+fn run_record(id: &str, day: u32, hosts: u32) -> Run {
+    let place =
+        |host: u32| Place { host: format!("n{host:05}"), cpus: "0".into(), online: 2, governor: None };
+    let start = f64::from(day) * 86_400.0;
+    Run {
+        id: id.to_owned(),
+        argv: vec!["ombx".into(), "run".into()],
+        started: date(start as u64),
+        version: "1.0.0".into(),
+        profile: "release".into(),
+        fabric: "mpi".into(),
+        library: "no library".into(),
+        places: (0..hosts).map(place).collect(),
+        clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 20 },
+        plan: Default::default(),
+        env: Default::default(),
+        software: Default::default(),
+        hosts: Vec::new(),
+    }
+}
+
+/// Returns a date of RFC 3339, some days after the first of January 1990 in a calendar of months of 28 days.
+fn date(second: u64) -> String {
+    let day = second / 86_400;
+    let (year, month, day) = (1990 + day / 336, 1 + day / 28 % 12, 1 + day % 28);
+    format!("{year:04}-{month:02}-{day:02}T00:00:{:02}Z", second % 60)
+}
+
+/// Returns a row of a benchmark with samples around a time.
+fn row(case: u32, launch: u32, samples: usize, seed: u64) -> Measurement {
+    let base = 2000.0 + f64::from(case % 997);
+    let ns = |at: usize| {
+        let noise = normal(u64::from(case) << 32 | u64::from(launch) << 20 | at as u64, seed);
+        (base * (0.02 * noise).exp() * 20.0) as u64
+    };
+    let elapsed_ns: Vec<u64> = (0..samples).map(ns).collect();
+    let samples = vec![Samples { rank: 0, batch: 10, elapsed_ns, ..Samples::default() }];
+    let times = Measurement::combine(&samples, 2);
+    let axes = [("buffers".to_owned(), format!("b{}", case / 30))].into();
+    let bytes = 1 << (case % 30);
+    Measurement {
+        bytes: Some(bytes),
+        axes,
+        work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
+        check: Check::Passed,
+        checked: 100,
+        summary: Summary::of_batches(&times),
+        samples,
+        ..Measurement::new(
+            "p2p.latency",
+            format!("p2p.latency/buffers=b{},bytes={bytes}", case / 30),
+            Metric::Latency,
+            2,
+        )
+    }
+}
+
+fn end(out: &mut dyn Write, cases: u64) -> io::Result<()> {
+    file::write(out, &Record::End(RunOutcome::Complete, Tally { cases, ..Tally::default() }))
+}
+
+/// Writes one side of a comparison: ten launches.
+fn sides_of(out: &mut dyn Write, rows: u32, seed: u64) -> io::Result<()> {
+    let cases = rows / 10;
+    for launch in 0..10 {
+        let run = run_record(&format!("side-{seed}-{launch}"), launch, 2);
+        file::write(out, &Record::Run(Box::new(run)))?;
+        (0..cases).try_for_each(|case| file::write_launch(out, &row(case, launch, 50, seed)))?;
+        end(out, cases.into())?;
+    }
+    Ok(())
+}
+
+/// Writes a directory of dated results, each with ten rows.
+fn write_dated(directory: &Path, files: u32) -> Result<()> {
+    let of_day = |day: u32| {
+        let path = directory.join(format!("{:02}/r{day:05}.jsonl", day % 16));
+        fs::create_dir_all(path.parent().unwrap_or(directory)).map_err(Failure::file(directory))?;
+        once(&path, |out| {
+            file::write(out, &Record::Run(Box::new(run_record(&format!("day-{day}"), day, 2))))?;
+            (0..10).try_for_each(|case| file::write_case(out, &row(case, day % 4096, 50, u64::from(day))))?;
+            end(out, 10)
+        })
+    };
+    (0..files).try_for_each(of_day)
+}
+
+/// Writes launches with raw samples.
+fn samples_of(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
+    // A sample takes six bytes.
+    let (launches, samples) = (10, 4000);
+    let cases = (bytes / (6 * samples as u64) / u64::from(launches)).max(1) as u32;
+    for launch in 0..launches {
+        file::write(out, &Record::Run(Box::new(run_record(&format!("samples-{launch}"), launch, 2))))?;
+        (0..cases).try_for_each(|case| file::write_launch(out, &row(case, launch, samples, 1)))?;
+        end(out, cases.into())?;
+    }
+    Ok(())
+}
+
+/// Writes a sweep over all pairs of hosts, of which one is slow, with its verdict.
+fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
+    let mut run = run_record("links", 0, hosts);
+    run.plan.insert("benchmarks".into(), BENCH.into());
+    run.plan.insert("links".into(), Mode::Parallel.name().into());
+    let mut sweep = LinkSweep::of_run(&run);
+    file::write(out, &Record::Run(Box::new(run)))?;
+    let axes = [("pattern".to_owned(), "semidirectional".to_owned())].into();
+    let shared = Measurement {
+        bytes: Some(BYTES),
+        work: Some(Work { bytes: 2 * BYTES, ops: 2, legs: 2 }),
+        check: Check::Passed,
+        checked: 20,
+        ..Measurement::new(BENCH, key_of_link(&axes, Some(BYTES), None), Metric::Latency, 2)
+    };
+    let shared = Measurement { axes, ..shared };
+    let schedule = Mode::Parallel.schedule(hosts, Some(1));
+    let ns = |[from, to]: [u32; 2]| {
+        let slow = if [from, to].contains(&(hosts / 3)) { 1.5 } else { 1.0 };
+        let ns = 5000.0 * slow * (0.03 * normal(u64::from(from) << 32 | u64::from(to), 1)).exp();
+        ((ns * 10.0).round() / 10.0) as f32
+    };
+    let mut cases = 0;
+    for number in rounds_of(&schedule, None) {
+        let pairs = (0..schedule.pairs()).map(|turn| schedule.pair(number, turn));
+        let both = pairs.flat_map(|(Rank(a), Rank(b))| [[a, b], [b, a]]);
+        let links: Vec<[u32; 2]> = both.collect();
+        let round = Round {
+            row: shared.clone(),
+            number: Some(number),
+            from: links.iter().map(|link| link[0]).collect(),
+            to: links.iter().map(|link| link[1]).collect(),
+            median_ns: links.iter().map(|link| ns(*link)).collect(),
+            marks: Vec::new(),
+        };
+        cases += round.len() as u64;
+        sweep.add_round(&round);
+        file::write(out, &Record::Round(Box::new(round)))?;
+    }
+    end(out, cases)?;
+    file::write(out, &Record::Verdict(Box::new(sweep.verdict())))
+}
+
+/// Returns a table of what commands took.
+pub(crate) fn table(all: &[Took]) -> String {
+    let mut text =
+        String::from("| command | file | wall s | peak MB | goal | met |\n|---|---|---|---|---|---|\n");
+    for Took { what, seconds, peak_bytes, read_bytes, is_met, goal } in all {
+        let size =
+            if *read_bytes > 0 { format!("{} MB", read_bytes / 1_000_000) } else { "directory".into() };
+        let met = if *is_met { "yes" } else { "no" };
+        text +=
+            &format!("| `{what}` | {size} | {seconds:.2} | {} | {goal} | {met} |\n", peak_bytes / 1_000_000);
+    }
+    format!("{}.\n\n{text}", environment::timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_files_are_results() {
+        let read = |write: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+            let mut out = Vec::new();
+            write(&mut out).unwrap();
+            file::read(out.as_slice()).unwrap()
+        };
+        let side = read(&|out| sides_of(out, 100, 1));
+        assert_eq!((side.runs.len(), side.runs[0].rows.len()), (10, 10));
+        let samples = read(&|out| samples_of(out, 500_000));
+        assert_eq!(samples.runs[9].rows.len(), 2);
+        let links = read(&|out| links_of(out, 40));
+        assert_eq!(links.runs[0].row_count(), 40 * 39);
+        assert_eq!(links.runs[0].verdict.as_ref().unwrap().slow.len(), 1);
+    }
+}
