@@ -200,13 +200,16 @@ pub(crate) fn read(path: &Path) -> Result<file::ResultFile> {
     if file.runs.is_empty() { Err(empty(path)) } else { Ok(file) }
 }
 
+/// Records of a file, which may be compressed.
+pub(crate) type FileRecords = Records<Box<dyn BufRead>>;
+
 /// Returns the records of a file that the user names.
-pub(crate) fn records(path: &Path) -> Result<Records<Box<dyn BufRead>>> {
+pub(crate) fn records(path: &Path) -> Result<FileRecords> {
     open(path).map(Records::of)
 }
 
 /// Returns the records of a file that the user did not name.
-pub(crate) fn found_records(path: &Path) -> Result<Records<Box<dyn BufRead>>> {
+pub(crate) fn found_records(path: &Path) -> Result<FileRecords> {
     Records::found(path).map_err(|e| named(path, &e))
 }
 

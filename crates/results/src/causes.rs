@@ -114,7 +114,7 @@ impl Totals {
     /// Returns the counters that also grow in healthy operation, but grew on one of several hosts by more than chance explains.
     ///
     /// If all hosts with a device are equal, the growth in a row is that of any of them with the same probability. A host stands out if its
-    /// sum exceeds what this explains with the probability the level of verdicts, divided by the number of hosts and counters. Counters of a protocol
+    /// sum exceeds what this explains with the probability of a false verdict, divided by the number of hosts and counters. Counters of a protocol
     /// are those of all hosts, whose number is `hosts`.
     pub fn under_load(&self, hosts: usize, facts: &[HostFacts]) -> Vec<Cause> {
         let mut by_counter: BTreeMap<[&String; 2], Vec<&Total>> = BTreeMap::new();

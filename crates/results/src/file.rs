@@ -89,7 +89,7 @@ pub fn read_found(path: &Path) -> Result<ResultFile, ReadError> {
 
 fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> {
     let mut file = Collector::default();
-    (&mut records).try_for_each(|record| {
+    records.try_for_each(|record| {
         file.record(record?);
         Ok::<(), ReadError>(())
     })?;

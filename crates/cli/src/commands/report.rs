@@ -1,9 +1,6 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::{
-    io::BufRead,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ombx_core::{
@@ -14,7 +11,7 @@ use ombx_report::{Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
-    file::{Collector, Record, Records, ResultFile, RunWithRows},
+    file::{Collector, Record, ResultFile, RunWithRows},
     history::{History, Selection, newest},
     samples::{CaseSamples, SampleStore},
 };
@@ -22,7 +19,7 @@ use ombx_results::{
 use super::{compare::Names, history};
 use crate::{
     output::target,
-    result_file::{KnownRuns, Sorter, found_records, records},
+    result_file::{FileRecords, KnownRuns, Sorter, found_records, records},
     stderr,
 };
 
@@ -156,11 +153,7 @@ struct Side {
 
 /// Reads files record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
 /// only those that figures need are kept.
-fn read(
-    paths: &[PathBuf],
-    open: fn(&Path) -> Result<Records<Box<dyn BufRead>>>,
-    is_compared: bool,
-) -> Result<Side> {
+fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: bool) -> Result<Side> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());

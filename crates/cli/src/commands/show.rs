@@ -151,7 +151,7 @@ const MAX_IN_MEMORY: usize = 1 << 24;
 /// Sweeps over links, which are shown after the rows of benchmarks.
 enum Sweeps {
     /// The only sweep, whose times become an array: its last launch, and the rows of all.
-    Matrix(Option<(LinkSweep, Bands<SpooledTempFile>)>),
+    Matrix(Box<Option<(LinkSweep, Bands<SpooledTempFile>)>>),
     /// Text of the sweeps that were read.
     Shown { renderer: Box<dyn Renderer>, text: io::BufWriter<SpooledTempFile>, open: Option<Open>, any: bool },
     /// A format without links.
@@ -168,7 +168,7 @@ struct Open {
 impl Sweeps {
     fn open(args: &ShowArgs) -> Result<Sweeps> {
         if args.matrix.is_some() {
-            return Ok(Sweeps::Matrix(None));
+            return Ok(Sweeps::Matrix(Box::default()));
         }
         let renderer = renderers::links(args.format, args.color, Notes::if_verbose(args.verbose));
         Ok(renderer.filter(|_| args.format != Format::Jsonl).map_or(Sweeps::Unshown, |renderer| {

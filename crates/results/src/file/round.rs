@@ -151,6 +151,9 @@ impl Round {
     }
 }
 
+/// Both ranks of a link, and its time in nanoseconds.
+type Link = (u32, u32, f32);
+
 /// Collects rows of links into rounds while a file is written. A sweep of one pair at a time has one for each message size.
 #[derive(Debug, Default)]
 pub struct Rounds {
@@ -160,7 +163,7 @@ pub struct Rounds {
 impl Rounds {
     /// Takes a row. Returns the rounds that it ends, and whether the row was taken; otherwise it is a record of its own.
     pub fn add(&mut self, row: &Measurement) -> (Vec<Round>, bool) {
-        let Some((shared, number, link)) = of_round(row) else { return (self.end(), false) };
+        let Some((shared, number, link)) = divided(row) else { return (self.end(), false) };
         let known = self.open.iter().position(|open| is_shared(&open.row, &shared));
         let is_full = |at: usize| number.is_none() && self.open[at].len() >= MOST_SERIAL;
         let continues =
@@ -190,7 +193,7 @@ impl Rounds {
 }
 
 impl Round {
-    fn add(&mut self, (from, to, ns): (u32, u32, f32), row: &Measurement) {
+    fn add(&mut self, (from, to, ns): Link, row: &Measurement) {
         let at = self.len() as u32;
         self.from.push(from);
         self.to.push(to);
@@ -217,7 +220,7 @@ impl Round {
 
 /// Returns what a row shares with the others of its round, the number of the round, and its link; `None` if the row is a record of its
 /// own.
-fn of_round(row: &Measurement) -> Option<(Measurement, Option<u32>, (u32, u32, f32))> {
+fn divided(row: &Measurement) -> Option<(Measurement, Option<u32>, Link)> {
     let rank = |axis: &str| row.axes.get(axis)?.parse::<u32>().ok();
     let is_ordinary = row.bench == BENCH
         && row.outcome == Outcome::Ok
