@@ -21,8 +21,11 @@ const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_laun
 /// Work that is done again and again; it returns a number that depends on its result.
 pub type Repeated = Box<dyn Fn() -> usize>;
 
+/// Function that prepares work.
+pub type Prepare = fn() -> Repeated;
+
 /// Names of the work, and the functions that prepare it.
-pub const WORK: [(&str, fn() -> Repeated); 6] = [
+pub const WORK: [(&str, Prepare); 6] = [
     ("write 200 rows of 200 samples", writer),
     ("read 200 rows of 200 samples", reader),
     ("write 20 rounds of 1000 links", round_writer),
