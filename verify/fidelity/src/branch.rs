@@ -133,7 +133,7 @@ impl Libraries {
         command.args(["-n", "2", "valgrind", "--tool=callgrind", "--separate-threads=no"]);
         command.arg(format!("--callgrind-out-file={}", place.join("rank.%p").display()));
         command.arg(&self.ombx).arg("run").args(BENCHMARK).args(["--iterations", COUNTED, "--warmup", "10"]);
-        command.args(["--launcher", "auto", "--force"]).env("LD_PRELOAD", &self.paths[at]);
+        command.args(["--launcher", "auto"]).env("LD_PRELOAD", &self.paths[at]);
         let (_, failure) = output_and_failure(&mut command)?;
         let library = self.paths[at].display().to_string();
         let files = fs::read_dir(&place).map_err(Failure::file(&place))?.flatten();
@@ -165,7 +165,7 @@ impl Sends {
 
 /// Returns the estimate of a change and its interval as text.
 fn change(change: &Value) -> String {
-    let percent = |factor: &Value| factor.as_f64().map(|factor| format!("{:+.2} %", 100.0 * (factor - 1.0)));
+    let percent = |change: &Value| change.as_f64().map(|change| format!("{:+.2} %", 100.0 * change));
     match (percent(&change["estimate"]), percent(&change["ci90"][0]), percent(&change["ci90"][1])) {
         (Some(estimate), Some(low), Some(high)) => format!(" ({estimate}, 90 % within {low} to {high})"),
         (Some(estimate), ..) => format!(" ({estimate})"),
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_in_percent() {
-        let shown = change(&serde_json::json!({"estimate": 1.012, "ci90": [0.99, 1.03]}));
+        let shown = change(&serde_json::json!({"estimate": 0.012, "ci90": [-0.01, 0.03]}));
         assert_eq!(shown, " (+1.20 %, 90 % within -1.00 % to +3.00 %)");
         assert_eq!(change(&Value::Null), "");
     }
