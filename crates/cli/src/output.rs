@@ -11,6 +11,7 @@ pub(crate) mod target;
 pub(crate) mod terminal;
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     io::{self, Write},
     path::Path,
@@ -243,7 +244,11 @@ impl Output {
 
     /// Returns the map of the links measured until now in at most `widest` columns; `None` without links.
     pub(crate) fn map(&self, widest: usize) -> Option<String> {
-        map_so_far(&self.links.as_ref()?.sweep, widest)
+        let mut sweep = Cow::Borrowed(&self.links.as_ref()?.sweep);
+        for round in self.rounds.open() {
+            sweep.to_mut().add_round(round);
+        }
+        map_so_far(&sweep, widest)
     }
 
     /// Returns the rows of all launches until now.

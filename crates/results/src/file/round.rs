@@ -179,6 +179,11 @@ impl Rounds {
         (ended, true)
     }
 
+    /// Returns the rounds that are open.
+    pub fn open(&self) -> &[Round] {
+        &self.open
+    }
+
     /// Ends the rounds, and returns them.
     pub fn end(&mut self) -> Vec<Round> {
         let mut ended = std::mem::take(&mut self.open);
