@@ -5,7 +5,10 @@ use ombx_core::{
     stats::Percentile,
     unit::Bytes,
 };
-use ombx_results::samples::{CaseSamples, OtherState};
+use ombx_results::{
+    knee::RATE,
+    samples::{CaseSamples, OtherState},
+};
 
 use crate::{
     axis::Quantity,
@@ -32,9 +35,6 @@ pub(crate) enum Abscissa {
     /// Rate at which requests were offered. Medians and 99th percentiles are series of their own.
     OfferedRate,
 }
-
-/// Axis of rows whose requests have a rate.
-const RATE: &str = "rate";
 
 impl Abscissa {
     fn of(self, row: &Measurement) -> Option<f64> {

@@ -31,7 +31,7 @@ const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
-    let Report { sources, samples, comparison, history } = *report;
+    let Report { sources, samples, benchmarks, comparison, history } = *report;
     let runs = RunList::of(sources);
     let title = match (comparison, history) {
         (Some(sides), _) => format!("{} compared with {}", sides.new.label, sides.base.label),
@@ -48,7 +48,7 @@ pub fn page(report: &Report<'_>) -> String {
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
-        distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
+        distributions::section(samples, benchmarks).map(|section| ("distributions", "Distributions", section)),
         of_files.then(|| ("rows", "Rows", rows::section(&runs))),
         of_files.then(|| ("provenance", "Provenance", provenance::section(&runs))),
     ]

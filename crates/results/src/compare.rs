@@ -2,6 +2,7 @@
 
 mod comparison;
 mod evaluation;
+mod links;
 mod shift;
 mod side;
 

@@ -14,8 +14,13 @@ use crate::{
 
 /// Builds ombx in release mode below a target directory and returns its path.
 pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
+    built_with(&[], mpi, workspace, target)
+}
+
+/// Builds ombx with these arguments, such as [`INSTALLED`], as [`built`] does.
+pub fn built_with(arguments: &[&str], mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--release", "-p", "ombx-cli"]).current_dir(&workspace.root);
+    command.args(["build", "--release", "-p", "ombx-cli"]).args(arguments).current_dir(&workspace.root);
     mpi.build_with(&mut command, target);
     Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
     Ok(mpi.target(target).join("release/ombx"))

@@ -6,7 +6,7 @@ use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_results::{
-    file::RunWithRows,
+    file::{Collector, Record, RunWithRows},
     model,
     samples::{CaseSamples, SampleStore},
 };
@@ -14,7 +14,7 @@ use ombx_results::{
 use crate::{
     arguments::output::{RowArgs, some_of},
     output::{target, terminal::reason},
-    result_file::{KnownRuns, only_sweep},
+    result_file::{KnownRuns, Sorter, only_sweep, records},
 };
 
 #[derive(Debug, Args)]
@@ -157,7 +157,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
 struct Results {
     /// Cases by name in the legend, in the order of files.
     groups: Vec<(String, Vec<CaseSamples>)>,
-    /// Runs of `ombx links`.
+    /// Runs of `ombx links`, whose links in rounds are summed up.
     sweeps: Vec<RunWithRows>,
 }
 
@@ -169,10 +169,18 @@ fn read(args: &PlotArgs) -> Result<Results> {
             stores.push((label, SampleStore::default()));
             stores.len() - 1
         });
-        let (links, launches): (Vec<_>, Vec<_>) =
-            known.read(path)?.runs.into_iter().partition(RunWithRows::is_sweep);
-        launches.iter().for_each(|launch| stores[at].1.launch(launch));
-        sweeps.extend(links);
+        let (mut links, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let mut pass = |record: Record, is_sweep: bool| {
+            if is_sweep {
+                links.record(record);
+            } else {
+                stores[at].1.record(&record);
+            }
+            Ok(())
+        };
+        known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
+        sorter.end(pass)?;
+        sweeps.extend(links.end(false).runs);
     }
     let mut groups = Vec::new();
     for (label, store) in stores {

@@ -1,19 +1,22 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use ombx_core::{
     error::{Error, Result},
     system::environment::timestamp,
 };
-use ombx_report::{Report, Samples, Source, Timeline, page};
+use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{Collector, Record, ResultFile, RunWithRows},
     history::{History, Selection, newest},
-    samples::{CaseSamples, SampleStore},
+    samples::SampleStore,
 };
 
 use super::{compare::Names, history};
@@ -52,9 +55,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if !args.force {
         target::check_new(out)?;
     }
+    let store = SampleStore::at_most(MAX_SAMPLES).of_first_benchmarks(MAX_BENCHMARKS);
+    let open = if dated.is_some() { found_records } else { records };
     let Side { mut files, results: base, samples: of_base } =
-        read(inputs, if dated.is_some() { found_records } else { records }, !args.against.is_empty())?;
-    let Side { files: against, results: new, samples: of_new } = read(&args.against, records, true)?;
+        read(inputs, open, !args.against.is_empty(), store)?;
+    let Side { files: against, results: new, samples: of_new } =
+        read(&args.against, records, true, of_base.beside())?;
+    let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
@@ -68,12 +75,18 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     files.extend(against);
     let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
     let names = comparison.as_ref().map_or([""; 2], |c| [c.base.label.as_str(), c.new.label.as_str()]);
+    let [of_base, of_new] = [of_base, of_new].map(SampleStore::into_cases);
     let sides = names.into_iter().zip([&of_base, &of_new]);
     let samples: Vec<Samples<'_>> =
         sides.map(|(label, cases)| Samples { label, cases }).filter(|side| !side.cases.is_empty()).collect();
     let history = dated.as_ref().map(|dated| Timeline { name: &dated.name, history: &dated.history });
-    let text =
-        page(&Report { sources: &sources, samples: &samples, comparison: comparison.as_ref(), history });
+    let text = page(&Report {
+        sources: &sources,
+        samples: &samples,
+        benchmarks,
+        comparison: comparison.as_ref(),
+        history,
+    });
     history::write_page(out, &text)?;
     Ok(0)
 }
@@ -148,16 +161,20 @@ fn without_times(mut record: Record) -> Record {
 struct Side {
     files: Vec<(String, ResultFile)>,
     results: SideResults,
-    samples: Vec<CaseSamples>,
+    samples: SampleStore,
 }
 
 /// Reads files record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
-/// only those that figures need are kept.
-fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: bool) -> Result<Side> {
+/// only those that figures need are kept, in `samples`.
+fn read(
+    paths: &[PathBuf],
+    open: fn(&Path) -> Result<FileRecords>,
+    is_compared: bool,
+    mut samples: SampleStore,
+) -> Result<Side> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
-    let mut samples = SampleStore::at_most(MAX_SAMPLES);
     for (path, name) in paths.iter().zip(names) {
         let (mut sweeps, mut sorter) = (Collector::default().summing_up(), Sorter::default());
         let before = cases.groups().len();
@@ -177,6 +194,7 @@ fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: 
             sorter.take(record, &mut pass)
         })?;
         sorter.end(pass)?;
+        results.end();
         files.push((name, before..cases.groups().len(), sweeps.end(cut_off)));
     }
     let combined = files.into_iter().filter_map(|(name, groups, mut file)| {
@@ -185,5 +203,5 @@ fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: 
         // The launches of a file without a setup of its own count in an earlier file.
         (!file.runs.is_empty() || file.cut_off).then_some((name, file))
     });
-    Ok(Side { files: combined.collect(), results, samples: samples.into_cases() })
+    Ok(Side { files: combined.collect(), results, samples })
 }

@@ -18,6 +18,7 @@ use crate::{
     number::Units,
     runs::{hosts, library},
     state,
+    verdict::MOST_RANKS,
 };
 
 /// Accepted probability that a verdict is wrong for any case.
@@ -418,6 +419,12 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
             let text = format!("{name}: {} of {runs} runs are incomplete", runs - ended);
             notes.push(Note { code: "incomplete", text });
         }
+    }
+    if base.has_links_by_host || new.has_links_by_host {
+        let text = format!(
+            "a case of a sweep over more than {MOST_RANKS} ranks is the median of the links of a host; its slow links are in its verdict (ombx show)"
+        );
+        notes.push(Note { code: "links_by_host", text });
     }
     if !took_turns && base.count().max(new.count()) > 1 {
         let text = "the sides were measured one after the other, so a change of the machine in between looks like a difference; \

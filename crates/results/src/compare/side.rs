@@ -9,11 +9,15 @@ use ombx_core::{
 };
 
 use crate::{
-    compare::comparison::{CaseId, Note, Reason, SideInfo, StateOfSides, Turn, Unit},
+    compare::{
+        comparison::{CaseId, Note, Reason, SideInfo, StateOfSides, Turn, Unit},
+        links::LinksByHost,
+    },
     estimate::is_within_a_launch,
-    file::{Record, RunOutcome, RunWithRows},
+    file::{Record, Round, RunOutcome, RunWithRows},
     runs::{is_next_launch, is_same_launch, library},
     state::{Distances, LaunchState, States},
+    verdict::MOST_RANKS,
 };
 
 /// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.
@@ -32,6 +36,10 @@ pub struct SideResults {
     pub(super) no_instructions: Option<String>,
     rows: Vec<Row>,
     places: HashMap<String, usize>,
+    /// Links in rounds of the current run, if these are too many for a case of each.
+    links: Option<LinksByHost>,
+    /// Whether there were such links.
+    pub(super) has_links_by_host: bool,
 }
 
 /// What is known of a launch beside its rows.
@@ -83,13 +91,16 @@ impl SideResults {
         SideResults { label, ..self }
     }
 
-    /// Adds a record of a file.
+    /// Adds a record of a file. [`SideResults::end`] ends the file.
     pub fn record(&mut self, record: &Record) {
         match record {
             Record::Run(run) => self.begin((**run).clone()),
             Record::Launch(row) => self.add(row),
-            Record::Round(round) => round.rows().for_each(|row| self.add(&row)),
-            Record::End(outcome, _) => self.complete += usize::from(*outcome == RunOutcome::Complete),
+            Record::Round(round) => self.add_round(round),
+            Record::End(outcome, _) => {
+                self.end();
+                self.complete += usize::from(*outcome == RunOutcome::Complete);
+            }
             // Derived from the rows of the launches.
             Record::Launched(launched) => {
                 if let Some(last) = self.launched.last_mut() {
@@ -103,8 +114,18 @@ impl SideResults {
     /// Adds a whole run.
     pub fn run(&mut self, run: &RunWithRows) {
         self.begin(run.run.clone());
-        run.each_row().for_each(|row| self.add(&row));
+        run.rounds.iter().for_each(|round| self.add_round(round));
+        run.rows.iter().for_each(|row| self.add(row));
+        self.end();
         self.complete += usize::from(matches!(run.end, Some((RunOutcome::Complete, _))));
+    }
+
+    /// Ends a run, also one that has no record of its end.
+    pub fn end(&mut self) {
+        if let Some(links) = self.links.take() {
+            self.has_links_by_host = true;
+            links.rows().iter().for_each(|row| self.add(row));
+        }
     }
 
     /// Returns the number of launches.
@@ -137,6 +158,7 @@ impl SideResults {
     }
 
     fn begin(&mut self, run: Run) {
+        self.end();
         let of_last = self.runs.last().is_some_and(|last| is_same_launch(last, &run));
         if !of_last {
             self.launches += 1;
@@ -146,6 +168,13 @@ impl SideResults {
             self.launched.push(LaunchInfo { distances, run: number, turn: Turn::of_run(&run) });
         }
         self.runs.push(run);
+    }
+
+    fn add_round(&mut self, round: &Round) {
+        match self.runs.last().filter(|run| run.places.len() > MOST_RANKS) {
+            Some(run) => self.links.get_or_insert_with(|| LinksByHost::new(run)).add(round),
+            None => round.rows().for_each(|row| self.add(&row)),
+        }
     }
 
     fn add(&mut self, row: &Measurement) {
