@@ -20,7 +20,7 @@ mod plot;
 mod section;
 
 pub use ombx_plot::Input as Samples;
-use ombx_results::{compare::Comparison, file::ResultFile, history::History};
+use ombx_results::{compare::Comparison, file::ResultFile, history::History, number::Units};
 
 pub use self::{page::page, section::distributions::MAX_BENCHMARKS};
 
@@ -52,6 +52,8 @@ pub struct Report<'a> {
     pub samples: &'a [Samples<'a>],
     /// Number of all benchmarks with samples, if `samples` has not those of all.
     pub benchmarks: usize,
+    /// Units of times and bandwidths of files. Those of a history are the usual ones, and a comparison has its own.
+    pub units: Units,
     /// Comparison of two groups of these files.
     pub comparison: Option<&'a Comparison>,
     /// Results over time. Without result files, the page shows nothing else.

@@ -221,6 +221,8 @@ fn pages_show_changes_and_the_newest_results() {
     let both = report(&[&root, &one], 2);
     let sentence = both.sentence();
     assert!(sentence.contains("is a directory") && sentence.contains("give it alone"), "{sentence}");
+    let done = Job::ombx("report --unit ns").arg(&root).arg("-o").arg(&page).run().expect(2);
+    assert!(done.sentence().contains("give result files"), "{done}");
     let before = fs::read(&one).unwrap();
     let done = Job::ombx("report").arg(&root).arg("-o").arg(&one).run().expect(2);
     assert!(done.sentence().contains("a result file that is read"), "{done}");

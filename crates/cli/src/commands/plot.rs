@@ -8,6 +8,7 @@ use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, 
 use ombx_results::{
     file::{Collector, Record, RunWithRows},
     model,
+    number::{RateUnit, Units},
     samples::{CaseSamples, SampleStore},
 };
 
@@ -88,9 +89,9 @@ const KINDS: [(&str, &str, Figure); 9] = [
 ];
 
 const QUANTITIES: [(&str, &str, Quantity); 3] = [
-    ("gbit", "Bandwidths in Gbit/s", Quantity::BandwidthInBits),
+    ("gbit", "Bandwidths in Gbit/s", Quantity::Bandwidth(RateUnit::GigaBits)),
     ("message-rate", "Messages per second of bandwidth benchmarks", Quantity::MessageRate),
-    ("bus-bandwidth", "Bus bandwidth of collective operations", Quantity::BusBandwidth),
+    ("bus-bandwidth", "Bus bandwidth of collective operations", Quantity::BusBandwidth(RateUnit::MegaBytes)),
 ];
 
 const WIDTHS: [(&str, &str, Width); 2] =
@@ -242,6 +243,7 @@ impl PlotArgs {
             y: self.y_axis,
             title: self.title.as_deref(),
             quantity: self.quantity,
+            units: Units::default(),
             labels: if per_series { &self.label } else { &[] },
         }
     }

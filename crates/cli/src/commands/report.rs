@@ -16,11 +16,13 @@ use ombx_results::{
     estimate::Cases,
     file::{Collector, Record, ResultFile, RunWithRows},
     history::{History, Selection, newest},
+    number::Units,
     samples::SampleStore,
 };
 
 use super::{compare::Names, history};
 use crate::{
+    arguments::output::{UNITS, chosen_units, some_of},
     output::target,
     result_file::{FileRecords, KnownRuns, Sorter, found_records, records},
     stderr,
@@ -37,6 +39,9 @@ pub(crate) struct ReportArgs {
     /// Names of FILES and of --against in titles and legends, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
+    /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s]
+    #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',')]
+    unit: Vec<Units>,
     /// New HTML file; - for standard output
     #[arg(short, long = "output", value_name = "FILE", required = true)]
     out: PathBuf,
@@ -47,7 +52,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let out = args.out.as_path();
-    let directory = directory(args)?;
+    let (directory, units) = (directory(args)?, chosen_units(&args.unit)?);
     let dated = directory.map(|directory| Dated::read(directory, out)).transpose()?;
     let inputs = dated.as_ref().map_or(&args.files, |dated| &dated.newest);
     let others = inputs.iter().chain(&args.against);
@@ -64,7 +69,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
-    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
+    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));
     let against = match &comparison {
         None => against,
         Some(Comparison { base, new, .. }) => {
@@ -84,6 +89,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         sources: &sources,
         samples: &samples,
         benchmarks,
+        units,
         comparison: comparison.as_ref(),
         history,
     });
@@ -96,6 +102,9 @@ fn directory(args: &ReportArgs) -> Result<Option<&Path>> {
     let Some(found) = args.files.iter().chain(&args.against).find(|path| path.is_dir()) else {
         return Ok(None);
     };
+    if !args.unit.is_empty() {
+        return Err(Error::usage("--unit: the history of a directory is in us and MB/s: give result files"));
+    }
     if args.files.len() > 1 || !args.against.is_empty() {
         return Err(Error::usage(format!(
             "{} is a directory, of which a page shows nothing else: give it alone, or give result files",

@@ -91,9 +91,9 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
         }
     }
     let text = |(run, row): (usize, &Measurement)| {
-        let figure = row.headline()?;
+        let figure = runs.units.of_headline(row.metric, row.headline()?);
         let decimals = Decimals::of(figure.value, figure.ci95);
-        let unit = row.metric.unit().replace("us", "µs");
+        let unit = runs.units.symbol(row.metric);
         let mut text = format!("{} {unit}", decimals.format(figure.value));
         if let Some([low, high]) = figure.ci95 {
             text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use ombx_plot::{Input, Kind, Options, draw};
-use ombx_results::{knee::RATE, render::title, samples::CaseSamples};
+use ombx_results::{knee::RATE, number::Units, render::title, samples::CaseSamples};
 
 /// Maximum number of benchmarks with figures of their samples, which would make the page too large.
 pub const MAX_BENCHMARKS: usize = 12;
@@ -23,13 +23,13 @@ struct Benchmark<'a> {
 }
 
 /// Returns the section, or `None` without samples. `all` is the number of benchmarks, of which the inputs have the first ones at least.
-pub(crate) fn section(inputs: &[Input<'_>], all: usize) -> Option<Markup> {
+pub(crate) fn section(inputs: &[Input<'_>], all: usize, units: Units) -> Option<Markup> {
     let benchmarks = benchmarks(inputs);
     let drawn: Vec<(&Benchmark<'_>, Vec<Markup>)> = benchmarks
         .iter()
         .take(MAX_BENCHMARKS)
         .enumerate()
-        .map(|(at, benchmark)| (benchmark, figures(at, benchmark)))
+        .map(|(at, benchmark)| (benchmark, figures(at, benchmark, units)))
         .filter(|(_, figures)| !figures.is_empty())
         .collect();
     if drawn.is_empty() {
@@ -84,10 +84,11 @@ fn name(case: &CaseSamples) -> String {
 }
 
 /// Draws the kinds that fit the rows.
-fn figures(at: usize, benchmark: &Benchmark<'_>) -> Vec<Markup> {
+fn figures(at: usize, benchmark: &Benchmark<'_>, units: Units) -> Vec<Markup> {
+    let options = Options { units, ..Options::default() };
     let kinds = KINDS.iter().enumerate();
     let drawn = kinds.filter_map(|(number, (kind, caption))| {
-        let drawing = draw(*kind, &benchmark.inputs, &Options::default()).ok()?;
+        let drawing = draw(*kind, &benchmark.inputs, &options).ok()?;
         let (id, label) = (format!("f{at}-{number}"), format!("{}: {caption}", benchmark.name));
         Some(html! {
             figure id=(id) {

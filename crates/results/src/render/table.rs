@@ -28,8 +28,8 @@ use crate::{
     state,
 };
 
-pub use self::cells::{FormattedRow, Scope, column_titles, format_other_states, format_row};
-pub(super) use self::cells::{failed, format, other_states, titles};
+pub(super) use self::cells::failed;
+pub use self::cells::{FormattedRow, Scope, format_row, other_states, titles};
 
 /// What is said once of rows that come from a single launch.
 pub const ONE_LAUNCH: &str = "\
@@ -134,7 +134,7 @@ impl Renderer for Table {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
                 let has_runs = |over: &OverLaunches| over.between.is_some_and(|runs| runs.next_ns.is_some());
                 self.lacks_runs += usize::from(row.over_launches().is_some_and(|over| !has_runs(over)));
-                let (mut cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
+                let (mut cells, absent) = cells::format_row(&self.shown, row, self.scope, self.least);
                 cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
                 self.rows.push(cells);
                 self.rows.extend(cells::other_states(&self.shown, row, self.scope));
