@@ -20,6 +20,7 @@ use ombx_core::{
 use self::cells::{Fitted, fitted, grid};
 use crate::{
     file::RunOutcome,
+    impact::{LoadImpacts, UNDER},
     knee::{self, Knees, RATE},
     plot::curve,
     publishable::{Publishable, Reached},
@@ -39,9 +40,6 @@ pub const ONE_LAUNCH: &str = "\
 /// What is said once of rows over launches without three earlier runs.
 const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same state of the machine; --against DIR names them";
 
-/// Name of the load among the values that a row names.
-const UNDER: &str = "under";
-
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -60,6 +58,7 @@ pub struct Table {
     absent: BTreeSet<String>,
     drawings: Vec<String>,
     knees: Knees,
+    impacts: LoadImpacts,
     notes: BTreeMap<String, Note>,
     explained: BTreeSet<(String, String)>,
     tables: usize,
@@ -141,6 +140,7 @@ impl Renderer for Table {
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
                 self.knees.add(row);
+                self.impacts.add(row);
                 row.marks(self.least).for_each(|mark| self.note(mark));
                 let headline =
                     row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
@@ -156,12 +156,13 @@ impl Renderer for Table {
         if self.tables == 0 {
             writeln!(out, "no rows")?;
         }
-        let knees = std::mem::take(&mut self.knees).sentences();
-        if !knees.is_empty() {
+        let mut sentences = std::mem::take(&mut self.knees).sentences();
+        sentences.extend(std::mem::take(&mut self.impacts).sentences(self.shown.units));
+        if !sentences.is_empty() {
             writeln!(out)?;
         }
-        for sentence in knees {
-            writeln!(out, "{}", self.sentence(&sentence))?;
+        for sentence in sentences {
+            writeln!(out, "{}", self.sentence(&plain(&sentence)))?;
         }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;

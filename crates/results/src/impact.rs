@@ -1,0 +1,209 @@
+//! Latency under load: how much longer a case takes while other ranks load the network, in one sentence for each series.
+
+use std::collections::BTreeMap;
+
+use ombx_core::{
+    benchmark::{Figure, Metric, interval_names},
+    measure::plan::Under,
+    result::{Measurement, Outcome},
+    unit::Bytes,
+};
+
+use crate::number::{Decimals, Units, four_digits};
+
+/// Name of the load among the values that a row names.
+pub const UNDER: &str = "under";
+/// Figures with the factor of the median and of the 99th percentile.
+const FACTOR: &str = "impact_times";
+const P99: &str = "impact_p99_times";
+
+/// Rows that differ in size and load only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Series {
+    bench: String,
+    depth: Option<u32>,
+    pairs: u32,
+    /// Every value that the rows name but the load.
+    axes: BTreeMap<String, String>,
+}
+
+/// A row that names its load.
+#[derive(Debug, Clone)]
+struct Row {
+    series: Series,
+    under: String,
+    bytes: Option<u64>,
+    metric: Metric,
+    /// Headline in the unit of the metric.
+    value: f64,
+    /// Factor against the case without load, with the ends of its interval.
+    factor: Option<(f64, Option<[f64; 2]>)>,
+    p99: Option<f64>,
+}
+
+impl Row {
+    /// Returns whether there was no load, before the loads or after them.
+    fn is_idle(&self) -> bool {
+        let nothing = Under::Nothing.to_string();
+        self.under.strip_prefix(&nothing).is_some_and(|rest| rest.is_empty() || rest == Under::AGAIN)
+    }
+}
+
+/// Rows with and without load.
+#[derive(Debug, Clone, Default)]
+pub struct LoadImpacts(Vec<Row>);
+
+impl LoadImpacts {
+    /// Adds a row if it names its load and was measured.
+    pub fn add(&mut self, row: &Measurement) {
+        let (Some(under), Some(headline), Outcome::Ok) = (row.axes.get(UNDER), row.headline(), &row.outcome)
+        else {
+            return;
+        };
+        let value = |name: &str| match row.figures.get(name) {
+            Some(Figure::Value(value)) => Some(*value),
+            _ => None,
+        };
+        let ends = interval_names(FACTOR).and_then(|[low, high]| Some([value(&low)?, value(&high)?]));
+        let mut axes = row.axes.clone();
+        axes.remove(UNDER);
+        self.0.push(Row {
+            series: Series { bench: row.bench.clone(), depth: row.depth, pairs: row.pairs, axes },
+            under: under.clone(),
+            bytes: row.bytes,
+            metric: row.metric,
+            value: headline.value,
+            factor: value(FACTOR).map(|factor| (factor, ends)),
+            p99: value(P99),
+        });
+    }
+
+    /// Returns a sentence for each series, in the order of rows: on the size and load with the largest factor.
+    pub fn sentences(&self, units: Units) -> Vec<String> {
+        let mut series: Vec<&Series> = Vec::new();
+        for row in &self.0 {
+            if !series.contains(&&row.series) {
+                series.push(&row.series);
+            }
+        }
+        series.into_iter().filter_map(|series| self.sentence(series, units)).collect()
+    }
+
+    fn sentence(&self, series: &Series, units: Units) -> Option<String> {
+        let rows = || self.0.iter().filter(|row| row.series == *series);
+        let factors = rows().filter(|row| !row.is_idle()).filter_map(|row| Some((row, row.factor?)));
+        let (row, (factor, ends)) = factors.clone().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+        // The base of the factor is the geometric mean of the cases before and after the loads.
+        let logs: Vec<f64> =
+            rows().filter(|other| other.is_idle() && other.bytes == row.bytes).map(|idle| idle.value.ln()).collect();
+        let idle = (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())?;
+        let figure = |value: f64| format!("{} {}", four_digits(units.of(row.metric, value)), units.name(row.metric));
+        let decimals = Decimals::of(factor, ends);
+        let uncertainty = match ends {
+            None => "the interval is unknown".to_owned(),
+            Some([low, high]) => format!("{} to {}", decimals.format(low), decimals.format(high)),
+        };
+        let is_nothing_shown = ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
+        let mut text = format!(
+            "{} under load: {} {} {} under {} and {} idle, {} times as long ({uncertainty})",
+            row.metric.name(),
+            self.in_words(row),
+            if row.metric == Metric::Latency { "takes" } else { "has" },
+            figure(row.value),
+            row.under,
+            figure(idle),
+            decimals.format(factor)
+        );
+        if is_nothing_shown {
+            text += ", which shows no effect";
+        }
+        text += &row.p99.map_or(String::new(), |p99| format!("; p99 {} times", four_digits(p99)));
+        let all = factors.count();
+        Some(if all > 1 { format!("{text}; the largest of {all} factors") } else { text })
+    }
+
+    /// Returns benchmark and size of a row, and the values in which other rows of the benchmark differ from it.
+    fn in_words(&self, row: &Row) -> String {
+        let Row { series: Series { bench, depth, pairs, axes }, bytes, .. } = row;
+        let others = || self.0.iter().map(|other| &other.series).filter(|other| other.bench == *bench);
+        let differs = |(name, value): &(&String, &String)| others().any(|other| other.axes.get(*name) != Some(*value));
+        let mut text = bench.clone();
+        axes.iter().filter(differs).for_each(|(name, value)| text += &format!(" {name}={value}"));
+        if let Some(depth) = depth.filter(|_| others().any(|other| other.depth != *depth)) {
+            text += &format!(" window {depth}");
+        }
+        if others().any(|other| other.pairs != *pairs) {
+            text += &format!(" of {pairs} pairs");
+        }
+        text + &bytes.map_or(String::new(), |bytes| format!(" at {} bytes", Bytes(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::{benchmark::Work, stats::Summary};
+
+    use super::*;
+
+    fn row(bytes: u64, under: &str, us: f64, factor: Option<[f64; 3]>) -> Measurement {
+        let figures = factor.map(|[factor, low, high]| {
+            let [low_name, high_name] = interval_names(FACTOR).unwrap();
+            [(FACTOR.to_owned(), factor), (low_name, low), (high_name, high), (P99.to_owned(), 2.0 * factor)]
+        });
+        let figures = figures.into_iter().flatten().map(|(name, value)| (name, Figure::Value(value)));
+        Measurement {
+            bytes: Some(bytes),
+            axes: [(UNDER.to_owned(), under.to_owned()), ("ip".to_owned(), "4".to_owned())].into(),
+            work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
+            summary: Summary::of(&[us * 1e3; 6]),
+            figures: figures.collect(),
+            ..Measurement::new("sockets.latency", format!("{bytes}/{under}"), Metric::Latency, 4)
+        }
+    }
+
+    fn sentences(rows: &[Measurement]) -> Vec<String> {
+        let mut impacts = LoadImpacts::default();
+        rows.iter().for_each(|row| impacts.add(row));
+        impacts.sentences(Units::default())
+    }
+
+    #[test]
+    fn both_figures_and_the_factor_are_in_one_sentence() {
+        let rows = [
+            row(8, "nothing", 40.0, None),
+            row(8, "sockets.bw:1M", 812.0, Some([20.05, 18.9, 21.7])),
+            row(8, "nothing-again", 41.0, Some([1.025, 1.0, 1.05])),
+        ];
+        assert_eq!(
+            sentences(&rows),
+            [
+                "latency under load: sockets.latency at 8 bytes takes 812.0 us under sockets.bw:1M and 40.50 us idle, 20.1 times as long \
+              (18.9 to 21.7); p99 40.10 times"
+            ]
+        );
+    }
+
+    #[test]
+    fn of_several_sizes_and_loads_the_largest_factor_counts() {
+        let rows = [
+            row(8, "nothing", 40.0, None),
+            row(1024, "nothing", 80.0, None),
+            row(8, "a:1M", 40.0, Some([1.0, 0.98, 1.04])),
+            row(1024, "a:1M", 88.0, Some([1.1, 0.99, 1.2])),
+        ];
+        let [sentence] = &sentences(&rows)[..] else { panic!() };
+        assert!(sentence.contains("at 1K bytes takes 88.00 us under a:1M and 80.00 us idle, 1.10 times"), "{sentence}");
+        assert!(sentence.contains("(0.99 to 1.20), which shows no effect"), "{sentence}");
+        assert!(sentence.ends_with("; the largest of 2 factors"), "{sentence}");
+    }
+
+    #[test]
+    fn rows_without_a_base_or_a_load_have_no_sentence() {
+        assert_eq!(sentences(&[row(8, "a:1M", 40.0, None), row(8, "nothing", 40.0, None)]), [""; 0]);
+        assert_eq!(sentences(&[row(8, "a:1M", 40.0, Some([2.0, 1.9, 2.1]))]), [""; 0]);
+        let mut loaded = row(8, "a:1M", 80.0, Some([2.0, 1.9, 2.1]));
+        loaded.figures.retain(|name, _| name == FACTOR);
+        let [sentence] = &sentences(&[row(8, "nothing", 40.0, None), loaded])[..] else { panic!() };
+        assert!(sentence.ends_with("2.000 times as long (the interval is unknown)"), "{sentence}");
+    }
+}
