@@ -49,7 +49,8 @@ pub fn page(report: &Report<'_>) -> String {
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
-        distributions::section(samples, benchmarks, units).map(|section| ("distributions", "Distributions", section)),
+        distributions::section(samples, benchmarks, units)
+            .map(|section| ("distributions", "Distributions", section)),
         of_files.then(|| ("rows", "Rows", rows::section(&runs))),
         of_files.then(|| ("provenance", "Provenance", provenance::section(&runs))),
     ]

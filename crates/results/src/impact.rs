@@ -94,10 +94,13 @@ impl LoadImpacts {
         let factors = rows().filter(|row| !row.is_idle()).filter_map(|row| Some((row, row.factor?)));
         let (row, (factor, ends)) = factors.clone().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
         // The base of the factor is the geometric mean of the cases before and after the loads.
-        let logs: Vec<f64> =
-            rows().filter(|other| other.is_idle() && other.bytes == row.bytes).map(|idle| idle.value.ln()).collect();
+        let logs: Vec<f64> = rows()
+            .filter(|other| other.is_idle() && other.bytes == row.bytes)
+            .map(|idle| idle.value.ln())
+            .collect();
         let idle = (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())?;
-        let figure = |value: f64| format!("{} {}", four_digits(units.of(row.metric, value)), units.name(row.metric));
+        let figure =
+            |value: f64| format!("{} {}", four_digits(units.of(row.metric, value)), units.name(row.metric));
         let decimals = Decimals::of(factor, ends);
         let uncertainty = match ends {
             None => "the interval is unknown".to_owned(),
@@ -126,7 +129,8 @@ impl LoadImpacts {
     fn in_words(&self, row: &Row) -> String {
         let Row { series: Series { bench, depth, pairs, axes }, bytes, .. } = row;
         let others = || self.0.iter().map(|other| &other.series).filter(|other| other.bench == *bench);
-        let differs = |(name, value): &(&String, &String)| others().any(|other| other.axes.get(*name) != Some(*value));
+        let differs =
+            |(name, value): &(&String, &String)| others().any(|other| other.axes.get(*name) != Some(*value));
         let mut text = bench.clone();
         axes.iter().filter(differs).for_each(|(name, value)| text += &format!(" {name}={value}"));
         if let Some(depth) = depth.filter(|_| others().any(|other| other.depth != *depth)) {
@@ -192,7 +196,10 @@ mod tests {
             row(1024, "a:1M", 88.0, Some([1.1, 0.99, 1.2])),
         ];
         let [sentence] = &sentences(&rows)[..] else { panic!() };
-        assert!(sentence.contains("at 1K bytes takes 88.00 us under a:1M and 80.00 us idle, 1.10 times"), "{sentence}");
+        assert!(
+            sentence.contains("at 1K bytes takes 88.00 us under a:1M and 80.00 us idle, 1.10 times"),
+            "{sentence}"
+        );
         assert!(sentence.contains("(0.99 to 1.20), which shows no effect"), "{sentence}");
         assert!(sentence.ends_with("; the largest of 2 factors"), "{sentence}");
     }

@@ -69,7 +69,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
-    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));
+    let comparison =
+        (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));
     let against = match &comparison {
         None => against,
         Some(Comparison { base, new, .. }) => {

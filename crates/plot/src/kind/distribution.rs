@@ -24,8 +24,7 @@ const FILLED: f64 = 0.86;
 
 /// Draws the share of samples that are at most a value.
 pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let sorted: Vec<Vec<f64>> =
-        curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
+    let sorted: Vec<Vec<f64>> = curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
     let Some(x) = Axis::values(sorted.iter().flatten().copied(), options.x) else {
         return Err(no_samples());
     };
@@ -54,8 +53,7 @@ fn steps(values: &[f64]) -> Vec<(f64, f64)> {
 
 /// Draws the share of samples in ranges of equal width.
 pub(crate) fn histogram(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let all: Vec<Vec<f64>> =
-        curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
+    let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
     let values = || all.iter().flatten().copied();
     let Some(Axis::Values(x)) = Axis::values(values(), options.x) else { return Err(no_samples()) };
     let [low, high] = range(values());

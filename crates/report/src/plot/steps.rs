@@ -50,7 +50,8 @@ fn figures(step: &Step, units: Units) -> [f64; 3] {
 fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step], units: Units) -> Markup {
     let right = canvas.width() - 18.0;
     let points = join_steps(steps, MOST_POINTS);
-    let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step, units)), Ticks::Decimal) else {
+    let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step, units)), Ticks::Decimal)
+    else {
         return html! {};
     };
     let have_rates = points.iter().all(|(_, step)| step.range_mb_per_s.is_some());

@@ -12,8 +12,8 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::Comparison,
-    publishable::Publishable,
     number::Units,
+    publishable::Publishable,
     render::{FormattedRow, ONE_LAUNCH, Scope, Shown, format_row, other_states, titles},
     verdict::LinkSweep,
 };

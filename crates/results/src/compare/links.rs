@@ -84,7 +84,10 @@ impl LinksByHost {
     pub(super) fn rows(&self) -> Vec<Measurement> {
         let mut rows = Vec::new();
         for Size { row, marks, kinds } in &self.sizes {
-            let hosts = KINDS.iter().zip(kinds).flat_map(|(kind, hosts)| hosts.iter().zip(0..).map(move |host| (kind, host)));
+            let hosts = KINDS
+                .iter()
+                .zip(kinds)
+                .flat_map(|(kind, hosts)| hosts.iter().zip(0..).map(move |host| (kind, host)));
             for (kind, (links, host)) in hosts.filter(|(_, (links, _))| !links.bins.is_empty()) {
                 let mut axes = row.axes.clone();
                 axes.insert(HOST.to_owned(), self.hosts.name_of(host).to_owned());
@@ -140,7 +143,8 @@ impl HostLinks {
         for (bin, links) in &self.bins {
             let links = f64::from(*links);
             if *bin > 0 && below + links >= half {
-                let [low, high] = [*bin, bin + 1].map(|bin| f64::from(f32::from_bits(bin << LEFT_OUT).min(f32::MAX)));
+                let [low, high] =
+                    [*bin, bin + 1].map(|bin| f64::from(f32::from_bits(bin << LEFT_OUT).min(f32::MAX)));
                 return low + (high - low) * (half - below).max(0.0) / links;
             }
             below += links;

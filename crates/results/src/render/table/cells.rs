@@ -77,12 +77,7 @@ impl Scope {
 }
 
 /// Returns the column titles, including additional figures.
-pub fn titles(
-    shown: &Shown,
-    metric: Option<Metric>,
-    scope: Scope,
-    figures: &BTreeSet<&str>,
-) -> Vec<String> {
+pub fn titles(shown: &Shown, metric: Option<Metric>, scope: Scope, figures: &BTreeSet<&str>) -> Vec<String> {
     let mut fixed = fixed_titles(shown, metric, scope);
     let last = fixed.split_off(fixed.len() - LAST);
     let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
