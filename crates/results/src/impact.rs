@@ -197,10 +197,10 @@ mod tests {
         ];
         let [sentence] = &sentences(&rows)[..] else { panic!() };
         assert!(
-            sentence.contains("at 1K bytes takes 88.00 us under a:1M and 80.00 us idle, 1.10 times"),
+            sentence.contains("at 1K bytes takes 88.00 us under a:1M and 80.00 us idle, 1.100 times"),
             "{sentence}"
         );
-        assert!(sentence.contains("(0.99 to 1.20), which shows no effect"), "{sentence}");
+        assert!(sentence.contains("(0.990 to 1.200), which shows no effect"), "{sentence}");
         assert!(sentence.ends_with("; the largest of 2 factors"), "{sentence}");
     }
 

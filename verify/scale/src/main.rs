@@ -179,7 +179,7 @@ fn files(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let ombx = if options.no_build {
         release::existing(mpi.target(&workspace.target).join("release/ombx"))?
     } else {
-        release::built_with(&release::INSTALLED, &mpi, workspace, &workspace.target)?
+        release::built_as_installed(&mpi, workspace, &workspace.target)?
     };
     let directory = workspace.target.join("files");
     let took = files::measure(&ombx, &directory, files::Extent::GOALS, options.only.as_deref())?;
