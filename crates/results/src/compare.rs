@@ -12,6 +12,7 @@ use crate::compare::side::Units;
 
 pub(crate) use self::{
     comparison::EXPECTED_OPTIONS,
+    links::HOST,
     shift::{Ranks, Shifts},
 };
 pub use self::{

@@ -10,10 +10,10 @@ use crate::{
     verdict::{Hosts, key_of_link},
 };
 
-/// Axes of a case: the name of the host, and which of its links.
-const HOST: &str = "host";
-const LINKS: &str = "links";
-/// Values of [`LINKS`]: those to other hosts, and those inside the host.
+/// Axes of a case: where its links end, and the name of the host.
+const ENDS: &str = "ends";
+pub(crate) const HOST: &str = "host";
+/// Values of [`ENDS`]: links between hosts, and links inside the host.
 const KINDS: [&str; 2] = ["between", "inside"];
 /// Bits of a time that its bin leaves out. A bin is at most 0.2 % wide.
 const LEFT_OUT: u32 = 14;
@@ -91,7 +91,7 @@ impl LinksByHost {
             for (kind, (links, host)) in hosts.filter(|(_, (links, _))| !links.bins.is_empty()) {
                 let mut axes = row.axes.clone();
                 axes.insert(HOST.to_owned(), self.hosts.name_of(host).to_owned());
-                axes.insert(LINKS.to_owned(), (*kind).to_owned());
+                axes.insert(ENDS.to_owned(), (*kind).to_owned());
                 let is_of_most = |(_, marked): &(&Mark, &u32)| 2 * **marked as usize > links.count();
                 let trust = marks.iter().zip(&links.marked).filter(is_of_most).map(|(mark, _)| mark.clone());
                 rows.push(Measurement {
@@ -207,7 +207,7 @@ mod tests {
         (1..=8).map(|number| round(number, ns)).chain([marked]).for_each(|round| links.add(&round));
         let rows = links.rows();
         assert_eq!(rows.len(), RANKS as usize, "h000 has two kinds of links");
-        let key = "links/host=h000,links=inside,bytes=8";
+        let key = "links/ends=inside,host=h000,bytes=8";
         let inside = rows.iter().find(|row| row.key == key).unwrap();
         assert!((inside.summary.as_ref().unwrap().median / 500.0 - 1.0).abs() < 0.001);
         let host = rows.iter().find(|row| row.axes[HOST] == "h100").unwrap();
