@@ -12,7 +12,7 @@ use ombx_results::{
     compare::{Comparison, Counts},
     file::RunOutcome,
     impact::LoadImpacts,
-    number::Decimals,
+    number::{Decimals, Units},
     render::{compare, heading},
     verdict::{Conclusion, Sentence},
 };
@@ -181,7 +181,7 @@ fn under_load(runs: &RunList<'_>) -> Vec<Finding> {
         let mut impacts = LoadImpacts::default();
         entry.rows().for_each(|numbered| impacts.add(numbered.row));
         let finding = |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text)));
-        impacts.sentences(runs.units).iter().map(finding).collect::<Vec<_>>()
+        impacts.sentences(runs.units, Units::symbol).iter().map(finding).collect::<Vec<_>>()
     };
     runs.entries.iter().enumerate().flat_map(of_run).collect()
 }

@@ -22,6 +22,7 @@ use crate::{
     file::RunOutcome,
     impact::{LoadImpacts, UNDER},
     knee::{self, Knees, RATE},
+    number::Units,
     plot::curve,
     publishable::{Publishable, Reached},
     render::{Paint, Renderer, Shown, plain, wrapped},
@@ -157,7 +158,7 @@ impl Renderer for Table {
             writeln!(out, "no rows")?;
         }
         let mut sentences = std::mem::take(&mut self.knees).sentences();
-        sentences.extend(std::mem::take(&mut self.impacts).sentences(self.shown.units));
+        sentences.extend(std::mem::take(&mut self.impacts).sentences(self.shown.units, Units::name));
         if !sentences.is_empty() {
             writeln!(out)?;
         }
