@@ -32,7 +32,6 @@ pub use self::{
 };
 
 /// Maximum number of ranks of a sweep whose links are cases of a history or comparison, each for itself. It has 65,280 links of each size.
-/// Links that were measured again are cases in any sweep.
 pub const MOST_RANKS: usize = 256;
 /// Benchmark name of the rows of `ombx links`.
 pub const BENCH: &str = "links";

@@ -106,8 +106,7 @@ pub(crate) fn measure(
     let [page, map] = ["page.html", "map.svg"].map(|name| text(&at(name)));
     let seconds = |seconds: f64| Most { seconds: Some(seconds), bytes: None };
     let gigabyte = Most { seconds: None, bytes: Some(1_000_000_000) };
-    let half_a_gigabyte = Most { seconds: None, bytes: Some(500_000_000) };
-    let of_links = Most { seconds: Some(60.0), ..half_a_gigabyte };
+    let of_links = Most { seconds: Some(60.0), bytes: Some(500_000_000) };
     let task = |what: &str, words: &[&str], most: Most| Task {
         what: what.to_owned(),
         words: words.iter().map(|word| (*word).to_owned()).collect(),
@@ -125,7 +124,7 @@ pub(crate) fn measure(
         task("report of links", &["report", &links, "-o", &page, "--force"], of_links),
         task("show --matrix of links", &["show", &links, "--matrix", &text(&at("matrix.npy"))], of_links),
         task("plot of links", &["plot", &links, "-o", &map, "--force"], of_links),
-        task("compare of links", &["compare", &links, &links], half_a_gigabyte),
+        task("compare of links", &["compare", &links, &links], of_links),
     ];
     let mut all = Vec::new();
     for task in tasks.iter().filter(|task| only.is_none_or(|only| task.what.contains(only))) {

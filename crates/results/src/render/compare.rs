@@ -22,7 +22,6 @@ use crate::{
         },
         wrapped,
     },
-    verdict::BENCH,
 };
 
 /// Returns the Markdown text of a comparison.
@@ -330,8 +329,12 @@ fn advice(comparison: &Comparison) -> String {
         })
     };
     // More runs decide nothing if those that exist say nothing.
-    let is_marked =
-        |reason: &Reason| matches!(reason, Reason::Marked(_) | Reason::MachineChanged | Reason::UnknownState);
+    let is_marked = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::Marked(_) | Reason::OtherLinks | Reason::MachineChanged | Reason::UnknownState
+        )
+    };
     let open: Vec<&CaseComparison> =
         undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =
@@ -451,14 +454,9 @@ fn heading(id: &CaseId) -> String {
     title(&id.bench, &id.axes, id.depth, id.pairs)
 }
 
-/// Returns the host of a case whose value is the median of the links of a host.
-fn host(id: &CaseId) -> Option<&String> {
-    id.axes.get(HOST).filter(|_| id.bench == BENCH)
-}
-
 /// Returns the heading of the table of a case: hosts have one table, with a column for their names.
 fn table_heading(id: &CaseId) -> String {
-    let axes = id.axes.iter().filter(|(name, _)| host(id).is_none() || *name != HOST);
+    let axes = id.axes.iter().filter(|(name, _)| id.host().is_none() || *name != HOST);
     let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
     title(&id.bench, &axes, id.depth, id.pairs)
 }
@@ -479,9 +477,9 @@ struct Cells {
 impl Cells {
     /// Adds a first column with the hosts of cases that have one.
     fn with_hosts(mut self, cases: &[CaseComparison]) -> Cells {
-        if cases.iter().any(|case| host(&case.id).is_some()) {
+        if cases.iter().any(|case| case.id.host().is_some()) {
             self.titles.insert(0, HOST.to_owned());
-            let names = cases.iter().map(|case| host(&case.id).map_or_else(String::new, |name| plain(name)));
+            let names = cases.iter().map(|case| case.id.host().map_or_else(String::new, plain));
             self.rows.iter_mut().zip(names).for_each(|(row, name)| row.insert(0, name));
         }
         self
