@@ -153,7 +153,8 @@ fn step(samples: usize) -> f64 {
         .unwrap_or(power)
 }
 
-/// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.
+/// Maximum number of cells per side. With more ranks, a cell is the slowest time of a block of ranks: of a link, or of a row if the sweep is
+/// sampled.
 const MAX_CELLS: usize = 128;
 
 pub(crate) fn draw(
@@ -177,7 +178,8 @@ pub(crate) fn draw(
     let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), SHADES.len()) else {
         return Err(PlotError::Unfit("no link was measured".into()));
     };
-    let slowest = if map.block > 1 { format!(", slowest of {0} x {0}", map.block) } else { String::new() };
+    let slowest =
+        if map.block > 1 { format!(", slowest of {0} x {0} ranks", map.block) } else { String::new() };
     let title = Key {
         text: format!("time in µs at {} bytes{slowest}, from", Bytes(times.bytes)),
         sample: Sample::None,

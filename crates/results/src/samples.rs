@@ -84,11 +84,12 @@ pub struct SampleStore {
     left_out: BTreeSet<SampledBenchmark>,
     /// Setup of the current run.
     current: usize,
-    /// Maximum number of values that are kept of each launch.
+    /// Maximum number of values that are kept of each launch, and what it was at first.
     most: Option<usize>,
+    most_at_first: Option<usize>,
     /// Maximum number of benchmarks whose cases are kept.
     most_benchmarks: Option<usize>,
-    /// Benchmarks that are kept before others.
+    /// Benchmarks that are kept before others, in any setup.
     preferred: BTreeSet<SampledBenchmark>,
     /// Number of values that are kept of all launches.
     kept: usize,
@@ -110,6 +111,11 @@ impl SampledBenchmark {
         axes.remove(RATE);
         SampledBenchmark { setup, bench: row.bench.clone(), axes, depth: row.depth, pairs: row.pairs }
     }
+
+    /// Returns the name without the setup, whose number is another in each store.
+    fn in_any_setup(&self) -> SampledBenchmark {
+        SampledBenchmark { setup: 0, ..self.clone() }
+    }
 }
 
 /// Cases of one benchmark, and their places by key.
@@ -126,7 +132,8 @@ const FEWEST_KEPT: usize = 64;
 impl SampleStore {
     /// Returns a store that keeps at most this number of evenly spaced samples of each launch, and fewer of very many launches.
     pub fn at_most(values: usize) -> SampleStore {
-        SampleStore { most: Some(values.max(1)), ..SampleStore::default() }
+        let most = Some(values.max(1));
+        SampleStore { most, most_at_first: most, ..SampleStore::default() }
     }
 
     /// Keeps the cases of at most this number of benchmarks: of the first ones in the order of setup, name, axes, depth and pairs.
@@ -138,9 +145,10 @@ impl SampleStore {
     /// Returns a store with the same limits for the other side of a comparison. It prefers the benchmarks that this one has kept.
     pub fn beside(&self) -> SampleStore {
         SampleStore {
-            most: self.most,
+            most: self.most_at_first,
+            most_at_first: self.most_at_first,
             most_benchmarks: self.most_benchmarks,
-            preferred: self.benchmarks.keys().cloned().collect(),
+            preferred: self.benchmarks.keys().map(SampledBenchmark::in_any_setup).collect(),
             ..SampleStore::default()
         }
     }
@@ -223,7 +231,7 @@ impl SampleStore {
     /// precede it.
     fn leave_out(&mut self) {
         while self.most_benchmarks.is_some_and(|most| self.benchmarks.len() > most) {
-            let last = self.benchmarks.keys().rfind(|one| !self.preferred.contains(*one));
+            let last = self.benchmarks.keys().rfind(|one| !self.preferred.contains(&one.in_any_setup()));
             let Some(last) = last.or(self.benchmarks.keys().next_back()).cloned() else { return };
             let removed = self.benchmarks.remove(&last).unwrap_or_default();
             let launches = removed.cases.iter().flat_map(|case| &case.launches);
@@ -425,6 +433,32 @@ mod tests {
         assert_eq!(base.kept, kept.map(LaunchSamples::len).sum::<usize>());
         assert_eq!(found(base), [("a".into(), 2), ("b".into(), 2)]);
         assert_eq!(found(new), [("a".into(), 1), ("b".into(), 2)]);
+    }
+
+    #[test]
+    fn a_store_beside_another_has_its_first_limit_and_its_benchmarks_in_any_setup() {
+        let named = |run: &mut RunWithRows, names: &str| {
+            let row = run.rows[0].clone();
+            let of = |name: char| {
+                let mut row = Measurement { key: format!("{}/x={name}", row.key), ..row.clone() };
+                row.axes.insert("x".into(), name.into());
+                row
+            };
+            run.rows = names.chars().map(of).collect();
+        };
+        let [mut base_run, mut new_run] = [crate::golden(), crate::golden()];
+        base_run.run.fabric = "other".into();
+        named(&mut base_run, "b");
+        let mut base = SampleStore::at_most(1000).of_first_benchmarks(1);
+        base.launch(&RunWithRows { rows: Vec::new(), ..crate::golden() });
+        base.launch(&base_run);
+        base.most = Some(100);
+        let mut new = base.beside();
+        assert_eq!(new.most, Some(1000));
+        named(&mut new_run, "ab");
+        new.launch(&new_run);
+        let kept: Vec<String> = new.into_cases().iter().map(|case| case.row().axes["x"].clone()).collect();
+        assert_eq!(kept, ["b"]);
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let out = args.out.as_path();
-    let (directory, units) = (directory(args)?, chosen_units(&args.unit)?);
+    let units = chosen_units(&args.unit)?;
+    let directory = directory(args, units)?;
     let dated = directory.map(|directory| Dated::read(directory, out)).transpose()?;
     let inputs = dated.as_ref().map_or(&args.files, |dated| &dated.newest);
     let others = inputs.iter().chain(&args.against);
@@ -99,11 +100,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 }
 
 /// Returns the directory of dated results, if the command names one.
-fn directory(args: &ReportArgs) -> Result<Option<&Path>> {
+fn directory(args: &ReportArgs, units: Units) -> Result<Option<&Path>> {
     let Some(found) = args.files.iter().chain(&args.against).find(|path| path.is_dir()) else {
         return Ok(None);
     };
-    if !args.unit.is_empty() {
+    if (units.of_times(), units.of_rates()) != Default::default() {
         return Err(Error::usage("--unit: the history of a directory is in us and MB/s: give result files"));
     }
     if args.files.len() > 1 || !args.against.is_empty() {

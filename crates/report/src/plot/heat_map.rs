@@ -44,6 +44,10 @@ pub(crate) fn draw(
     let left = longest + 12.0;
     let top = longest * 0.72 + 14.0;
     let (width, height) = (left + cell * side as f64 + longest * 0.72, top + cell * side as f64 + 4.0);
+    let times_that_fit = map
+        .measured()
+        .map(|(from, to, link)| (from, to, link, brief(unit.of_ns(link.ns))))
+        .filter(|(.., time)| time.chars().count() as f64 * CHARACTER <= cell);
     html! {
         div.wide {
             svg.plot.heat viewBox={ "0 0 " (n(width)) " " (n(height)) } width=(n(width)) role="grid" aria-labelledby={ (id) "-t" } {
@@ -75,9 +79,9 @@ pub(crate) fn draw(
                 }
                 @if cell >= 40.0 {
                     g aria-hidden="true" {
-                        @for (from, to, link) in map.measured() {
+                        @for (from, to, link, time) in times_that_fit {
                             text.on.(if shades.shade(link.factor) > 4 { "high" } else { "low" })
-                                x=(n(left + cell * (to as f64 + 0.5))) y=(n(top + cell * (from as f64 + 0.5))) dy="4" { (brief(unit.of_ns(link.ns))) }
+                                x=(n(left + cell * (to as f64 + 0.5))) y=(n(top + cell * (from as f64 + 0.5))) dy="4" { (time) }
                         }
                     }
                 }
@@ -90,7 +94,7 @@ pub(crate) fn draw(
                 li { svg aria-hidden="true" viewBox="0 0 14 14" { rect class={ "h" (shade) } width="14" height="14" {} } "from " (format!("{from:.2}")) " x" }
             }
             @if !named.is_empty() { li { "outlined: named by the verdict" } }
-            @if map.block > 1 { li { "a cell is the slowest link of " (map.block) " x " (map.block) " ranks" } }
+            @if map.block > 1 { li { "a cell is the slowest time of " (map.block) " x " (map.block) " ranks" } }
         }
     }
 }
