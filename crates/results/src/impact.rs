@@ -36,9 +36,37 @@ struct Row {
     metric: Metric,
     /// Headline in the unit of the metric.
     value: f64,
-    /// Factor against the case without load, with the ends of its interval.
-    factor: Option<(f64, Option<[f64; 2]>)>,
-    p99: Option<f64>,
+    /// Factors of the median and of the 99th percentile against the case without load.
+    factor: Option<Factor>,
+    p99: Option<Factor>,
+}
+
+/// A factor with the ends of its interval.
+#[derive(Debug, Clone, Copy)]
+struct Factor {
+    value: f64,
+    ends: Option<[f64; 2]>,
+}
+
+impl Factor {
+    /// Returns the factor of this name in the figures of a row.
+    fn from_row(row: &Measurement, name: &str) -> Option<Factor> {
+        let value = |name: &str| match row.figures.get(name) {
+            Some(Figure::Value(value)) => Some(*value),
+            _ => None,
+        };
+        let ends = interval_names(name).and_then(|[low, high]| Some([value(&low)?, value(&high)?]));
+        Some(Factor { value: value(name)?, ends })
+    }
+
+    fn in_words(self, unit: &str) -> String {
+        let decimals = Decimals::of(self.value, self.ends);
+        let uncertainty = match self.ends {
+            None => "the interval is unknown".to_owned(),
+            Some([low, high]) => format!("{} to {}", decimals.format(low), decimals.format(high)),
+        };
+        format!("{} {unit} ({uncertainty})", decimals.format(self.value))
+    }
 }
 
 impl Row {
@@ -60,11 +88,6 @@ impl LoadImpacts {
         else {
             return;
         };
-        let value = |name: &str| match row.figures.get(name) {
-            Some(Figure::Value(value)) => Some(*value),
-            _ => None,
-        };
-        let ends = interval_names(FACTOR).and_then(|[low, high]| Some([value(&low)?, value(&high)?]));
         let mut axes = row.axes.clone();
         axes.remove(UNDER);
         self.0.push(Row {
@@ -73,8 +96,8 @@ impl LoadImpacts {
             bytes: row.bytes,
             metric: row.metric,
             value: headline.value,
-            factor: value(FACTOR).map(|factor| (factor, ends)),
-            p99: value(P99),
+            factor: Factor::from_row(row, FACTOR),
+            p99: Factor::from_row(row, P99),
         });
     }
 
@@ -92,7 +115,7 @@ impl LoadImpacts {
     fn sentence(&self, series: &Series, units: Units) -> Option<String> {
         let rows = || self.0.iter().filter(|row| row.series == *series);
         let factors = rows().filter(|row| !row.is_idle()).filter_map(|row| Some((row, row.factor?)));
-        let (row, (factor, ends)) = factors.clone().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+        let (row, factor) = factors.clone().max_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
         // The base of the factor is the geometric mean of the cases before and after the loads.
         let logs: Vec<f64> = rows()
             .filter(|other| other.is_idle() && other.bytes == row.bytes)
@@ -101,26 +124,21 @@ impl LoadImpacts {
         let idle = (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())?;
         let figure =
             |value: f64| format!("{} {}", four_digits(units.of(row.metric, value)), units.name(row.metric));
-        let decimals = Decimals::of(factor, ends);
-        let uncertainty = match ends {
-            None => "the interval is unknown".to_owned(),
-            Some([low, high]) => format!("{} to {}", decimals.format(low), decimals.format(high)),
-        };
-        let is_nothing_shown = ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
+        let is_nothing_shown = factor.ends.is_some_and(|[low, high]| low <= 1.0 && high >= 1.0);
         let mut text = format!(
-            "{} under load: {} {} {} under {} and {} idle, {} times as long ({uncertainty})",
+            "{} under load: {} {} {} under {} and {} idle, {}",
             row.metric.name(),
             self.in_words(row),
             if row.metric == Metric::Latency { "takes" } else { "has" },
             figure(row.value),
             row.under,
             figure(idle),
-            decimals.format(factor)
+            factor.in_words("times as long")
         );
         if is_nothing_shown {
-            text += ", which shows no effect";
+            text += ", which shows no effect on the median";
         }
-        text += &row.p99.map_or(String::new(), |p99| format!("; p99 {} times", four_digits(p99)));
+        text += &row.p99.map_or(String::new(), |p99| format!("; p99 {}", p99.in_words("times")));
         let all = factors.count();
         Some(if all > 1 { format!("{text}; the largest of {all} factors") } else { text })
     }
@@ -182,7 +200,7 @@ mod tests {
             sentences(&rows),
             [
                 "latency under load: sockets.latency at 8 bytes takes 812.0 us under sockets.bw:1M and 40.50 us idle, 20.1 times as long \
-              (18.9 to 21.7); p99 40.10 times"
+              (18.9 to 21.7); p99 40.100 times (the interval is unknown)"
             ]
         );
     }
@@ -200,7 +218,7 @@ mod tests {
             sentence.contains("at 1K bytes takes 88.00 us under a:1M and 80.00 us idle, 1.100 times"),
             "{sentence}"
         );
-        assert!(sentence.contains("(0.990 to 1.200), which shows no effect"), "{sentence}");
+        assert!(sentence.contains("(0.990 to 1.200), which shows no effect on the median"), "{sentence}");
         assert!(sentence.ends_with("; the largest of 2 factors"), "{sentence}");
     }
 
