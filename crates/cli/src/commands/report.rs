@@ -16,7 +16,7 @@ use ombx_results::{
     estimate::Cases,
     file::{Collector, Record, ResultFile, RunWithRows},
     history::{History, Selection, newest},
-    number::Units,
+    number::{RateUnit, TimeUnit, Units},
     samples::SampleStore,
 };
 
@@ -104,7 +104,7 @@ fn directory(args: &ReportArgs, units: Units) -> Result<Option<&Path>> {
     let Some(found) = args.files.iter().chain(&args.against).find(|path| path.is_dir()) else {
         return Ok(None);
     };
-    if (units.of_times(), units.of_rates()) != Default::default() {
+    if units.of_times() != TimeUnit::default() || units.of_rates() != RateUnit::default() {
         return Err(Error::usage("--unit: the history of a directory is in us and MB/s: give result files"));
     }
     if args.files.len() > 1 || !args.against.is_empty() {
