@@ -80,16 +80,84 @@ pub mod error;
 pub mod fact;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-pub mod measure;
-pub mod pacing;
+
+/// How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
+pub mod measure {
+    pub mod collect;
+    pub mod engine;
+    mod load;
+    pub mod overlap;
+    pub mod plan;
+    mod rounds;
+    pub mod row;
+    pub mod runner;
+    pub mod session;
+    pub mod stop;
+    pub mod timed_loop;
+    pub(crate) mod workers;
+}
+
+/// Synchronisation of ranks before each sample: by a barrier, or by a start time on synchronised clocks.
+pub mod pacing {
+    pub mod clock_sync;
+    pub mod mesh;
+    pub mod paced_kernel;
+    pub mod paced_threads;
+    pub(crate) mod sample_pacer;
+}
+
 pub mod result;
 pub mod stats;
-pub mod system;
+
+/// The machine that a rank runs on: clock, host, placement and environment.
+pub mod system {
+    pub mod cache;
+    pub mod clock;
+    pub mod device_counters;
+    pub mod environment;
+    pub mod file;
+    pub mod host;
+    pub mod host_name;
+    pub mod limits;
+    pub mod machine;
+    pub mod node_set;
+    pub mod performance;
+    pub mod placement;
+    pub mod ssh;
+    pub mod watchdog;
+}
+
 pub mod team;
+
+/// Test support: threads as ranks, links of known cost in virtual time, simulated noise and malformed input.
 #[cfg(any(test, feature = "testkit"))]
-pub mod testkit;
+pub mod testkit {
+    pub mod coverage;
+    pub mod noise;
+    pub mod sim_link;
+    mod thread_team;
+
+    pub use self::{
+        coverage::time_batches,
+        noise::{seed, seeded},
+        sim_link::{PAUSE_NS, SimLink, SimMesh, SimServer},
+        thread_team::{
+            Delay, Directory, Probe, SimMessage, SlowerByRank, ThreadTeam, combine, hostile, measure,
+            measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
+        },
+    };
+}
+
 pub mod trust;
-pub mod two_sided;
+
+/// Two-sided communication: patterns that run over MPI and over sockets in the same loops.
+pub mod two_sided {
+    pub mod datagrams;
+    pub mod pattern;
+    pub mod request;
+    pub mod threaded;
+}
+
 pub mod unit;
 
 /// Registry of benchmark entries, re-exported so that every crate submits to the same one.

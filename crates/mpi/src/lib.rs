@@ -52,11 +52,39 @@
 pub mod collective;
 pub mod file;
 mod grid;
-mod runtime;
+
+/// The MPI library of this build, and its start and end on this process.
+mod runtime {
+    pub(crate) mod device_support;
+    pub(crate) mod library;
+}
+
 mod sys;
-mod team;
+
+/// Ranks of a communicator, as the engine sees them, and the untimed communication between them.
+mod team {
+    pub(crate) mod communicator;
+}
+
 mod threads;
-mod two_sided;
+
+/// Two-sided traffic: one file per way of sending.
+mod two_sided {
+    pub(crate) mod channel;
+    pub(crate) mod counting;
+    pub(crate) mod halo;
+    pub(crate) mod mode;
+    pub(crate) mod neighbour;
+    pub(crate) mod partitioned;
+    pub(crate) mod persistent;
+    pub(crate) mod ready;
+    pub(crate) mod request;
+    pub(crate) mod rounds;
+    pub(crate) mod staged;
+    pub(crate) mod star;
+    pub(crate) mod threaded;
+}
+
 mod window;
 
 pub use self::{
