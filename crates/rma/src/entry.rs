@@ -16,7 +16,7 @@ use ombx_mpi::{Hints, WindowKind};
 use crate::{
     kernel::Access,
     mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
-    operation::Operation,
+    op::Operation,
     passive::Target,
     sync::{SyncKind, by_sync},
 };

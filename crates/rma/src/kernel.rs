@@ -17,7 +17,7 @@ use ombx_mpi::{Hints, Window, WindowKind, WindowOptions, combining_works};
 use crate::{
     memory::Memory,
     mode::Mode,
-    operation::{Iteration, Operation},
+    op::{Iteration, Operation},
     passive::Target,
     sync::Synchronization,
 };

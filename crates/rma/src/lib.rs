@@ -53,6 +53,5 @@ pub mod many;
 pub mod memory;
 pub mod mode;
 pub mod op;
-pub mod operation;
 pub mod passive;
 pub mod sync;

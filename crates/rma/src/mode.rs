@@ -6,7 +6,7 @@ use ombx_core::{
 };
 
 use crate::{
-    operation::{Iteration, Operation},
+    op::{Iteration, Operation},
     sync::Synchronization,
 };
 
