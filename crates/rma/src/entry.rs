@@ -14,8 +14,7 @@ use ombx_core::{
 use ombx_mpi::{Hints, WindowKind};
 
 use crate::{
-    kernel::Access,
-    mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
+    kernel::{Access, Bandwidth, BidirectionalBandwidth, Latency, Mode},
     op::Operation,
     passive::Target,
     sync::{SyncKind, by_sync},

@@ -12,7 +12,7 @@ use ombx_core::{
 };
 use ombx_mpi::{Epochs, LockKind};
 use ombx_rma::{
-    mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
+    kernel::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
     sync::{Fence, Flush, FlushLocal, Lock, LockAll, LockExclusive, Pscw, Synchronization},
 };
 
