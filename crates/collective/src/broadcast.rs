@@ -2,7 +2,6 @@
 //! `bcast_ack` and `bcast_acked`. All of them time the broadcast of the library, and broadcasts that ombx makes of messages.
 
 pub mod acked;
-pub mod back_to_back;
 pub mod kernel;
 #[cfg(test)]
 mod tests;
@@ -25,8 +24,7 @@ use ombx_mpi::{Mesh, collective::Bcast};
 use crate::{
     broadcast::{
         acked::{AckCorrection, run_acked, run_last_ack},
-        back_to_back::{BackToBack, run_back_to_back},
-        kernel::{Broadcast, SingleBroadcast},
+        kernel::{BackToBack, Broadcast, SingleBroadcast, run_back_to_back},
         tree::{Algorithm, Binomial, Linear, Tree},
     },
     entry::{FORMULA, SIZES, check_broadcast, run_blocking},

@@ -29,8 +29,7 @@ use ombx_mpi::{
 
 use crate::{
     broadcast::{run_bcast, tree::Algorithm},
-    kernel::{Collective, InPlace},
-    mode::{self, Blocking, Mode, Nonblocking, Persistent},
+    kernel::{self, Blocking, Collective, InPlace, Mode, Nonblocking, Persistent},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.
@@ -232,7 +231,7 @@ const fn parameters<C: Call>() -> Parameters {
 pub(crate) fn run_blocking<C: Call>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, staged| match staged {
         Staged::Off => run_cached::<Collective<C, Blocking>>(session),
-        Staged::On => run_paced::<Collective<C, mode::Staged>, Mesh>(session),
+        Staged::On => run_paced::<Collective<C, kernel::Staged>, Mesh>(session),
     })
 }
 

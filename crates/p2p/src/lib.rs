@@ -47,11 +47,8 @@
 //! ```
 
 mod fan;
-mod halo;
-mod latency_mp;
 mod neighbours;
 mod random;
-mod replace;
 mod threads;
 mod two_sided;
 

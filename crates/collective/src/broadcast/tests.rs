@@ -2,8 +2,7 @@
 
 use crate::broadcast::{
     acked::{AckCorrection, run_acked, run_last_ack},
-    back_to_back::{BackToBack, run_back_to_back},
-    kernel::{Broadcast, SingleBroadcast},
+    kernel::{BackToBack, Broadcast, SingleBroadcast, run_back_to_back},
     tree::{Binomial, Linear, Tree},
 };
 use ombx_core::{
