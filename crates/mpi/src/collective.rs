@@ -2,7 +2,6 @@
 
 mod arguments;
 mod call;
-mod data_flow;
 pub(crate) mod operation;
 
 use std::ffi::{c_int, c_void};
@@ -20,15 +19,13 @@ use ombx_core::{
 use self::operation::OpHandle;
 use crate::{
     Buffer, Comm, MpiTeam,
-    grid::grid,
     runtime::device_support,
     sys::{datatype, error::check},
-    two_sided::staged::copied,
+    two_sided::{halo::grid, staged::copied},
 };
 
 pub use self::{
     call::*,
-    data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
     operation::{Operation, Options, Requests},
 };
 pub use crate::collective::arguments::{Gaps, Part};

@@ -16,9 +16,12 @@ use crate::{
     Buffer, Handles,
     collective::{
         Neighbours,
-        data_flow::{Blocks, DataFlow, Participants, Share},
+        call::{Blocks, DataFlow, Participants, Share},
     },
-    sys::{IN_PLACE, datatype, derived::DerivedDatatype},
+    sys::{
+        IN_PLACE,
+        datatype::{self, DerivedDatatype},
+    },
 };
 
 /// The arguments of a collective call. The caller keeps the buffers and the communicator alive.

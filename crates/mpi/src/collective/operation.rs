@@ -26,7 +26,7 @@ use crate::{
     runtime::{device_support, library},
     sys::{
         self, NO_OP, REPLACE,
-        derived::DerivedDatatype,
+        datatype::DerivedDatatype,
         error::{self, check},
     },
 };

@@ -15,15 +15,24 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    file::{
-        Pointer,
-        opening::{Created, Files, Named, Tile, View},
-    },
+    file::opening::{Created, Files, Named, Tile, View},
     sys::{
         self, BYTE,
         error::{self, check, check_freed},
     },
 };
+
+ombx_core::parameter! {
+    /// Where in the file a block is written or read
+    pub enum Pointer: "pointer", Always, default Individual {
+        /// At the pointer that each rank has
+        Individual = "individual",
+        /// At an offset that the call gives
+        Explicit = "explicit",
+        /// At the pointer that all ranks share
+        Shared = "shared",
+    }
+}
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{derived::MessageType, error::check},
+    sys::{datatype::MessageType, error::check},
     two_sided::mode::Source,
 };
 

@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{derived::MessageType, error::check},
+    sys::{datatype::MessageType, error::check},
 };
 
 /// Tag of messages to the first partner of a step. Those to the second have the next tag.

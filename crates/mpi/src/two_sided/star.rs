@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{BYTE, derived::MessageType, error::check},
+    sys::{BYTE, datatype::MessageType, error::check},
 };
 
 const TAG: c_int = 3;

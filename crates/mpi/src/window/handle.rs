@@ -17,7 +17,7 @@ use crate::{
     Buffer, Comm, Handles, MpiTeam,
     collective::operation,
     sys::{
-        derived::MessageType,
+        datatype::MessageType,
         error::{self, check},
     },
     window::{Hints, Info, Memory, WindowKind, WindowOptions},

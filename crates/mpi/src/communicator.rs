@@ -26,7 +26,7 @@ use crate::{
     sys::{
         BYTE, buffer, datatype,
         error::{self, check},
-        on_device, session,
+        session,
     },
 };
 
@@ -583,11 +583,11 @@ impl Team for MpiTeam {
     }
 
     fn write_buffers(&self) -> Result<()> {
-        on_device::write_all()
+        buffer::write_all()
     }
 
     fn read_buffers(&self) -> Result<()> {
-        on_device::read_all()
+        buffer::read_all()
     }
 
     fn abort(&self, code: u8) -> ! {
