@@ -1,7 +1,6 @@
 //! What a benchmark is: its entry in the registry, its kernel, and the cases that users choose.
 
 mod case;
-mod context;
 pub mod derived;
 mod entry;
 mod groups;
@@ -18,14 +17,13 @@ mod work;
 
 pub use self::{
     case::Case,
-    context::{Context, MEMORY_LIMIT},
     derived::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     entry::{
         Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, Osu, OwnParameters, Preset, RankNeeds,
         Registry, Streams,
     },
     groups::{Depth, Groups, RankMatrix, parse_depths},
-    kernel::Kernel,
+    kernel::{Context, Kernel, MEMORY_LIMIT},
     layout::{
         Aggregation, Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs,
     },

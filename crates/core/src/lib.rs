@@ -111,7 +111,6 @@ pub mod stats;
 
 /// The machine that a rank runs on: clock, host, placement and environment.
 pub mod system {
-    pub mod cache;
     pub mod clock;
     pub mod device_counters;
     pub mod environment;
@@ -122,7 +121,6 @@ pub mod system {
     pub mod machine;
     pub mod node_set;
     pub mod performance;
-    pub mod placement;
     pub mod ssh;
     pub mod watchdog;
 }

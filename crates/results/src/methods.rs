@@ -6,7 +6,8 @@ use ombx_core::{
     fact::{Fact, HostFacts},
     result::{Measurement, Outcome, Run},
     stats::Summary,
-    system::{environment::parse_cpus, placement::Placement},
+    system::environment::parse_cpus,
+    team::Placement,
 };
 
 use crate::{

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     result::{Growth, Measurement, Run},
-    system::{node_set, placement::Placement},
+    system::node_set,
+    team::Placement,
 };
 
 use crate::{

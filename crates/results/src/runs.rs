@@ -9,7 +9,7 @@ use ombx_core::{
     codec::checksum,
     measure::runner::CONTINUES,
     result::{BetweenRuns, Measurement, Run},
-    system::placement::Placement,
+    team::Placement,
 };
 
 use crate::{

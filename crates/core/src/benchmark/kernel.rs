@@ -1,11 +1,21 @@
-//! The work of a benchmark on one rank. A kernel reads no clock, loops over no sizes and prints nothing.
+//! The work of a benchmark on one rank, and where it runs: its team, role and peer. A kernel reads no clock, loops over no sizes and
+//! prints nothing.
+
+use std::{any::Any, collections::BTreeMap};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{
-        BusTraffic, Case, ConnectionCounters, Context, Figures, Method, Metric, Work,
+        BusTraffic, Case, CaseValues, ConnectionCounters, Distance, Figures, Heading, Method, Metric,
+        Parameter, ParameterValue, Reader, Role, Work,
         payload::{Check, Fill},
     },
-    error::Result,
+    codec,
+    error::{Error, Result},
+    system::{environment::hostname, limits::FreeMemory},
+    team::Team,
+    unit::{Rank, parse_memory},
 };
 
 /// Work of a benchmark on one rank.
@@ -79,5 +89,159 @@ pub trait Kernel: Sized + 'static {
     /// Releases the kernel. Collective, untimed.
     fn close(self) -> Result<()> {
         Ok(())
+    }
+}
+
+/// Maximum memory of buffers. Every benchmark has it.
+pub static MEMORY_LIMIT: Parameter = Parameter::read_by(
+    "memory-limit",
+    "BYTES",
+    "Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]",
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+)
+.under(Heading::General)
+.kept_as("memory_limit");
+
+/// What a kernel knows about the rank that it runs on.
+pub struct Context<'a> {
+    /// Ranks of this case; none is idle.
+    pub team: &'a dyn Team,
+    /// Role of this rank.
+    pub role: Role,
+    /// The other rank of the pair, or the parent in a fan; this rank itself if it has neither.
+    pub peer: Rank,
+    /// Children of this rank in a fan.
+    pub children: &'a [Rank],
+    /// Number of this thread in its rank, from 0.
+    pub thread: u32,
+    /// Threads of this rank that open a kernel each.
+    pub threads: u32,
+    /// Values of the case.
+    pub values: &'a CaseValues,
+}
+
+impl<'a> Context<'a> {
+    /// Returns the context of a timed rank without peer.
+    pub fn of(team: &'a dyn Team) -> Context<'a> {
+        let (role, peer) = (Role::Active, team.rank());
+        let values = CaseValues::NONE;
+        Context { team, role, peer, children: &[], thread: 0, threads: 1, values }
+    }
+
+    /// Returns this rank.
+    pub fn rank(&self) -> Rank {
+        self.team.rank()
+    }
+
+    /// Returns the ranks with which this rank exchanges messages: its peer, its children, or every other rank if it has neither.
+    pub fn partners(&self) -> Vec<Rank> {
+        match self.peer == self.rank() {
+            true if !self.children.is_empty() => self.children.to_vec(),
+            true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
+            false => vec![self.peer],
+        }
+    }
+
+    /// Returns the right and the left neighbour in a periodic chain of all ranks, at a [`Distance`]; in a pair, both are the peer.
+    pub fn neighbours(&self) -> [Rank; 2] {
+        let (rank, ranks) = (self.rank().0, self.team.size());
+        let distance = match self.get() {
+            Distance::Next => 1,
+            Distance::Half => (ranks / 2).max(1),
+        };
+        match self.peer == self.rank() {
+            true => [Rank((rank + distance) % ranks), Rank((rank + ranks - distance) % ranks)],
+            false => [self.peer; 2],
+        }
+    }
+
+    /// Returns the value of a parameter; the default of its type if the case has none.
+    pub fn get<V: ParameterValue>(&self) -> V {
+        self.values.get()
+    }
+
+    /// Returns the team as the concrete type that a family needs.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if the team has another type.
+    pub fn fabric<T: Team>(&self) -> Result<&'a T> {
+        let any: &'a dyn Any = self.team;
+        any.downcast_ref().ok_or_else(|| {
+            Error::unsupported(format!("ranks over {} cannot run it", self.team.fabric().name))
+        })
+    }
+
+    /// Checks that the buffers of a case, `mine` bytes of each thread, fit the memory limit and the memory of every host.
+    ///
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] on every rank, with the rank or host that has too little.
+    pub fn afford(&self, mine: u64) -> Result<()> {
+        let mine = mine.saturating_mul(self.threads.into());
+        if let Some(limit) = self.values.number(&MEMORY_LIMIT) {
+            let excess = || {
+                let rank = self.rank();
+                Error::unsupported(format!(
+                    "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
+                ))
+            };
+            self.agree(if mine > limit { Err(excess()) } else { Ok(()) })?;
+        }
+        const UNKNOWN: FreeMemory = FreeMemory { bytes: u64::MAX, is_limited: false };
+        let available = || FreeMemory::here().unwrap_or(UNKNOWN);
+        let mut free = available();
+        // All ranks may be on one host.
+        if mine.saturating_mul(self.team.size().into()) > free.bytes {
+            self.team.release_memory();
+            free = available();
+        }
+        let need = Need { bytes: mine, free: free.bytes, is_limited: free.is_limited, host: hostname() };
+        let needs = self.team.gather(&codec::encode(&need))?.unwrap_or_default();
+        self.agree(check_hosts(&needs))
+    }
+
+    /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
+    ///
+    /// Kernels call it before a collective call that depends on the result.
+    pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        self.team.agree(mine)
+    }
+}
+
+/// Memory that a rank needs, or all ranks of a host, and what its host has.
+#[derive(Debug, Serialize, Deserialize)]
+struct Need {
+    bytes: u64,
+    free: u64,
+    /// Whether a control group leaves less than the host has.
+    is_limited: bool,
+    host: String,
+}
+
+/// Returns an error if the ranks of a host need more memory than it has.
+fn check_hosts(needs: &[Vec<u8>]) -> Result<()> {
+    let mut hosts: BTreeMap<String, Need> = BTreeMap::new();
+    for need in needs.iter().filter_map(|need| codec::decode::<Need>(need)) {
+        match hosts.get_mut(&need.host) {
+            Some(all) => {
+                all.bytes = all.bytes.saturating_add(need.bytes);
+                all.free = all.free.min(need.free);
+                all.is_limited |= need.is_limited;
+            }
+            None => drop(hosts.insert(need.host.clone(), need)),
+        }
+    }
+    match hosts.values().find(|need| need.bytes > need.free) {
+        None => Ok(()),
+        Some(Need { bytes, free, is_limited, host }) => {
+            let mib = 1 << 20;
+            let of = if *is_limited { " in its container or batch job" } else { "" };
+            Err(Error::unsupported(format!(
+                "needs {} MiB of buffers on {host}, which has {} MiB free{of}",
+                bytes / mib,
+                free / mib
+            )))
+        }
     }
 }

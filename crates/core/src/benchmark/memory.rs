@@ -7,7 +7,7 @@ use crate::{
         payload::{Check, Fill},
     },
     error::{Error, Result},
-    system::cache,
+    system::machine,
     unit::digits,
 };
 
@@ -295,7 +295,7 @@ impl<K: Movable> Kernel for Cold<K> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let kernel = K::open(cx, case)?;
-        let assumed = cx.values.number(&CACHE_SIZE).is_none() && cache::last_level().is_none();
+        let assumed = cx.values.number(&CACHE_SIZE).is_none() && machine::last_level_cache().is_none();
         Ok(Cold { walk: Walk::of(kernel.copies()), kernel, assumed })
     }
 
@@ -347,7 +347,7 @@ impl<K: Movable> Kernel for Cold<K> {
         if self.assumed {
             let why = format!(
                 "sysfs has no size of the last-level cache: {} MiB is assumed; give it with --cache-size",
-                cache::ASSUMED >> 20
+                machine::ASSUMED_CACHE >> 20
             );
             figures.insert("last_level_cache_mib".into(), Figure::Unresolved(why));
         }

@@ -21,8 +21,8 @@ use crate::{
         session::{Ranks, Sink, selected},
     },
     result::{Growth, Level, Mark, Measurement, Run, Tally},
-    system::{clock::Clock, device_counters::DeviceCounters, environment, machine, placement::Placement},
-    team::{Place, Team},
+    system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
+    team::{Place, Placement, Team},
     trust,
     unit::Rank,
 };
