@@ -3,8 +3,6 @@
 #[cfg(feature = "sockets")]
 pub(crate) mod coordinator;
 mod core_to_core;
-#[cfg(any(feature = "mpi", feature = "sockets"))]
-pub(crate) mod cores;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
 pub(crate) mod hosts;
@@ -22,8 +20,6 @@ mod shared_memory;
 pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
-#[cfg(feature = "mpi")]
-mod version;
 
 use std::{
     ffi::OsString,

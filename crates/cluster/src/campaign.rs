@@ -9,10 +9,9 @@ use ombx_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, Launcher, checksum},
-    collect, command, execute,
+    cluster::{Cluster, Launcher, LauncherChoice, Options, checksum},
+    collect, execute,
     inventory::Inventory,
-    options::{LauncherChoice, Options},
     parallel,
     plan::{self, Job, Pairs, Stage},
     preflight,
@@ -224,7 +223,11 @@ fn print_plan(cluster: &Cluster, rounds: &[Vec<Job>]) -> Result<()> {
         (1..).zip(rounds).flat_map(|(number, round)| round.iter().map(move |job| (number, job)))
     {
         record::print_line(format_args!("# {} (round {round})", job.name));
-        record::print_line(script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job)));
+        record::print_line(script::job(
+            &cluster.inventory,
+            &cluster.mark(job),
+            &execute::command_line(cluster, job),
+        ));
         if cluster.launcher != Launcher::Mpiexec {
             let script = cluster.record.job(job).join("run.sh");
             record::print_line(execute::scheduler::batch_script(cluster, job, &script)?);

@@ -14,10 +14,8 @@ use ombx_core::{
 use ombx_results::verdict::{Conclusion, Verdict};
 
 use crate::{
-    cluster::Cluster,
-    collect,
-    options::FailOn,
-    parallel,
+    cluster::{Cluster, FailOn},
+    collect, parallel,
     plan::{Job, Stage},
     record::{self, Ending, FinishedJob},
 };

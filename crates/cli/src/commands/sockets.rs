@@ -35,7 +35,7 @@ use crate::{
     },
     output::terminal,
     private_file,
-    rank::rendezvous::ELSEWHERE,
+    rank::sockets::ELSEWHERE,
 };
 
 #[derive(Debug, Args)]
