@@ -5,7 +5,6 @@ pub mod acked;
 pub mod kernel;
 #[cfg(test)]
 mod tests;
-pub mod tree;
 
 use ombx_core::{
     benchmark::{
@@ -24,8 +23,9 @@ use ombx_mpi::{Mesh, collective::Bcast};
 use crate::{
     broadcast::{
         acked::{AckCorrection, run_acked, run_last_ack},
-        kernel::{BackToBack, Broadcast, SingleBroadcast, run_back_to_back},
-        tree::{Algorithm, Binomial, Linear, Tree},
+        kernel::{
+            Algorithm, BackToBack, Binomial, Broadcast, Linear, SingleBroadcast, Tree, run_back_to_back,
+        },
     },
     entry::{FORMULA, SIZES, check_broadcast, run_blocking},
 };

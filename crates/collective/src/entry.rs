@@ -28,7 +28,7 @@ use ombx_mpi::{
 };
 
 use crate::{
-    broadcast::{run_bcast, tree::Algorithm},
+    broadcast::{kernel::Algorithm, run_bcast},
     kernel::{self, Blocking, Collective, InPlace, Mode, Nonblocking, Persistent},
 };
 

@@ -13,7 +13,6 @@ pub mod payload;
 pub mod reduction;
 mod root;
 mod threads;
-mod work;
 
 pub use self::{
     case::Case,
@@ -23,7 +22,7 @@ pub use self::{
         Registry, Streams,
     },
     groups::{Depth, Groups, RankMatrix, parse_depths},
-    kernel::{Context, Kernel, MEMORY_LIMIT},
+    kernel::{BusTraffic, Busy, Compute, Context, Kernel, MEMORY_LIMIT, Method, Metric, Role, Work},
     layout::{
         Aggregation, Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs,
     },
@@ -35,5 +34,4 @@ pub use self::{
     reduction::{ElementType, Numbers, ReductionOp},
     root::{Imbalance, Root},
     threads::{Initialization, MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
-    work::{BusTraffic, Busy, Compute, Method, Metric, Role, Work},
 };

@@ -2,8 +2,7 @@
 
 use crate::broadcast::{
     acked::{AckCorrection, run_acked, run_last_ack},
-    kernel::{BackToBack, Broadcast, SingleBroadcast, run_back_to_back},
-    tree::{Binomial, Linear, Tree},
+    kernel::{BackToBack, Binomial, Broadcast, Linear, SingleBroadcast, Tree, run_back_to_back},
 };
 use ombx_core::{
     benchmark::{
