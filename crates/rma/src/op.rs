@@ -152,6 +152,7 @@ macro_rules! requested {
 
         impl Operation for $name {
             const CALLS: &'static [&'static str] = &[$function, "MPI_Waitall"];
+            const ELEMENTS: Elements = $plain::ELEMENTS;
             const HAS_REQUESTS: bool = true;
 
             #[inline(always)]
