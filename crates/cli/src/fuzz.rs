@@ -166,7 +166,7 @@ fn check_message(message: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ombx_core::testkit::hostile;
+    use ombx_testkit::hostile;
 
     #[test]
     fn any_command_line_is_a_job_or_a_mistake() {

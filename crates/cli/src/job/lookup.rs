@@ -184,7 +184,8 @@ pub(crate) fn counterpart(registry: &Registry, name: &str) -> Option<Counterpart
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{error::Kind, testkit::Probe};
+    use ombx_core::error::Kind;
+    use ombx_testkit::Probe;
     use proptest::prelude::*;
 
     use super::*;
@@ -241,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ombx_core::testkit::seeded())]
+        #![proptest_config(ombx_testkit::seeded())]
         #[test]
         fn any_pattern_finds_or_is_refused(pattern in "[a-z0-9_.*?\\[\\]!-]{0,20}") {
             match find(&registry(), &pattern) {

@@ -174,7 +174,7 @@ fn hash_of(what: &(impl Hash + ?Sized)) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::testkit::on_ranks;
+    use ombx_testkit::on_ranks;
 
     use super::*;
 

@@ -376,8 +376,8 @@ mod slowest_tests {
         benchmark::{Figure, Metric, Work},
         result::{RoundTrips, Samples},
         stats::Summary,
-        testkit::noise::Noise,
     };
+    use ombx_testkit::noise::Noise;
 
     use super::*;
 

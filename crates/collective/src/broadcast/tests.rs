@@ -10,9 +10,9 @@ use ombx_core::{
     },
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
-    testkit::{SimMesh, measure},
     unit::{Rank, parse_sizes},
 };
+use ombx_testkit::{SimMesh, measure};
 
 /// Time of a message on its link.
 const LATENCY: u64 = 5000;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{
+use ombx_core::{
     benchmark::{
         Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Pairs,
         Parameter, Role, Work, payload::Slots,
@@ -16,15 +16,16 @@ use crate::{
     pacing::mesh::Mesh,
     result::Samples,
     system::clock::Clock,
-    testkit::{
-        noise::{Noise, NoiseStream},
-        thread_team::{SimMessage, ThreadTeam, on_uneven_ranks},
-    },
     two_sided::{
         pattern::Link,
         request::{REPLY_BYTES, RequestLink},
     },
     unit::{Bytes, Rank},
+};
+
+use super::{
+    noise::{Noise, NoiseStream},
+    thread_team::{SimMessage, ThreadTeam, on_uneven_ranks},
 };
 
 /// Link whose messages occupy the sender for `PER_BYTE` ns per byte and arrive `LATENCY` ns later, on the receiver's clock.
@@ -412,17 +413,18 @@ impl Kernel for NoisyPair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use ombx_core::{
         benchmark::{Benchmark, Chosen, Depth, ParameterValue, payload::Check},
         measure::plan::{Effort, Plan, Verify},
         result::Outcome,
-        testkit::measure,
         two_sided::pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
         },
         unit::parse_sizes,
     };
+
+    use super::super::measure;
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
@@ -433,7 +435,7 @@ mod tests {
         Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
     static PAIRS: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
-        .layout(crate::benchmark::Layout::Pairs(crate::benchmark::Pairs::Most));
+        .layout(ombx_core::benchmark::Layout::Pairs(ombx_core::benchmark::Pairs::Most));
     static BAD_PING: Benchmark =
         Benchmark::of::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =
@@ -568,7 +570,7 @@ mod tests {
 #[cfg(test)]
 mod sim_mesh_tests {
     use super::*;
-    use crate::{
+    use ombx_core::{
         benchmark::{Aggregation, Benchmark, Choice, Figure, ParameterValue},
         measure::{
             plan::{Effort, Plan},
@@ -576,8 +578,9 @@ mod sim_mesh_tests {
             session::Memory,
         },
         pacing::paced_kernel::{Chosen, Pacer, Pacing, Start},
-        testkit::{Delay, Probe, SlowerByRank, measure, on_ranks, on_uneven_ranks},
     };
+
+    use super::super::{Delay, Probe, SlowerByRank, measure, on_ranks, on_uneven_ranks};
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]

@@ -1,0 +1,18 @@
+//! Test support: threads as ranks, links of known cost in virtual time, simulated noise and malformed input.
+//!
+//! The unit tests of `ombx-core` compile these files as a module, so that paths to core begin with `ombx_core` and others with `super`.
+
+pub mod coverage;
+pub mod noise;
+pub mod sim_link;
+mod thread_team;
+
+pub use self::{
+    coverage::time_batches,
+    noise::{seed, seeded},
+    sim_link::{PAUSE_NS, SimLink, SimMesh, SimServer},
+    thread_team::{
+        Delay, Directory, Probe, SimMessage, SlowerByRank, ThreadTeam, combine, hostile, measure,
+        measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
+    },
+};
