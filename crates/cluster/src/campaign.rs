@@ -68,13 +68,12 @@ impl Campaign {
         let plan = self.plan(&binary, &checksum);
         let record = self.record(&plan)?;
         let Self { options, inventory, launcher, rounds } = self;
-        let remote_binary = match options.inventory.is_none() || inventory.shared {
-            true => binary.path.clone(),
-            false => {
-                let user = format!("/tmp/ombx-{}", rustix::process::getuid().as_raw());
-                let directory = inventory.work_dir.clone().unwrap_or_else(|| user.into());
-                directory.join(checksum.get(..16).unwrap_or("unknown")).join("ombx")
-            }
+        let remote_binary = if options.inventory.is_none() || inventory.shared {
+            binary.path.clone()
+        } else {
+            let user = format!("/tmp/ombx-{}", rustix::process::getuid().as_raw());
+            let directory = inventory.work_dir.clone().unwrap_or_else(|| user.into());
+            directory.join(checksum.get(..16).unwrap_or("unknown")).join("ombx")
         };
         let mut cluster = Cluster {
             inventory,

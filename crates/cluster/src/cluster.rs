@@ -68,11 +68,10 @@ impl Cluster {
 
     /// Returns where scripts for a host run.
     pub(crate) fn place(&self, host: usize) -> Place<'_> {
-        match self.is_local() {
-            true => Place::Here,
-            false => {
-                Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
-            }
+        if self.is_local() {
+            Place::Here
+        } else {
+            Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
         }
     }
 
@@ -92,9 +91,10 @@ impl Cluster {
 
     /// Returns the path of the program that launchers start instead of ssh.
     pub(crate) fn ssh_wrapper(&self) -> PathBuf {
-        match self.launches_on_hosts() && !self.inventory.shared {
-            true => self.remote_binary.with_file_name("ssh"),
-            false => self.record.directory.join("ssh"),
+        if self.launches_on_hosts() && !self.inventory.shared {
+            self.remote_binary.with_file_name("ssh")
+        } else {
+            self.record.directory.join("ssh")
         }
     }
 

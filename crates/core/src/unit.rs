@@ -178,11 +178,10 @@ pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
 }
 
 fn addressable(size: Bytes) -> Result<Bytes> {
-    match size > MAX_SIZE {
-        true => Err(Error::usage(format!(
-            "size {size} is more than a process can address; use at most {MAX_SIZE}"
-        ))),
-        false => Ok(size),
+    if size > MAX_SIZE {
+        Err(Error::usage(format!("size {size} is more than a process can address; use at most {MAX_SIZE}")))
+    } else {
+        Ok(size)
     }
 }
 

@@ -212,9 +212,10 @@ fn repetition(rows: &[&Measurement]) -> Option<String> {
         ));
     }
     let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let few = match least < LEAST_LONG_LAUNCHES as usize {
-        true => " With fewer than 6 launches an interval covers less than 95 %.",
-        false => "",
+    let few = if least < LEAST_LONG_LAUNCHES as usize {
+        " With fewer than 6 launches an interval covers less than 95 %."
+    } else {
+        ""
     };
     Some(format!(
         "All ranks were started {times} times (launches); a result is the median of the launches' medians, and its interval is the \

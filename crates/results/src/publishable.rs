@@ -209,9 +209,10 @@ impl std::fmt::Display for Reached {
         // The heading has the benchmark if there is one.
         let name = if benches.len() == 1 { name.split_once(' ').map_or("", |(_, size)| size) } else { name };
         let name = if name.is_empty() || *rows == 1 { String::new() } else { format!(" ({name})") };
-        match widest.is_finite() {
-            true => write!(f, "; widest ±{}{name}", percent(*widest))?,
-            false => write!(f, "; no interval in the widest row{name}")?,
+        if widest.is_finite() {
+            write!(f, "; widest ±{}{name}", percent(*widest))?
+        } else {
+            write!(f, "; no interval in the widest row{name}")?
         }
         f.write_str(match ended.why {
             Ending::Precise | Ending::Fixed => "",

@@ -65,17 +65,19 @@ fn is_host_file(name: &str) -> bool {
 
 /// Accepts the name or path of a program. Launchers split it at blanks.
 pub(super) fn program(text: &str) -> Result<String, String> {
-    match is_plain(text, "-._/+@") {
-        true => Ok(text.to_owned()),
-        false => Err("not the name or path of a program without blanks".into()),
+    if is_plain(text, "-._/+@") {
+        Ok(text.to_owned())
+    } else {
+        Err("not the name or path of a program without blanks".into())
     }
 }
 
 /// Accepts the name of a network interface, which the kernel limits to 15 bytes.
 pub(super) fn interface(text: &str) -> Result<String, String> {
-    match is_plain(text, "-._:") && text.len() < 16 {
-        true => Ok(text.to_owned()),
-        false => Err("not the name of a network interface".into()),
+    if is_plain(text, "-._:") && text.len() < 16 {
+        Ok(text.to_owned())
+    } else {
+        Err("not the name of a network interface".into())
     }
 }
 

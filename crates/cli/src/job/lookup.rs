@@ -174,9 +174,10 @@ pub(crate) fn counterpart(registry: &Registry, name: &str) -> Option<Counterpart
         let (theirs, ours) = suite.benchmarks.iter().find(|(theirs, _)| plain(theirs) == wanted)?;
         let name = ours.split(' ').next().unwrap_or_default();
         registry.get(name).ok()?;
-        let sentence = match theirs.eq_ignore_ascii_case(suite.name) {
-            true => format!("what {} measures is {ours}", suite.name),
-            false => format!("{theirs} of {} is {ours}", suite.name),
+        let sentence = if theirs.eq_ignore_ascii_case(suite.name) {
+            format!("what {} measures is {ours}", suite.name)
+        } else {
+            format!("{theirs} of {} is {ours}", suite.name)
         };
         Some(Counterpart { name, sentence })
     })

@@ -210,11 +210,12 @@ impl Placed {
     fn user(&self) -> Result<Option<&str>> {
         let mut users = self.0.iter().map(|(host, _)| host.name.split_once('@').map(|(user, _)| user));
         let first = users.next().flatten();
-        match users.all(|user| user == first) {
-            true => Ok(first),
-            false => Err(Error::usage(
+        if users.all(|user| user == first) {
+            Ok(first)
+        } else {
+            Err(Error::usage(
                 "this launcher takes one user name for all hosts: give the others in the configuration of ssh",
-            )),
+            ))
         }
     }
 }

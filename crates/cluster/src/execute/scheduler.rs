@@ -183,9 +183,10 @@ fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
         has_command |= *known == "command";
         remainder = after;
     }
-    match has_command {
-        true => Ok(text + remainder),
-        false => Err(Error::usage("the template has no {{command}}. Add it where the job is to run.")),
+    if has_command {
+        Ok(text + remainder)
+    } else {
+        Err(Error::usage("the template has no {{command}}. Add it where the job is to run."))
     }
 }
 

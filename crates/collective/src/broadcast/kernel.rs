@@ -75,9 +75,10 @@ impl<B: Broadcast> Endpoint<B> {
     /// Fills the buffer: on the source with its pattern, elsewhere with bytes that differ from it.
     pub(crate) fn fill(&mut self, fill: Fill) {
         let buffer = self.operation.buffer();
-        match self.rank == self.source {
-            true => fill.write(self.source, self.slots, buffer),
-            false => fill.poison(self.source, self.slots, buffer),
+        if self.rank == self.source {
+            fill.write(self.source, self.slots, buffer)
+        } else {
+            fill.poison(self.source, self.slots, buffer)
         }
     }
 

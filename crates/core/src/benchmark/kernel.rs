@@ -148,9 +148,10 @@ impl<'a> Context<'a> {
             Distance::Next => 1,
             Distance::Half => (ranks / 2).max(1),
         };
-        match self.peer == self.rank() {
-            true => [Rank((rank + distance) % ranks), Rank((rank + ranks - distance) % ranks)],
-            false => [self.peer; 2],
+        if self.peer == self.rank() {
+            [Rank((rank + distance) % ranks), Rank((rank + ranks - distance) % ranks)]
+        } else {
+            [self.peer; 2]
         }
     }
 

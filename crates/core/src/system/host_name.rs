@@ -19,9 +19,10 @@ pub fn check_host(name: &str) -> Result<&str> {
         Some((user, host)) => word(user) && word(host),
         None => word(name),
     };
-    match good && name.len() <= 255 {
-        true => Ok(name),
-        false => Err(Error::usage(format!("{name:?} is not the name or address of a host"))),
+    if good && name.len() <= 255 {
+        Ok(name)
+    } else {
+        Err(Error::usage(format!("{name:?} is not the name or address of a host")))
     }
 }
 

@@ -290,9 +290,12 @@ fn ranges(indices: &Indices<'_>) -> String {
             None => ranges.push(new(has_zeros)),
         }
     }
-    let text = |range: &Range<'_>| match range.first == range.last {
-        true => range.first.to_owned(),
-        false => format!("{}-{}", range.first, range.last),
+    let text = |range: &Range<'_>| {
+        if range.first == range.last {
+            range.first.to_owned()
+        } else {
+            format!("{}-{}", range.first, range.last)
+        }
     };
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }

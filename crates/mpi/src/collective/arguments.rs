@@ -333,9 +333,10 @@ impl Part {
     }
 
     fn send_bytes_as(&self, role: Role) -> u64 {
-        match self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
-            true => 0,
-            false => self.sent(role),
+        if self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
+            0
+        } else {
+            self.sent(role)
         }
     }
 
@@ -350,18 +351,20 @@ impl Part {
     /// Returns the bytes that this rank sends in a role.
     fn sent(&self, role: Role) -> u64 {
         let to = |to: u32| self.block_bytes(self.rank, to);
-        match self.takes_part(self.flow.sends, role) {
-            true => self.total(self.flow.sends.blocks, &self.neighbours.destinations, to),
-            false => 0,
+        if self.takes_part(self.flow.sends, role) {
+            self.total(self.flow.sends.blocks, &self.neighbours.destinations, to)
+        } else {
+            0
         }
     }
 
     /// Returns the bytes that this rank receives in a role.
     fn received(&self, role: Role) -> u64 {
         let from = |from: u32| self.block_bytes(from, self.rank);
-        match self.takes_part(self.flow.receives, role) {
-            true => self.total(self.flow.receives.blocks, &self.neighbours.sources, from),
-            false => 0,
+        if self.takes_part(self.flow.receives, role) {
+            self.total(self.flow.receives.blocks, &self.neighbours.sources, from)
+        } else {
+            0
         }
     }
 
@@ -399,9 +402,10 @@ mod part_tests {
     const S: u64 = 100;
 
     fn part(flow: DataFlow, rank: u32, ranks: u32, root: Root, in_place: bool) -> Part {
-        let neighbours = match flow.has_neighbours() {
-            true => neighbours(Topology::Graph, Neighbourhood::DEFAULT, rank, ranks),
-            false => Neighbours::default(),
+        let neighbours = if flow.has_neighbours() {
+            neighbours(Topology::Graph, Neighbourhood::DEFAULT, rank, ranks)
+        } else {
+            Neighbours::default()
         };
         let (element, op) = (ElementType::Float, ReductionOp::Sum);
         let imbalance = Imbalance::NONE;

@@ -75,9 +75,10 @@ impl Options {
         } = self;
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
-        let neighbours = match C::FLOW.has_neighbours() {
-            true => collective::neighbours(topology, neighbourhood, rank, ranks),
-            false => Neighbours::default(),
+        let neighbours = if C::FLOW.has_neighbours() {
+            collective::neighbours(topology, neighbourhood, rank, ranks)
+        } else {
+            Neighbours::default()
         };
         Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
     }
@@ -134,9 +135,10 @@ impl<C: Call> Operation<C> {
         if C::FLOW.reduces() && C::NAME == "MPI_Reduce_scatter" {
             device_support::combining_works(cx, C::NAME)?;
         }
-        let group = match options.groups.is_one() {
-            true => None,
-            false => Some(all.group(options.groups.group_of(all.rank(), all.size()))?),
+        let group = if options.groups.is_one() {
+            None
+        } else {
+            Some(all.group(options.groups.group_of(all.rank(), all.size()))?)
         };
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
@@ -165,9 +167,10 @@ impl<C: Call> Operation<C> {
             Ok((datatype, arguments, buffer(sizes[0])?, buffer(sizes[1])?))
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
-        let neighbourhood = match C::FLOW.has_neighbours() {
-            true => Some(collective::communicator(options.topology, options.neighbourhood, comm)?),
-            false => None,
+        let neighbourhood = if C::FLOW.has_neighbours() {
+            Some(collective::communicator(options.topology, options.neighbourhood, comm)?)
+        } else {
+            None
         };
         let op = OpHandle::of(part.element, part.op)?;
         arguments.op = op.raw();

@@ -163,11 +163,10 @@ impl File {
         let mut position = 0;
         // SAFETY: the file is open, and the result is valid for the call.
         let code = unsafe { ffi::MPI_File_get_position_shared(self.raw, &raw mut position) };
-        match code == ffi::MPI_SUCCESS as c_int {
-            true => Ok(()),
-            false => {
-                Err(Error::unsupported(format!("no shared pointer of this file: {}", error::text(code))))
-            }
+        if code == ffi::MPI_SUCCESS as c_int {
+            Ok(())
+        } else {
+            Err(Error::unsupported(format!("no shared pointer of this file: {}", error::text(code))))
         }
     }
 

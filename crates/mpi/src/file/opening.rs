@@ -267,9 +267,10 @@ impl Named {
         // SAFETY: the communicator is valid, the name ends with a zero, and the result is valid for the call. Errors of files return.
         let code =
             unsafe { ffi::MPI_File_open(comm, name.as_ptr(), mode, ffi::RSMPI_INFO_NULL, &raw mut raw) };
-        match code == ffi::MPI_SUCCESS as c_int {
-            true => Ok(raw),
-            false => Err(self.failed("create", &error::text(code))),
+        if code == ffi::MPI_SUCCESS as c_int {
+            Ok(raw)
+        } else {
+            Err(self.failed("create", &error::text(code)))
         }
     }
 

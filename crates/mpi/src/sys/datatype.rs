@@ -74,13 +74,14 @@ pub(crate) fn handle(element: ElementType) -> ffi::MPI_Datatype {
 /// The message is not a whole number of elements.
 pub(crate) fn elements(bytes: u64, element: ElementType) -> Result<u64> {
     let width = element.width();
-    match bytes.is_multiple_of(width) {
-        true => Ok(bytes / width),
-        false => Err(Error::unsupported(format!(
+    if bytes.is_multiple_of(width) {
+        Ok(bytes / width)
+    } else {
+        Err(Error::unsupported(format!(
             "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
              --sizes, or another --type",
             element.name()
-        ))),
+        )))
     }
 }
 
@@ -139,12 +140,13 @@ impl Element {
     /// # Errors
     /// They are not a whole number of elements, or too many.
     fn count(self, bytes: u64) -> Result<c_int> {
-        match bytes.is_multiple_of(self.width) {
-            true => count(bytes / self.width),
-            false => Err(Error::unsupported(format!(
+        if bytes.is_multiple_of(self.width) {
+            count(bytes / self.width)
+        } else {
+            Err(Error::unsupported(format!(
                 "{bytes} bytes are not a whole number of elements of {} bytes: choose another --block-length and --stride",
                 self.width
-            ))),
+            )))
         }
     }
 }

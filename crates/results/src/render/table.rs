@@ -381,18 +381,19 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     );
     let started = figure("started_processes".into()).unwrap_or(0.0) as usize;
     let ends = nodes * nodes * (phases - 1);
-    let _ = match started > nodes {
-        true => writeln!(
+    let _ = if started > nodes {
+        writeln!(
             text,
             "  {started} processes: nodes: {nodes}, and {} started by them (phases: {}, senders: {ends}, receivers: {ends})",
             started - nodes,
             nodes * phases
-        ),
-        false => writeln!(
+        )
+    } else {
+        writeln!(
             text,
             "  nodes: {started} processes; phases: {}, senders: {ends}, receivers: {ends} threads",
             nodes * phases
-        ),
+        )
     };
     let _ = writeln!(
         text,

@@ -152,12 +152,13 @@ impl Blocks {
             stride: stride.unwrap_or(list.extent),
             list: Some(list),
         };
-        match blocks.stride < list.extent {
-            true => Err(Error::usage(format!(
+        if blocks.stride < list.extent {
+            Err(Error::usage(format!(
                 "--stride {}: the last of --blocks ends after {} bytes; choose --stride {} or more",
                 blocks.stride, list.extent, list.extent
-            ))),
-            false => Ok(blocks),
+            )))
+        } else {
+            Ok(blocks)
         }
     }
 
@@ -234,10 +235,8 @@ impl Blocks {
         let word = 1 << (length | stride | MOST_ALIGNED).trailing_zeros();
         let up_to = |most: u64, seed: u64| mixed(seed) % (most / word + 1) * word;
         let pair = at / 2;
-        let change = match pair * 2 + 1 < blocks {
-            true => up_to((length - word).min(stride - length), pair),
-            false => 0,
-        };
+        let change =
+            if pair * 2 + 1 < blocks { up_to((length - word).min(stride - length), pair) } else { 0 };
         let length = if at.is_multiple_of(2) { length - change } else { length + change };
         (up_to(stride - length, u64::MAX - at), length)
     }
@@ -312,9 +311,10 @@ fn compared(whole: &[u8], message: &[u8], (rank, slot): (Rank, u64)) -> Check {
 /// Reads a number of bytes.
 fn length(option: &str, text: &str) -> Result<u64> {
     let bytes: Bytes = text.parse()?;
-    match (Bytes(1)..=MOST).contains(&bytes) {
-        true => Ok(bytes.0),
-        false => Err(Error::usage(format!("{option} is at least 1 and at most {MOST} bytes"))),
+    if (Bytes(1)..=MOST).contains(&bytes) {
+        Ok(bytes.0)
+    } else {
+        Err(Error::usage(format!("{option} is at least 1 and at most {MOST} bytes")))
     }
 }
 
