@@ -45,6 +45,24 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl Bytes {
+    /// Formats the size with its noun: `1 byte`, `64K bytes`.
+    pub fn with_noun(self) -> String {
+        if self.0 == 1 { "1 byte".into() } else { format!("{self} bytes") }
+    }
+}
+
+/// Formats a count with its noun: `1 row`, `2 rows`, `3 launches`.
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    if count == N::from(1) { format!("1 {noun}") } else { format!("{count} {}", plural(noun)) }
+}
+
+/// Returns the plural of a noun.
+pub fn plural(noun: &str) -> String {
+    let ending = if noun.ends_with(['s', 'x']) || noun.ends_with("ch") { "es" } else { "s" };
+    format!("{noun}{ending}")
+}
+
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -8,12 +8,13 @@ use ombx_core::{
     stats::Summary,
     system::environment::parse_cpus,
     team::Placement,
+    unit::counted,
 };
 
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     file::RunWithRows,
-    provenance::{counted, host_list},
+    provenance::host_list,
     publishable::Publishable,
     runs::{hosts, library},
     state,

@@ -8,6 +8,7 @@ use ombx_core::{
     result::{Growth, Measurement, Run},
     system::node_set,
     team::Placement,
+    unit::counted,
 };
 
 use crate::{
@@ -208,11 +209,6 @@ pub(crate) fn host_list(hosts: &[&str]) -> String {
         None | Some(0) => all,
         Some(more) => format!("{} and {more} others", fold(&hosts[..MOST_HOSTS])),
     }
-}
-
-/// Formats a count with its noun.
-pub(crate) fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Lists increasing numbers with ranges: `0-3,8`.

@@ -1,5 +1,7 @@
 //! Results over time as one JSON object, and as text: a table with a line per case, then each change with what else changed at that time.
 
+use ombx_core::unit::counted;
+
 use std::{
     collections::BTreeSet,
     io::{Result, Write},
@@ -12,7 +14,6 @@ use crate::{
     history::{Case, Change, Difference, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
-    provenance::counted,
     render::{
         compare::present,
         table::cells::{Fitted, fitted, grid, interval, size},

@@ -2,7 +2,10 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{result::Run, unit::Bytes};
+use ombx_core::{
+    result::Run,
+    unit::{Bytes, counted},
+};
 use serde_json::{Value, json};
 
 use super::{Paint, compare::present, csv::Lines, plain, wrapped};
@@ -67,12 +70,12 @@ pub fn table(out: &mut dyn Write, shown: &Shown, screen: Screen) -> Result<()> {
 
 fn heading(model: &MachineModel) -> String {
     let stream = model.stream.as_ref().map(|stream| format!(" and {}", stream.name)).unwrap_or_default();
-    let launches = model.one_way.as_ref().map(|fit| format!(" · {}", launches(fit))).unwrap_or_default();
+    let launches = model
+        .one_way
+        .as_ref()
+        .map(|fit| format!(" · {}", counted(fit.launches, "launch")))
+        .unwrap_or_default();
     format!("LogGP of {}{stream}{launches}", model.latency.name)
-}
-
-fn launches(fit: &Fit) -> String {
-    if fit.launches == 1 { "1 launch".into() } else { format!("{} launches", fit.launches) }
 }
 
 fn parameters(parameters: &[Parameter], screen: Screen) -> String {
