@@ -4,12 +4,12 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, Layout, Pairing, Pairs, Parameter, ParameterValue, Preset,
         derived::{self, by_datatype},
-        memory::{BufferMemory, Cache, Cold, Movable},
+        memory::{BufferMemory, Cache},
         payload::Datatype,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements, MESSAGE_TYPE},
     },
     error::Result,
-    measure::{engine::run, plan::Plan, session::Session},
+    measure::{plan::Plan, session::Session},
 };
 use ombx_mpi::{Hints, WindowKind};
 
@@ -141,12 +141,4 @@ pub const fn bandwidth<O: Operation>(name: &'static str, about: &'static str) ->
 #[track_caller]
 pub const fn bidirectional_bandwidth<O: Operation>(name: &'static str, about: &'static str) -> Benchmark {
     entry::<O, BidirectionalBandwidth>(name, about).streaming()
-}
-
-/// Runs a kernel with the same memory in every iteration, or with other memory.
-pub(crate) fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, cache| match cache {
-        Cache::Warm => run::<K>(session),
-        Cache::Cold => run::<Cold<K>>(session),
-    })
 }

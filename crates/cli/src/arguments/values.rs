@@ -6,7 +6,7 @@ use std::{fmt::Display, io::Read, ops::RangeInclusive, path::Path, str::FromStr}
 use ombx_core::{
     system::{
         file::{LONGEST_TEXT, open_found},
-        host_name::check_host,
+        host_name::{check_host, is_plain},
         node_set,
     },
     unit::digits,
@@ -79,10 +79,4 @@ pub(super) fn interface(text: &str) -> Result<String, String> {
     } else {
         Err("not the name of a network interface".into())
     }
-}
-
-/// Returns whether a text has only letters, digits and the given marks, and does not look like an option.
-fn is_plain(text: &str, marks: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
-    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
 }

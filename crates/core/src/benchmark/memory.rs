@@ -7,6 +7,7 @@ use crate::{
         payload::{Check, Fill},
     },
     error::{Error, Result},
+    measure::{engine, session::Session},
     system::machine,
     unit::digits,
 };
@@ -275,6 +276,17 @@ impl<K: Movable> Cold<K> {
         self.walk.advance();
         self.kernel.move_to(self.walk.at as usize);
     }
+}
+
+/// Runs a kernel with the same buffers in every iteration, or with others, as the cases choose.
+///
+/// # Errors
+/// Those of [`engine::run`].
+pub fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, cache| match cache {
+        Cache::Warm => engine::run::<K>(session),
+        Cache::Cold => engine::run::<Cold<K>>(session),
+    })
 }
 
 impl<K: Movable> Kernel for Cold<K> {

@@ -26,6 +26,12 @@ pub fn check_host(name: &str) -> Result<&str> {
     }
 }
 
+/// Returns whether a text has only ASCII letters, digits and the given marks, and cannot be an option.
+pub fn is_plain(text: &str, marks: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
+}
+
 /// Returns whether `name` means this host: `localhost`, a loopback address, or the host's own name.
 pub fn is_here(name: &str) -> bool {
     let own = environment::hostname();

@@ -39,11 +39,6 @@ pub fn expand(text: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns whether a text has a range in brackets.
-pub fn has_range(text: &str) -> bool {
-    parts(text).is_ok_and(|parts| parts.iter().any(|part| matches!(part, Part::Ranges(_))))
-}
-
 /// Splits a list at the commas outside brackets.
 pub fn elements(text: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
@@ -312,7 +307,6 @@ mod tests {
         assert_eq!(of("me@n[1-2].x:4"), "me@n1.x:4 me@n2.x:4");
         assert_eq!(of("n[0-9/3]"), "n0 n3 n6 n9");
         assert_eq!(of("[::1],[fe80::1]:4"), "[::1] [fe80::1]:4");
-        assert!(has_range("a,n[1-2]") && !has_range("a,[::1]"));
         assert_eq!(elements("a[1,2],b").collect::<Vec<_>>(), ["a[1,2]", "b"]);
     }
 
