@@ -99,7 +99,7 @@ impl LocalReduction {
             Ok((count, Buffer::zeroed(size)?.placed(cx)?, Buffer::zeroed(size)?.placed(cx)?))
         });
         let (count, operand, memory) = cx.agree(parts)?;
-        let (datatype, op) = (datatype::handle(element), OpHandle::of(element, op)?);
+        let (datatype, op) = (datatype::handle(element), OpHandle::new(element, op)?);
         let local = LocalReduction { count, datatype, op, operand, memory };
         team.lend(|handles| {
             (handles.datatype, handles.op, handles.elements) = (local.datatype, local.op.raw(), local.count);

@@ -164,7 +164,7 @@ impl SharedLink for SharedChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let parts = library::grants(Threading::Multiple).and_then(|()| {
-            let message = MessageType::of(slots)?;
+            let message = MessageType::new(slots)?;
             Ok((
                 message,
                 Buffer::reserved(slots.total())?.placed(cx)?,

@@ -138,7 +138,7 @@ impl Version {
     ///
     /// # Errors
     /// The system allows no further process or thread.
-    pub(super) fn of(path: &Path, limit: Duration) -> Result<Version> {
+    pub(super) fn new(path: &Path, limit: Duration) -> Result<Version> {
         let mut command = Command::new(path);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let since = Since::now();
@@ -229,7 +229,7 @@ mod version_tests {
             path
         };
         let of =
-            |text: &str, limit_ms: u64| Version::of(&script(text), Duration::from_millis(limit_ms)).unwrap();
+            |text: &str, limit_ms: u64| Version::new(&script(text), Duration::from_millis(limit_ms)).unwrap();
         let good = of("echo HYDRA 4; echo x >&2", 30_000);
         assert!(good.has(&["prte", "hydra"]) && !good.has(&["prte"]));
         // Only the first part of an endless answer is read.
@@ -240,6 +240,6 @@ mod version_tests {
         }
         assert!(since.elapsed() < Duration::from_secs(600), "the program has ended by itself");
         let absent = directory.path().join("absent");
-        assert!(matches!(Version::of(&absent, VERSION_LIMIT), Ok(Version::None)));
+        assert!(matches!(Version::new(&absent, VERSION_LIMIT), Ok(Version::None)));
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
     found
         .find(|path| {
-            Version::of(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
+            Version::new(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
         })
         .map(|path| path.display().to_string())
 }
@@ -416,7 +416,7 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
     let limit = timeout.unwrap_or(VERSION_LIMIT).min(VERSION_LIMIT);
     let (mut found, mut late, mut strange) = (None, None, None);
     for path in &candidates {
-        match Version::of(path, limit)? {
+        match Version::new(path, limit)? {
             Version::Late => late = late.or(Some(path)),
             version if version.has(words) => {
                 found = Some(path);

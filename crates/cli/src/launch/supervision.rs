@@ -140,7 +140,7 @@ impl Supervision<'_> {
             progress,
             timeline,
         } = self;
-        let mut starting = StartingRanks::of(group, ranks_here);
+        let mut starting = StartingRanks::new(group, ranks_here);
         let mut job =
             JobState { args, output, arrived, progress, timeline, group, history: History::default() };
         let since = Since::now();

@@ -221,7 +221,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn of(copies: Copies) -> Walk {
+    fn new(copies: Copies) -> Walk {
         let pitch = copies.pitch.max(1);
         let step = copies.apart * pitch;
         let total = pitch * copies.count;
@@ -308,7 +308,7 @@ impl<K: Movable> Kernel for Cold<K> {
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let kernel = K::open(cx, case)?;
         let assumed = cx.values.number(&CACHE_SIZE).is_none() && machine::last_level_cache().is_none();
-        Ok(Cold { walk: Walk::of(kernel.copies()), kernel, assumed })
+        Ok(Cold { walk: Walk::new(kernel.copies()), kernel, assumed })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {

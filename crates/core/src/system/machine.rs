@@ -30,7 +30,7 @@ pub fn device_of(fact: &str) -> Option<&str> {
 }
 
 fn facts_in(files: &Files) -> Facts {
-    let cpus = Cpus::of(files);
+    let cpus = Cpus::new(files);
     let devices = network::devices(files);
     let sentences: Vec<&str> = devices.iter().map(|device| device.sentence.as_str()).collect();
     let network = (!sentences.is_empty()).then(|| sentences.join("; "));
@@ -158,7 +158,7 @@ struct Cpus {
 }
 
 impl Cpus {
-    fn of(files: &Files) -> Cpus {
+    fn new(files: &Files) -> Cpus {
         let online = parse_cpus(&files.read(&format!("{CPUS}/online")).unwrap_or_default());
         let part = |cpu: u32, name: &str| files.read(&format!("{CPUS}/cpu{cpu}/topology/{name}"));
         let place = |cpu: &u32| {

@@ -53,7 +53,7 @@ pub(super) struct Vectors {
 
 impl Vectors {
     /// Returns the arrays of blocks of elements of `width` bytes.
-    fn of(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
+    fn new(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
         let ends = blocks.iter().map(|block| block.end).max().unwrap_or(0);
         // The largest displacement must fit an int.
         datatype::byte_count(ends)?;
@@ -95,7 +95,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    pub(super) fn of(part: &Part, role: Role, from: &Buffer, to: &Buffer) -> Addresses {
+    pub(super) fn new(part: &Part, role: Role, from: &Buffer, to: &Buffer) -> Addresses {
         let (from, to) = (from.start().cast::<c_void>(), to.start().cast::<c_void>());
         let (sends, receives) = (part.flow.sends.who, part.flow.receives.who);
         match (part.is_in_place(role), sends) {
@@ -123,7 +123,7 @@ impl Addresses {
 
 impl Arguments {
     /// Returns the arguments of a part, whose blocks have a derived datatype if there is one.
-    pub(super) fn of(part: &Part, derived: Option<&DerivedDatatype>) -> Result<Arguments> {
+    pub(super) fn new(part: &Part, derived: Option<&DerivedDatatype>) -> Result<Arguments> {
         let (datatype, width) = match derived {
             Some(derived) => (derived.raw, (part.bytes / derived.elements.max(1)).max(1)),
             None => (datatype::handle(part.element), part.element.width()),
@@ -158,8 +158,8 @@ impl Arguments {
             datatype,
             op,
             root: part.root.first().0 as c_int,
-            outgoing: Vectors::of(&outgoing, datatype, width)?,
-            incoming: Vectors::of(&incoming, datatype, width)?,
+            outgoing: Vectors::new(&outgoing, datatype, width)?,
+            incoming: Vectors::new(&incoming, datatype, width)?,
         })
     }
 

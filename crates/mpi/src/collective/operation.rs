@@ -163,7 +163,7 @@ impl<C: Call> Operation<C> {
         };
         let adjacent = |blocks| DerivedDatatype::adjacent(blocks, options.bytes, options.element);
         let parts = options.blocks.map(adjacent).transpose().and_then(|datatype| {
-            let arguments = Arguments::of(&part, datatype.as_ref())?;
+            let arguments = Arguments::new(&part, datatype.as_ref())?;
             Ok((datatype, arguments, buffer(sizes[0])?, buffer(sizes[1])?))
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
@@ -172,9 +172,9 @@ impl<C: Call> Operation<C> {
         } else {
             None
         };
-        let op = OpHandle::of(part.element, part.op)?;
+        let op = OpHandle::new(part.element, part.op)?;
         arguments.op = op.raw();
-        let addresses = [Role::Root, Role::Other].map(|role| Addresses::of(&part, role, &from, &to));
+        let addresses = [Role::Root, Role::Other].map(|role| Addresses::new(&part, role, &from, &to));
         arguments.comm = neighbourhood.as_ref().map_or(comm.raw(), Comm::raw);
         // As many as there can be roots, so that their address never changes.
         let requests = Vec::with_capacity(part.ranks as usize);
@@ -420,7 +420,7 @@ pub(super) struct OpHandle {
 
 impl OpHandle {
     /// Returns the handle of an operation on elements of a type.
-    pub(super) fn of(element: ElementType, op: ReductionOp) -> Result<OpHandle> {
+    pub(super) fn new(element: ElementType, op: ReductionOp) -> Result<OpHandle> {
         if let Some(raw) = predefined(op) {
             return Ok(OpHandle { raw, created: false });
         }

@@ -98,7 +98,7 @@ impl File {
     pub fn open(cx: &Context<'_>, options: FileOptions<'_>) -> Result<File> {
         let team: &MpiTeam = cx.fabric()?;
         let FileOptions { directory, files, pointer, slots } = options;
-        let Created { count, outgoing, incoming, named, raw } = Created::of(cx, directory, files, slots)?;
+        let Created { count, outgoing, incoming, named, raw } = Created::new(cx, directory, files, slots)?;
         let places = Places { bytes: slots.bytes, rank: named.comm.rank(), ranks: named.comm.size() };
         let (first, step) = (places.offset(places.rank, 0), places.step());
         let mut file =
@@ -109,7 +109,7 @@ impl File {
         let removed = file.named.remove();
         cx.agree(shared.and(removed))?;
         if pointer == Pointer::Individual && count > 0 && places.ranks > 1 {
-            let tile = cx.agree(Tile::of(count, step as ffi::MPI_Aint))?;
+            let tile = cx.agree(Tile::new(count, step as ffi::MPI_Aint))?;
             file.own_view = View::Blocks { first, tile };
         }
         cx.agree(file.own_view.set(raw))?;

@@ -423,7 +423,7 @@ impl Mpi {
             let comm = Comm::of_session(threading)?;
             error::watch_crashes();
             INITIALIZATION_TIME.get_or_init(|| since.elapsed());
-            return Ok(Mpi { team: Some(MpiTeam::of(comm)) });
+            return Ok(Mpi { team: Some(MpiTeam::new(comm)) });
         }
         let mut provided = 0;
         // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`

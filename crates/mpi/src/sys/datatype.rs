@@ -99,7 +99,7 @@ impl DerivedDatatype {
     ///
     /// # Errors
     /// The payload is not a whole number of blocks, or a block not a whole number of elements, or the payload is too long.
-    pub(crate) fn of(blocks: Blocks, bytes: u64, element: ElementType) -> Result<DerivedDatatype> {
+    pub(crate) fn new(blocks: Blocks, bytes: u64, element: ElementType) -> Result<DerivedDatatype> {
         let element = Element { raw: datatype::handle(element), width: element.width() };
         let of_message = blocks.count(bytes)?;
         let (mut raw, elements) = match blocks.datatype {
@@ -111,13 +111,13 @@ impl DerivedDatatype {
         Ok(DerivedDatatype { raw, elements })
     }
 
-    /// Returns the datatype of messages that lie one after the other: like [`DerivedDatatype::of`], but an element extends to where the
+    /// Returns the datatype of messages that lie one after the other: like [`DerivedDatatype::new`], but an element extends to where the
     /// next one begins.
     ///
     /// # Errors
-    /// As [`DerivedDatatype::of`].
+    /// As [`DerivedDatatype::new`].
     pub(crate) fn adjacent(blocks: Blocks, bytes: u64, element: ElementType) -> Result<DerivedDatatype> {
-        let made = DerivedDatatype::of(blocks, bytes, element)?;
+        let made = DerivedDatatype::new(blocks, bytes, element)?;
         if blocks.datatype == Datatype::Struct {
             return Ok(made);
         }
@@ -165,7 +165,7 @@ impl MessageType {
     ///
     /// # Errors
     /// Those of [`MessageType::counted`], and the number of elements does not fit.
-    pub(crate) fn of(slots: Slots) -> Result<MessageType> {
+    pub(crate) fn new(slots: Slots) -> Result<MessageType> {
         MessageType::counted(slots, count)
     }
 }
@@ -176,7 +176,7 @@ impl<N> MessageType<N> {
     /// # Errors
     /// The message is not a whole number of elements, or its payload not a whole number of blocks, or too long.
     pub(crate) fn counted(slots: Slots, count: impl FnOnce(u64) -> Result<N>) -> Result<MessageType<N>> {
-        let derived = |blocks| DerivedDatatype::of(blocks, slots.bytes, slots.element);
+        let derived = |blocks| DerivedDatatype::new(blocks, slots.bytes, slots.element);
         let derived = slots.blocks.map(derived).transpose()?;
         let (raw, elements) = match &derived {
             Some(made) => (made.raw, made.elements),

@@ -90,7 +90,7 @@ impl HaloChannel {
         slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
         cx.afford(2 * slots.copies.total(total) + slots.extra_bytes())?;
         let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.placed(cx)?.in_copies(total));
-        let parts = MessageType::of(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
+        let parts = MessageType::new(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
         let (message, outgoing, incoming) = cx.agree(parts)?;
         // SAFETY: this static of mpi-sys is never written.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * sides];

@@ -108,7 +108,7 @@ impl Blocks {
             text(parameter).map(|text| length(&format!("--{}", parameter.name), text)).transpose()
         };
         if let Some(list) = text(&BLOCKS).filter(|_| datatype == Datatype::Indexed) {
-            return Blocks::listed(BlockList::of(list)?, given(&STRIDE)?).map(Some);
+            return Blocks::listed(BlockList::new(list)?, given(&STRIDE)?).map(Some);
         }
         let (length, stride) = (given(&BLOCK_LENGTH)?.unwrap_or(DEFAULT_LENGTH), given(&STRIDE)?);
         let least = match datatype {
@@ -330,7 +330,7 @@ pub static BLOCKS: Parameter = Parameter::free(
     "LIST|@FILE",
     "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as 0:8,24:16; @FILE has a line \
      for each, as 0,8 [default: irregular blocks around --block-length and --stride]",
-    |text| BlockList::of(text).map(drop),
+    |text| BlockList::new(text).map(drop),
 )
 .named(Named::First(shown));
 
@@ -357,7 +357,7 @@ impl BlockList {
     ///
     /// # Errors
     /// Usage error for a text that is no list of blocks, and for blocks that overlap.
-    pub(super) fn of(text: &str) -> Result<&'static BlockList> {
+    pub(super) fn new(text: &str) -> Result<&'static BlockList> {
         KNOWN.of(text, |text| BlockList::parse(text).map(Box::new))
     }
 
@@ -400,11 +400,11 @@ mod block_list_tests {
 
     #[test]
     fn lists_have_places_in_their_order() {
-        let list = BlockList::of("24:4,0:8,12:2").unwrap();
+        let list = BlockList::new("24:4,0:8,12:2").unwrap();
         assert_eq!(list.places, [24..28, 0..8, 12..14]);
         assert_eq!((list.length, list.extent, list.divided()), (14, 28, 8 | 24 | 4 | 12 | 2));
-        assert!(std::ptr::eq(list, BlockList::of("24:4,0:8,12:2").unwrap()));
-        assert_ne!(list.code, BlockList::of("24:4,0:8,12:1").unwrap().code);
+        assert!(std::ptr::eq(list, BlockList::new("24:4,0:8,12:2").unwrap()));
+        assert_ne!(list.code, BlockList::new("24:4,0:8,12:1").unwrap().code);
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod block_list_tests {
             ("8,16", "8"),
             ("0:2000000000", "1 GiB"),
         ] {
-            let refusal = BlockList::of(text).unwrap_err().to_string();
+            let refusal = BlockList::new(text).unwrap_err().to_string();
             assert!(refusal.contains(why), "{text}: {refusal}");
         }
     }
