@@ -248,6 +248,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn counts_and_sizes_have_their_noun() {
+        assert_eq!([counted(1_u64, "row"), counted(2_u64, "launch")], ["1 row", "2 launches"]);
+        assert_eq!([counted(0_usize, "switch"), counted(3_usize, "rank")], ["0 switches", "3 ranks"]);
+        assert_eq!([1, 65536].map(|bytes| Bytes(bytes).with_noun()), ["1 byte", "64K bytes"]);
+    }
+
+    #[test]
     fn sizes_read_and_print() {
         for (text, bytes) in
             [("0", 0), ("8", 8), ("64K", 65536), ("64KiB", 65536), ("4m", 4 << 20), ("1GB", 1 << 30)]

@@ -167,10 +167,10 @@ fn notes(model: &MachineModel) -> Vec<String> {
             ));
         }
         if pattern.other_states > 0 {
-            let noun = if pattern.other_states == 1 { "launch" } else { "launches" };
+            let launches = counted(pattern.other_states, "launch");
             notes.push(format!(
-                "{}: {} {noun} left out, in which the machine was in another state",
-                pattern.name, pattern.other_states
+                "{}: {launches} left out, in which the machine was in another state",
+                pattern.name
             ));
         }
     }
