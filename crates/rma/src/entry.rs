@@ -26,61 +26,29 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const MOVING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    Datatype::PARAMETER,
-    MESSAGE_TYPE,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
-const COMPARING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    ACCUMULATED_TYPE,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
-const ACCUMULATING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    ACCUMULATED_TYPE,
-    ACCUMULATED_OP,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
-
-const COMBINING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    ACCUMULATED_TYPE,
-    ACCUMULATED_OP,
-    Datatype::PARAMETER,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
+/// Lists the parameters of an operation: its own ones, and those of every operation.
+macro_rules! parameters {
+    ($($own:expr),*) => {
+        const {
+            &[
+                SyncKind::PARAMETER, WindowKind::PARAMETER, $($own,)* Target::PARAMETER, Hints::PARAMETER, Pairing::PARAMETER,
+                Cache::PARAMETER, BufferMemory::PARAMETER,
+            ]
+        }
+    };
+}
 
 /// Size of the one element of an operation whose type is not chosen.
 const ELEMENT: u64 = 8;
 
 const fn parameters<O: Operation>() -> &'static [&'static Parameter] {
     match O::ELEMENTS {
-        Elements::Bytes => MOVING,
-        Elements::Compared => COMPARING,
-        Elements::Accumulated | Elements::Fetched if O::ONE_ELEMENT => ACCUMULATING,
-        Elements::Accumulated | Elements::Fetched => COMBINING,
+        Elements::Bytes => parameters!(Datatype::PARAMETER, MESSAGE_TYPE),
+        Elements::Compared => parameters!(ACCUMULATED_TYPE),
+        _ if O::ONE_ELEMENT => parameters!(ACCUMULATED_TYPE, ACCUMULATED_OP),
+        Elements::Accumulated | Elements::Fetched => {
+            parameters!(ACCUMULATED_TYPE, ACCUMULATED_OP, Datatype::PARAMETER)
+        }
     }
 }
 
