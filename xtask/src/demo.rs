@@ -35,7 +35,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let mut early = None;
     let facts = setup::ensure_beside(&[flavour], options.yes, || {
-        early = release::begun(flavour, &workspace, &workspace.target);
+        early = release::demo_begun(flavour, &workspace, &workspace.target);
     });
     // It fails for lack of the MPI, and the next build starts from what it has compiled.
     if let Some(mut build) = early {
@@ -46,9 +46,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     }
     let facts = facts?;
     let mpi = facts.mpis().remove(0);
-    let binary = release::built(&mpi, &workspace, &workspace.target)?;
+    let binary = release::demo(&mpi, &workspace, &workspace.target)?;
     let mut ombx = std::process::Command::new(&binary);
-    ombx.args(["run", "rma.put_bw"]);
+    ombx.args(["run", "rma.put_bw", "--quick"]);
     mpi.launch_with(&mut ombx);
     println!("\n$ {}", shown(&ombx));
     let status = ombx.status().map_err(|source| cannot_run(&ombx, source))?;
@@ -56,6 +56,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     println!("\nThat was {}. Next:", mpi.flavour);
     let binary = binary.display();
     println!("  {binary} list                 # every benchmark");
+    println!("  {binary} run rma.put_bw       # in several launches, whose differences make its interval");
     println!("  {binary} run --help           # sizes, ranks, hosts, formats");
     println!("  {binary} run 'p2p.*' -o p2p.jsonl   # a family, results in a file");
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))

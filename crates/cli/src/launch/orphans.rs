@@ -78,9 +78,19 @@ fn processes() -> impl Iterator<Item = (Pid, i32)> {
 }
 
 fn parent(pid: i32) -> Option<i32> {
+    after_name(pid)?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Returns whether a process has ended and its parent has not asked for its status.
+fn has_ended(pid: &Pid) -> bool {
+    after_name(pid.as_raw_nonzero().get()).is_some_and(|state| state.trim_start().starts_with('Z'))
+}
+
+/// Returns what the kernel says of a process after its name: its state, its parent and more.
+fn after_name(pid: i32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may contain any character. State and parent follow it.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    // The name in parentheses may contain any character.
+    stat.rsplit_once(')').map(|(_, after)| after.to_owned())
 }
 
 /// Ranks that are being started.
@@ -99,12 +109,14 @@ impl StartingRanks {
     }
 
     /// Returns whether a rank has ended: fewer run than have run, or than the job has, and no more than at the last call. A wrapper
-    /// around ranks may hide all of them.
+    /// around ranks may hide all of them. Ranks that ended before the first call were not seen; a launcher that has noticed, and hangs
+    /// in its own end, has only children that have ended.
     pub(super) fn is_one_missing(&mut self) -> bool {
         let program = identity("self");
         let is_rank = |pid: &Pid| identity(&pid.as_raw_nonzero().to_string()) == program;
-        let running = descendants(self.launcher).iter().filter(|pid| is_rank(pid)).count() as u32;
-        self.is_missing(running)
+        let family = descendants(self.launcher);
+        let running = family.iter().filter(|pid| is_rank(pid)).count() as u32;
+        self.is_missing(running) || !family.is_empty() && family.iter().all(has_ended)
     }
 
     fn is_missing(&mut self, running: u32) -> bool {
@@ -227,6 +239,20 @@ mod starting_ranks_tests {
         assert_eq!(missing(Some(2), &[2, 1, 0]), [false, true, true]);
         assert_eq!(missing(None, &[0, 1, 2, 2, 1]), [false, false, false, false, true]);
         assert_eq!(missing(Some(2), &[0, 0]), [false, false], "a wrapper hides the ranks");
+    }
+
+    #[test]
+    fn a_launcher_whose_children_have_all_ended_has_lost_a_rank() {
+        // The shell becomes a program that does not wait for its child.
+        let mut child = Command::new("sh").args(["-c", "true & exec sleep 60"]).spawn().unwrap();
+        let launcher = Pid::from_child(&child);
+        let since = Since::now();
+        while !descendants(launcher).first().is_some_and(has_ended) && since.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(StartingRanks::of(launcher, None).is_one_missing());
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

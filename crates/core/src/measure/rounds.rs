@@ -52,8 +52,10 @@ pub(crate) struct WarmUp {
     pub(crate) iterations: u64,
     /// Iterations per sample.
     batch: u64,
-    /// Estimated time until all ranks have run one sample, in nanoseconds.
+    /// Estimated time until all ranks have run one sample, in nanoseconds, by the fastest part of the warm-up.
     sample_ns: f64,
+    /// The same by its last part, in which ranks may have waited for a CPU.
+    usual_ns: f64,
 }
 
 /// Samples of a case and how sampling ended.
@@ -106,7 +108,8 @@ impl OpenCase<'_, '_> {
                 let (elapsed, wall) = self.iterate(part)?;
                 iterations += part;
                 iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / part as f64);
-                wall_ns = wall_ns.min(wall as f64 / part as f64);
+                usual_ns = wall as f64 / part as f64;
+                wall_ns = wall_ns.min(usual_ns);
                 self.session.sink.alive();
                 next = team.broadcast_value(if wall < WARM_UP_PART_NS { 2 * next } else { next })?;
             }
@@ -142,7 +145,8 @@ impl OpenCase<'_, '_> {
             }
         };
         let batch = team.broadcast_value(batch)?;
-        Ok(WarmUp { iterations, batch, sample_ns: wall_ns * batch as f64 })
+        let [sample_ns, usual_ns] = [wall_ns, usual_ns].map(|iteration_ns| iteration_ns * batch as f64);
+        Ok(WarmUp { iterations, batch, sample_ns, usual_ns })
     }
 
     /// Returns how many iterations a sample may have, so that the row has its least number of samples in its time.
@@ -181,7 +185,7 @@ impl OpenCase<'_, '_> {
         // On rank 0: what is left of the samples that the stop rule has chosen.
         let mut chosen = first;
         let planned_ns = self.planned_ns(first, warm_up.sample_ns);
-        let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.sample_ns))?;
+        let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.usual_ns))?;
         let mut total = 0;
         let leading = self.leading(batch);
         while more > 0 {
