@@ -141,7 +141,8 @@ fn machines(hosts: &[HostFacts]) -> Option<String> {
 /// Describes one host: its hardware, then its software.
 fn machine(group: &HostFacts, subject: &str, pronoun: &str) -> Option<String> {
     let fact = |name: &str| group.facts.get(name).and_then(Fact::known);
-    let count = |name: &str, noun: &str| fact(name).and_then(|n| n.parse().ok()).map(|n| counted(n, noun));
+    let count =
+        |name: &str, noun: &str| fact(name).and_then(|n| n.parse::<usize>().ok()).map(|n| counted(n, noun));
     let cpu = fact("cpu").map(|cpu| {
         let smt = fact("smt").map(|state| format!("SMT {state}"));
         let microcode = fact("microcode").map(|code| format!("microcode {code}"));

@@ -100,7 +100,7 @@ impl DerivedDatatype {
     /// # Errors
     /// The payload is not a whole number of blocks, or a block not a whole number of elements, or the payload is too long.
     pub(crate) fn new(blocks: Blocks, bytes: u64, element: ElementType) -> Result<DerivedDatatype> {
-        let element = Element { raw: datatype::handle(element), width: element.width() };
+        let element = Element { raw: handle(element), width: element.width() };
         let of_message = blocks.count(bytes)?;
         let (mut raw, elements) = match blocks.datatype {
             Datatype::Struct => (structure(blocks)?, of_message),
@@ -180,7 +180,7 @@ impl<N> MessageType<N> {
         let derived = slots.blocks.map(derived).transpose()?;
         let (raw, elements) = match &derived {
             Some(made) => (made.raw, made.elements),
-            None => (datatype::handle(slots.element), datatype::elements(slots.bytes, slots.element)?),
+            None => (handle(slots.element), elements(slots.bytes, slots.element)?),
         };
         Ok(MessageType { raw, count: count(elements)?, _derived: derived })
     }

@@ -12,7 +12,6 @@ use super::{Paint, compare::present, csv::Lines, plain, wrapped};
 use crate::{
     model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch},
     number::Decimals,
-    provenance::counted,
     publishable::Publishable,
     render::table::cells::{Fitted, NO_VALUE, fitted, grid, interval},
     runs::{banner, hosts, library},
