@@ -2,7 +2,7 @@
 
 #[cfg(feature = "sockets")]
 pub(crate) mod coordinator;
-mod core_to_core;
+pub(crate) mod core_to_core;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
 pub(crate) mod hosts;

@@ -250,7 +250,7 @@ mod starting_ranks_tests {
         while !descendants(launcher).first().is_some_and(has_ended) && since.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(StartingRanks::of(launcher, None).is_one_missing());
+        assert!(StartingRanks::new(launcher, None).is_one_missing());
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -365,7 +365,7 @@ fn cache_bytes(text: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+mod cache_tests {
     use super::*;
 
     #[test]
