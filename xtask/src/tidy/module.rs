@@ -16,8 +16,14 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     let files = files.filter(|path| !roots.iter().any(|root| path.ends_with(root)));
     let lost = files.filter(|path| {
         let Some((directory, file)) = path.rsplit_once('/') else { return false };
-        let parents =
-            [format!("{directory}.rs"), format!("{directory}/lib.rs"), format!("{directory}/main.rs")];
+        // A root may have a module in braces for the directory.
+        let above = directory.rsplit_once('/').map_or("", |(above, _)| above);
+        let parents = [
+            format!("{directory}.rs"),
+            format!("{directory}/lib.rs"),
+            format!("{directory}/main.rs"),
+            format!("{above}/lib.rs"),
+        ];
         let name = file.trim_end_matches(".rs");
         !parents.iter().any(|parent| named.get(parent.as_str()).is_some_and(|all| all.contains(name)))
     });
@@ -49,5 +55,7 @@ mod tests {
         assert!(lost(&[root, op, put, ("crates/a/tests/t.rs", "")]).is_empty());
         assert_eq!(lost(&[root, op, put, ("crates/a/src/op/get.rs", "")]), ["crates/a/src/op/get.rs"]);
         assert_eq!(lost(&[root, op, put, ("crates/a/src/x.rs", "")]), ["crates/a/src/x.rs"]);
+        let inline = ("crates/a/src/lib.rs", "mod op { mod get; }");
+        assert!(lost(&[inline, ("crates/a/src/op/get.rs", "")]).is_empty());
     }
 }

@@ -23,6 +23,7 @@ use ombx_core::{
     },
     result::Outcome,
     system::clock::Since,
+    unit::counted,
 };
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
@@ -208,8 +209,7 @@ pub(crate) fn ab(
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {
-                let turns = if number == 1 { "turn" } else { "turns" };
-                stderr_line!("ombx: {number} {turns}: {}", summary(&comparison));
+                stderr_line!("ombx: {}: {}", counted(number, "turn"), summary(&comparison));
             }
             !comparison.more_could_decide()
         });
@@ -368,7 +368,7 @@ impl Schedule {
         if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
                 "ombx: {} took {:.0} s and no more fit into the budget: give a longer --budget",
-                if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") },
+                counted(turns, "turn"),
                 spent.as_secs_f64()
             );
         }

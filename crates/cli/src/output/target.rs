@@ -260,12 +260,10 @@ pub(crate) fn check_path(option: &str, path: &Path) -> Result<()> {
         return Ok(());
     }
     let directory = std::path::absolute(path).ok().and_then(|path| path.parent().map(PathBuf::from));
-    match path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
-        true => Err(Error::usage(format!(
-            "{option}: {} is not a file in a directory that exists",
-            path.display()
-        ))),
-        false => Ok(()),
+    if path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
+        Err(Error::usage(format!("{option}: {} is not a file in a directory that exists", path.display())))
+    } else {
+        Ok(())
     }
 }
 
