@@ -153,6 +153,9 @@ macro_rules! requested {
         impl Operation for $name {
             const CALLS: &'static [&'static str] = &[$function, "MPI_Waitall"];
             const ELEMENTS: Elements = $plain::ELEMENTS;
+            const LOCALS: usize = $plain::LOCALS;
+            const ONE_ELEMENT: bool = $plain::ONE_ELEMENT;
+            const ITERATIONS_PER_CHECK: u64 = $plain::ITERATIONS_PER_CHECK;
             const HAS_REQUESTS: bool = true;
 
             #[inline(always)]

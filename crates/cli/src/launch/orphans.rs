@@ -247,7 +247,9 @@ mod starting_ranks_tests {
         let mut child = Command::new("sh").args(["-c", "true & exec sleep 60"]).spawn().unwrap();
         let launcher = Pid::from_child(&child);
         let since = Since::now();
-        while !descendants(launcher).first().is_some_and(has_ended) && since.elapsed() < Duration::from_secs(60) {
+        while !descendants(launcher).first().is_some_and(has_ended)
+            && since.elapsed() < Duration::from_secs(60)
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(StartingRanks::new(launcher, None).is_one_missing());
