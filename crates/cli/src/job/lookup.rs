@@ -1,9 +1,12 @@
 //! Finds the benchmarks that a name, a glob or an OSU name selects.
 
+use std::path::Path;
+
 use ombx_core::{
     benchmark::{Benchmark, Choice, Registry},
     error::{Error, Result},
 };
+use ombx_results::file::is_named_as_result;
 
 use crate::families;
 
@@ -38,6 +41,11 @@ pub(crate) fn find(registry: &Registry, pattern: &str) -> Result<Vec<Choice>> {
 fn better(registry: &Registry, wrong: &str) -> Option<String> {
     if let Some(family) = families::nearest(registry, wrong) {
         return Some(format!("; did you mean '{family}.*'?"));
+    }
+    if is_named_as_result(Path::new(wrong)) {
+        return Some(format!(
+            ": ombx show {wrong} prints a result file, ombx run --like {wrong} repeats its run"
+        ));
     }
     if wrong.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("IMB-")) {
         return Some(format!("; ombx imb {wrong} replaces a program of IMB"));
@@ -239,6 +247,7 @@ mod tests {
         assert!(!refused("completely.unrelated.words").contains("did you mean"));
         assert!(refused("PingPong").contains("PingPong of IMB is p2p.latency"));
         assert!(refused("IMB-MPI1").contains("ombx imb IMB-MPI1"));
+        assert!(refused("a.jsonl").contains("ombx show a.jsonl"));
         assert!(refused("rma.[").contains("is not a name or a glob"));
     }
 
