@@ -106,8 +106,12 @@ pub fn pages(bytes: &[u8]) {
         assert!(!chart.contains(|c: char| c.is_control() && c != '\n'), "{chart:?}");
     }
     let samples = [Samples { label: "a<b>", cases: &cases }];
-    let page =
-        page(&Report { sources: &source, samples: &samples, comparison: Some(&comparison), history: None });
+    let page = page(&Report {
+        sources: &source,
+        samples: &samples,
+        comparison: Some(&comparison),
+        ..Report::default()
+    });
     assert_eq!(page.matches("<script").count(), 1);
     for handler in ["<img", "<iframe", "javascript:"] {
         let hidden = String::from_utf8_lossy(bytes).contains(handler);

@@ -65,6 +65,7 @@ impl KnownRuns {
             launches.record(&record);
             Ok(())
         })?;
+        launches.end();
         if is_cut_off {
             say_cut_off(path, "compared");
         }
@@ -229,7 +230,7 @@ pub(crate) fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
 
 /// Returns the sweep over links of these runs, which are launches of one result.
 pub(crate) fn only_sweep(runs: &[RunWithRows]) -> Result<LinkSweep> {
-    let mut sweep = LinkSweep::default().keeping_all();
+    let mut sweep = LinkSweep::default();
     for run in runs {
         if sweep.hosts.ranks() > 0 && !sweep.continues_with(&run.run) {
             return Err(several_sweeps());

@@ -6,7 +6,7 @@ use ombx_core::{
     unit::Bytes,
 };
 use ombx_results::{
-    number::{RateUnit, Units},
+    number::{RateUnit, TimeUnit, Units},
     plot::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label},
     render::plain,
 };
@@ -138,69 +138,74 @@ impl Axis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Time of a message or an operation.
-    Latency,
+    Latency(TimeUnit),
     /// Bytes per second.
-    Bandwidth,
-    /// The same, in Gbit/s.
-    BandwidthInBits,
+    Bandwidth(RateUnit),
     /// Messages per second.
     MessageRate,
     /// Bus bandwidth of a collective operation.
-    BusBandwidth,
-}
-
-impl From<Metric> for Quantity {
-    fn from(metric: Metric) -> Quantity {
-        match metric {
-            Metric::Latency => Quantity::Latency,
-            Metric::Bandwidth => Quantity::Bandwidth,
-        }
-    }
+    BusBandwidth(RateUnit),
 }
 
 impl Quantity {
+    /// Returns the quantity of the headlines of a metric.
+    pub fn new(metric: Metric, units: Units) -> Quantity {
+        match metric {
+            Metric::Latency => Quantity::Latency(units.of_times()),
+            Metric::Bandwidth => Quantity::Bandwidth(units.of_rates()),
+        }
+    }
+
     /// Returns the figure of a row; `None` if it has none.
     pub fn of(self, row: &Measurement) -> Option<Headline> {
-        match self {
-            Quantity::Latency | Quantity::Bandwidth => {
-                row.headline().filter(|_| self == Quantity::from(row.metric))
-            }
-            Quantity::BandwidthInBits => {
-                let units = Units { rate: Some(RateUnit::GigaBits), ..Units::default() };
-                Some(units.of_headline(row.metric, Quantity::Bandwidth.of(row)?))
-            }
+        let headline_of = |metric: Metric| row.headline().filter(|_| row.metric == metric);
+        let figure = match self {
+            Quantity::Latency(_) => headline_of(Metric::Latency),
+            Quantity::Bandwidth(_) => headline_of(Metric::Bandwidth),
             Quantity::MessageRate => row.message_rate(),
-            Quantity::BusBandwidth => row.bus_bandwidth(),
+            Quantity::BusBandwidth(_) => row.bus_bandwidth(),
+        };
+        figure.map(|figure| self.of_headline(figure))
+    }
+
+    /// Converts a figure that is in µs or MB/s.
+    pub fn of_headline(self, figure: Headline) -> Headline {
+        let of = |value| self.of_value(value);
+        Headline { value: of(figure.value), ci95: figure.ci95.map(|ends| ends.map(of)) }
+    }
+
+    /// Converts a value that is in µs or MB/s.
+    pub fn of_value(self, value: f64) -> f64 {
+        match self {
+            Quantity::Latency(unit) => {
+                Units { time: Some(unit), ..Units::default() }.of(Metric::Latency, value)
+            }
+            Quantity::Bandwidth(unit) | Quantity::BusBandwidth(unit) => unit.of_mb(value),
+            Quantity::MessageRate => value,
         }
     }
 
     /// Returns the name in titles of charts.
     pub const fn name(self) -> &'static str {
         match self {
-            Quantity::Latency => Metric::Latency.name(),
-            Quantity::Bandwidth | Quantity::BandwidthInBits => Metric::Bandwidth.name(),
+            Quantity::Latency(_) => Metric::Latency.name(),
+            Quantity::Bandwidth(_) => Metric::Bandwidth.name(),
             Quantity::MessageRate => "message rate",
-            Quantity::BusBandwidth => "bus bandwidth",
+            Quantity::BusBandwidth(_) => "bus bandwidth",
         }
     }
 
     /// Returns the title of an axis: the quantity and its unit.
-    pub const fn axis_title(self) -> &'static str {
-        match self {
-            Quantity::Latency => "time in µs",
-            Quantity::Bandwidth => "bandwidth in MB/s",
-            Quantity::BandwidthInBits => "bandwidth in Gbit/s",
-            Quantity::MessageRate => "message rate in kmsg/s",
-            Quantity::BusBandwidth => "bus bandwidth in MB/s",
-        }
+    pub fn axis_title(self) -> String {
+        let what = if let Quantity::Latency(_) = self { "time" } else { self.name() };
+        format!("{what} in {}", self.unit())
     }
 
     /// Returns the unit.
     pub const fn unit(self) -> &'static str {
         match self {
-            Quantity::Latency => "µs",
-            Quantity::Bandwidth | Quantity::BusBandwidth => "MB/s",
-            Quantity::BandwidthInBits => RateUnit::GigaBits.name(),
+            Quantity::Latency(unit) => unit.symbol(),
+            Quantity::Bandwidth(unit) | Quantity::BusBandwidth(unit) => unit.name(),
             Quantity::MessageRate => MESSAGE_RATE_UNIT,
         }
     }
@@ -209,6 +214,16 @@ impl Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_have_the_unit_of_their_axis() {
+        let units = Units { time: Some(TimeUnit::Ns), rate: Some(RateUnit::GigaBits) };
+        let [time, rate] = [Metric::Latency, Metric::Bandwidth].map(|metric| Quantity::new(metric, units));
+        assert_eq!([time.axis_title(), rate.axis_title()], ["time in ns", "bandwidth in Gbit/s"]);
+        assert_eq!([time.of_value(2.5), rate.of_value(1000.0)], [2500.0, 8.0]);
+        let usual = Quantity::new(Metric::Latency, Units::default());
+        assert_eq!((usual.axis_title(), usual.of_value(0.1)), ("time in µs".into(), 0.1));
+    }
 
     fn labels(axis: &Axis, max: usize) -> Vec<String> {
         axis.ticks(max).into_iter().map(|value| axis.label(value)).collect()

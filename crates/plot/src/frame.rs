@@ -1,6 +1,7 @@
 //! What all figures have: their size, title, legend and axes.
 
 use ombx_results::{
+    number::Units,
     render::plain,
     verdict::{Component, LinkSweep},
 };
@@ -347,6 +348,8 @@ pub struct Options<'a> {
     pub title: Option<&'a str>,
     /// What a curve shows. `None`: what its rows are about, time or bandwidth.
     pub quantity: Option<Quantity>,
+    /// Units of times and bandwidths, unless `quantity` has one. Lines of the model and heat maps have the usual ones.
+    pub units: Units,
     /// Texts of the legend, one per series, instead of names made from the rows. Empty: made from the rows.
     pub labels: &'a [String],
 }

@@ -35,20 +35,21 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
         ));
     }
     let values = curves.curves.iter().flat_map(|curve| {
-        let launches = curve.case.samples.launches.iter().filter_map(|launch| launch.row.headline());
-        launches.chain(curve.case.row.headline()).flat_map(|figure| extent(&figure))
+        let case = &curve.case;
+        let launches = case.samples.launches.iter().filter_map(move |launch| case.quantity.of(&launch.row));
+        launches.chain([case.figure]).flat_map(|figure| extent(&figure))
     });
     let Some(y) = Axis::values(values, options.y) else { return Err(no_samples()) };
     let end = most as f64 + 0.5;
     let frame = Frame {
         axes: (Axis::exact(0.5, end, 1.0), y),
-        titles: ("launch".into(), curves.quantity.axis_title().into()),
+        titles: ("launch".into(), curves.quantity.axis_title()),
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::LineAndSymbol),
         square: false,
     };
     let drawn = frame.draw(options, |plane| {
         for (series, Curve { case, .. }) in curves.curves.iter().enumerate() {
-            let Some(figure) = case.row.headline() else { continue };
+            let figure = case.figure;
             if let Some([low, high]) = figure.ci95 {
                 plane.faint(vec![(0.5, low), (end, low), (end, high), (0.5, high)], series);
             }
@@ -58,7 +59,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
             // Launches of several series stand beside each other.
             let beside = 0.5 * ((series as f64 + 0.5) / curves.curves.len() as f64 - 0.5);
             for (at, launch) in case.samples.launches.iter().enumerate() {
-                let Some(figure) = launch.row.headline() else { continue };
+                let Some(figure) = case.quantity.of(&launch.row) else { continue };
                 let x = (at + 1) as f64 + beside;
                 if let Some(ends) = figure.ci95 {
                     plane.interval(x, ends, series);
@@ -73,14 +74,14 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
 
 /// Draws samples in the order of measurement, launch after launch.
 pub(crate) fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| curve.case.samples.batches()).collect();
+    let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| curve.case.batches()).collect();
     let longest = all.iter().map(Vec::len).max().unwrap_or(0);
     let Some(y) = Axis::values(all.iter().flatten().copied(), options.y) else {
         return Err(no_samples());
     };
     let frame = Frame {
         axes: (Axis::exact(0.0, longest.max(2) as f64, step(longest)), y),
-        titles: ("sample, in the order of measurement".into(), curves.quantity.axis_title().into()),
+        titles: ("sample, in the order of measurement".into(), curves.quantity.axis_title()),
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Band),
         square: false,
     };
@@ -152,7 +153,8 @@ fn step(samples: usize) -> f64 {
         .unwrap_or(power)
 }
 
-/// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.
+/// Maximum number of cells per side. With more ranks, a cell is the slowest time of a block of ranks: of a link, or of a row if the sweep is
+/// sampled.
 const MAX_CELLS: usize = 128;
 
 pub(crate) fn draw(
@@ -176,7 +178,8 @@ pub(crate) fn draw(
     let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), SHADES.len()) else {
         return Err(PlotError::Unfit("no link was measured".into()));
     };
-    let slowest = if map.block > 1 { format!(", slowest of {0} x {0}", map.block) } else { String::new() };
+    let slowest =
+        if map.block > 1 { format!(", slowest of {0} x {0} ranks", map.block) } else { String::new() };
     let title = Key {
         text: format!("time in µs at {} bytes{slowest}, from", Bytes(times.bytes)),
         sample: Sample::None,

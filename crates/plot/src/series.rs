@@ -5,7 +5,10 @@ use ombx_core::{
     stats::Percentile,
     unit::Bytes,
 };
-use ombx_results::samples::{CaseSamples, OtherState};
+use ombx_results::{
+    knee::RATE,
+    samples::{CaseSamples, OtherState},
+};
 
 use crate::{
     axis::Quantity,
@@ -32,9 +35,6 @@ pub(crate) enum Abscissa {
     /// Rate at which requests were offered. Medians and 99th percentiles are series of their own.
     OfferedRate,
 }
-
-/// Axis of rows whose requests have a rate.
-const RATE: &str = "rate";
 
 impl Abscissa {
     fn of(self, row: &Measurement) -> Option<f64> {
@@ -67,6 +67,7 @@ pub(crate) struct Case<'a> {
     pub(crate) row: Measurement,
     /// What a curve shows of the row.
     pub(crate) figure: Headline,
+    pub(crate) quantity: Quantity,
     pub(crate) samples: &'a CaseSamples,
 }
 
@@ -84,6 +85,16 @@ pub(crate) struct Curve<'a> {
 }
 
 impl Case<'_> {
+    /// Returns the values of the samples in their order: of single iterations, if there are any.
+    pub(crate) fn distribution(&self) -> Vec<f64> {
+        self.samples.distribution().into_iter().map(|value| self.quantity.of_value(value)).collect()
+    }
+
+    /// Returns the values that the medians come from, in their order.
+    pub(crate) fn batches(&self) -> Vec<f64> {
+        self.samples.batches().into_iter().map(|value| self.quantity.of_value(value)).collect()
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.row.bytes.unwrap_or(0)
     }
@@ -102,7 +113,7 @@ pub(crate) fn collect<'a>(
         let first = series.len();
         for samples in input.cases {
             let row = samples.estimate();
-            let of_row = options.quantity.unwrap_or(Quantity::from(row.metric));
+            let of_row = options.quantity.unwrap_or(Quantity::new(row.metric, options.units));
             let (Some(median), Some(x)) = (of_row.of(&row), abscissa.of(&row)) else { continue };
             if *quantity.get_or_insert(of_row) != of_row {
                 return Err(PlotError::Mixed);
@@ -118,13 +129,13 @@ pub(crate) fn collect<'a>(
             let figures = match abscissa {
                 Abscissa::Size => vec![(None, median)],
                 Abscissa::OfferedRate => {
-                    let p99 = p99(&row).map(|figure| (Some("p99"), figure));
+                    let p99 = p99(&row).map(|figure| (Some("p99"), of_row.of_headline(figure)));
                     std::iter::once((Some("median"), median)).chain(p99).collect()
                 }
             };
             for (name, figure) in figures {
                 let parts: Vec<String> = parts.iter().cloned().chain(name.map(str::to_owned)).collect();
-                let case = Case { x, row: row.clone(), figure, samples };
+                let case = Case { x, row: row.clone(), figure, quantity: of_row, samples };
                 match series[first..].iter_mut().find(|series| series.parts == parts) {
                     Some(known) => known.cases.push(case),
                     None => series.push(Series { parts, cases: vec![case] }),

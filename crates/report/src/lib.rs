@@ -20,9 +20,9 @@ mod plot;
 mod section;
 
 pub use ombx_plot::Input as Samples;
-use ombx_results::{compare::Comparison, file::ResultFile, history::History};
+use ombx_results::{compare::Comparison, file::ResultFile, history::History, number::Units};
 
-pub use self::page::page;
+pub use self::{page::page, section::distributions::MAX_BENCHMARKS};
 
 /// Result file of a page.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +47,13 @@ pub struct Timeline<'a> {
 pub struct Report<'a> {
     /// Result files. The page shows all of their rows.
     pub sources: &'a [Source<'a>],
-    /// Samples of the rows; with a comparison, those of each side under its name.
+    /// Samples of the rows; with a comparison, those of each side under its name. The page draws those of the first
+    /// [`MAX_BENCHMARKS`] benchmarks, and needs no others.
     pub samples: &'a [Samples<'a>],
+    /// Number of all benchmarks with samples, if `samples` has not those of all.
+    pub benchmarks: usize,
+    /// Units of times and bandwidths of files. Those of a history are the usual ones, and a comparison has its own.
+    pub units: Units,
     /// Comparison of two groups of these files.
     pub comparison: Option<&'a Comparison>,
     /// Results over time. Without result files, the page shows nothing else.

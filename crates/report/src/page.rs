@@ -9,6 +9,7 @@ use ombx_core::{
 };
 use ombx_results::{
     file::{ResultFile, RunOutcome, RunWithRows},
+    number::Units,
     render::plain,
     runs::{hosts, library},
     verdict::{self, LinkSweep},
@@ -31,8 +32,8 @@ const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; \
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {
-    let Report { sources, samples, comparison, history } = *report;
-    let runs = RunList::of(sources);
+    let Report { sources, samples, benchmarks, units, comparison, history } = *report;
+    let runs = RunList::new(sources, units);
     let title = match (comparison, history) {
         (Some(sides), _) => format!("{} compared with {}", sides.new.label, sides.base.label),
         (None, Some(timeline)) => format!("Results of {}", timeline.name),
@@ -48,7 +49,8 @@ pub fn page(report: &Report<'_>) -> String {
         curves::section(&runs).map(|section| ("curves", "Curves", section)),
         links::section(&runs, &links).map(|section| ("links", "Links", section)),
         pipeline::section(&runs).map(|section| ("pipeline", "Pipeline", section)),
-        distributions::section(samples).map(|section| ("distributions", "Distributions", section)),
+        distributions::section(samples, benchmarks, units)
+            .map(|section| ("distributions", "Distributions", section)),
         of_files.then(|| ("rows", "Rows", rows::section(&runs))),
         of_files.then(|| ("provenance", "Provenance", provenance::section(&runs))),
     ]
@@ -141,6 +143,8 @@ fn lead(runs: &RunList<'_>) -> String {
 /// All runs of a page.
 pub(crate) struct RunList<'a> {
     pub(crate) entries: Vec<RunEntry<'a>>,
+    /// Units of times and bandwidths.
+    pub(crate) units: Units,
 }
 
 /// One run: the launches of one setup as one, or a sweep over links.
@@ -164,7 +168,7 @@ pub(crate) struct NumberedRow<'a> {
 }
 
 impl<'a> RunList<'a> {
-    pub(crate) fn of(sources: &[Source<'a>]) -> RunList<'a> {
+    pub(crate) fn new(sources: &[Source<'a>], units: Units) -> RunList<'a> {
         let (mut entries, mut first) = (Vec::new(), 0);
         for (name, file) in with_unique_names(sources) {
             for (at, run) in file.runs.iter().enumerate() {
@@ -179,7 +183,7 @@ impl<'a> RunList<'a> {
                 first += run.rows.len();
             }
         }
-        RunList { entries }
+        RunList { entries, units }
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = NumberedRow<'a>> {

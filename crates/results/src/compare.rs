@@ -2,6 +2,7 @@
 
 mod comparison;
 mod evaluation;
+mod links;
 mod shift;
 mod side;
 
@@ -11,6 +12,7 @@ use crate::compare::side::Units;
 
 pub(crate) use self::{
     comparison::EXPECTED_OPTIONS,
+    links::HOST,
     shift::{Ranks, Shifts},
 };
 pub use self::{
@@ -127,7 +129,7 @@ impl Comparison {
 
     /// Returns whether more runs or turns could decide a case that is not decided.
     pub fn more_could_decide(&self) -> bool {
-        let open = |reason: &Reason| !matches!(reason, Reason::Marked(_));
+        let open = |reason: &Reason| !matches!(reason, Reason::Marked(_) | Reason::OtherLinks);
         self.cases.iter().any(|case| matches!(&case.verdict, Verdict::Undecided(reason) if open(reason)))
     }
 }

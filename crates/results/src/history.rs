@@ -19,7 +19,7 @@ mod store;
 pub(crate) use self::series::tests::result;
 pub use self::{
     change_point::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes},
-    dated::{DatedResult, DatedRow, Difference, MOST_RANKS, read},
+    dated::{DatedResult, DatedRow, Difference, read},
     series::{Case, Change, Event, History, Point, Selection, Series, events},
     store::{Content, INDEX, Index, Stamp, Store, indexed, newest, write_index},
 };

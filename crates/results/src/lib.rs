@@ -56,6 +56,7 @@ pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
+pub mod impact;
 pub mod knee;
 pub mod matrix;
 pub mod methods;

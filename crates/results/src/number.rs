@@ -162,6 +162,14 @@ impl TimeUnit {
         }
     }
 
+    /// Returns the symbol, with the letter µ where text is not plain.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            TimeUnit::Us => "µs",
+            TimeUnit::Ns | TimeUnit::Ms => self.name(),
+        }
+    }
+
     /// Converts nanoseconds.
     pub fn of_ns(self, ns: f64) -> f64 {
         match self {
@@ -226,6 +234,14 @@ impl Units {
     pub fn name(self, metric: Metric) -> &'static str {
         match metric {
             Metric::Latency => self.of_times().name(),
+            Metric::Bandwidth => self.of_rates().name(),
+        }
+    }
+
+    /// Returns the symbol of the unit of a headline.
+    pub fn symbol(self, metric: Metric) -> &'static str {
+        match metric {
+            Metric::Latency => self.of_times().symbol(),
             Metric::Bandwidth => self.of_rates().name(),
         }
     }

@@ -44,8 +44,8 @@ pub use self::{
     osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
     table::{
-        FormattedRow, ONE_LAUNCH, Scope, Table, cells::wrapped, column_titles, format_other_states,
-        format_row, heading, title,
+        FormattedRow, ONE_LAUNCH, Scope, Table, cells::wrapped, format_row, heading, other_states, title,
+        titles,
     },
 };
 

@@ -1,6 +1,9 @@
 //! Raw samples of each case, launch by launch, for charts of distributions and of time series.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+};
 
 use ombx_core::{
     result::{Measurement, Outcome, Run, Samples},
@@ -10,6 +13,7 @@ use ombx_core::{
 use crate::{
     estimate::{estimate, have_same_setup, without_samples},
     file::{Launched, Record, RunWithRows},
+    knee::RATE,
     runs::is_same_launch,
     state::{self, Distances, Launches, States},
 };
@@ -75,24 +79,83 @@ pub struct SampleStore {
     setups: Vec<Run>,
     /// Last run of each setup, and the distances of its launches.
     started: Vec<(Run, Vec<Distances>)>,
-    cases: Vec<CaseSamples>,
-    places: HashMap<(usize, String), usize>,
+    benchmarks: BTreeMap<SampledBenchmark, OfBenchmark>,
+    /// Benchmarks whose cases are not kept.
+    left_out: BTreeSet<SampledBenchmark>,
     /// Setup of the current run.
     current: usize,
-    /// Maximum number of values that are kept of each launch.
+    /// Maximum number of values that are kept of each launch, and what it was at first.
     most: Option<usize>,
+    most_at_first: Option<usize>,
+    /// Maximum number of benchmarks whose cases are kept.
+    most_benchmarks: Option<usize>,
+    /// Benchmarks that are kept before others, in any setup.
+    preferred: BTreeSet<SampledBenchmark>,
     /// Number of values that are kept of all launches.
     kept: usize,
 }
 
+/// Name of a benchmark in one setup. Its cases differ in message size or offered rate only.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SampledBenchmark {
+    setup: usize,
+    bench: String,
+    axes: BTreeMap<String, String>,
+    depth: Option<u32>,
+    pairs: u32,
+}
+
+impl SampledBenchmark {
+    fn new(setup: usize, row: &Measurement) -> SampledBenchmark {
+        let mut axes = row.axes.clone();
+        axes.remove(RATE);
+        SampledBenchmark { setup, bench: row.bench.clone(), axes, depth: row.depth, pairs: row.pairs }
+    }
+
+    /// Returns the name without the setup, whose number is another in each store.
+    fn in_any_setup(&self) -> SampledBenchmark {
+        SampledBenchmark { setup: 0, ..self.clone() }
+    }
+}
+
+/// Cases of one benchmark, and their places by key.
+#[derive(Debug, Default)]
+struct OfBenchmark {
+    cases: Vec<CaseSamples>,
+    places: HashMap<String, usize>,
+}
+
 /// Number of values of all launches from which on a bounded store keeps half as many of each launch, and the fewest that it keeps.
-const MOST_KEPT: usize = 1 << 25;
+const MOST_KEPT: usize = 1 << 23;
 const FEWEST_KEPT: usize = 64;
 
 impl SampleStore {
     /// Returns a store that keeps at most this number of evenly spaced samples of each launch, and fewer of very many launches.
     pub fn at_most(values: usize) -> SampleStore {
-        SampleStore { most: Some(values.max(1)), ..SampleStore::default() }
+        let most = Some(values.max(1));
+        SampleStore { most, most_at_first: most, ..SampleStore::default() }
+    }
+
+    /// Keeps the cases of at most this number of benchmarks: of the first ones in the order of setup, name, axes, depth and pairs.
+    #[must_use]
+    pub fn of_first_benchmarks(self, benchmarks: usize) -> SampleStore {
+        SampleStore { most_benchmarks: Some(benchmarks), ..self }
+    }
+
+    /// Returns a store with the same limits for the other side of a comparison. It prefers the benchmarks that this one has kept.
+    pub fn beside(&self) -> SampleStore {
+        SampleStore {
+            most: self.most_at_first,
+            most_at_first: self.most_at_first,
+            most_benchmarks: self.most_benchmarks,
+            preferred: self.benchmarks.keys().map(SampledBenchmark::in_any_setup).collect(),
+            ..SampleStore::default()
+        }
+    }
+
+    /// Returns all benchmarks with samples, also those whose cases are not kept.
+    pub fn benchmarks(&self) -> impl Iterator<Item = &SampledBenchmark> {
+        self.benchmarks.keys().chain(&self.left_out)
     }
 
     /// Adds a launch with all its rows. Rows that were not measured are left out.
@@ -143,19 +206,38 @@ impl SampleStore {
         if row.outcome != Outcome::Ok || row.summary.is_none() {
             return;
         }
+        let benchmark = SampledBenchmark::new(setup, row);
+        if self.left_out.contains(&benchmark) {
+            return;
+        }
         let samples = LaunchSamples {
             row: without_samples(row, &run.clock),
             batches: thinned(values(row, &row.samples), self.most),
             single: thinned(values(row, &row.tail), self.most),
             number: distances.len() - 1,
         };
-        self.kept += samples.batches.len() + samples.single.len();
-        let at = *self.places.entry((setup, row.key.clone())).or_insert_with(|| {
-            self.cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
-            self.cases.len() - 1
+        self.kept += samples.len();
+        let OfBenchmark { cases, places } = self.benchmarks.entry(benchmark).or_default();
+        let at = *places.entry(row.key.clone()).or_insert_with(|| {
+            cases.push(CaseSamples { setup, other: None, launches: Vec::new() });
+            cases.len() - 1
         });
-        self.cases[at].launches.push(samples);
+        cases[at].launches.push(samples);
+        self.leave_out();
         self.keep_fewer(MOST_KEPT);
+    }
+
+    /// Removes the last benchmarks until there are no more than the store keeps. One that was removed does not come back: as many others
+    /// precede it.
+    fn leave_out(&mut self) {
+        while self.most_benchmarks.is_some_and(|most| self.benchmarks.len() > most) {
+            let last = self.benchmarks.keys().rfind(|one| !self.preferred.contains(&one.in_any_setup()));
+            let Some(last) = last.or(self.benchmarks.keys().next_back()).cloned() else { return };
+            let removed = self.benchmarks.remove(&last).unwrap_or_default();
+            let launches = removed.cases.iter().flat_map(|case| &case.launches);
+            self.kept -= launches.map(LaunchSamples::len).sum::<usize>();
+            self.left_out.insert(last);
+        }
     }
 
     /// Halves the number of values of each launch until there are at most these, if the store is bounded.
@@ -163,7 +245,8 @@ impl SampleStore {
         while let Some(most) = self.most.filter(|most| self.kept > most_kept && *most >= 2 * FEWEST_KEPT) {
             self.most = Some(most / 2);
             self.kept = 0;
-            for launch in self.cases.iter_mut().flat_map(|case| &mut case.launches) {
+            let cases = self.benchmarks.values_mut().flat_map(|of| &mut of.cases);
+            for launch in cases.flat_map(|case| &mut case.launches) {
                 for values in [&mut launch.batches, &mut launch.single] {
                     *values = thinned(std::mem::take(values), self.most);
                     self.kept += values.len();
@@ -181,8 +264,8 @@ impl SampleStore {
     /// were in, the most frequent first. Launches of which the state is unknown are in none if others were in several.
     pub fn into_cases(self) -> Vec<CaseSamples> {
         let states: Vec<States> = self.started.iter().map(|(_, distances)| States::new(distances)).collect();
-        let mut cases: Vec<CaseSamples> =
-            self.cases.into_iter().flat_map(|case| case.by_state(&states)).collect();
+        let cases = self.benchmarks.into_values().flat_map(|of| of.cases);
+        let mut cases: Vec<CaseSamples> = cases.flat_map(|case| case.by_state(&states)).collect();
         cases.sort_by(|a, b| {
             let key = |case: &CaseSamples| {
                 let row = case.row();
@@ -198,6 +281,11 @@ impl LaunchSamples {
     /// Returns the samples of single iterations if there are any, else the samples that the median comes from.
     pub fn distribution(&self) -> &[f64] {
         if self.single.is_empty() { &self.batches } else { &self.single }
+    }
+
+    /// Returns the number of values.
+    fn len(&self) -> usize {
+        self.batches.len() + self.single.len()
     }
 }
 
@@ -255,10 +343,13 @@ impl CaseSamples {
 }
 
 /// Returns at most this number of evenly spaced values.
-fn thinned(values: Vec<f64>, most: Option<usize>) -> Vec<f64> {
+fn thinned(mut values: Vec<f64>, most: Option<usize>) -> Vec<f64> {
     match most {
         Some(most) if values.len() > most => (0..most).map(|at| values[at * values.len() / most]).collect(),
-        _ => values,
+        _ => {
+            values.shrink_to_fit();
+            values
+        }
     }
 }
 
@@ -313,6 +404,61 @@ mod tests {
             })
             .collect();
         assert_eq!(found, [(None, 6, 303.5), (Some("cores 252 ns apart".into()), 3, 905.0)]);
+    }
+
+    #[test]
+    fn a_store_keeps_the_first_benchmarks_whole_whatever_their_order_in_files() {
+        let launch = |names: &str| {
+            let mut run = crate::golden();
+            let row = run.rows[0].clone();
+            let named = |name: char| {
+                let mut row = Measurement { key: format!("{}/x={name}", row.key), ..row.clone() };
+                row.axes.insert("x".into(), name.into());
+                row.axes.insert(RATE.into(), "100".into());
+                row
+            };
+            run.rows = names.chars().map(named).collect();
+            run
+        };
+        let found = |store: SampleStore| {
+            let cases = store.into_cases().into_iter();
+            cases.map(|case| (case.row().axes["x"].clone(), case.launches.len())).collect::<Vec<_>>()
+        };
+        let mut base = SampleStore::at_most(10).of_first_benchmarks(2);
+        ["dbeac", "acbde"].iter().for_each(|names| base.launch(&launch(names)));
+        let mut new = base.beside();
+        ["0bc", "ab0"].iter().for_each(|names| new.launch(&launch(names)));
+        assert_eq!([base.benchmarks().count(), new.benchmarks().count()], [5, 4]);
+        let kept = base.benchmarks.values().flat_map(|of| &of.cases).flat_map(|case| &case.launches);
+        assert_eq!(base.kept, kept.map(LaunchSamples::len).sum::<usize>());
+        assert_eq!(found(base), [("a".into(), 2), ("b".into(), 2)]);
+        assert_eq!(found(new), [("a".into(), 1), ("b".into(), 2)]);
+    }
+
+    #[test]
+    fn a_store_beside_another_has_its_first_limit_and_its_benchmarks_in_any_setup() {
+        let named = |run: &mut RunWithRows, names: &str| {
+            let row = run.rows[0].clone();
+            let of = |name: char| {
+                let mut row = Measurement { key: format!("{}/x={name}", row.key), ..row.clone() };
+                row.axes.insert("x".into(), name.into());
+                row
+            };
+            run.rows = names.chars().map(of).collect();
+        };
+        let [mut base_run, mut new_run] = [crate::golden(), crate::golden()];
+        base_run.run.fabric = "other".into();
+        named(&mut base_run, "b");
+        let mut base = SampleStore::at_most(1000).of_first_benchmarks(1);
+        base.launch(&RunWithRows { rows: Vec::new(), ..crate::golden() });
+        base.launch(&base_run);
+        base.most = Some(100);
+        let mut new = base.beside();
+        assert_eq!(new.most, Some(1000));
+        named(&mut new_run, "ab");
+        new.launch(&new_run);
+        let kept: Vec<String> = new.into_cases().iter().map(|case| case.row().axes["x"].clone()).collect();
+        assert_eq!(kept, ["b"]);
     }
 
     #[test]

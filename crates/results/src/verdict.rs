@@ -31,6 +31,8 @@ pub use self::{
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
 
+/// Maximum number of ranks of a sweep whose links are cases of a history or comparison, each for itself. It has 65,280 links of each size.
+pub const MOST_RANKS: usize = 256;
 /// Benchmark name of the rows of `ombx links`.
 pub const BENCH: &str = "links";
 /// Axis with the number of the round in which a link was measured. Keys of rows leave it out.

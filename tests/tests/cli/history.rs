@@ -223,6 +223,9 @@ fn pages_show_changes_and_the_newest_results() {
     let both = report(&[&root, &one], 2);
     let sentence = both.sentence();
     assert!(sentence.contains("is a directory") && sentence.contains("give it alone"), "{sentence}");
+    let done = Job::ombx("report --unit ns").arg(&root).arg("-o").arg(&page).run().expect(2);
+    assert!(done.sentence().contains("give result files"), "{done}");
+    Job::ombx("report --unit us,MB/s --force").arg(&root).arg("-o").arg(&page).run().expect(0);
     let before = fs::read(&one).unwrap();
     let done = Job::ombx("report").arg(&root).arg("-o").arg(&one).run().expect(2);
     assert!(done.sentence().contains("a result file that is read"), "{done}");

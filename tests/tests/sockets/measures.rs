@@ -197,6 +197,9 @@ fn latency_beside_a_stream_has_an_impact_factor() {
     let loaded = under("sockets.bw:64K");
     assert_measured(loaded, &done);
     assert!(figure(loaded, "impact_times") > 0.0 && figure(loaded, "congestors_mb_per_s") > 0.0);
+    let stdout = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(stdout.contains("latency under load: sockets.latency at 64 bytes takes"), "{done}");
+    assert!(stdout.contains("us under sockets.bw:64K and"), "{done}");
 }
 
 #[test]

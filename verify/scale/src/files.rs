@@ -103,7 +103,7 @@ pub(crate) fn measure(
     once(&sampled, |out| samples_of(out, extent.sampled_bytes))?;
     once(&links, |out| links_of(out, extent.hosts))?;
     let text = |path: &Path| path.display().to_string();
-    let page = text(&at("page.html"));
+    let [page, map] = ["page.html", "map.svg"].map(|name| text(&at(name)));
     let seconds = |seconds: f64| Most { seconds: Some(seconds), bytes: None };
     let gigabyte = Most { seconds: None, bytes: Some(1_000_000_000) };
     let of_links = Most { seconds: Some(60.0), bytes: Some(500_000_000) };
@@ -123,6 +123,8 @@ pub(crate) fn measure(
         task("show of links", &["show", &links], of_links),
         task("report of links", &["report", &links, "-o", &page, "--force"], of_links),
         task("show --matrix of links", &["show", &links, "--matrix", &text(&at("matrix.npy"))], of_links),
+        task("plot of links", &["plot", &links, "-o", &map, "--force"], of_links),
+        task("compare of links", &["compare", &links, &links], of_links),
     ];
     let mut all = Vec::new();
     for task in tasks.iter().filter(|task| only.is_none_or(|only| task.what.contains(only))) {

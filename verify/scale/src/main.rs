@@ -72,7 +72,7 @@ struct Options {
     /// Sweep over simulated ranks in this process, as the program does in processes of its own
     #[arg(long, value_name = "SHAPE", hide = true)]
     sweep: Option<simulated::Shape>,
-    /// Measure time and memory of commands that read large files instead: compare, history, show and report
+    /// Measure time and memory of commands that read large files instead: compare, history, show, report and plot
     #[arg(long, conflicts_with = "fabrics")]
     files: bool,
     /// Measure only commands whose name contains this
@@ -179,7 +179,7 @@ fn files(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let ombx = if options.no_build {
         release::existing(mpi.target(&workspace.target).join("release/ombx"))?
     } else {
-        release::built(&mpi, workspace, &workspace.target)?
+        release::built_as_installed(&mpi, workspace, &workspace.target)?
     };
     let directory = workspace.target.join("files");
     let took = files::measure(&ombx, &directory, files::Extent::GOALS, options.only.as_deref())?;

@@ -14,7 +14,12 @@ use crate::{
 
 /// Builds ombx in release mode below a target directory and returns its path.
 pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
-    built_in("release", mpi, workspace, target)
+    built_in("release", &[], mpi, workspace, target)
+}
+
+/// Builds ombx as [`built`] does, with the features of an installation.
+pub fn built_as_installed(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
+    built_in("release", &INSTALLED, mpi, workspace, target)
 }
 
 /// Profile of the first build on a machine, which is the quickest one whose timed code is that of a release.
@@ -22,7 +27,7 @@ const DEMO: &str = "demo";
 
 /// Builds ombx for a first look below a target directory and returns its path.
 pub fn demo(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
-    built_in(DEMO, mpi, workspace, target)
+    built_in(DEMO, &[], mpi, workspace, target)
 }
 
 /// Starts to compile what [`demo`] needs before there is an MPI, without output: packages are installed meanwhile.
@@ -34,9 +39,16 @@ pub fn demo_begun(flavour: Flavour, workspace: &Workspace, target: &Path) -> Opt
 }
 
 /// A profile of the workspace gives its name to the directory of what it builds.
-fn built_in(profile: &str, mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
+fn built_in(
+    profile: &str,
+    arguments: &[&str],
+    mpi: &Mpi,
+    workspace: &Workspace,
+    target: &Path,
+) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--profile", profile, "-p", "ombx-cli"]).current_dir(&workspace.root);
+    command.args(["build", "--profile", profile, "-p", "ombx-cli"]).args(arguments);
+    command.current_dir(&workspace.root);
     mpi.build_with(&mut command, target);
     Step::run(format!("{} ombx", mpi.flavour), &mut command).built()?;
     Ok(mpi.target(target).join(profile).join("ombx"))

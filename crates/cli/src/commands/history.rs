@@ -13,8 +13,9 @@ use ombx_core::{
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
-    history::{Case, History, INDEX, MOST_RANKS, Selection, Series, Store, write_index},
+    history::{Case, History, INDEX, Selection, Series, Store, write_index},
     render::history::{self as render, Screen},
+    verdict::MOST_RANKS,
 };
 
 use crate::{

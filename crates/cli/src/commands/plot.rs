@@ -6,15 +6,16 @@ use clap::Args;
 use ombx_core::error::{Error, Result};
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_results::{
-    file::RunWithRows,
+    file::{Collector, Record, RunWithRows},
     model,
+    number::{RateUnit, Units},
     samples::{CaseSamples, SampleStore},
 };
 
 use crate::{
     arguments::output::{RowArgs, some_of},
     output::{target, terminal::reason},
-    result_file::{KnownRuns, only_sweep},
+    result_file::{KnownRuns, Sorter, only_sweep, records},
 };
 
 #[derive(Debug, Args)]
@@ -88,9 +89,9 @@ const KINDS: [(&str, &str, Figure); 9] = [
 ];
 
 const QUANTITIES: [(&str, &str, Quantity); 3] = [
-    ("gbit", "Bandwidths in Gbit/s", Quantity::BandwidthInBits),
+    ("gbit", "Bandwidths in Gbit/s", Quantity::Bandwidth(RateUnit::GigaBits)),
     ("message-rate", "Messages per second of bandwidth benchmarks", Quantity::MessageRate),
-    ("bus-bandwidth", "Bus bandwidth of collective operations", Quantity::BusBandwidth),
+    ("bus-bandwidth", "Bus bandwidth of collective operations", Quantity::BusBandwidth(RateUnit::MegaBytes)),
 ];
 
 const WIDTHS: [(&str, &str, Width); 2] =
@@ -157,7 +158,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
 struct Results {
     /// Cases by name in the legend, in the order of files.
     groups: Vec<(String, Vec<CaseSamples>)>,
-    /// Runs of `ombx links`.
+    /// Runs of `ombx links`, whose links in rounds are summed up.
     sweeps: Vec<RunWithRows>,
 }
 
@@ -169,10 +170,18 @@ fn read(args: &PlotArgs) -> Result<Results> {
             stores.push((label, SampleStore::default()));
             stores.len() - 1
         });
-        let (links, launches): (Vec<_>, Vec<_>) =
-            known.read(path)?.runs.into_iter().partition(RunWithRows::is_sweep);
-        launches.iter().for_each(|launch| stores[at].1.launch(launch));
-        sweeps.extend(links);
+        let (mut links, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let mut pass = |record: Record, is_sweep: bool| {
+            if is_sweep {
+                links.record(record);
+            } else {
+                stores[at].1.record(&record);
+            }
+            Ok(())
+        };
+        known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
+        sorter.end(pass)?;
+        sweeps.extend(links.end(false).runs);
     }
     let mut groups = Vec::new();
     for (label, store) in stores {
@@ -234,6 +243,7 @@ impl PlotArgs {
             y: self.y_axis,
             title: self.title.as_deref(),
             quantity: self.quantity,
+            units: Units::default(),
             labels: if per_series { &self.label } else { &[] },
         }
     }

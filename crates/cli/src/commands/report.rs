@@ -1,23 +1,28 @@
 //! `ombx report`: writes result files as one HTML page.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use ombx_core::{
     error::{Error, Result},
     system::environment::timestamp,
 };
-use ombx_report::{Report, Samples, Source, Timeline, page};
+use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{Collector, Record, ResultFile, RunWithRows},
     history::{History, Selection, newest},
-    samples::{CaseSamples, SampleStore},
+    number::Units,
+    samples::SampleStore,
 };
 
 use super::{compare::Names, history};
 use crate::{
+    arguments::output::{UNITS, chosen_units, some_of},
     output::target,
     result_file::{FileRecords, KnownRuns, Sorter, found_records, records},
     stderr,
@@ -34,6 +39,9 @@ pub(crate) struct ReportArgs {
     /// Names of FILES and of --against in titles and legends, for example: old,new
     #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
     names: Option<Names>,
+    /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s]
+    #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',')]
+    unit: Vec<Units>,
     /// New HTML file; - for standard output
     #[arg(short, long = "output", value_name = "FILE", required = true)]
     out: PathBuf,
@@ -44,7 +52,8 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let out = args.out.as_path();
-    let directory = directory(args)?;
+    let units = chosen_units(&args.unit)?;
+    let directory = directory(args, units)?;
     let dated = directory.map(|directory| Dated::read(directory, out)).transpose()?;
     let inputs = dated.as_ref().map_or(&args.files, |dated| &dated.newest);
     let others = inputs.iter().chain(&args.against);
@@ -52,12 +61,17 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if !args.force {
         target::check_new(out)?;
     }
+    let store = SampleStore::at_most(MAX_SAMPLES).of_first_benchmarks(MAX_BENCHMARKS);
+    let open = if dated.is_some() { found_records } else { records };
     let Side { mut files, results: base, samples: of_base } =
-        read(inputs, if dated.is_some() { found_records } else { records }, !args.against.is_empty())?;
-    let Side { files: against, results: new, samples: of_new } = read(&args.against, records, true)?;
+        read(inputs, open, !args.against.is_empty(), store)?;
+    let Side { files: against, results: new, samples: of_new } =
+        read(&args.against, records, true, of_base.beside())?;
+    let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
     let [base_label, new_label] = Names::labels(args.names.as_ref());
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
-    let comparison = (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()));
+    let comparison =
+        (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));
     let against = match &comparison {
         None => against,
         Some(Comparison { base, new, .. }) => {
@@ -68,21 +82,31 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     files.extend(against);
     let sources = files.iter().map(|(name, file)| Source { name, file }).collect::<Vec<_>>();
     let names = comparison.as_ref().map_or([""; 2], |c| [c.base.label.as_str(), c.new.label.as_str()]);
+    let [of_base, of_new] = [of_base, of_new].map(SampleStore::into_cases);
     let sides = names.into_iter().zip([&of_base, &of_new]);
     let samples: Vec<Samples<'_>> =
         sides.map(|(label, cases)| Samples { label, cases }).filter(|side| !side.cases.is_empty()).collect();
     let history = dated.as_ref().map(|dated| Timeline { name: &dated.name, history: &dated.history });
-    let text =
-        page(&Report { sources: &sources, samples: &samples, comparison: comparison.as_ref(), history });
+    let text = page(&Report {
+        sources: &sources,
+        samples: &samples,
+        benchmarks,
+        units,
+        comparison: comparison.as_ref(),
+        history,
+    });
     history::write_page(out, &text)?;
     Ok(0)
 }
 
 /// Returns the directory of dated results, if the command names one.
-fn directory(args: &ReportArgs) -> Result<Option<&Path>> {
+fn directory(args: &ReportArgs, units: Units) -> Result<Option<&Path>> {
     let Some(found) = args.files.iter().chain(&args.against).find(|path| path.is_dir()) else {
         return Ok(None);
     };
+    if (units.of_times(), units.of_rates()) != Default::default() {
+        return Err(Error::usage("--unit: the history of a directory is in us and MB/s: give result files"));
+    }
     if args.files.len() > 1 || !args.against.is_empty() {
         return Err(Error::usage(format!(
             "{} is a directory, of which a page shows nothing else: give it alone, or give result files",
@@ -148,16 +172,20 @@ fn without_times(mut record: Record) -> Record {
 struct Side {
     files: Vec<(String, ResultFile)>,
     results: SideResults,
-    samples: Vec<CaseSamples>,
+    samples: SampleStore,
 }
 
 /// Reads files record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
-/// only those that figures need are kept.
-fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: bool) -> Result<Side> {
+/// only those that figures need are kept, in `samples`.
+fn read(
+    paths: &[PathBuf],
+    open: fn(&Path) -> Result<FileRecords>,
+    is_compared: bool,
+    mut samples: SampleStore,
+) -> Result<Side> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
-    let mut samples = SampleStore::at_most(MAX_SAMPLES);
     for (path, name) in paths.iter().zip(names) {
         let (mut sweeps, mut sorter) = (Collector::default().summing_up(), Sorter::default());
         let before = cases.groups().len();
@@ -177,6 +205,7 @@ fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: 
             sorter.take(record, &mut pass)
         })?;
         sorter.end(pass)?;
+        results.end();
         files.push((name, before..cases.groups().len(), sweeps.end(cut_off)));
     }
     let combined = files.into_iter().filter_map(|(name, groups, mut file)| {
@@ -185,5 +214,5 @@ fn read(paths: &[PathBuf], open: fn(&Path) -> Result<FileRecords>, is_compared: 
         // The launches of a file without a setup of its own count in an earlier file.
         (!file.runs.is_empty() || file.cut_off).then_some((name, file))
     });
-    Ok(Side { files: combined.collect(), results, samples: samples.into_cases() })
+    Ok(Side { files: combined.collect(), results, samples })
 }

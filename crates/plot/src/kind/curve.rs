@@ -88,7 +88,7 @@ fn frame<'a>(
     };
     Ok(Frame {
         axes: (x, y),
-        titles: (title.into(), collected.quantity.axis_title().into()),
+        titles: (title.into(), collected.quantity.axis_title()),
         keys: frame::keys(&collected.names(options)?, Sample::LineAndSymbol),
         square: false,
     })

@@ -24,14 +24,13 @@ const FILLED: f64 = 0.86;
 
 /// Draws the share of samples that are at most a value.
 pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let sorted: Vec<Vec<f64>> =
-        curves.curves.iter().map(|curve| sorted(curve.case.samples.distribution())).collect();
+    let sorted: Vec<Vec<f64>> = curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
     let Some(x) = Axis::values(sorted.iter().flatten().copied(), options.x) else {
         return Err(no_samples());
     };
     let frame = Frame {
         axes: (x, Axis::exact(0.0, 1.0, 0.2)),
-        titles: (curves.quantity.axis_title().into(), "share of samples".into()),
+        titles: (curves.quantity.axis_title(), "share of samples".into()),
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Line),
         square: false,
     };
@@ -54,8 +53,7 @@ fn steps(values: &[f64]) -> Vec<(f64, f64)> {
 
 /// Draws the share of samples in ranges of equal width.
 pub(crate) fn histogram(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let all: Vec<Vec<f64>> =
-        curves.curves.iter().map(|curve| sorted(curve.case.samples.distribution())).collect();
+    let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
     let values = || all.iter().flatten().copied();
     let Some(Axis::Values(x)) = Axis::values(values(), options.x) else { return Err(no_samples()) };
     let [low, high] = range(values());
@@ -71,7 +69,7 @@ pub(crate) fn histogram(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dr
     let floor = if y.is_log() { y.ticks(2)[0] } else { 0.0 };
     let frame = Frame {
         axes: (Axis::Values(x), y),
-        titles: (curves.quantity.axis_title().into(), "share of samples in %".into()),
+        titles: (curves.quantity.axis_title(), "share of samples in %".into()),
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Area),
         square: false,
     };
@@ -116,7 +114,7 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
     let sizes: Vec<u64> = sizes.into_iter().step_by(every).collect();
     let drawn =
         (every > 1).then(|| (all().filter(|case| sizes.contains(&case.bytes())).count(), all().count()));
-    let values = |case: &Case<'_>| sorted(case.samples.distribution());
+    let values = |case: &Case<'_>| sorted(case.distribution());
     let ends = all().filter(|case| sizes.contains(&case.bytes())).flat_map(|case| {
         let values = values(case);
         [values.first().copied(), values.last().copied()].into_iter().flatten().collect::<Vec<_>>()
@@ -134,7 +132,7 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
     }
     let frame = Frame {
         axes: (Axis::Slots(sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect()), y),
-        titles: ("message size in bytes".into(), collected.quantity.axis_title().into()),
+        titles: ("message size in bytes".into(), collected.quantity.axis_title()),
         keys: frame::keys(&names, Sample::Symbol),
         square: false,
     };

@@ -1,9 +1,9 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::unit::Bytes;
+use ombx_core::{benchmark::Metric, unit::Bytes};
 use ombx_results::{
-    number::{Decimals, figure, tick_label},
+    number::{Decimals, Units, figure, tick_label},
     plot::{Histogram, LogAxis, Ticks},
     verdict::{LinkSweep, LinkTimes},
 };
@@ -93,25 +93,29 @@ const GAP: f64 = 3.0;
 const LABEL: f64 = 60.0;
 
 /// Draws the histogram. `id` must be unique on the page. Links of equal times have none.
-pub(crate) fn draw_histogram(id: &str, sweep: &LinkSweep, times: &LinkTimes) -> Markup {
-    html! { div.wide { (Canvas::both(|canvas| bars(canvas, &canvas.id(id), sweep, times))) } }
+pub(crate) fn draw_histogram(id: &str, sweep: &LinkSweep, times: &LinkTimes, units: Units) -> Markup {
+    html! { div.wide { (Canvas::both(|canvas| bars(canvas, &canvas.id(id), sweep, times, units))) } }
 }
 
-fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes) -> Markup {
+fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes, units: Units) -> Markup {
     let links = times.sweep.iter().map(|link| f64::from(link.ns));
     let Some(histogram) = Histogram::of(links).filter(|histogram| histogram.counts.len() > 1) else {
         return html! {};
     };
     let wide = canvas.width() / histogram.counts.len() as f64;
     let every = (LABEL / wide).ceil() as usize;
-    let us = |ns: f64| figure(ns / 1e3);
+    let [unit, of_rates] = [Metric::Latency, Metric::Bandwidth].map(|metric| units.symbol(metric));
+    let time = |ns: f64| figure(units.of_times().of_ns(ns));
     let describe = |[low, high]: [f64; 2], links: usize| {
         let rates = [high, low].map(|ns| sweep.mb_per_s(times.bytes, ns as f32));
         let rates = match rates {
-            [Some(from), Some(to)] => format!(", {} to {} MB/s", figure(from), figure(to)),
+            [Some(from), Some(to)] => {
+                let [from, to] = [from, to].map(|rate| figure(units.of_rates().of_mb(rate)));
+                format!(", {from} to {to} {of_rates}")
+            }
             _ => String::new(),
         };
-        format!("{} from {} to {} µs{rates}", count(links, "link"), us(low), us(high))
+        format!("{} from {} to {} {unit}{rates}", count(links, "link"), time(low), time(high))
     };
     html! {
             svg class=(canvas.class()) viewBox={ "0 0 " (canvas.width()) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
@@ -123,10 +127,10 @@ fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes) -> Marku
                         @if canvas.is_wide() { title { (describe(ends, links)) } }
                     }
                     text x=(n(left + wide / 2.0)) y=(n(BOTTOM - high - 5.0)) text-anchor="middle" { (links) }
-                    @if at % every == 0 { text x=(n(left + GAP)) y=(n(BOTTOM + 16.0)) { (us(ends[0])) } }
+                    @if at % every == 0 { text x=(n(left + GAP)) y=(n(BOTTOM + 16.0)) { (time(ends[0])) } }
                 }
                 path.axis d={ "M0 " (BOTTOM) "H" (canvas.width()) } {}
-                text.soft x=(n(canvas.width() / 2.0)) y=(n(HEIGHT - 6.0)) text-anchor="middle" { "links by median time, from this number of µs on" }
+                text.soft x=(n(canvas.width() / 2.0)) y=(n(HEIGHT - 6.0)) text-anchor="middle" { "links by median time, from this number of " (unit) " on" }
             }
     }
 }

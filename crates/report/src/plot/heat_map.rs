@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use ombx_core::unit::Bytes;
 use ombx_results::{
-    number::figure,
+    number::{TimeUnit, figure},
     plot::{Cell, HeatMap, Shades},
     verdict::{Component, Hosts, Link, LinkTimes},
 };
@@ -23,7 +23,13 @@ const CHARACTER: f64 = 7.4;
 const LABEL_DISTANCE: f64 = 13.0;
 
 /// Draws the links of one size. Components named by the verdict are outlined.
-pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Component]) -> Markup {
+pub(crate) fn draw(
+    id: &str,
+    times: &LinkTimes,
+    hosts: &Hosts,
+    named: &[Component],
+    unit: TimeUnit,
+) -> Markup {
     let map = HeatMap::new(times, hosts, MAX_CELLS, named);
     let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.factor), SHADES) else {
         return html! {};
@@ -38,6 +44,10 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
     let left = longest + 12.0;
     let top = longest * 0.72 + 14.0;
     let (width, height) = (left + cell * side as f64 + longest * 0.72, top + cell * side as f64 + 4.0);
+    let times_that_fit = map
+        .measured()
+        .map(|(from, to, link)| (from, to, link, brief(unit.of_ns(link.ns))))
+        .filter(|(.., time)| time.chars().count() as f64 * CHARACTER <= cell);
     html! {
         div.wide {
             svg.plot.heat viewBox={ "0 0 " (n(width)) " " (n(height)) } width=(n(width)) role="grid" aria-labelledby={ (id) "-t" } {
@@ -56,7 +66,7 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
                         @for to in 0..side {
                             rect class=(class(&shades, map.at(from, to))) role="gridcell" tabindex=(if (from, to) == (0, 0) { "0" } else { "-1" })
                                 x=(n(left + cell * to as f64)) y=(n(top + cell * from as f64)) width=(n(cell)) height=(n(cell)) {
-                                title { (describe(&map, from, to, hosts)) }
+                                title { (describe(&map, from, to, hosts, unit)) }
                             }
                         }
                     }
@@ -69,9 +79,9 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
                 }
                 @if cell >= 40.0 {
                     g aria-hidden="true" {
-                        @for (from, to, link) in map.measured() {
+                        @for (from, to, link, time) in times_that_fit {
                             text.on.(if shades.shade(link.factor) > 4 { "high" } else { "low" })
-                                x=(n(left + cell * (to as f64 + 0.5))) y=(n(top + cell * (from as f64 + 0.5))) dy="4" { (brief(link.ns)) }
+                                x=(n(left + cell * (to as f64 + 0.5))) y=(n(top + cell * (from as f64 + 0.5))) dy="4" { (time) }
                         }
                     }
                 }
@@ -84,7 +94,7 @@ pub(crate) fn draw(id: &str, times: &LinkTimes, hosts: &Hosts, named: &[Componen
                 li { svg aria-hidden="true" viewBox="0 0 14 14" { rect class={ "h" (shade) } width="14" height="14" {} } "from " (format!("{from:.2}")) " x" }
             }
             @if !named.is_empty() { li { "outlined: named by the verdict" } }
-            @if map.block > 1 { li { "a cell is the slowest link of " (map.block) " x " (map.block) " ranks" } }
+            @if map.block > 1 { li { "a cell is the slowest time of " (map.block) " x " (map.block) " ranks" } }
         }
     }
 }
@@ -102,25 +112,26 @@ fn class(shades: &Shades, cell: Option<Cell>) -> String {
     cell.map_or("none".into(), |cell| format!("h{}", shades.shade(cell.factor)))
 }
 
-/// Formats a time in microseconds with about three digits.
-fn brief(ns: f64) -> String {
-    let us = ns / 1e3;
-    match us {
-        us if us >= 100.0 => format!("{us:.0}"),
-        us if us >= 10.0 => format!("{us:.1}"),
-        us => format!("{us:.2}"),
+/// Formats a time with about three digits.
+fn brief(time: f64) -> String {
+    match time {
+        100.0.. => format!("{time:.0}"),
+        10.0.. => format!("{time:.1}"),
+        0.1.. => format!("{time:.2}"),
+        _ => figure(time),
     }
 }
 
 /// Returns what a reader of a cell hears: both ends, the time, and how it relates to ordinary links.
-fn describe(map: &HeatMap, from: usize, to: usize, hosts: &Hosts) -> String {
+fn describe(map: &HeatMap, from: usize, to: usize, hosts: &Hosts, unit: TimeUnit) -> String {
     let name = |line: usize| {
         let [first, last] = map.ranks(line);
         let ranks = if first == last { format!("rank {first}") } else { format!("ranks {first} to {last}") };
         format!("{ranks} on {}", hosts.name(first))
     };
     let what = map.at(from, to).map_or("not measured".to_owned(), |Cell { ns, factor }| {
-        format!("{} µs, {factor:.2} times as long as ordinary links", figure(ns / 1e3))
+        let (time, unit) = (figure(unit.of_ns(ns)), unit.symbol());
+        format!("{time} {unit}, {factor:.2} times as long as ordinary links")
     });
     if map.directed {
         format!("from {} to {}: {what}", name(from), name(to))
@@ -130,7 +141,7 @@ fn describe(map: &HeatMap, from: usize, to: usize, hosts: &Hosts) -> String {
 }
 
 /// Returns the times as a table for screen readers. Returns `None` for more than 32 ranks.
-pub(crate) fn table(times: &LinkTimes, hosts: &Hosts) -> Option<Markup> {
+pub(crate) fn table(times: &LinkTimes, hosts: &Hosts, unit: TimeUnit) -> Option<Markup> {
     const MAX_RANKS: u32 = 32;
     if hosts.ranks() > MAX_RANKS {
         return None;
@@ -144,13 +155,13 @@ pub(crate) fn table(times: &LinkTimes, hosts: &Hosts) -> Option<Markup> {
             summary { "Times as a table" }
             div.wide role="group" aria-label="Times of all links" {
                 table {
-                    caption { "Median time in µs, " (direction(times)) }
+                    caption { "Median time in " (unit.symbol()) ", " (direction(times)) }
                     thead { tr { th.word scope="col" { "from" } @for to in ranks() { th scope="col" { (hosts.name(to)) " " (to) } } } }
                     tbody {
                         @for from in ranks() {
                             tr {
                                 th.word scope="row" { (hosts.name(from)) " " (from) }
-                                @for to in ranks() { td { @if let Some(ns) = known.get(&(from, to)) { (figure(f64::from(*ns) / 1e3)) } } }
+                                @for to in ranks() { td { @if let Some(ns) = known.get(&(from, to)) { (figure(unit.of_ns(f64::from(*ns)))) } } }
                             }
                         }
                     }

@@ -46,10 +46,10 @@ impl Point {
         let median_ns = row.summary.as_ref()?.median;
         let figure = quantity.of(row)?;
         let at = |ns: &f64| match quantity {
-            Quantity::MessageRate | Quantity::BusBandwidth | Quantity::BandwidthInBits => {
-                Some(figure.value * median_ns / ns)
+            Quantity::MessageRate | Quantity::BusBandwidth(_) => Some(figure.value * median_ns / ns),
+            Quantity::Latency(_) | Quantity::Bandwidth(_) => {
+                row.in_unit(*ns).map(|value| quantity.of_value(value))
             }
-            Quantity::Latency | Quantity::Bandwidth => row.in_unit(*ns),
         };
         let over = row.over_launches();
         let medians = over.map_or(&[][..], |over| &over.medians_ns);

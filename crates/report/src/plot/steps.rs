@@ -1,9 +1,9 @@
 //! Steps of a sweep over links: least, mean and largest figure of the links that were measured at the same time.
 
 use maud::{Markup, html};
-use ombx_core::unit::Bytes;
+use ombx_core::{benchmark::Metric, unit::Bytes};
 use ombx_results::{
-    number::{figure, tick_label},
+    number::{Units, figure, tick_label},
     plot::{LogAxis, Ticks},
     verdict::{Step, join_steps},
 };
@@ -23,32 +23,39 @@ const MOST_LINES: usize = 64;
 const NAMES: [&str; 3] = ["minimum", "mean", "maximum"];
 
 /// Draws the steps of one message size. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, bytes: u64, steps: &[Step]) -> Markup {
+pub(crate) fn draw(id: &str, bytes: u64, steps: &[Step], units: Units) -> Markup {
     if steps.len() < 2 {
         return html! {};
     }
     html! {
-        div.wide { (Canvas::both(|canvas| chart(canvas, &canvas.id(id), bytes, steps))) }
+        div.wide { (Canvas::both(|canvas| chart(canvas, &canvas.id(id), bytes, steps, units))) }
         (legend(steps))
-        (table(steps))
+        (table(steps, units))
     }
 }
 
-/// Returns the least, the mean and the largest figure: MB/s, or µs of steps without rates.
-fn figures(step: &Step) -> [f64; 3] {
+/// Returns the least, the mean and the largest time.
+fn times(step: &Step, units: Units) -> [f64; 3] {
+    [step.range_ns[0], step.mean_ns(), step.range_ns[1]].map(|ns| units.of_times().of_ns(ns))
+}
+
+/// Returns the least, the mean and the largest figure: a bandwidth, or a time of steps without bandwidths.
+fn figures(step: &Step, units: Units) -> [f64; 3] {
     match (step.range_mb_per_s, step.mean_mb_per_s()) {
-        (Some([low, high]), Some(mean)) => [low, mean, high],
-        _ => [step.range_ns[0] / 1e3, step.mean_ns() / 1e3, step.range_ns[1] / 1e3],
+        (Some([low, high]), Some(mean)) => [low, mean, high].map(|rate| units.of_rates().of_mb(rate)),
+        _ => times(step, units),
     }
 }
 
-fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step]) -> Markup {
+fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step], units: Units) -> Markup {
     let right = canvas.width() - 18.0;
     let points = join_steps(steps, MOST_POINTS);
-    let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step)), Ticks::Decimal) else {
+    let Some(y) = LogAxis::covering(points.iter().flat_map(|(_, step)| figures(step, units)), Ticks::Decimal)
+    else {
         return html! {};
     };
-    let unit = if points.iter().all(|(_, step)| step.range_mb_per_s.is_some()) { "MB/s" } else { "µs" };
+    let have_rates = points.iter().all(|(_, step)| step.range_mb_per_s.is_some());
+    let unit = units.symbol(if have_rates { Metric::Bandwidth } else { Metric::Latency });
     let across = |step: usize| LEFT + (right - LEFT) * (step - 1) as f64 / (steps.len() - 1) as f64;
     let down = |value: f64| BOTTOM - y.position(value) * (BOTTOM - TOP);
     html! {
@@ -67,7 +74,7 @@ fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step]) -> Markup {
                 text.soft x=((LEFT + right) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "step" }
                 text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" { (unit) }
                 @for (at, name) in NAMES.into_iter().enumerate() {
-                    @let line: Vec<_> = points.iter().map(|(first, step)| (across(*first), down(figures(step)[at]))).collect();
+                    @let line: Vec<_> = points.iter().map(|(first, step)| (across(*first), down(figures(step, units)[at]))).collect();
                     g class={ "series s" (at) } { path.line d=(polyline(&line)) { title { (name) } } }
                 }
             }
@@ -85,7 +92,7 @@ fn legend(steps: &[Step]) -> Markup {
     }
 }
 
-fn table(steps: &[Step]) -> Markup {
+fn table(steps: &[Step], units: Units) -> Markup {
     html! {
         details {
             summary { "Steps as a table" }
@@ -94,15 +101,15 @@ fn table(steps: &[Step]) -> Markup {
                     caption { "Links that were measured at the same time" }
                     thead { tr {
                         th scope="col" { "step" } th scope="col" { "links" }
-                        @for unit in ["µs", "MB/s"] { @for name in NAMES { th scope="col" { (name) " " (unit) } } }
+                        @for metric in [Metric::Latency, Metric::Bandwidth] { @for name in NAMES { th scope="col" { (name) " " (units.symbol(metric)) } } }
                     } }
                     tbody {
                         @for (first, step) in join_steps(steps, MOST_LINES) {
                             tr {
                                 td { (first) } td { (step.links) }
-                                @for ns in [step.range_ns[0], step.mean_ns(), step.range_ns[1]] { td { (figure(ns / 1e3)) } }
+                                @for time in times(&step, units) { td { (figure(time)) } }
                                 @if step.range_mb_per_s.is_some() {
-                                    @for rate in figures(&step) { td { (figure(rate)) } }
+                                    @for rate in figures(&step, units) { td { (figure(rate)) } }
                                 } @else {
                                     td {} td {} td {}
                                 }

@@ -11,7 +11,8 @@ use ombx_core::{
 use ombx_results::{
     compare::{Comparison, Counts},
     file::RunOutcome,
-    number::Decimals,
+    impact::LoadImpacts,
+    number::{Decimals, Units},
     render::{compare, heading},
     verdict::{Conclusion, Sentence},
 };
@@ -29,6 +30,7 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun], comparison: Option<
     findings.extend(incomplete(runs));
     findings.extend(comparison.map(compared).unwrap_or_default());
     findings.extend(links.iter().flat_map(|links| verdicts(runs, links)));
+    findings.extend(under_load(runs));
     let figures = if comparison.is_none() { main_figures(runs) } else { Vec::new() };
     html! {
         section #answer aria-labelledby="answer-h" {
@@ -91,9 +93,9 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
         }
     }
     let text = |(run, row): (usize, &Measurement)| {
-        let figure = row.headline()?;
+        let figure = runs.units.of_headline(row.metric, row.headline()?);
         let decimals = Decimals::of(figure.value, figure.ci95);
-        let unit = row.metric.unit().replace("us", "µs");
+        let unit = runs.units.symbol(row.metric);
         let mut text = format!("{} {unit}", decimals.format(figure.value));
         if let Some([low, high]) = figure.ci95 {
             text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
@@ -173,9 +175,21 @@ fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
     links.verdict.sentences.iter().enumerate().map(finding).collect()
 }
 
+/// Returns what loads of the network do to rows that were measured without them too.
+fn under_load(runs: &RunList<'_>) -> Vec<Finding> {
+    let of_run = |(at, entry): (usize, &RunEntry<'_>)| {
+        let mut impacts = LoadImpacts::default();
+        entry.rows().for_each(|numbered| impacts.add(numbered.row));
+        let finding = |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text)));
+        impacts.sentences(runs.units, Units::symbol).iter().map(finding).collect::<Vec<_>>()
+    };
+    runs.entries.iter().enumerate().flat_map(of_run).collect()
+}
+
 /// Returns a clause as a sentence. Names of hosts and files keep their letters.
 fn as_sentence(clause: &str) -> String {
-    let starts = ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks "];
+    let starts =
+        ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks ", "latency ", "bandwidth "];
     let mut text = clause.to_owned();
     if starts.iter().any(|start| clause.starts_with(start)) {
         text[..1].make_ascii_uppercase();

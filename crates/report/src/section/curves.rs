@@ -68,7 +68,8 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
-            for quantity in [Quantity::from(row.metric), Quantity::MessageRate, Quantity::BusBandwidth] {
+            let bus = Quantity::BusBandwidth(runs.units.of_rates());
+            for quantity in [Quantity::new(row.metric, runs.units), Quantity::MessageRate, bus] {
                 let Some(point) = Point::of(row, quantity) else { continue };
                 let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
                     let mut parts = parts(row);
@@ -166,19 +167,20 @@ fn caption(title: &str, common: &str) -> Markup {
 }
 
 fn curve(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
+    let Some(Sweep { quantity, .. }) = sweeps.first() else { return html! {} };
     let (common, names) = names(sweeps);
     let series: Vec<Series> =
         names.into_iter().zip(sweeps).map(|(name, s)| Series { name, points: s.points.clone() }).collect();
-    let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) (line_chart::legend(&series)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, quantity)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, *quantity)) }
         }
     }
 }
 
 fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
+    let Some(Sweep { quantity, .. }) = sweeps.first() else { return html! {} };
     let sizes: BTreeSet<Option<u64>> = sweeps.iter().map(|s| s.bytes).collect();
     let size = |bytes: Option<u64>| bytes.map(|b| format!("{} bytes", Bytes(b)));
     let (mut common, names) = names(sweeps);
@@ -194,11 +196,10 @@ fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
             Dot { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
         })
         .collect();
-    let quantity = sweeps.first().map_or(Quantity::Latency, |s| s.quantity);
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, quantity)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, *quantity)) }
         }
     }
 }

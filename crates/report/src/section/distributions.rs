@@ -2,10 +2,10 @@
 
 use maud::{Markup, PreEscaped, html};
 use ombx_plot::{Input, Kind, Options, draw};
-use ombx_results::{render::title, samples::CaseSamples};
+use ombx_results::{knee::RATE, number::Units, render::title, samples::CaseSamples};
 
-/// Maximum number of benchmarks with figures, which would make the page too large.
-const MAX_BENCHMARKS: usize = 12;
+/// Maximum number of benchmarks with figures of their samples, which would make the page too large.
+pub const MAX_BENCHMARKS: usize = 12;
 /// Kinds of figures in the order of the page.
 const KINDS: [(Kind, &str); 6] = [
     (Kind::Rate, "Time by offered rate"),
@@ -22,20 +22,20 @@ struct Benchmark<'a> {
     inputs: Vec<Input<'a>>,
 }
 
-/// Returns the section, or `None` without samples.
-pub(crate) fn section(inputs: &[Input<'_>]) -> Option<Markup> {
+/// Returns the section, or `None` without samples. `all` is the number of benchmarks, of which the inputs have the first ones at least.
+pub(crate) fn section(inputs: &[Input<'_>], all: usize, units: Units) -> Option<Markup> {
     let benchmarks = benchmarks(inputs);
     let drawn: Vec<(&Benchmark<'_>, Vec<Markup>)> = benchmarks
         .iter()
         .take(MAX_BENCHMARKS)
         .enumerate()
-        .map(|(at, benchmark)| (benchmark, figures(at, benchmark)))
+        .map(|(at, benchmark)| (benchmark, figures(at, benchmark, units)))
         .filter(|(_, figures)| !figures.is_empty())
         .collect();
     if drawn.is_empty() {
         return None;
     }
-    let left_out = benchmarks.len().saturating_sub(MAX_BENCHMARKS);
+    let left_out = benchmarks.len().max(all).saturating_sub(MAX_BENCHMARKS);
     Some(html! {
         section #distributions aria-labelledby="distributions-h" {
             h2 #distributions-h { "Distributions" }
@@ -79,15 +79,16 @@ fn benchmarks<'a>(inputs: &[Input<'a>]) -> Vec<Benchmark<'a>> {
 fn name(case: &CaseSamples) -> String {
     let row = case.row();
     let mut axes = row.axes.clone();
-    axes.remove("rate");
+    axes.remove(RATE);
     title(&row.bench, &axes, row.depth, row.pairs)
 }
 
 /// Draws the kinds that fit the rows.
-fn figures(at: usize, benchmark: &Benchmark<'_>) -> Vec<Markup> {
+fn figures(at: usize, benchmark: &Benchmark<'_>, units: Units) -> Vec<Markup> {
+    let options = Options { units, ..Options::default() };
     let kinds = KINDS.iter().enumerate();
     let drawn = kinds.filter_map(|(number, (kind, caption))| {
-        let drawing = draw(*kind, &benchmark.inputs, &Options::default()).ok()?;
+        let drawing = draw(*kind, &benchmark.inputs, &options).ok()?;
         let (id, label) = (format!("f{at}-{number}"), format!("{}: {caption}", benchmark.name));
         Some(html! {
             figure id=(id) {

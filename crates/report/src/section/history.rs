@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use ombx_results::{
     history::{Event, History, Series, events},
-    number::Decimals,
+    number::{Decimals, Units},
     render::history::{change, details, factor, heading, label, sentence, summary},
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn changes(history: &History) -> Markup {
         section #changes aria-labelledby="changes-h" {
             h2 #changes-h { "Changes" }
             p { (as_sentence(&summary(history))) }
-            @if !findings.is_empty() { (list(&RunList::of(&[]), &findings)) }
+            @if !findings.is_empty() { (list(&RunList::new(&[], Units::default()), &findings)) }
             @if events.len() > shown.len() { p.soft { (count(events.len() - shown.len(), "earlier change")) " not listed." } }
             (hosts(&events))
         }

@@ -1,10 +1,10 @@
 //! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
-use ombx_core::unit::Bytes;
+use ombx_core::{benchmark::Metric, unit::Bytes};
 use ombx_results::{
     file::RunOutcome,
-    number::four_digits,
+    number::{Units, four_digits},
     verdict::{self, Component, LinkSweep, LinkTimes, SlowLink, Verdict},
 };
 
@@ -62,14 +62,14 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun]) -> Option<Markup> {
                 h2 #links-h { "Links" }
                 @for links in links {
                     @if runs.entries.len() > 1 { h3 { (runs.entries[links.run].name) } }
-                    (of_run(links))
+                    (of_run(links, runs.units))
                 }
             }
         }
     })
 }
 
-fn of_run(links: &LinkRun) -> Markup {
+fn of_run(links: &LinkRun, units: Units) -> Markup {
     let LinkRun { run, sweep, verdict } = links;
     let named = verdict.components();
     html! {
@@ -80,14 +80,14 @@ fn of_run(links: &LinkRun) -> Markup {
                     p {
                         (sweep.pattern) ": median time " (heat_map::direction(times))
                         @if sweep.launches() > 1 { ", each the median of " (count(sweep.launches(), "launch")) }
-                        ". " (range(sweep, times))
+                        ". " (range(sweep, times, units))
                     }
                 }
-                (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named))
-                @if let Some(table) = heat_map::table(times, &sweep.hosts) { (table) }
-                (slowest(sweep, times, &named))
-                (dot_plot::draw_histogram(&format!("g{run}-{size}"), sweep, times))
-                (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes)))
+                (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named, units.of_times()))
+                @if let Some(table) = heat_map::table(times, &sweep.hosts, units.of_times()) { (table) }
+                (slowest(sweep, times, &named, units))
+                (dot_plot::draw_histogram(&format!("g{run}-{size}"), sweep, times, units))
+                (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes), units))
             }
         }
     }
@@ -99,29 +99,35 @@ fn in_order(mut sizes: Vec<LinkTimes>, verdict: &Verdict) -> Vec<LinkTimes> {
     sizes
 }
 
-fn us(ns: f32) -> String {
-    four_digits(f64::from(ns) / 1e3)
+fn time(units: Units, ns: f32) -> String {
+    four_digits(units.of_times().of_ns(ns.into()))
 }
 
-fn range(sweep: &LinkSweep, times: &LinkTimes) -> String {
+fn rate(units: Units, mb_per_s: f64) -> String {
+    four_digits(units.of_rates().of_mb(mb_per_s))
+}
+
+fn range(sweep: &LinkSweep, times: &LinkTimes, units: Units) -> String {
     let Some(range) = times.range() else { return String::new() };
+    let [unit, of_rates] = [Metric::Latency, Metric::Bandwidth].map(|metric| units.symbol(metric));
     let [fastest, median, slowest] = range.map(|ns| {
-        let rate = sweep.mb_per_s(times.bytes, ns).map(|rate| format!(" ({} MB/s)", four_digits(rate)));
-        format!("{} µs{}", us(ns), rate.unwrap_or_default())
+        let rate = sweep.mb_per_s(times.bytes, ns).map(|at| format!(" ({} {of_rates})", rate(units, at)));
+        format!("{} {unit}{}", time(units, ns), rate.unwrap_or_default())
     });
     let links = count(times.sweep.len(), "link");
     format!("{links}: fastest {fastest}, median {median}, slowest {slowest}.")
 }
 
 /// Returns a table of the slowest links relative to their kind, with their times when measured again alone.
-fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[Component]) -> Markup {
+fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[Component], units: Units) -> Markup {
+    let unit = units.symbol(Metric::Latency);
     html! {
         div.wide role="group" aria-label="Slowest links" {
             table {
                 caption { "Slowest links of each kind: inside a host, and between hosts" }
                 thead { tr {
                     th.word scope="col" { "from" } th.word scope="col" { "to" } th scope="col" { "times as long as ordinary links" }
-                    th scope="col" { "µs" } th scope="col" { "MB/s" } th scope="col" { "measured again alone, µs" }
+                    th scope="col" { (unit) } th scope="col" { (units.symbol(Metric::Bandwidth)) } th scope="col" { "measured again alone, " (unit) }
                 } }
                 tbody {
                     @for SlowLink { link, factor } in verdict::slowest(times, &sweep.hosts, SLOWEST, slow) {
@@ -129,9 +135,9 @@ fn slowest(sweep: &LinkSweep, times: &LinkTimes, slow: &[Component]) -> Markup {
                             td.word { (sweep.hosts.name(link.from)) " " (link.from) }
                             td.word { (sweep.hosts.name(link.to)) " " (link.to) }
                             td { (format!("{factor:.2}")) }
-                            td { (us(link.ns)) }
-                            td { @if let Some(rate) = sweep.mb_per_s(times.bytes, link.ns) { (four_digits(rate)) } }
-                            td { @if let Some(ns) = times.retested(link.from, link.to) { (us(ns)) } }
+                            td { (time(units, link.ns)) }
+                            td { @if let Some(at) = sweep.mb_per_s(times.bytes, link.ns) { (rate(units, at)) } }
+                            td { @if let Some(ns) = times.retested(link.from, link.to) { (time(units, ns)) } }
                         }
                     }
                 }

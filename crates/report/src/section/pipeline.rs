@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
-use ombx_results::number::{figure, tick_label};
+use ombx_results::number::{RateUnit, figure, tick_label};
 
 use crate::{
     page::{RunList, count, is_ok},
@@ -96,14 +96,14 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
                         figcaption {
                             h3 { (count(pipeline.nodes, "node")) ", " (count(pipeline.phases, "phase")) ", blocks of " (Bytes(r.row.bytes.unwrap_or(0))) " bytes" }
                             p {
-                                @let quantity = Quantity::from(r.row.metric);
+                                @let quantity = Quantity::new(r.row.metric, runs.units);
                                 @if let Some(point) = Point::of(r.row, quantity) { "All nodes: " (describe(&point, quantity)) ". " }
                                 code { (r.row.key) }
                                 @if runs.entries.len() > 1 { ", " (runs.run_of(r.at).map_or("", |entry| &entry.name)) }
                             }
                         }
                         @if pipeline.nodes <= MAX_NODES && pipeline.phases <= MAX_PHASES {
-                            div.wide role="group" aria-label="Pipeline, drawing" { (draw(&format!("p{}", r.at), r.row, pipeline)) }
+                            div.wide role="group" aria-label="Pipeline, drawing" { (draw(&format!("p{}", r.at), r.row, pipeline, runs.units.of_rates())) }
                         } @else {
                             (table(pipeline))
                         }
@@ -114,7 +114,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
     })
 }
 
-fn draw(id: &str, row: &Measurement, pipeline: &Pipeline) -> Markup {
+fn draw(id: &str, row: &Measurement, pipeline: &Pipeline, rates: RateUnit) -> Markup {
     let Pipeline { nodes, phases, .. } = *pipeline;
     let x = |phase: usize| SIDE + (BOX.0 + GAP.0) * (phase - 1) as f64;
     let y = |node: usize| TOP + (BOX.1 + GAP.1) * node as f64;
@@ -149,7 +149,7 @@ fn draw(id: &str, row: &Measurement, pipeline: &Pipeline) -> Markup {
                 text.soft x="2" y=(n(middle + 12.0)) { "from " (end("source")) }
                 path.unix d={ "M" (n(SIDE - 22.0)) " " (n(middle)) "H" (n(SIDE)) "M" (n(x(phases) + BOX.0)) " " (n(middle)) "h22" } {}
                 @let after = x(phases) + BOX.0 + 28.0;
-                @if let Some(rate) = pipeline.mb_per_s.get(&node) { text x=(n(after)) y=(n(middle - 6.0)) { (figure(*rate)) " MB/s" } }
+                @if let Some(rate) = pipeline.mb_per_s.get(&node) { text x=(n(after)) y=(n(middle - 6.0)) { (figure(rates.of_mb(*rate))) " " (rates.name()) } }
                 text.soft x=(n(after)) y=(n(middle + 12.0)) { "to " (end("sink")) }
                 @for phase in 1..=phases {
                     @let [data, space] = pipeline.waited.get(&(node, phase)).copied().unwrap_or_default();

@@ -12,8 +12,9 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::Comparison,
+    number::Units,
     publishable::Publishable,
-    render::{FormattedRow, ONE_LAUNCH, Scope, column_titles, format_other_states, format_row},
+    render::{FormattedRow, ONE_LAUNCH, Scope, Shown, format_row, other_states, titles},
     verdict::LinkSweep,
 };
 
@@ -44,7 +45,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
                             b { (bench) } " · " (count(rows.len(), "row"))
                             @if runs.entries.len() > 1 { " · " (entry.name) }
                         }
-                        (table(bench, &rows, &entry.run.run))
+                        (table(bench, &rows, &entry.run.run, runs.units))
                     }
                 }
             }
@@ -118,7 +119,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run) -> Markup {
+fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run, units: Units) -> Markup {
+    let shown = Shown { units, ..Shown::default() };
     let (columns, scope) = (Columns::new(rows, run), Scope::of(run));
     let metric = rows.first().map(|r| r.row.metric);
     let mut absent: BTreeSet<String> = BTreeSet::new();
@@ -126,7 +128,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run) -> Markup {
         .iter()
         .map(|r| {
             (r.row.outcome == Outcome::Ok).then(|| {
-                let (text, reasons) = format_row(r.row, scope, Level::Caution);
+                let (text, reasons) = format_row(&shown, r.row, scope, Level::Caution);
                 absent.extend(reasons);
                 text
             })
@@ -136,7 +138,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run) -> Markup {
     let drawn = |name: &str| rows.first().is_some_and(|r| pipeline::is_drawn(r.row, name));
     let figures: BTreeSet<&str> =
         texts.iter().flatten().flat_map(FormattedRow::figures).filter(|name| !drawn(name)).collect();
-    let titles = column_titles(metric, scope, &figures);
+    let titles = titles(&shown, metric, scope, &figures);
     html! {
         div.wide role="group" aria-label={ "Rows of " (bench) } {
             table {
@@ -158,7 +160,7 @@ fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run) -> Markup {
                             }
                             (check(r.row))
                         }
-                        @for state in format_other_states(r.row, scope) {
+                        @for state in other_states(&shown, r.row, scope) {
                             tr.state {
                                 (columns.blank())
                                 @let cells = state.cells(&figures);

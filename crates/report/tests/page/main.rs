@@ -21,6 +21,7 @@ use ombx_report::{Report, Source, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file::{self, ResultFile, RunWithRows},
+    number::{RateUnit, TimeUnit, Units},
     verdict::LinkSweep,
 };
 
@@ -330,6 +331,26 @@ fn two_sides_are_compared() {
     assert!(html.contains(answer) && html.contains("<h1>fresh compared with old</h1>"), "{html}");
     assert!(html.contains("Time in fresh against old") && html.contains("+200.0 %"));
     assert!(html.contains("p2p.latency · 64 bytes"), "cases have names that people read: {html}");
+}
+
+#[test]
+fn a_page_has_the_chosen_units() {
+    let mut rows = sweep("p2p.latency", &[]);
+    let rates = sweep("p2p.bw", &[]).into_iter();
+    rows.extend(rates.map(|row| Measurement { metric: Metric::Bandwidth, ..row }));
+    let (rows, links) = (file(run(&["a", "b"]), rows), links(&[]));
+    let sources = [Source { name: "x", file: &rows }, Source { name: "l", file: &links }];
+    let units = Units { time: Some(TimeUnit::Ns), rate: Some(RateUnit::GigaBits) };
+    let html = page(&Report { sources: &sources, units, ..Report::default() });
+    let (style, sections) = html.split_once("<main").unwrap();
+    let sections = sections.split("<script").next().unwrap();
+    assert!(!style.contains("µs"));
+    for part in ["time in ns", "bandwidth in Gbit/s", "measured again alone, ns", ">Gbit/s</th>"] {
+        assert!(sections.contains(part), "{part}: {sections}");
+    }
+    for unit in ["µs", "MB/s"] {
+        assert!(!sections.contains(unit), "{unit}: {sections}");
+    }
 }
 
 #[test]

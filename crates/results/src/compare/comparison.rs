@@ -8,10 +8,11 @@ use std::{
 use ombx_core::{benchmark::Metric, fact::Fact, result::Run, system::node_set, team::Placement, trust};
 
 use crate::{
-    compare::side::SideResults,
+    compare::{links::HOST, side::SideResults},
     number::Units,
     runs::{hosts, library},
     state,
+    verdict::{BENCH, MOST_RANKS},
 };
 
 /// Accepted probability that a verdict is wrong for any case.
@@ -135,9 +136,16 @@ pub struct CaseId {
 
 impl CaseId {
     /// Returns the key by which cases are sorted.
+    /// Returns the order of cases. Hosts of a sweep follow each other.
     pub(super) fn sort_key(&self) -> impl Ord {
-        let axes: Vec<(&str, &str)> = self.axes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        (self.bench.as_str(), axes, self.depth, self.pairs, self.bytes)
+        let axes = self.axes.iter().filter(|(name, _)| self.host().is_none() || *name != HOST);
+        let axes: Vec<(&str, &str)> = axes.map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        (self.bench.as_str(), axes, self.depth, self.pairs, self.host(), self.bytes)
+    }
+
+    /// Returns the host, if the value is the median of its links.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.axes.get(HOST).filter(|_| self.bench == BENCH).map(String::as_str)
     }
 }
 
@@ -292,6 +300,8 @@ pub enum Reason {
     UnknownState,
     /// A mark of too many launches says that their figures are wrong. Its code.
     Marked(String),
+    /// The sides, or too many of their launches, measured other links of the host.
+    OtherLinks,
     /// The sides differ, but the interval contains an end of the margin.
     SizeUnknown,
     /// The interval is beyond the margin, but among all cases this could be chance.
@@ -308,6 +318,7 @@ impl fmt::Display for Reason {
             Reason::MachineChanged => f.write_str("the sides met different states of the machine"),
             Reason::UnknownState => f.write_str("the state of the machine is unknown"),
             Reason::Marked(code) => write!(f, "spoiled by {}", trust::phrase(code)),
+            Reason::OtherLinks => f.write_str("the sides measured other links of the host"),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),
             Reason::Scatter => f.write_str("the figures scatter too much"),
@@ -413,6 +424,17 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
             notes.push(Note { code: "incomplete", text });
         }
     }
+    if base.has_links_by_host || new.has_links_by_host {
+        let left_out = match [base, new].map(SideResults::links_left_out) {
+            [0, 0] => String::new(),
+            [base, new] => format!(", without those whose marks spoil their times (base {base}, new {new})"),
+        };
+        let text = format!(
+            "a case of a sweep over more than {MOST_RANKS} ranks is the median of the links of a host{left_out}; its slow links are in its \
+             verdict (ombx show)"
+        );
+        notes.push(Note { code: "links_by_host", text });
+    }
     if !took_turns && base.count().max(new.count()) > 1 {
         let text = "the sides were measured one after the other, so a change of the machine in between looks like a difference; \
                     ombx ab alternates the sides"
@@ -501,6 +523,28 @@ mod setup_tests {
 
     use super::*;
     use crate::{file::RunWithRows, golden};
+
+    #[test]
+    fn hosts_follow_each_other_whatever_the_axes() {
+        let id = |host: &str, path: &str, depth: u32| CaseId {
+            bench: BENCH.to_owned(),
+            key: format!("{host} {path} {depth}"),
+            metric: Metric::Latency,
+            unit: "us",
+            bytes: Some(8),
+            depth: Some(depth),
+            pairs: 1,
+            axes: [(HOST, host), ("path", path)].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        };
+        let mut ids = Vec::new();
+        for host in ["n2", "n1"] {
+            ids.extend([id(host, "b", 1), id(host, "a", 2), id(host, "a", 1)]);
+        }
+        let mut sorted: Vec<&CaseId> = ids.iter().collect();
+        sorted.sort_by_cached_key(|id| id.sort_key());
+        let keys: Vec<&str> = sorted.iter().map(|id| id.key.as_str()).collect();
+        assert_eq!(keys, ["n1 a 1", "n2 a 1", "n1 a 2", "n2 a 2", "n1 b 1", "n2 b 1"]);
+    }
 
     #[test]
     fn facts_that_differ_are_noted_if_both_sides_know_them() {

@@ -14,6 +14,7 @@ use super::{
     side::{Launch, Row},
 };
 use crate::compare::{
+    links::LinkSet,
     shift::{self, Side, Values},
     side::Units,
 };
@@ -55,37 +56,41 @@ struct Case<'r> {
 }
 
 impl<'r> Case<'r> {
-    /// Leaves out launches that a mark makes invalid. If too few runs or turns remain, all launches count and there is no verdict.
+    /// Leaves out launches that a mark makes invalid, and those that measured other links than most. If too few runs or turns remain, all
+    /// launches count and there is no verdict.
     fn of(base: &'r Row, new: &'r Row, units: &Units) -> Case<'r> {
         let rows = [base, new];
         let all = rows.map(|row| row.launches.iter().collect::<Vec<_>>());
-        let of_unit = |side: usize, launches: &[usize], is_valid: bool| {
-            let counted =
-                |launch: &&Launch| launches.contains(&launch.run) && (!is_valid || launch.invalid.is_none());
+        let links = common_links(rows);
+        let has_same_links = |launch: &Launch| launch.links == links;
+        let is_valid = |launch: &Launch| launch.invalid.is_none() && has_same_links(launch);
+        let of_unit = |side: usize, launches: &[usize], counts: &dyn Fn(&Launch) -> bool| {
+            let counted = |launch: &&Launch| launches.contains(&launch.run) && counts(launch);
             rows[side].launches.iter().filter(counted).collect::<Vec<_>>()
         };
-        let values = |is_valid: bool| {
+        let values = |counts: &dyn Fn(&Launch) -> bool| {
             [0, 1].map(|side| {
                 let value = |launches: &Vec<usize>| {
                     let times: Vec<f64> =
-                        of_unit(side, launches, is_valid).iter().map(|launch| launch.log_time).collect();
+                        of_unit(side, launches, counts).iter().map(|launch| launch.log_time).collect();
                     median(&times)
                 };
                 units.sides[side].iter().map(value).collect::<Values>()
             })
         };
-        let valid = values(true);
+        let valid = values(&is_valid);
         let is_enough =
             |values: &[Values; 2]| counts(values, units.unit).iter().all(|n| *n >= units.unit.least());
         let mark = all.iter().flatten().find_map(|launch| launch.invalid.clone());
         let excluded = match (&units.excluded, mark) {
             (Some(reason), _) => Some(reason.clone()),
             (None, _) if is_enough(&valid) => None,
-            (None, Some(mark)) if is_enough(&values(false)) => Some(Reason::Marked(mark)),
+            (None, Some(mark)) if is_enough(&values(&has_same_links)) => Some(Reason::Marked(mark)),
+            (None, _) if links.is_some() && is_enough(&values(&|_| true)) => Some(Reason::OtherLinks),
             (None, _) => Some(Reason::FewUnits(units.unit)),
         };
         let counted = |side: usize| {
-            let launches = units.sides[side].iter().flat_map(|launches| of_unit(side, launches, true));
+            let launches = units.sides[side].iter().flat_map(|launches| of_unit(side, launches, &is_valid));
             launches.collect::<Vec<_>>()
         };
         let sides = if excluded.is_none() { [counted(0), counted(1)] } else { all };
@@ -152,6 +157,15 @@ impl<'r> Case<'r> {
             instructions: None,
         }
     }
+}
+
+/// Returns the links of a host that most launches of both sides measured; `None` for a case that is no host.
+fn common_links([base, new]: [&Row; 2]) -> Option<LinkSet> {
+    let first = base.launches.first()?.links?;
+    let count =
+        |row: &Row, links: LinkSet| row.launches.iter().filter(|launch| launch.links == Some(links)).count();
+    let common = |links: &LinkSet| count(base, *links).min(count(new, *links));
+    Some(base.launches.iter().filter_map(|launch| launch.links).max_by_key(common).unwrap_or(first))
 }
 
 /// Returns how many runs of each side have a value, or how many turns have both.

@@ -9,11 +9,14 @@ use ombx_core::{
 };
 
 use crate::{
-    compare::comparison::{CaseId, Note, Reason, SideInfo, StateOfSides, Turn, Unit},
-    estimate::is_within_a_launch,
-    file::{Record, RunOutcome, RunWithRows},
+    compare::{
+        comparison::{CaseId, Note, Reason, SideInfo, StateOfSides, Turn, Unit},
+        links::{LinkSet, LinksByHost, is_invalid},
+    },
+    file::{Record, Round, RunOutcome, RunWithRows},
     runs::{is_next_launch, is_same_launch, library},
     state::{Distances, LaunchState, States},
+    verdict::{BENCH, MOST_RANKS, RETEST},
 };
 
 /// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.
@@ -32,6 +35,12 @@ pub struct SideResults {
     pub(super) no_instructions: Option<String>,
     rows: Vec<Row>,
     places: HashMap<String, usize>,
+    /// Links in rounds of the current launch, if these are too many for a case of each.
+    links: Option<LinksByHost>,
+    /// Whether there were such links.
+    pub(super) has_links_by_host: bool,
+    /// Such links of earlier launches whose marks say that their times are wrong.
+    links_left_out: usize,
 }
 
 /// What is known of a launch beside its rows.
@@ -69,6 +78,8 @@ pub(super) struct Launch {
     /// Code of a mark on which no verdict may rest.
     pub(super) invalid: Option<String>,
     pub(super) marks: BTreeSet<String>,
+    /// Which links its median is of, if the case is a host.
+    pub(super) links: Option<LinkSet>,
 }
 
 impl SideResults {
@@ -83,13 +94,16 @@ impl SideResults {
         SideResults { label, ..self }
     }
 
-    /// Adds a record of a file.
+    /// Adds a record of a file. [`SideResults::end`] ends the file.
     pub fn record(&mut self, record: &Record) {
         match record {
             Record::Run(run) => self.begin((**run).clone()),
             Record::Launch(row) => self.add(row),
-            Record::Round(round) => round.rows().for_each(|row| self.add(&row)),
-            Record::End(outcome, _) => self.complete += usize::from(*outcome == RunOutcome::Complete),
+            Record::Round(round) => self.add_round(round),
+            Record::End(outcome, _) => {
+                self.end();
+                self.complete += usize::from(*outcome == RunOutcome::Complete);
+            }
             // Derived from the rows of the launches.
             Record::Launched(launched) => {
                 if let Some(last) = self.launched.last_mut() {
@@ -103,8 +117,27 @@ impl SideResults {
     /// Adds a whole run.
     pub fn run(&mut self, run: &RunWithRows) {
         self.begin(run.run.clone());
-        run.each_row().for_each(|row| self.add(&row));
+        run.rounds.iter().for_each(|round| self.add_round(round));
+        run.rows.iter().for_each(|row| self.add(row));
+        self.end();
         self.complete += usize::from(matches!(run.end, Some((RunOutcome::Complete, _))));
+    }
+
+    /// Ends a run, also one that has no record of its end.
+    pub fn end(&mut self) {
+        if let Some(mut links) = self.links.take() {
+            if std::mem::take(&mut links.has_new) {
+                self.has_links_by_host = true;
+                links.rows().iter().for_each(|(row, links)| self.add_case(row, Some(*links)));
+            }
+            // A run may go on in the same launch.
+            self.links = Some(links);
+        }
+    }
+
+    /// Returns the number of links that count in no case because of their marks, although the others of their host do.
+    pub(super) fn links_left_out(&self) -> usize {
+        self.links_left_out + self.links.as_ref().map_or(0, |links| links.left_out)
     }
 
     /// Returns the number of launches.
@@ -137,7 +170,12 @@ impl SideResults {
     }
 
     fn begin(&mut self, run: Run) {
+        self.end();
         let of_last = self.runs.last().is_some_and(|last| is_same_launch(last, &run));
+        let goes_on = of_last && self.runs.last().is_some_and(|last| last.places == run.places);
+        if !goes_on {
+            self.links_left_out += self.links.take().map_or(0, |links| links.left_out);
+        }
         if !of_last {
             self.launches += 1;
             let follows = self.runs.last().is_some_and(|last| is_next_launch(last, &run));
@@ -148,7 +186,22 @@ impl SideResults {
         self.runs.push(run);
     }
 
+    fn add_round(&mut self, round: &Round) {
+        match self.runs.last().filter(|run| is_large(run)) {
+            Some(run) => self.links.get_or_insert_with(|| LinksByHost::new(run)).add(round),
+            None => round.rows().for_each(|row| self.add(&row)),
+        }
+    }
+
+    /// Adds a row. Which links of a large sweep were measured again differs from run to run, so that these are no cases.
     fn add(&mut self, row: &Measurement) {
+        let is_again = row.bench == BENCH && row.axes.contains_key(RETEST) && row.outcome == Outcome::Ok;
+        if !(is_again && self.runs.last().is_some_and(is_large)) {
+            self.add_case(row, None);
+        }
+    }
+
+    fn add_case(&mut self, row: &Measurement, links: Option<LinkSet>) {
         if let Some(Figure::Unresolved(why)) = row.figures.get(INSTRUCTIONS) {
             self.no_instructions.get_or_insert_with(|| why.clone());
         }
@@ -159,7 +212,12 @@ impl SideResults {
         let case = &mut self.rows[at];
         let run = self.launches.saturating_sub(1);
         match &row.outcome {
-            Outcome::Ok => match launch(row, run) {
+            Outcome::Ok => match launch(row, run).map(|launch| Launch { links, ..launch }) {
+                // More links of the same launch.
+                Some(launch) if links.is_some() => {
+                    case.launches.retain(|known| known.run != run);
+                    case.launches.push(launch);
+                }
                 // A repeated row counts once: all its rows belong to the same launch.
                 Some(launch) if case.launches.last().is_none_or(|last| last.run != run) => {
                     case.launches.push(launch);
@@ -189,6 +247,7 @@ impl Row {
                 log_instructions: None,
                 invalid: None,
                 marks,
+                links: launch.links,
             })
         };
         let launches: Option<Vec<Launch>> = self.launches.iter().map(of_launch).collect();
@@ -218,6 +277,11 @@ fn case_id(row: &Measurement) -> CaseId {
     }
 }
 
+/// Returns whether the links of a sweep are too many for a case of each.
+fn is_large(run: &Run) -> bool {
+    run.places.len() > MOST_RANKS
+}
+
 fn moves_bytes(row: &Measurement) -> bool {
     row.work.is_some_and(|work| work.bytes > 0)
 }
@@ -239,11 +303,9 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
             Some(Figure::Value(count)) if *count > 0.0 => Some(count.ln()),
             _ => None,
         },
-        invalid: row
-            .marks(Level::Invalid)
-            .find(|mark| !is_within_a_launch(mark))
-            .map(|mark| mark.code.clone()),
+        invalid: row.marks(Level::Invalid).find(|mark| is_invalid(mark)).map(|mark| mark.code.clone()),
         marks: row.doubts().map(|mark| mark.code.clone()).collect(),
+        links: None,
     })
 }
 

@@ -9,7 +9,7 @@ use ombx_core::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA},
+    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA, round::RoundLinks},
     verdict::Verdict,
 };
 
@@ -200,7 +200,8 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
             Some(_) => Record::Case(Box::new(row)),
             None => Record::Launch(Box::new(row)),
         }),
-        "round" => body(text).and_then(|round: Round| {
+        "round" => body(text).and_then(|links: RoundLinks| {
+            let round = links.with(body(text)?);
             round.check()?;
             Ok(Record::Round(Box::new(round)))
         }),

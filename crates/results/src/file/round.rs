@@ -22,7 +22,7 @@ const MOST_TEXT: usize = 1 << 15;
 
 /// Median times of links that were measured at the same time. Of these links no samples are kept; rows with samples are those of links
 /// that were measured again, and of links that failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Round {
     /// What the rows of all links share. `checked` is the least of them, and `grown` has what grew in each of them.
@@ -40,6 +40,26 @@ pub struct Round {
     /// Marks of the links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<RoundMark>,
+}
+
+/// Fields of a round that its row does not have. A flattened field would make the reader of serde keep all others, each number as a value of
+/// its own.
+#[derive(Deserialize)]
+pub(super) struct RoundLinks {
+    round: Option<u32>,
+    from: Vec<u32>,
+    to: Vec<u32>,
+    median_ns: Vec<f32>,
+    #[serde(default)]
+    marks: Vec<RoundMark>,
+}
+
+impl RoundLinks {
+    /// Returns the round with what its links share.
+    pub(super) fn with(self, row: Measurement) -> Round {
+        let RoundLinks { round: number, from, to, median_ns, marks } = self;
+        Round { row, number, from, to, median_ns, marks }
+    }
 }
 
 /// Mark of some links of a round.

@@ -23,7 +23,7 @@ use crate::{
     provenance::title,
     runs::{hosts, library},
     state::{self, StateFigure, States},
-    verdict::{self, Hosts},
+    verdict::{self, Hosts, MOST_RANKS},
 };
 
 /// Launches with the same number that start farther apart belong to different results.
@@ -102,10 +102,6 @@ impl From<DatedRow> for Packed {
 pub fn read(input: impl BufRead) -> Result<Vec<DatedResult>, String> {
     results_of(Records::of(input))
 }
-
-/// Maximum number of ranks of a sweep whose links are cases of a history, except those that were measured again. It has 65,280 links of
-/// each size, and each case is a series, and in the index.
-pub const MOST_RANKS: usize = 256;
 
 /// Returns the results of records, as [`read`] does.
 pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResult>, String> {

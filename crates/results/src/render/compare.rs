@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     compare::{
-        CaseComparison, CaseId, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power, Reason,
-        Side, SideInfo, StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
+        CaseComparison, CaseId, Comparison, Counts, DecidedBy, HOST, INSTRUCTIONS_MARGIN, Note, Power,
+        Reason, Side, SideInfo, StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
     },
     number::figure,
     render::{
@@ -321,8 +321,12 @@ fn advice(comparison: &Comparison) -> String {
         })
     };
     // More runs decide nothing if those that exist say nothing.
-    let is_marked =
-        |reason: &Reason| matches!(reason, Reason::Marked(_) | Reason::MachineChanged | Reason::UnknownState);
+    let is_marked = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::Marked(_) | Reason::OtherLinks | Reason::MachineChanged | Reason::UnknownState
+        )
+    };
     let open: Vec<&CaseComparison> =
         undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =
@@ -376,11 +380,11 @@ pub fn table(
         let fits = columns.is_none_or(|columns| text.chars().count() <= columns);
         writeln!(out, "{}", if fits { text } else { fit(&text) })?;
     }
-    for cases in comparison.cases.chunk_by(|a, b| heading(&a.id) == heading(&b.id)) {
-        writeln!(out, "\n{}", paint.heading(&fit(&plain(&heading(&cases[0].id)))))?;
+    for cases in comparison.cases.chunk_by(|a, b| table_heading(&a.id) == table_heading(&b.id)) {
+        writeln!(out, "\n{}", paint.heading(&fit(&plain(&table_heading(&cases[0].id)))))?;
         let has_interval = cases.iter().any(|case| case.change.ci90.is_some());
         let cells = if has_interval { intervals } else { ranges };
-        let (grid, left_out) = cells(comparison, cases).fitted(cases, paint, columns);
+        let (grid, left_out) = cells(comparison, cases).with_hosts(cases).fitted(cases, paint, columns);
         writeln!(out, "{grid}")?;
         if let (Some(columns), false) = (columns, left_out.is_empty()) {
             let left_out = left_out.join(", ");
@@ -442,6 +446,13 @@ fn heading(id: &CaseId) -> String {
     title(&id.bench, &id.axes, id.depth, id.pairs)
 }
 
+/// Returns the heading of the table of a case: hosts have one table, with a column for their names.
+fn table_heading(id: &CaseId) -> String {
+    let axes = id.axes.iter().filter(|(name, _)| id.host().is_none() || *name != HOST);
+    let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
+    title(&id.bench, &axes, id.depth, id.pairs)
+}
+
 /// Returns the titles of the columns with figures of the sides.
 fn side_titles(comparison: &Comparison, cases: &[CaseComparison]) -> [String; 2] {
     let label = |side: &SideInfo| side.label.chars().take(LONGEST_LABEL).collect::<String>();
@@ -456,6 +467,16 @@ struct Cells {
 }
 
 impl Cells {
+    /// Adds a first column with the hosts of cases that have one.
+    fn with_hosts(mut self, cases: &[CaseComparison]) -> Cells {
+        if cases.iter().any(|case| case.id.host().is_some()) {
+            self.titles.insert(0, HOST.to_owned());
+            let names = cases.iter().map(|case| case.id.host().map_or_else(String::new, plain));
+            self.rows.iter_mut().zip(names).for_each(|(row, name)| row.insert(0, name));
+        }
+        self
+    }
+
     /// Returns the table, and the titles of the columns that did not fit.
     fn fitted(self, cases: &[CaseComparison], paint: Paint, columns: Option<usize>) -> (String, Vec<String>) {
         let Fitted { titles, rows, left_out } = fitted(self.titles, self.rows, columns);

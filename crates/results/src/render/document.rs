@@ -12,7 +12,7 @@ use ombx_core::{
 
 use super::{
     FormattedRow, Renderer, Scope, Shown, plain,
-    table::{failed, format, other_states, title, titles},
+    table::{failed, format_row, other_states, title, titles},
 };
 use crate::{
     file::RunOutcome,
@@ -106,7 +106,7 @@ impl Renderer for Document {
             Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
             Outcome::Failed(_) => self.rows.push((ends, failed(&self.shown, row))),
             Outcome::Ok => {
-                self.rows.push((ends.clone(), format(&self.shown, row, self.scope, Level::Caution).0));
+                self.rows.push((ends.clone(), format_row(&self.shown, row, self.scope, Level::Caution).0));
                 let others = other_states(&self.shown, row, self.scope).into_iter();
                 self.rows.extend(others.map(|cells| (ends.clone(), cells)));
             }

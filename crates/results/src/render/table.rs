@@ -20,7 +20,9 @@ use ombx_core::{
 use self::cells::{Fitted, fitted, grid};
 use crate::{
     file::RunOutcome,
+    impact::{LoadImpacts, UNDER},
     knee::{self, Knees, RATE},
+    number::Units,
     plot::curve,
     publishable::{Publishable, Reached},
     render::{Paint, Renderer, Shown, plain, wrapped},
@@ -28,8 +30,8 @@ use crate::{
     state,
 };
 
-pub use self::cells::{FormattedRow, Scope, column_titles, format_other_states, format_row};
-pub(super) use self::cells::{failed, format, other_states, titles};
+pub(super) use self::cells::failed;
+pub use self::cells::{FormattedRow, Scope, format_row, other_states, titles};
 
 /// What is said once of rows that come from a single launch.
 pub const ONE_LAUNCH: &str = "\
@@ -38,9 +40,6 @@ pub const ONE_LAUNCH: &str = "\
 
 /// What is said once of rows over launches without three earlier runs.
 const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same state of the machine; --against DIR names them";
-
-/// Name of the load among the values that a row names.
-const UNDER: &str = "under";
 
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
@@ -60,6 +59,7 @@ pub struct Table {
     absent: BTreeSet<String>,
     drawings: Vec<String>,
     knees: Knees,
+    impacts: LoadImpacts,
     notes: BTreeMap<String, Note>,
     explained: BTreeSet<(String, String)>,
     tables: usize,
@@ -134,13 +134,14 @@ impl Renderer for Table {
                 self.of_one_launch += usize::from(row.launch_count() == 1);
                 let has_runs = |over: &OverLaunches| over.between.is_some_and(|runs| runs.next_ns.is_some());
                 self.lacks_runs += usize::from(row.over_launches().is_some_and(|over| !has_runs(over)));
-                let (mut cells, absent) = cells::format(&self.shown, row, self.scope, self.least);
+                let (mut cells, absent) = cells::format_row(&self.shown, row, self.scope, self.least);
                 cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
                 self.rows.push(cells);
                 self.rows.extend(cells::other_states(&self.shown, row, self.scope));
                 self.absent.extend(absent);
                 self.drawings.extend(drawing(row));
                 self.knees.add(row);
+                self.impacts.add(row);
                 row.marks(self.least).for_each(|mark| self.note(mark));
                 let headline =
                     row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
@@ -156,12 +157,13 @@ impl Renderer for Table {
         if self.tables == 0 {
             writeln!(out, "no rows")?;
         }
-        let knees = std::mem::take(&mut self.knees).sentences();
-        if !knees.is_empty() {
+        let mut sentences = std::mem::take(&mut self.knees).sentences();
+        sentences.extend(std::mem::take(&mut self.impacts).sentences(self.shown.units, Units::name));
+        if !sentences.is_empty() {
             writeln!(out)?;
         }
-        for sentence in knees {
-            writeln!(out, "{}", self.sentence(&sentence))?;
+        for sentence in sentences {
+            writeln!(out, "{}", self.sentence(&plain(&sentence)))?;
         }
         if !self.publishable.is_empty() {
             writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;

@@ -175,3 +175,21 @@ fn a_table_fits_into_a_narrow_terminal() {
         written(Some(80)).contains(" finds ") && written(None).contains("words a note of many words a note")
     );
 }
+
+#[test]
+fn hosts_of_a_large_sweep_have_one_table() {
+    let of_host = |host: &str, factor: f64| {
+        let mut case = case("links", 8, factor, Verdict::Same);
+        case.id.axes =
+            [("ends", "between"), ("host", host)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        case
+    };
+    let mut text = Vec::new();
+    let all = of(vec![of_host("n01", 1.0), of_host("n02", 1.01)]);
+    table(&mut text, &all, Paint::Plain, Some(100)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.matches("links · ends=between\n").count(), 1, "{text}");
+    for start in ["host  bytes", " n01      8", " n02      8"] {
+        assert!(text.contains(start), "{start}: {text}");
+    }
+}

@@ -77,17 +77,7 @@ impl Scope {
 }
 
 /// Returns the column titles, including additional figures.
-pub fn column_titles(metric: Option<Metric>, scope: Scope, figures: &BTreeSet<&str>) -> Vec<String> {
-    titles(&Shown::default(), metric, scope, figures)
-}
-
-/// Returns the column titles in the units and with the percentiles of the user.
-pub(crate) fn titles(
-    shown: &Shown,
-    metric: Option<Metric>,
-    scope: Scope,
-    figures: &BTreeSet<&str>,
-) -> Vec<String> {
+pub fn titles(shown: &Shown, metric: Option<Metric>, scope: Scope, figures: &BTreeSet<&str>) -> Vec<String> {
     let mut fixed = fixed_titles(shown, metric, scope);
     let last = fixed.split_off(fixed.len() - LAST);
     let extra = figures.iter().map(|name| plain(&name.replace('_', " ")));
@@ -119,17 +109,7 @@ pub(crate) fn failed(shown: &Shown, row: &Measurement) -> FormattedRow {
 }
 
 /// Returns the cells of a measured row with its marks of this level and above, and the reasons for missing figures.
-pub fn format_row(row: &Measurement, scope: Scope, least: Level) -> (FormattedRow, Vec<String>) {
-    format(&Shown::default(), row, scope, least)
-}
-
-/// Formats the figures of a row in less frequent states of the machine for a page: one line each.
-pub fn format_other_states(row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
-    other_states(&Shown::default(), row, scope)
-}
-
-/// Formats a row in the units and with the percentiles of the user.
-pub(crate) fn format(
+pub fn format_row(
     shown: &Shown,
     row: &Measurement,
     scope: Scope,
@@ -214,8 +194,8 @@ const NEXT_RUN: &str = "95% of next run";
 const LEVEL: &str = "95% of level";
 const RUNS: &str = "earlier runs";
 
-/// Returns the cells of the figures of a row in less frequent states: one line each, without size, percentiles and marks.
-pub(crate) fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
+/// Returns the cells of the figures of a row in less frequent states of the machine: one line each, without size, percentiles and marks.
+pub fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
     let Some(over) = row.over_launches() else { return Vec::new() };
     let cells = |state: &StateFigure| {
         let of = |ns: f64| row.in_unit(ns).map(|value| shown.units.of(row.metric, value));
