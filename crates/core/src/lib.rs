@@ -146,6 +146,9 @@ pub use inventory;
 #[cfg(test)]
 #[path = "../../../tests/testkit/src/lib.rs"]
 pub mod testkit;
+/// A dependency of the testkit.
+#[cfg(test)]
+use statrs as _;
 
 #[cfg(test)]
 extern crate self as ombx_core;
