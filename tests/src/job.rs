@@ -178,6 +178,13 @@ impl Job {
     pub fn run(self) -> Done {
         self.start().wait()
     }
+
+    /// Runs the job to its end, or ends it at its limit: it then has neither an exit code nor a signal.
+    pub fn run_to_limit(self) -> Done {
+        let mut running = self.start();
+        let status = running.end();
+        running.output(status)
+    }
 }
 
 /// Running job. Dropping it kills all its processes.
@@ -236,15 +243,23 @@ impl Running {
     /// # Panics
     /// The job is stuck or reaches its limit.
     pub fn wait(mut self) -> Done {
+        if let Some(status) = self.end() {
+            return self.output(Some(status));
+        }
+        let left: Vec<String> = self.processes().iter().map(ToString::to_string).collect();
+        let output = self.output(None);
+        drop(self);
+        panic!("stuck, or not ended after its deadline, with {left:#?}\n{output}");
+    }
+
+    /// Waits for the end of the job; `None` if it is stuck or reaches its limit.
+    fn end(&mut self) -> Option<ExitStatus> {
         loop {
             if let Some(status) = self.child.try_wait().expect("the job can be waited for") {
-                return self.output(Some(status));
+                return Some(status);
             }
             if self.is_late() {
-                let left: Vec<String> = self.processes().iter().map(ToString::to_string).collect();
-                let output = self.output(None);
-                drop(self);
-                panic!("stuck, or not ended after its deadline, with {left:#?}\n{output}");
+                return None;
             }
             thread::sleep(POLL);
         }

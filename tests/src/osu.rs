@@ -117,6 +117,9 @@ pub fn masked(stdout: &str) -> String {
     text
 }
 
+/// Digits of a column of `-V`, which follow two blanks. A longer number makes the column wider.
+const DIGITS_OF_WINDOWS: usize = 10;
+
 /// Replaces each number with decimals and the blanks before it by their width.
 fn with_widths(line: &str) -> String {
     let (mut text, mut rest) = (String::new(), line);
@@ -127,7 +130,8 @@ fn with_widths(line: &str) -> String {
         let word = after[blanks..].split(' ').next().unwrap_or_default();
         let is_figure = word.contains('.') && word.parse::<f64>().is_ok();
         let shown = &after[..blanks + word.len()];
-        text += &if is_figure { format!("<{}>", shown.len()) } else { shown.to_owned() };
+        let width = if blanks == 2 { 2 + word.len().min(DIGITS_OF_WINDOWS) } else { shown.len() };
+        text += &if is_figure { format!("<{width}>") } else { shown.to_owned() };
         rest = &after[shown.len()..];
     }
     text + rest

@@ -16,14 +16,11 @@
 //! # Ok::<(), ombx_core::error::Error>(())
 //! ```
 
-mod allocation;
 mod device;
 mod driver;
 mod facts;
-mod nvml;
 
 pub use self::{
-    allocation::{Allocation, Copies, Pinned},
-    device::{Device, LOCAL_RANKS, count, device, select},
+    device::{Allocation, Copies, Device, LOCAL_RANKS, Pinned, count, device, select},
     facts::{Described, Link, devices},
 };

@@ -389,8 +389,28 @@ fn instead(
         };
         return Some(format!("{word:?} is no command: use ombx {line}"));
     }
-    let (command, option) = (command?.get_name(), context(ContextKind::InvalidArg)?);
-    let is_percentage = context(ContextKind::InvalidValue).is_some_and(|value| value.ends_with('%'));
+    let parsed = command?;
+    let command = parsed.get_name();
+    let is_about_sides = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(name)) => name.contains(compare::SIDES),
+        Some(ContextValue::Strings(names)) => names.iter().any(|name| name.contains(compare::SIDES)),
+        _ => false,
+    };
+    if is_about_sides {
+        return Some(
+            "ombx compare has two sides: give two result files, lists such as a1.jsonl,a2.jsonl, globs in quotes or directories, or all \
+             files by --base FILES --new FILES (see ombx help compare)"
+                .into(),
+        );
+    }
+    let option = context(ContextKind::InvalidArg)?;
+    let value = context(ContextKind::InvalidValue);
+    if option.starts_with("--ranks") && value == Some("p") {
+        return Some(format!(
+            "the option for the number of ranks is -n, as in -n 4 (see ombx help {command})"
+        ));
+    }
+    let is_percentage = value.is_some_and(|value| value.ends_with('%'));
     if command == "links" && is_percentage && ["fail-on", "expect"].iter().any(|name| option.contains(name)) {
         return Some(
             "ombx links has no limit in percent: give one in figures by --expect 'latency<2us', or an earlier result by --reference \
@@ -401,11 +421,51 @@ fn instead(
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
-    let name = option.strip_prefix("--")?.split('=').next()?;
+    let word = option.split('=').next()?;
+    if let Some(own) = own_option(parsed, word) {
+        return Some(format!("ombx {command} has no option {word}: use {own} (see ombx help {command})"));
+    }
+    let Some(name) = word.strip_prefix("--") else {
+        let takes_hosts = !word.starts_with('-') && has_option(parsed, "hosts");
+        return takes_hosts.then(|| {
+            format!("ombx {command} takes options only, not {word}: give hosts by --hosts n01,n02 (see ombx help {command})")
+        });
+    };
     let others = help::having(parser, name).join(", ");
     (!others.is_empty()).then(|| {
         format!("ombx {command} has no option --{name}, which ombx {others} has (see ombx help {command})")
     })
+}
+
+/// Options of other programs, and those of ombx that mean the same.
+const OPTIONS_OF_OTHERS: [(&[&str], &str); 7] = [
+    (&["-m", "--message-size", "--msgsize"], "sizes"),
+    (&["-i", "--iters", "--iter"], "iterations"),
+    (&["-x"], "warmup"),
+    (&["-W", "--window-size"], "window"),
+    (&["-N", "--np", "--nprocs", "--ntasks"], "ranks"),
+    (&["-H", "--nodelist", "-w"], "hosts"),
+    (&["-f"], "format"),
+];
+
+/// Returns the option of a command that means what another program calls so.
+fn own_option(command: &clap::Command, word: &str) -> Option<String> {
+    let known =
+        OPTIONS_OF_OTHERS.iter().find(|(words, long)| words.contains(&word) && has_option(command, long));
+    if let Some((_, long)) = known {
+        return Some(format!("--{long}"));
+    }
+    // Other programs have an option for each format.
+    let name = word.strip_prefix("--")?;
+    let name = name.strip_prefix("export-").unwrap_or(name);
+    let format = command.get_arguments().find(|arg| arg.get_long() == Some("format"))?;
+    let has = |name: &str| format.get_possible_values().iter().any(|value| value.get_name() == name);
+    let names = if name == "json" { ["json", "jsonl"] } else { [name, name] };
+    names.into_iter().find(|name| has(name)).map(|name| format!("--format {name}"))
+}
+
+fn has_option(command: &clap::Command, long: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(long) && !arg.is_hide_set())
 }
 
 #[cfg(test)]

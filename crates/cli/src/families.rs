@@ -42,8 +42,5 @@ pub(crate) fn about(family: &str) -> Option<&'static str> {
 
 /// Returns the glob of a family for its name, and any other word unchanged.
 pub(crate) fn glob(registry: &Registry, word: &str) -> String {
-    match registry.all().iter().any(|bench| of(bench) == word) {
-        true => format!("{word}.*"),
-        false => word.to_owned(),
-    }
+    if registry.all().iter().any(|bench| of(bench) == word) { format!("{word}.*") } else { word.to_owned() }
 }

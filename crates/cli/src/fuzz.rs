@@ -131,7 +131,7 @@ pub fn hosts(bytes: &[u8]) {
             coordinator::Invitation,
             hosts::{Hostfile, hosts_of_line},
         },
-        rank::rendezvous,
+        rank::sockets,
     };
     let text = String::from_utf8_lossy(bytes);
     match Hostfile::parse("hosts", &text).and_then(|file| file.each(hosts_of_line)) {
@@ -149,7 +149,7 @@ pub fn hosts(bytes: &[u8]) {
     }
     // The name of another host would be resolved.
     if text.contains("\"identity\":\"\"") || !text.contains("identity") {
-        let _ = rendezvous::parse(&text);
+        let _ = sockets::parse_rendezvous(&text);
     }
 }
 
@@ -170,7 +170,7 @@ fn check_message(message: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ombx_core::testkit::hostile;
+    use ombx_testkit::hostile;
 
     #[test]
     fn any_command_line_is_a_job_or_a_mistake() {

@@ -85,7 +85,7 @@ pub(crate) struct RankKind {
 }
 
 impl RankKind {
-    fn of(bench: &Benchmark) -> RankKind {
+    fn new(bench: &Benchmark) -> RankKind {
         RankKind { medium: bench.ranks.medium, threading: bench.ranks.threading }
     }
 }
@@ -146,7 +146,7 @@ impl Work {
     pub(crate) fn kinds(&self) -> Vec<RankKind> {
         let mut kinds: Vec<RankKind> = Vec::new();
         for choice in self.choices() {
-            let kind = RankKind::of(choice.bench);
+            let kind = RankKind::new(choice.bench);
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
@@ -156,7 +156,7 @@ impl Work {
 
     /// Returns the work of ranks of one kind.
     pub(crate) fn of_kind(&self, kind: RankKind) -> Work {
-        self.of(|bench| RankKind::of(bench) == kind)
+        self.of(|bench| RankKind::new(bench) == kind)
     }
 
     /// Returns the work of the ranks that one medium connects.

@@ -2,9 +2,7 @@
 
 #[cfg(feature = "sockets")]
 pub(crate) mod coordinator;
-mod core_to_core;
-#[cfg(any(feature = "mpi", feature = "sockets"))]
-pub(crate) mod cores;
+pub(crate) mod core_to_core;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
 pub(crate) mod hosts;
@@ -22,8 +20,6 @@ mod shared_memory;
 pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
-#[cfg(feature = "mpi")]
-mod version;
 
 use std::{
     ffi::OsString,
@@ -80,7 +76,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let reserved = served::reserve(&job.start)?;
     let mut output = Output::open(job)?;
     #[cfg(feature = "io")]
-    let files = FilesOfJob::of(job);
+    let files = FilesOfJob::new(job);
     let limit = job::job_time_limit(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
     // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
@@ -92,7 +88,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let since = Since::now();
     #[cfg(feature = "mpi")]
     output.set_transport(transport::ask(job, job.start.timeout, || interrupted.load(Ordering::SeqCst) != 0));
-    let mut repetition = Repetition::of(job, since.elapsed());
+    let mut repetition = Repetition::new(job, since.elapsed());
     let mut restarts = Restarts::new(job);
     let progress = Progress::new(job.extent.rows, &job.output);
     'launches: loop {

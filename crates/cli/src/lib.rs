@@ -10,7 +10,18 @@ macro_rules! stderr_line {
     ($($words:tt)*) => { $crate::stderr::write_line(format_args!($($words)*)) };
 }
 
-mod arguments;
+/// Arguments that several commands share.
+mod arguments {
+    pub(crate) mod argv;
+
+    pub(crate) mod launches;
+    pub(crate) mod output;
+    pub(crate) mod parameters;
+    pub(crate) mod role;
+    pub(crate) mod start;
+    pub(crate) mod values;
+}
+
 mod build;
 mod commands;
 mod families;

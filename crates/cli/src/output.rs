@@ -23,6 +23,7 @@ use ombx_core::{
     fact::Fact,
     measure::collect::Interval,
     result::{Measurement, Tally},
+    unit::counted,
 };
 use ombx_results::{
     estimate::{self, Cases},
@@ -124,7 +125,7 @@ impl Notices {
 
     fn print(self) {
         for (name, (rows, why)) in self.unresolved {
-            let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+            let rows = counted(rows, "row");
             // The advice is about an option of `ombx run`.
             let why = why.split(": raise ").next().unwrap_or_default();
             stderr_line!(

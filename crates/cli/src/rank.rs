@@ -6,14 +6,10 @@
 )]
 mod failure;
 #[cfg(feature = "mpi")]
-mod handshake;
-#[cfg(feature = "mpi")]
 pub(crate) mod mpi;
-#[cfg(feature = "sockets")]
-pub(crate) mod rendezvous;
 mod sink;
 #[cfg(feature = "sockets")]
-mod sockets;
+pub(crate) mod sockets;
 
 use std::{cell::Cell, ffi::OsString, fs::File, time::Duration};
 

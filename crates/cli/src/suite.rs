@@ -214,9 +214,10 @@ impl Suite {
         let here =
             entry.patterns.iter().filter(|pattern| !built_in || lookup::find(registry, pattern).is_ok());
         let here: Vec<String> = here.cloned().collect();
-        match here.is_empty() {
-            true => Ok(Vec::new()),
-            false => selection::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e)),
+        if here.is_empty() {
+            Ok(Vec::new())
+        } else {
+            selection::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e))
         }
     }
 

@@ -9,10 +9,9 @@ use ombx_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, Launcher, checksum},
-    collect, command, execute,
+    cluster::{Cluster, Launcher, LauncherChoice, Options, checksum},
+    collect, execute,
     inventory::Inventory,
-    options::{LauncherChoice, Options},
     parallel,
     plan::{self, Job, Pairs, Stage},
     preflight,
@@ -69,13 +68,12 @@ impl Campaign {
         let plan = self.plan(&binary, &checksum);
         let record = self.record(&plan)?;
         let Self { options, inventory, launcher, rounds } = self;
-        let remote_binary = match options.inventory.is_none() || inventory.shared {
-            true => binary.path.clone(),
-            false => {
-                let user = format!("/tmp/ombx-{}", rustix::process::getuid().as_raw());
-                let directory = inventory.work_dir.clone().unwrap_or_else(|| user.into());
-                directory.join(checksum.get(..16).unwrap_or("unknown")).join("ombx")
-            }
+        let remote_binary = if options.inventory.is_none() || inventory.shared {
+            binary.path.clone()
+        } else {
+            let user = format!("/tmp/ombx-{}", rustix::process::getuid().as_raw());
+            let directory = inventory.work_dir.clone().unwrap_or_else(|| user.into());
+            directory.join(checksum.get(..16).unwrap_or("unknown")).join("ombx")
         };
         let mut cluster = Cluster {
             inventory,
@@ -224,7 +222,11 @@ fn print_plan(cluster: &Cluster, rounds: &[Vec<Job>]) -> Result<()> {
         (1..).zip(rounds).flat_map(|(number, round)| round.iter().map(move |job| (number, job)))
     {
         record::print_line(format_args!("# {} (round {round})", job.name));
-        record::print_line(script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job)));
+        record::print_line(script::job(
+            &cluster.inventory,
+            &cluster.mark(job),
+            &execute::command_line(cluster, job),
+        ));
         if cluster.launcher != Launcher::Mpiexec {
             let script = cluster.record.job(job).join("run.sh");
             record::print_line(execute::scheduler::batch_script(cluster, job, &script)?);

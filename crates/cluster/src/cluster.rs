@@ -6,10 +6,11 @@ use std::{
     time::Duration,
 };
 
+use ombx_core::unit::parse_duration;
+
 use crate::{
     inventory::{Inventory, LaunchSite},
-    options::Options,
-    plan::Job,
+    plan::{self, Job},
     preflight::Facts,
     record::Record,
     remote::{Place, output_of},
@@ -67,11 +68,10 @@ impl Cluster {
 
     /// Returns where scripts for a host run.
     pub(crate) fn place(&self, host: usize) -> Place<'_> {
-        match self.is_local() {
-            true => Place::Here,
-            false => {
-                Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
-            }
+        if self.is_local() {
+            Place::Here
+        } else {
+            Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
         }
     }
 
@@ -91,9 +91,10 @@ impl Cluster {
 
     /// Returns the path of the program that launchers start instead of ssh.
     pub(crate) fn ssh_wrapper(&self) -> PathBuf {
-        match self.launches_on_hosts() && !self.inventory.shared {
-            true => self.remote_binary.with_file_name("ssh"),
-            false => self.record.directory.join("ssh"),
+        if self.launches_on_hosts() && !self.inventory.shared {
+            self.remote_binary.with_file_name("ssh")
+        } else {
+            self.record.directory.join("ssh")
         }
     }
 
@@ -122,4 +123,78 @@ impl Cluster {
 /// Returns the SHA-256 checksum of a file; empty if it cannot be read.
 pub(crate) fn checksum(file: &Path) -> String {
     output_of(Command::new("sha256sum").arg(file)).split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// Measure every link of a cluster, or of this machine
+///
+/// Measures disjoint pairs of hosts at the same time. Then measures all hosts together, first with one rank per host, then
+/// with several. More than one host needs an inventory: docs/GUIDE.md. Keeps all results in runs/ID.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub struct Options {
+    /// Hosts, how to reach them, and their MPI [default: this machine alone]
+    #[arg(long, value_name = "FILE")]
+    pub inventory: Option<PathBuf>,
+    /// What to measure: links, or a suite of `ombx run suite:NAME`
+    #[arg(long, default_value = "links", value_parser = plan::suite)]
+    pub suite: String,
+    /// What starts the ranks
+    #[arg(long, value_enum, default_value_t = LauncherChoice::Auto)]
+    pub launcher: LauncherChoice,
+    /// Use only these hosts of the inventory, for example: --hosts n01,n02 or --hosts 'n[01-16,20]'
+    #[arg(long, allow_hyphen_values = true)]
+    pub hosts: Vec<String>,
+    /// Pairs of hosts: all, ring, or a list such as n01-n02,n01-n03
+    #[arg(long, default_value = "all")]
+    pub pairs: String,
+    /// What ends the command with a code other than 0: slow (9: something is slow; 10: no verdict) or nothing
+    #[arg(long, value_enum, default_value_t = FailOn::Slow)]
+    pub fail_on: FailOn,
+    /// Time limit per job, for example: --timeout 60s [default: grows with the number of ranks]
+    #[arg(long, value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Seed for the order of the pairs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print the plan and every script, and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Continue the last run with the same plan; complete jobs are kept
+    #[arg(long)]
+    pub resume: bool,
+    /// Job script template for --launcher script; must contain {{command}}. Also: {{name}}, {{hosts}}, {{nodes}}, {{ranks}},
+    /// {{ranks_per_host}}, {{minutes}}, {{directory}}
+    #[arg(long, value_name = "FILE")]
+    pub template: Option<PathBuf>,
+    /// Remove the copy of ombx from each host at the end. It is kept for later runs otherwise, below /tmp or `work_dir` of the inventory
+    #[arg(long)]
+    pub remove_copies: bool,
+    /// Directory that holds the runs [default: runs]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub runs: Option<PathBuf>,
+    /// More options for ombx, after --
+    #[arg(last = true)]
+    pub more: Vec<String>,
+}
+
+/// Value of `--launcher`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LauncherChoice {
+    /// Slurm inside an allocation, else mpiexec
+    Auto,
+    /// The mpiexec of the MPI, over ssh
+    Mpiexec,
+    /// srun inside an allocation, else sbatch
+    Slurm,
+    /// Another scheduler, with --template
+    Script,
+}
+
+/// Value of `--fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// Something slow, or no verdict
+    Slow,
+    /// No verdict at all
+    Nothing,
 }

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, Launcher},
     collect::Counters,
-    command, parallel,
+    parallel,
     plan::Job,
     record::{self, Ending},
     remote::{Ended, Place, ScriptFiles, at},
-    script,
+    script::{self, seconds},
 };
 
 /// Time limit of a cleanup.
@@ -62,7 +62,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
         let launch = json!({
             "took_s": (since.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             "mark": cluster.mark(job),
-            "command": command::of(cluster, job),
+            "command": command_line(cluster, job),
             "left_behind": left.iter().flatten().sum::<u64>(),
             "network": host_records(cluster, job, &before, &after),
         });
@@ -78,7 +78,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
 
 /// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
 fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
-    let script = script::job(&cluster.inventory, &cluster.mark(job), &command::of(cluster, job));
+    let script = script::job(&cluster.inventory, &cluster.mark(job), &command_line(cluster, job));
     let place = match cluster.launcher {
         Launcher::Slurm if env::var_os("SLURM_JOB_ID").is_none() => {
             return scheduler::run(cluster, job, &script, files);
@@ -156,4 +156,43 @@ fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
         sweep(Place::Here, "launcher");
     }
     parallel::map(job.hosts.iter().copied(), |host| sweep(cluster.place(host), cluster.host_name(host)))
+}
+
+/// Returns the command line that runs ombx for a job.
+pub(crate) fn command_line(cluster: &Cluster, job: &Job) -> Vec<String> {
+    let mut words = vec![cluster.remote_binary.to_string_lossy().into_owned()];
+    let mut add = |more: &[&str]| words.extend(more.iter().map(|&word| word.to_owned()));
+    match cluster.options.suite.as_str() {
+        "links" => {
+            add(&["links"]);
+            if cluster.at_once() == 1 && !job.is_pair() {
+                add(&["--serial"]);
+            }
+            let has = |option: &str| cluster.options.more.iter().any(|word| word.starts_with(option));
+            if !has("--fail-on") {
+                // The verdict on all jobs decides.
+                add(&["--fail-on", "nothing"]);
+            }
+            if job.ranks() == 2 && job.hosts.len() == 2 && !has("--retest") {
+                // The only link of a job has no other link to be compared with.
+                add(&["--retest", "0"]);
+            }
+        }
+        suite => add(&["run", &format!("suite:{suite}")]),
+    }
+    add(&["-n", &job.ranks().to_string(), "--format", "jsonl", "--quiet"]);
+    add(&["--timeout", &seconds(cluster.limit(job))]);
+    let is_slurm = cluster.launcher == Launcher::Slurm;
+    if !cluster.is_local() {
+        add(&["--hosts", &cluster.host_names(job).join(",")]);
+        if cluster.launcher == Launcher::Mpiexec {
+            add(&["--ssh", &cluster.ssh_wrapper().to_string_lossy()]);
+        }
+        let interface = cluster.inventory.hosts[job.hosts[0]].interface.as_deref();
+        interface.filter(|_| !is_slurm).into_iter().for_each(|interface| add(&["--interface", interface]));
+    }
+    add(&["--launcher", if is_slurm { "srun" } else { "mpiexec" }]);
+    add(&["--bind", cluster.inventory.bind.as_deref().unwrap_or("auto")]);
+    words.extend(cluster.options.more.iter().cloned());
+    words
 }

@@ -20,6 +20,6 @@ pub fn inventory(bytes: &[u8]) {
 mod tests {
     #[test]
     fn an_inventory_of_any_bytes_is_safe_or_refused() {
-        ombx_core::testkit::hostile("inventory", 3000, super::inventory);
+        ombx_testkit::hostile("inventory", 3000, super::inventory);
     }
 }

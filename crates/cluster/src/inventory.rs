@@ -7,7 +7,11 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{file::read_named, host_name::check_host, node_set},
+    system::{
+        file::read_named,
+        host_name::{check_host, is_plain},
+        node_set,
+    },
 };
 use serde::Deserialize;
 
@@ -231,12 +235,6 @@ fn one_of(key: &str, value: Option<&str>, known: &[&str]) -> Check {
         }
         _ => Ok(()),
     }
-}
-
-/// Returns whether a text has only ASCII letters, digits and characters of `more`, and cannot be an option.
-fn is_plain(text: &str, more: &str) -> bool {
-    let good = |c: char| c.is_ascii_alphanumeric() || more.contains(c);
-    !text.is_empty() && !text.starts_with('-') && text.chars().all(good)
 }
 
 #[cfg(test)]

@@ -27,12 +27,10 @@
 mod campaign;
 mod cluster;
 mod collect;
-mod command;
 mod execute;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod inventory;
-mod options;
 mod parallel;
 pub mod plan;
 mod preflight;
@@ -45,7 +43,7 @@ use ombx_core::error::{Error, Result};
 
 pub use self::{
     campaign::{Binary, Campaign},
-    options::{LauncherChoice, Options},
+    cluster::{LauncherChoice, Options},
 };
 
 /// Measures with the running program, which must be ombx, and returns the exit code.

@@ -65,9 +65,10 @@ pub fn rounds(hosts: &[Host], pairs: &Pairs, seed: u64) -> Result<Vec<Vec<Job>>>
 /// Parses the name of a suite, which becomes a part of a command line and of file names.
 pub(crate) fn suite(text: &str) -> std::result::Result<String, String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(good) {
-        true => Ok(text.to_owned()),
-        false => Err("must be `links` or the name of a suite".into()),
+    if !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(good) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be `links` or the name of a suite".into())
     }
 }
 

@@ -14,10 +14,8 @@ use ombx_core::{
 use ombx_results::verdict::{Conclusion, Verdict};
 
 use crate::{
-    cluster::Cluster,
-    collect,
-    options::FailOn,
-    parallel,
+    cluster::{Cluster, FailOn},
+    collect, parallel,
     plan::{Job, Stage},
     record::{self, Ending, FinishedJob},
 };
@@ -138,9 +136,10 @@ fn report(cluster: &Cluster, finished: &[FinishedJob]) -> std::result::Result<()
         .arg("-o")
         .arg(cluster.record.directory.join("report.html"));
     let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ")),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; "))
     }
 }
 

@@ -2,11 +2,9 @@
 //! `bcast_ack` and `bcast_acked`. All of them time the broadcast of the library, and broadcasts that ombx makes of messages.
 
 pub mod acked;
-pub mod back_to_back;
 pub mod kernel;
 #[cfg(test)]
 mod tests;
-pub mod tree;
 
 use ombx_core::{
     benchmark::{
@@ -25,9 +23,9 @@ use ombx_mpi::{Mesh, collective::Bcast};
 use crate::{
     broadcast::{
         acked::{AckCorrection, run_acked, run_last_ack},
-        back_to_back::{BackToBack, run_back_to_back},
-        kernel::{Broadcast, SingleBroadcast},
-        tree::{Algorithm, Binomial, Linear, Tree},
+        kernel::{
+            Algorithm, BackToBack, Binomial, Broadcast, Linear, SingleBroadcast, Tree, run_back_to_back,
+        },
     },
     entry::{FORMULA, SIZES, check_broadcast, run_blocking},
 };

@@ -28,9 +28,8 @@ use ombx_mpi::{
 };
 
 use crate::{
-    broadcast::{run_bcast, tree::Algorithm},
-    kernel::{Collective, InPlace},
-    mode::{self, Blocking, Mode, Nonblocking, Persistent},
+    broadcast::{kernel::Algorithm, run_bcast},
+    kernel::{self, Blocking, Collective, InPlace, Mode, Nonblocking, Persistent},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.
@@ -51,21 +50,20 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
     });
     let entry = paced::<C>(entry);
     let entry = entry.iterates(const { &[C::NAME] }, FORMULA);
-    match is_broadcast::<C>() {
-        true => {
-            let run: fn(&mut Session<'_>) -> Result<()> = |session| by_datatype(session, run_bcast);
-            Benchmark { run, ..entry }.made_of(derived::block_bytes, check_broadcast).with(&[
-                Pacing::PARAMETER,
-                SyncHosts::PARAMETER,
-                Datatype::PARAMETER,
-                MESSAGE_TYPE,
-                Algorithm::PARAMETER,
-                Cache::PARAMETER,
-                BufferMemory::PARAMETER,
-                Staged::PARAMETER,
-            ])
-        }
-        false => entry.with(parameters::<C>().blocking),
+    if is_broadcast::<C>() {
+        let run: fn(&mut Session<'_>) -> Result<()> = |session| by_datatype(session, run_bcast);
+        Benchmark { run, ..entry }.made_of(derived::block_bytes, check_broadcast).with(&[
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+            Datatype::PARAMETER,
+            MESSAGE_TYPE,
+            Algorithm::PARAMETER,
+            Cache::PARAMETER,
+            BufferMemory::PARAMETER,
+            Staged::PARAMETER,
+        ])
+    } else {
+        entry.with(parameters::<C>().blocking)
     }
 }
 
@@ -175,9 +173,10 @@ const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
     let entry = entry.with_groups();
     let entry = if C::FLOW.vector { entry.with(&[Imbalance::PARAMETER]) } else { entry };
-    let entry = match C::FLOW.reduces() {
-        true => entry.made_of(reduction::element_bytes, reduction::check_case),
-        false => entry.made_of(derived::block_bytes, check_datatype),
+    let entry = if C::FLOW.reduces() {
+        entry.made_of(reduction::element_bytes, reduction::check_case)
+    } else {
+        entry.made_of(derived::block_bytes, check_datatype)
     };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
@@ -232,7 +231,7 @@ const fn parameters<C: Call>() -> Parameters {
 pub(crate) fn run_blocking<C: Call>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, staged| match staged {
         Staged::Off => run_cached::<Collective<C, Blocking>>(session),
-        Staged::On => run_paced::<Collective<C, mode::Staged>, Mesh>(session),
+        Staged::On => run_paced::<Collective<C, kernel::Staged>, Mesh>(session),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Collective MPI benchmarks: each operation in a blocking, a nonblocking and a persistent mode.
 //!
 //! [`operations`] is the table of operations; each line registers three benchmarks. [`kernel`] combines an operation with a
-//! [`mode`], and [`content`] computes the expected data. [`broadcast`] has other ways to time a broadcast,
+//! mode, and [`content`] computes the expected data. [`broadcast`] has other ways to time a broadcast,
 //! `collective.reduce_local` communicates with no rank, and `collective.init` is the time that MPI takes to start. `ombx_mpi::collective` calls MPI.
 //!
 //! The benchmarks are registered in every program that names this crate:
@@ -25,8 +25,6 @@
 pub mod broadcast;
 pub mod content;
 mod entry;
-mod init;
 pub mod kernel;
 mod local;
-pub mod mode;
 pub mod operations;

@@ -1,16 +1,19 @@
-//! `collective.reduce_local`: the time in which a rank combines two buffers, without communication.
+//! Benchmarks without messages between ranks: `collective.reduce_local`, the time in which a rank combines two buffers, and
+//! `collective.init`, the time that MPI takes to start.
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
-        Work,
+        Aggregation, Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue,
+        ReductionOp, Work,
         memory::BufferMemory,
         payload::{Accumulation, Check, Fill, Slots},
         reduction,
     },
-    error::Result,
+    error::{Error, Result},
+    measure::{row::each_case, session::Session},
+    result::{Measurement, Samples},
 };
-use ombx_mpi::collective::LocalReduction;
+use ombx_mpi::{Mpi, collective::LocalReduction};
 
 use crate::entry::SIZES;
 
@@ -77,4 +80,49 @@ impl Kernel for ReduceLocal {
         let rank = self.accumulation.memory;
         Ok(self.accumulation.check(fill, fill.iterations, self.slots, self.local.memory(), rank))
     }
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::custom("collective.init", "start of MPI on all ranks: one sample in each launch", Metric::Latency, METHOD, run)
+        .layout(Layout::Everyone { least: 1 })
+        .iterates(&["MPI_Init"], "t of the slowest rank")
+        .without_sizes()
+        .once()
+        .osu("osu_init", "OSU MPI Init Test")
+        .osu_with("osu_hello", "OSU MPI Hello World Test", &[])
+}
+
+const METHOD: Method = Method {
+    timed: "MPI_Init, or MPI_Init_thread with --threading, once in each launch, on every rank; with --init session instead MPI_Session_init, MPI_Group_from_session_pset \
+            and MPI_Comm_create_from_group",
+    untimed: "starting the processes; a rank that starts early waits for the others inside the call",
+    like: "osu_init of OMB, which prints the mean, the smallest and the largest time of the ranks",
+};
+
+fn run(session: &mut Session<'_>) -> Result<()> {
+    each_case(session, row)
+}
+
+/// Returns the row of this launch. Collective; only that of rank 0 has the times of all ranks.
+fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
+    let key = case.key(session.bench.name, session.under.as_deref());
+    session.team.name_task(&key);
+    let empty = Measurement {
+        bytes: Some(0),
+        axes: case.named().map(|(name, value)| (name.to_owned(), value)).collect(),
+        work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
+        aggregation: Aggregation::Slowest,
+        ..Measurement::new(session.bench.name, key, Metric::Latency, session.team.size())
+    };
+    session.sink.starting(&empty);
+    let mine = Mpi::initialization_time().ok_or_else(|| Error::fabric("MPI was not started by ombx"))?;
+    let all = session.team.gather(&(mine.as_nanos() as u64).to_le_bytes())?.unwrap_or_default();
+    let of_rank = |(rank, bytes): (usize, Vec<u8>)| {
+        let ns = bytes.try_into().map(u64::from_le_bytes);
+        let ns = ns.map_err(|_| Error::fabric(format!("rank {rank} sent no time of 8 bytes")))?;
+        Ok(Samples { rank: rank as u32, batch: 1, elapsed_ns: vec![ns], ..Samples::default() })
+    };
+    let samples = all.into_iter().enumerate().map(of_rank).collect::<Result<Vec<Samples>>>()?;
+    let summary = Measurement::summarise(&samples, 1, session.clock.facts());
+    Ok(Measurement { check: Check::Unsupported, trust: session.standing.to_vec(), samples, summary, ..empty })
 }

@@ -1,7 +1,6 @@
 //! What a benchmark is: its entry in the registry, its kernel, and the cases that users choose.
 
 mod case;
-mod context;
 pub mod derived;
 mod entry;
 mod groups;
@@ -14,18 +13,16 @@ pub mod payload;
 pub mod reduction;
 mod root;
 mod threads;
-mod work;
 
 pub use self::{
     case::Case,
-    context::{Context, MEMORY_LIMIT},
     derived::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     entry::{
         Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, Osu, OwnParameters, Preset, RankNeeds,
         Registry, Streams,
     },
     groups::{Depth, Groups, RankMatrix, parse_depths},
-    kernel::Kernel,
+    kernel::{BusTraffic, Busy, Compute, Context, Kernel, MEMORY_LIMIT, Method, Metric, Role, Work},
     layout::{
         Aggregation, Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs,
     },
@@ -37,5 +34,4 @@ pub use self::{
     reduction::{ElementType, Numbers, ReductionOp},
     root::{Imbalance, Root},
     threads::{Initialization, MATCHED_THREADS, SHARED_THREADS, Threading, Threads},
-    work::{BusTraffic, Busy, Compute, Method, Metric, Role, Work},
 };

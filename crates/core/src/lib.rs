@@ -80,17 +80,75 @@ pub mod error;
 pub mod fact;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-pub mod measure;
-pub mod pacing;
+
+/// How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
+pub mod measure {
+    pub mod collect;
+    pub mod engine;
+    mod load;
+    pub mod overlap;
+    pub mod plan;
+    mod rounds;
+    pub mod row;
+    pub mod runner;
+    pub mod session;
+    pub mod stop;
+    pub mod timed_loop;
+    pub(crate) mod workers;
+}
+
+/// Synchronisation of ranks before each sample: by a barrier, or by a start time on synchronised clocks.
+pub mod pacing {
+    pub mod clock_sync;
+    pub mod mesh;
+    pub mod paced_kernel;
+    pub mod paced_threads;
+    pub(crate) mod sample_pacer;
+}
+
 pub mod result;
 pub mod stats;
-pub mod system;
+
+/// The machine that a rank runs on: clock, host, placement and environment.
+pub mod system {
+    pub mod clock;
+    pub mod device_counters;
+    pub mod environment;
+    pub mod file;
+    pub mod host;
+    pub mod host_name;
+    pub mod limits;
+    pub mod machine;
+    pub mod node_set;
+    pub mod performance;
+    pub mod ssh;
+    pub mod watchdog;
+}
+
 pub mod team;
-#[cfg(any(test, feature = "testkit"))]
-pub mod testkit;
+
 pub mod trust;
-pub mod two_sided;
+
+/// Two-sided communication: patterns that run over MPI and over sockets in the same loops.
+pub mod two_sided {
+    pub mod datagrams;
+    pub mod pattern;
+    pub mod request;
+    pub mod threaded;
+}
+
 pub mod unit;
 
 /// Registry of benchmark entries, re-exported so that every crate submits to the same one.
 pub use inventory;
+
+/// Test support: the crate `ombx-testkit`, whose types would else be those of another build of this crate.
+#[cfg(test)]
+#[path = "../../../tests/testkit/src/lib.rs"]
+pub mod testkit;
+/// A dependency of the testkit.
+#[cfg(test)]
+use statrs as _;
+
+#[cfg(test)]
+extern crate self as ombx_core;

@@ -94,7 +94,7 @@ impl Summary {
         if n == 0 {
             return None;
         }
-        let Ranked { sorted, ranks } = Ranked::of(samples);
+        let Ranked { sorted, ranks } = Ranked::new(samples);
         let median = median_of_sorted(&sorted);
         Some(Summary {
             n,
@@ -139,7 +139,7 @@ struct Ranked {
 }
 
 impl Ranked {
-    fn of(samples: &[f64]) -> Ranked {
+    fn new(samples: &[f64]) -> Ranked {
         let mut order: Vec<(f64, usize)> = samples.iter().copied().zip(0..).collect();
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut ranks = vec![0.0; samples.len()];

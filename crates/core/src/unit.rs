@@ -45,6 +45,24 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl Bytes {
+    /// Formats the size with its noun: `1 byte`, `64K bytes`.
+    pub fn with_noun(self) -> String {
+        if self.0 == 1 { "1 byte".into() } else { format!("{self} bytes") }
+    }
+}
+
+/// Formats a count with its noun: `1 row`, `2 rows`, `3 launches`.
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    if count == N::from(1) { format!("1 {noun}") } else { format!("{count} {}", plural(noun)) }
+}
+
+/// Returns the plural of a noun.
+pub fn plural(noun: &str) -> String {
+    let ending = if noun.ends_with(['s', 'x']) || noun.ends_with("ch") { "es" } else { "s" };
+    format!("{noun}{ending}")
+}
+
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -178,11 +196,10 @@ pub fn parse_sizes(text: &str) -> Result<Vec<Bytes>> {
 }
 
 fn addressable(size: Bytes) -> Result<Bytes> {
-    match size > MAX_SIZE {
-        true => Err(Error::usage(format!(
-            "size {size} is more than a process can address; use at most {MAX_SIZE}"
-        ))),
-        false => Ok(size),
+    if size > MAX_SIZE {
+        Err(Error::usage(format!("size {size} is more than a process can address; use at most {MAX_SIZE}")))
+    } else {
+        Ok(size)
     }
 }
 
@@ -229,6 +246,13 @@ fn parse_item(item: &str) -> Result<Vec<Bytes>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn counts_and_sizes_have_their_noun() {
+        assert_eq!([counted(1_u64, "row"), counted(2_u64, "launch")], ["1 row", "2 launches"]);
+        assert_eq!([counted(0_usize, "switch"), counted(3_usize, "rank")], ["0 switches", "3 ranks"]);
+        assert_eq!([1, 65536].map(|bytes| Bytes(bytes).with_noun()), ["1 byte", "64K bytes"]);
+    }
 
     #[test]
     fn sizes_read_and_print() {

@@ -214,7 +214,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 24, ..ombx_core::testkit::seeded() })]
+        #![proptest_config(ProptestConfig { cases: 24, ..ombx_testkit::seeded() })]
         #[test]
         fn every_pair_occurs_once(ranks in 2u32..800) {
             is_complete(Schedule::all_pairs(ranks), ranks);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ombx_core::testkit::seeded())]
+        #![proptest_config(ombx_testkit::seeded())]
         #[test]
         fn every_pair_occurs_once_on_the_largest_machines(
             ranks in prop_oneof![Just(1_800_000u32), Just(1_799_999u32), 3_000_000_000u32..],

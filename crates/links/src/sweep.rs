@@ -5,11 +5,8 @@
 //! turns to rank 0, which passes each to the sink as it comes. To find the slowest links rank 0 keeps the times of a sample of
 //! links, and of the slowest of each rank; no rank holds the matrix.
 
-mod again;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::schedule::Schedule;
 use ombx_core::{
     benchmark::{Choice, Layout, payload::Check},
     error::{Error, Kind, Result},
@@ -25,8 +22,10 @@ use ombx_core::{
 };
 use ombx_results::{
     file::{self, Record},
-    verdict::{self, Criteria, Hosts, MOST_ROWS, ROUND, TimesBySize},
+    verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, ROUND, Retest, TIMES_AGAIN, TimesBySize},
 };
+
+use crate::schedule::Schedule;
 
 /// Iterations of the warm-up at each size.
 const WARM_UP_ITERATIONS: u64 = 3;
@@ -128,7 +127,7 @@ pub fn run(
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     let rounds = rounds_of(&schedule, task.rounds);
-    let looks = again::looks(rounds.len(), task, plan);
+    let looks = looks(rounds.len(), task, plan);
     for (number, round) in rounds.enumerate() {
         if looks.contains(&number) {
             sweep.look()?;
@@ -344,6 +343,66 @@ fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
         options.insert("launches".into(), of.to_string());
     }
     options
+}
+
+/// Minimum number of rounds before a look, and between two: hosts are compared by at least three links of each.
+const ROUNDS_PER_LOOK: usize = 4;
+
+/// Returns the rounds before which rank 0 looks for slow links. A short sweep has none, and each launch of several has none but its
+/// end.
+fn looks(rounds: usize, task: &Task, plan: &Plan) -> Vec<usize> {
+    let is_one = plan.launch.is_none_or(|launch| launch.of == 1);
+    let is_long = rounds >= (LOOKS + 1) * ROUNDS_PER_LOOK;
+    let parts = if task.retest > 0 && is_one && is_long { LOOKS } else { 0 };
+    (1..=parts).map(|part| part * rounds / (LOOKS + 1)).collect()
+}
+
+impl Sweep<'_> {
+    /// Measures the links again that stand out before the end, and ordinary links for comparison.
+    fn look(&mut self) -> Result<()> {
+        let links = match self.team.rank() {
+            Rank(0) => verdict::interim_candidates(&self.times.0, &self.hosts),
+            _ => Vec::new(),
+        };
+        self.measure_again(links)
+    }
+
+    /// Measures suspicious links and, for comparison, ordinary links again, each alone.
+    fn retest_slowest(&mut self) -> Result<()> {
+        let times = std::mem::take(&mut self.times).0;
+        let links = match self.team.rank() {
+            Rank(0) => verdict::retest_candidates(&times, &self.hosts, self.task.retest as usize),
+            _ => Vec::new(),
+        };
+        self.measure_again(links)
+    }
+
+    /// Measures the links of rank 0's list again, each alone, except those that were. A link that is slow each time is measured several
+    /// times, which are apart, so that no short disturbance reaches all of them. Collective over all ranks.
+    fn measure_again(&mut self, links: Vec<Retest>) -> Result<()> {
+        let mut links = links;
+        links.retain(|Retest { from, to, bytes, is_slow }| self.again.insert((*from, *to, *bytes, *is_slow)));
+        for attempt in 1..=TIMES_AGAIN {
+            for link in self.team.broadcast_message(links.clone())? {
+                self.measure_alone(link, attempt)?;
+            }
+            links = verdict::once_more(links, &self.alone.0, &self.hosts);
+        }
+        Ok(())
+    }
+
+    /// Measures a link while all other ranks sleep. Collective over all ranks.
+    fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
+        let (from, to) = (Rank(link.from), Rank(link.to));
+        let value = if link.is_slow { verdict::ALONE } else { verdict::REFERENCE };
+        let pair = match partner_in((from, to), self.team.rank()) {
+            Some(partner) => Some((partner, self.team.pair(partner, from)?)),
+            None => None,
+        };
+        let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
+        let labels = [(verdict::RETEST, value.into()), (verdict::ATTEMPT, attempt.to_string())];
+        self.measure_step(pair, Bytes(link.bytes), &labels)
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod call;
-mod data_flow;
 pub(crate) mod operation;
 
 use std::ffi::{c_int, c_void};
@@ -20,15 +19,13 @@ use ombx_core::{
 use self::operation::OpHandle;
 use crate::{
     Buffer, Comm, MpiTeam,
-    grid::grid,
     runtime::device_support,
     sys::{datatype, error::check},
-    two_sided::staged::copied,
+    two_sided::{halo::grid, staged::copied},
 };
 
 pub use self::{
     call::*,
-    data_flow::{Blocks, DataFlow, Participants, ReductionScope, Share},
     operation::{Operation, Options, Requests},
 };
 pub use crate::collective::arguments::{Gaps, Part};
@@ -102,7 +99,7 @@ impl LocalReduction {
             Ok((count, Buffer::zeroed(size)?.placed(cx)?, Buffer::zeroed(size)?.placed(cx)?))
         });
         let (count, operand, memory) = cx.agree(parts)?;
-        let (datatype, op) = (datatype::handle(element), OpHandle::of(element, op)?);
+        let (datatype, op) = (datatype::handle(element), OpHandle::new(element, op)?);
         let local = LocalReduction { count, datatype, op, operand, memory };
         team.lend(|handles| {
             (handles.datatype, handles.op, handles.elements) = (local.datatype, local.op.raw(), local.count);

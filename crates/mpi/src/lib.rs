@@ -7,7 +7,7 @@
 //! | module | content |
 //! |---|---|
 //! | `runtime` | the library: [`Mpi`] initialises it; family, version, known defects |
-//! | `team` | [`MpiTeam`], the engine's view of the ranks of a [`Comm`]; [`Mesh`] |
+//! | `communicator` | [`MpiTeam`], the engine's view of the ranks of a [`Comm`]; [`Mesh`] |
 //! | `two_sided` | [`Channel`] and its variants: persistent, partitioned, several partners, several threads |
 //! | `threads` | [`OnThread`]: objects that several threads use |
 //! | `window` | [`Window`], its synchronisation ([`Epochs`]) and the operations in an [`Epoch`] |
@@ -50,17 +50,54 @@
 //! ```
 
 pub mod collective;
-pub mod file;
-mod grid;
-mod runtime;
+
+/// MPI-IO: files that ranks open together, and the calls that move data between them and memory.
+pub mod file {
+    mod handle;
+    mod opening;
+
+    pub use self::{
+        handle::{
+            Call, Direction, File, FileOptions, Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite,
+            IwriteAll, IwriteAt, IwriteAtAll, IwriteShared, Order, Pointer, Read, ReadAll, ReadAllBegin,
+            ReadAt, ReadAtAll, ReadAtAllBegin, ReadOrdered, ReadOrderedBegin, ReadShared, Started, Write,
+            WriteAll, WriteAllBegin, WriteAt, WriteAtAll, WriteAtAllBegin, WriteOrdered, WriteOrderedBegin,
+            WriteShared,
+        },
+        opening::{FILES_VARIABLE, Files, Opening, files_of},
+    };
+}
+
+/// The MPI library of this build, and its start and end on this process.
+mod runtime {
+    pub(crate) mod device_support;
+    pub(crate) mod library;
+}
+
+mod communicator;
 mod sys;
-mod team;
 mod threads;
-mod two_sided;
+
+/// Two-sided traffic: one file per way of sending.
+mod two_sided {
+    pub(crate) mod channel;
+    pub(crate) mod counting;
+    pub(crate) mod halo;
+    pub(crate) mod mode;
+    pub(crate) mod neighbour;
+    pub(crate) mod partitioned;
+    pub(crate) mod persistent;
+    pub(crate) mod request;
+    pub(crate) mod rounds;
+    pub(crate) mod staged;
+    pub(crate) mod star;
+}
+
 mod window;
 
 pub use self::{
     collective::Broadcast,
+    communicator::{Comm, Handles, Mesh, MpiTeam},
     runtime::{
         device_support::{combining_works, open_devices},
         library::{
@@ -69,22 +106,22 @@ pub use self::{
         },
     },
     sys::buffer::Buffer,
-    team::communicator::{Comm, Handles, Mesh, MpiTeam},
-    threads::{Holder, OnThread},
+    threads::{Holder, OnThread, SharedChannel},
     two_sided::{
         channel::Channel,
         counting::{Counting, Endpoint, Int, Large},
         halo::{Dimensions, HaloChannel},
-        mode::{Buffered, Mode, ModeChannel, Ready, SendCall, SendMode, Source, StartSendCall, Synchronous},
+        mode::{
+            Buffered, Mode, ModeChannel, Ready, ReadyChannel, SendCall, SendMode, Source, StartSendCall,
+            Synchronous,
+        },
         neighbour::NeighbourChannel,
         partitioned::PartitionedChannel,
         persistent::PersistentChannel,
-        ready::ReadyChannel,
         request::RequestChannel,
         rounds::{RoundsChannel, Step},
         staged::Staged,
         star::StarChannel,
-        threaded::SharedChannel,
     },
     window::{
         Hints, WindowKind, WindowLifetime, WindowOptions,

@@ -2,9 +2,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod datatype;
-pub(crate) mod derived;
 pub(crate) mod error;
-pub(crate) mod on_device;
 pub(crate) mod session;
 
 use std::ffi::{c_int, c_void};

@@ -90,7 +90,7 @@ impl Memory {
     ///
     /// # Errors
     /// The memory is not available.
-    fn of(cx: &Context<'_>, kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
+    fn new(cx: &Context<'_>, kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
         let is_own = matches!(kind, WindowKind::Create | WindowKind::Dynamic);
         if !is_own && !cx.get::<BufferMemory>().is_host() {
             return Err(Error::unsupported(
@@ -102,7 +102,7 @@ impl Memory {
             WindowKind::Create | WindowKind::Dynamic => {
                 Some(Memory::Mapped(Buffer::zeroed(bytes)?.placed(cx)?))
             }
-            WindowKind::AllocMem => Some(Memory::Allocated(Allocated::of(bytes, hints)?)),
+            WindowKind::AllocMem => Some(Memory::Allocated(Allocated::new(bytes, hints)?)),
         })
     }
 
@@ -119,10 +119,10 @@ impl Memory {
 struct Allocated(*mut u8);
 
 impl Allocated {
-    fn of(bytes: u64, hints: Hints) -> Result<Allocated> {
+    fn new(bytes: u64, hints: Hints) -> Result<Allocated> {
         let size = ffi::MPI_Aint::try_from(bytes.max(1))
             .map_err(|_| Error::unsupported(format!("a buffer of {bytes} bytes could not be allocated")))?;
-        let info = Info::of(hints)?;
+        let info = Info::new(hints)?;
         let mut start: *mut c_void = ptr::null_mut();
         // SAFETY: MPI stores an address of `size` bytes in `start`, which outlives the call. The info object is valid or null.
         check("MPI_Alloc_mem", unsafe { ffi::MPI_Alloc_mem(size, info.raw(), (&raw mut start).cast()) })?;
@@ -141,7 +141,7 @@ impl Drop for Allocated {
 struct Info(ffi::MPI_Info);
 
 impl Info {
-    fn of(hints: Hints) -> Result<Info> {
+    fn new(hints: Hints) -> Result<Info> {
         // SAFETY: `info` outlives the call that writes it, and key and value are zero-terminated.
         unsafe {
             let mut info = Info(ffi::RSMPI_INFO_NULL);

@@ -138,9 +138,9 @@ mod tests {
         benchmark::{Chosen, Depth},
         measure::plan::{Effort, Plan},
         result::Outcome,
-        testkit::{SimLink, measure, measure_on_hosts},
         unit::parse_sizes,
     };
+    use ombx_testkit::{SimLink, measure, measure_on_hosts};
 
     use super::*;
 

@@ -47,11 +47,8 @@
 //! ```
 
 mod fan;
-mod halo;
-mod latency_mp;
 mod neighbours;
 mod random;
-mod replace;
 mod threads;
 mod two_sided;
 
@@ -59,13 +56,10 @@ use ombx_core::{
     benchmark::{
         Benchmark,
         derived::{self, by_datatype},
-        memory::{self, Cache, Cold, Movable},
+        memory::{self, Cache, Cold, run_cached},
     },
     error::Result,
-    measure::{
-        engine::{run, run_either},
-        session::Session,
-    },
+    measure::{engine::run_either, session::Session},
     two_sided::pattern::{Link, Pattern, PatternKernel},
 };
 pub use ombx_mpi::Mpi;
@@ -120,13 +114,5 @@ fn run_direct<P: Pattern>(session: &mut Session<'_>) -> Result<()> {
         Cache::Cold => {
             run_either::<Cold<PatternKernel<P, Channel>>, Cold<PatternKernel<P, Channel<Large>>>>(session)
         }
-    })
-}
-
-/// Runs a kernel with the same buffers in every iteration, or with others.
-fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, cache| match cache {
-        Cache::Warm => run::<K>(session),
-        Cache::Cold => run::<Cold<K>>(session),
     })
 }

@@ -1,4 +1,5 @@
-//! `p2p.pingping`, `p2p.sendrecv` and `p2p.exchange`: messages between neighbours that meet in both directions.
+//! Messages between neighbours: of a chain (`p2p.pingping`, `p2p.sendrecv`, `p2p.exchange`, `p2p.sendrecv_replace`) and of a grid
+//! (`p2p.halo`).
 
 use std::marker::PhantomData;
 
@@ -13,7 +14,7 @@ use ombx_core::{
     error::Result,
     unit::Rank,
 };
-use ombx_mpi::{Holder, NeighbourChannel, Source};
+use ombx_mpi::{Dimensions, HaloChannel, Holder, NeighbourChannel, Source};
 
 use crate::run_cached;
 
@@ -182,4 +183,166 @@ ombx_core::inventory::submit! {
 ombx_core::inventory::submit! {
     meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
         .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).with(&[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+}
+
+/// A message on one rank. Each iteration moves all messages to the next ranks.
+struct Replace {
+    channel: Box<NeighbourChannel>,
+    slots: Slots,
+    rank: Rank,
+    ranks: u32,
+}
+
+/// Returns the rank from which a message has come to `rank` in this many iterations.
+fn origin(rank: Rank, ranks: u32, iterations: u64) -> Rank {
+    let moved = (iterations % u64::from(ranks)) as u32;
+    Rank((rank.0 + ranks - moved) % ranks)
+}
+
+impl Kernel for Replace {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method {
+        timed: "on every rank of a periodic chain, one call that sends to the next rank and replaces the message by that of the \
+                previous rank",
+        untimed: "the buffer, filling and checking it",
+        like: "SendRecv_Replace of IMB-P2P",
+    };
+
+    fn work(case: &Case) -> Work {
+        let messages = u64::from(case.ranks);
+        Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), case)?;
+        cx.afford(4 * slots.total())?;
+        let (channel, rank, ranks) = (NeighbourChannel::open(cx, slots)?, cx.rank(), cx.team.size());
+        Ok(Replace { channel, slots, rank, ranks })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        fill.write(self.rank, self.slots, self.channel.incoming());
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        self.channel.send_receive_replace()
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let from = origin(self.rank, self.ranks, fill.iterations);
+        Ok(fill.check(from, self.slots, self.channel.incoming(), self.rank))
+    }
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::of::<Replace>(
+        "p2p.sendrecv_replace",
+        "every rank of a periodic chain replaces its message by that of the previous one",
+    )
+    .sizes("0,1..4M")
+    .iterates(&["MPI_Sendrecv_replace"], "t of the slowest rank")
+    .layout(Layout::Everyone { least: 2 })
+    .with(&[Source::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+    .made_of(derived::block_bytes, derived::check)
+}
+
+const METHOD: Method = Method {
+    timed: "on every rank of a periodic grid, nonblocking receives from the neighbours in each dimension, nonblocking sends to them, \
+            and the wait for all",
+    untimed: "buffers, filling and checking them",
+    like: "IMB-P2P Stencil2D and Stencil3D; none in OMB",
+};
+
+/// An exchange with the neighbours of a rank.
+struct Halo {
+    channel: HaloChannel,
+    slots: Slots,
+    rank: Rank,
+    neighbours: Vec<Rank>,
+}
+
+impl Kernel for Halo {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = METHOD;
+
+    fn work(case: &Case) -> Work {
+        // Every rank has the same number of neighbours.
+        let sides = case.get::<Dimensions>().neighbours(Rank(0), case.ranks).len() as u64;
+        let messages = sides * u64::from(case.ranks);
+        Work { bytes: case.bytes.0 * messages, ops: messages, legs: 1 }
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let neighbours = case.get::<Dimensions>().neighbours(cx.rank(), cx.team.size());
+        let slots = derived::typed(Slots::new(case.bytes.0, 1), case)?.copied(cx, neighbours.len() as u64)?;
+        Ok(Halo { channel: HaloChannel::open(cx, &neighbours, slots)?, slots, rank: cx.rank(), neighbours })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        let (slots, rank, each) = (self.slots, self.rank, self.slots.total() as usize);
+        for (side, buffer) in self.channel.outgoing().chunks_exact_mut(each).enumerate() {
+            to_side(fill, side).write(rank, slots, buffer);
+        }
+        let arriving = self.channel.incoming().chunks_exact_mut(each).zip(&self.neighbours);
+        for (side, (buffer, neighbour)) in arriving.enumerate() {
+            to_side(fill, side ^ 1).poison(*neighbour, slots, buffer);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        self.channel.exchange()
+    }
+
+    #[inline(always)]
+    fn passive(&mut self) -> Result<()> {
+        self.channel.exchange()
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let (slots, rank) = (self.slots, self.rank);
+        let arrived = self.channel.incoming().chunks_exact(slots.total() as usize).zip(&self.neighbours);
+        let found = arrived.enumerate().map(|(side, (buffer, neighbour))| {
+            to_side(fill, side ^ 1).check(*neighbour, slots, buffer, rank)
+        });
+        Ok(found.fold(Check::Passed, Check::and))
+    }
+}
+
+impl Movable for Halo {
+    fn copies(&self) -> Copies {
+        self.slots.copies
+    }
+
+    #[inline(always)]
+    fn move_to(&mut self, offset: usize) {
+        self.channel.move_to(offset);
+    }
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::custom(
+        "p2p.halo",
+        "every rank of a periodic grid exchanges messages with its neighbours in each dimension",
+        Metric::Latency,
+        METHOD,
+        |session| by_datatype(session, run_cached::<Halo>),
+    )
+    .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
+    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).with(&[Dimensions::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+    .made_of(derived::block_bytes, derived::check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_move_around_the_chain() {
+        let origins = |iterations| [0, 1, 2].map(|rank| origin(Rank(rank), 3, iterations).0);
+        assert_eq!([0, 1, 2, 3].map(origins), [[0, 1, 2], [2, 0, 1], [1, 2, 0], [0, 1, 2]]);
+    }
 }

@@ -1,10 +1,12 @@
-//! Patterns of two ranks: latency, bandwidth, links, persistent and partitioned messages, requests at an offered rate.
+//! Patterns of two ranks: latency, bandwidth, links, persistent and partitioned messages, requests at an offered rate, and ranks that
+//! have forked children.
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Layout, Method, Metric, Pairing, Pairs, ParameterValue, derived,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairing, Pairs, ParameterValue, Role, Work,
+        derived,
         memory::{BufferMemory, Cache, Staged},
-        payload::Datatype,
+        payload::{Check, Datatype, Fill},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
@@ -18,7 +20,10 @@ use ombx_core::{
         threaded::SharedPing,
     },
 };
-use ombx_mpi::{PartitionedChannel, PersistentChannel, RequestChannel, SendMode, SharedChannel, Source};
+use ombx_mpi::{
+    Channel, ForkedChild, PartitionedChannel, PersistentChannel, RequestChannel, SendMode, SharedChannel,
+    Source,
+};
 
 use crate::{PING_PONG, STREAM, in_modes, over, run_cached, run_two_sided};
 
@@ -140,4 +145,65 @@ ombx_core::inventory::submit! {
         request::method("none in OMB and IMB"),
         request::run_requests::<RequestChannel>,
     ).iterates(CALLS, request::FORMULA).sizes("64").streaming().with(&[Rate::PARAMETER, Arrivals::PARAMETER, BufferMemory::PARAMETER])
+}
+
+type Ping = PatternKernel<PingPong, Channel>;
+
+/// A ping-pong on a rank with a sleeping child process, which shares the rank's pages and never calls MPI.
+struct Forked {
+    ping: Ping,
+    child: ForkedChild,
+}
+
+impl Kernel for Forked {
+    const METRIC: Metric = Metric::Latency;
+    const METHOD: Method = Method {
+        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; each rank has forked a \
+                child that sleeps; the figure is half the time",
+        untimed: "a first message, so that the library has registered the buffers; forking and ending the children; buffers, \
+                  filling and checking them",
+        like: "osu_latency_mp, whose children end after two seconds",
+    };
+
+    fn work(case: &Case) -> Work {
+        Ping::work(case)
+    }
+
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let mut ping = Ping::open(cx, case)?;
+        match cx.role {
+            Role::Active => ping.active()?,
+            Role::Passive => ping.passive()?,
+        }
+        Ok(Forked { ping, child: cx.agree(ForkedChild::fork())? })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
+        self.ping.fill(fill)
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        self.ping.active()
+    }
+
+    #[inline(always)]
+    fn passive(&mut self) -> Result<()> {
+        self.ping.passive()
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        self.ping.check(fill)
+    }
+
+    fn close(self) -> Result<()> {
+        self.child.end()?;
+        self.ping.close()
+    }
+}
+
+ombx_core::inventory::submit! {
+    Benchmark::of::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[MESSAGE_TYPE]).made_of(derived::block_bytes, derived::check)
+        .osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
 }

@@ -128,7 +128,7 @@ pub fn row(bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::testkit::hostile;
+    use ombx_testkit::hostile;
 
     #[test]
     fn any_file_is_read_or_refused() {

@@ -6,13 +6,15 @@ use ombx_core::{
     fact::{Fact, HostFacts},
     result::{Measurement, Outcome, Run},
     stats::Summary,
-    system::{environment::parse_cpus, placement::Placement},
+    system::environment::parse_cpus,
+    team::Placement,
+    unit::counted,
 };
 
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     file::RunWithRows,
-    provenance::{counted, host_list},
+    provenance::host_list,
     publishable::Publishable,
     runs::{hosts, library},
     state,
@@ -139,7 +141,8 @@ fn machines(hosts: &[HostFacts]) -> Option<String> {
 /// Describes one host: its hardware, then its software.
 fn machine(group: &HostFacts, subject: &str, pronoun: &str) -> Option<String> {
     let fact = |name: &str| group.facts.get(name).and_then(Fact::known);
-    let count = |name: &str, noun: &str| fact(name).and_then(|n| n.parse().ok()).map(|n| counted(n, noun));
+    let count =
+        |name: &str, noun: &str| fact(name).and_then(|n| n.parse::<usize>().ok()).map(|n| counted(n, noun));
     let cpu = fact("cpu").map(|cpu| {
         let smt = fact("smt").map(|state| format!("SMT {state}"));
         let microcode = fact("microcode").map(|code| format!("microcode {code}"));
@@ -211,9 +214,10 @@ fn repetition(rows: &[&Measurement]) -> Option<String> {
         ));
     }
     let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let few = match least < LEAST_LONG_LAUNCHES as usize {
-        true => " With fewer than 6 launches an interval covers less than 95 %.",
-        false => "",
+    let few = if least < LEAST_LONG_LAUNCHES as usize {
+        " With fewer than 6 launches an interval covers less than 95 %."
+    } else {
+        ""
     };
     Some(format!(
         "All ranks were started {times} times (launches); a result is the median of the launches' medians, and its interval is the \

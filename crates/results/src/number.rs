@@ -116,10 +116,7 @@ pub fn percent(fraction: f64) -> String {
 /// Formats the label of a tick: a [`figure`] without trailing zeros.
 pub fn tick_label(value: f64) -> String {
     let text = figure(value);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Unit of a time.

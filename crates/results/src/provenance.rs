@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_core::{
     fact::{Fact, Facts, HostFacts},
     result::{Growth, Measurement, Run},
-    system::{node_set, placement::Placement},
+    system::node_set,
+    team::Placement,
+    unit::counted,
 };
 
 use crate::{
@@ -209,11 +211,6 @@ pub(crate) fn host_list(hosts: &[&str]) -> String {
     }
 }
 
-/// Formats a count with its noun.
-pub(crate) fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
 /// Lists increasing numbers with ranges: `0-3,8`.
 fn ranges(numbers: &[u32]) -> String {
     let mut all: Vec<[u32; 2]> = Vec::new();
@@ -231,9 +228,10 @@ fn ranges(numbers: &[u32]) -> String {
 /// Quotes a word for the shell if necessary.
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

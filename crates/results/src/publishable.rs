@@ -11,7 +11,7 @@ use ombx_core::{
     result::{Measurement, Outcome, Run},
     stats::Summary,
     trust,
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 
 use crate::{
@@ -140,9 +140,8 @@ impl fmt::Display for Publishable {
     /// Writes `22 of 24 rows are fit to publish; 2 not: samples in two groups (1), preempted ranks (1)`, the most frequent obstacle first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Publishable { rows, publishable, obstacles, .. } = self;
-        let noun = if *rows == 1 { "row" } else { "rows" };
         let are = if *publishable == 1 || *rows == 1 { "is" } else { "are" };
-        write!(f, "{publishable} of {rows} {noun} {are} fit to publish")?;
+        write!(f, "{publishable} of {} {are} fit to publish", counted(*rows, "row"))?;
         if publishable < rows {
             let mut found: Vec<_> = obstacles.iter().collect();
             found.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -204,14 +203,15 @@ impl std::fmt::Display for Reached {
         let (Some(ended), Some((widest, name))) = (self.ended, &self.widest) else { return Ok(()) };
         let Reached { launches, rows, precise, benches, .. } = self;
         let goal = percent(ended.precision);
-        let noun = if *rows == 1 { "row" } else { "rows" };
-        write!(f, "ended after {launches} launches: ±{goal} reached in {precise} of {rows} {noun}")?;
+        let of = counted(*rows, "row");
+        write!(f, "ended after {launches} launches: ±{goal} reached in {precise} of {of}")?;
         // The heading has the benchmark if there is one.
         let name = if benches.len() == 1 { name.split_once(' ').map_or("", |(_, size)| size) } else { name };
         let name = if name.is_empty() || *rows == 1 { String::new() } else { format!(" ({name})") };
-        match widest.is_finite() {
-            true => write!(f, "; widest ±{}{name}", percent(*widest))?,
-            false => write!(f, "; no interval in the widest row{name}")?,
+        if widest.is_finite() {
+            write!(f, "; widest ±{}{name}", percent(*widest))?
+        } else {
+            write!(f, "; no interval in the widest row{name}")?
         }
         f.write_str(match ended.why {
             Ending::Precise | Ending::Fixed => "",

@@ -9,7 +9,8 @@ use ombx_core::{
     codec::checksum,
     measure::runner::CONTINUES,
     result::{BetweenRuns, Measurement, Run},
-    system::placement::Placement,
+    team::Placement,
+    unit::counted,
 };
 
 use crate::{
@@ -211,14 +212,13 @@ pub(crate) fn launches(run: &Run) -> Option<String> {
 
 /// Lists host and CPUs of each rank. More than four ranks are shortened to the number of hosts.
 fn places(run: &Run) -> String {
-    let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
-    let ranks = count(run.places.len(), "rank");
+    let ranks = counted(run.places.len(), "rank");
     let placement = match Placement::of(&run.places) {
         placement if placement.is_worth_reporting(&run.places) => format!(", {} placement", placement.name()),
         _ => String::new(),
     };
     if run.places.len() > 4 {
-        return format!("{ranks} on {}{placement}", count(hosts(run).len(), "host"));
+        return format!("{ranks} on {}{placement}", counted(hosts(run).len(), "host"));
     }
     let each: Vec<String> = run
         .places

@@ -16,7 +16,7 @@ mod times;
 
 use std::collections::BTreeMap;
 
-use ombx_core::unit::Bytes;
+use ombx_core::unit::{Bytes, plural};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::retest::usual_times;
@@ -168,16 +168,6 @@ fn link_name([from, to]: [u32; 2], hosts: &Hosts) -> String {
         1 => format!("ranks {from}-{to}"),
         _ => format!("{}-{}", hosts.label(from), hosts.label(to)),
     }
-}
-
-/// Returns the plural of a noun.
-fn plural(noun: &str) -> String {
-    let ending = if noun.ends_with(['s', 'x']) || noun.ends_with("ch") { "es" } else { "s" };
-    format!("{noun}{ending}")
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Returns the reason against a verdict if a row has a mark of shared CPUs: such times include waiting for the scheduler.

@@ -13,10 +13,10 @@ use ombx_core::{
     error::Result,
     measure::plan::{Effort, Plan, Verify},
     result::{Measurement, Outcome},
-    testkit::{ThreadTeam, measure},
     unit::Rank,
 };
 use ombx_results::publishable::found_from;
+use ombx_testkit::{ThreadTeam, measure};
 
 /// Nanoseconds of an iteration.
 const ITERATION: u64 = 30_000;

@@ -20,7 +20,7 @@ use ombx_core::{
 };
 use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions, combining_works};
 
-use crate::completion::{Completes, Completion, Fence, Local, Remote};
+use crate::many::{Completes, Completion, Fence, Local, Remote};
 
 /// Rank that holds the memory.
 const TARGET: Rank = Rank(0);

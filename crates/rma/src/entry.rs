@@ -4,19 +4,18 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, Layout, Pairing, Pairs, Parameter, ParameterValue, Preset,
         derived::{self, by_datatype},
-        memory::{BufferMemory, Cache, Cold, Movable},
+        memory::{BufferMemory, Cache},
         payload::Datatype,
         reduction::{self, ACCUMULATED_OP, ACCUMULATED_TYPE, Elements, MESSAGE_TYPE},
     },
     error::Result,
-    measure::{engine::run, plan::Plan, session::Session},
+    measure::{plan::Plan, session::Session},
 };
 use ombx_mpi::{Hints, WindowKind};
 
 use crate::{
-    kernel::Access,
-    mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
-    operation::Operation,
+    kernel::{Access, Bandwidth, BidirectionalBandwidth, Latency, Mode},
+    op::Operation,
     passive::Target,
     sync::{SyncKind, by_sync},
 };
@@ -27,61 +26,29 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-const MOVING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    Datatype::PARAMETER,
-    MESSAGE_TYPE,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
-const COMPARING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    ACCUMULATED_TYPE,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
-const ACCUMULATING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    ACCUMULATED_TYPE,
-    ACCUMULATED_OP,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
-
-const COMBINING: &[&Parameter] = &[
-    SyncKind::PARAMETER,
-    WindowKind::PARAMETER,
-    ACCUMULATED_TYPE,
-    ACCUMULATED_OP,
-    Datatype::PARAMETER,
-    Target::PARAMETER,
-    Hints::PARAMETER,
-    Pairing::PARAMETER,
-    Cache::PARAMETER,
-    BufferMemory::PARAMETER,
-];
+/// Lists the parameters of an operation: its own ones, and those of every operation.
+macro_rules! parameters {
+    ($($own:expr),*) => {
+        const {
+            &[
+                SyncKind::PARAMETER, WindowKind::PARAMETER, $($own,)* Target::PARAMETER, Hints::PARAMETER, Pairing::PARAMETER,
+                Cache::PARAMETER, BufferMemory::PARAMETER,
+            ]
+        }
+    };
+}
 
 /// Size of the one element of an operation whose type is not chosen.
 const ELEMENT: u64 = 8;
 
 const fn parameters<O: Operation>() -> &'static [&'static Parameter] {
     match O::ELEMENTS {
-        Elements::Bytes => MOVING,
-        Elements::Compared => COMPARING,
-        Elements::Accumulated | Elements::Fetched if O::ONE_ELEMENT => ACCUMULATING,
-        Elements::Accumulated | Elements::Fetched => COMBINING,
+        Elements::Bytes => parameters!(Datatype::PARAMETER, MESSAGE_TYPE),
+        Elements::Compared => parameters!(ACCUMULATED_TYPE),
+        _ if O::ONE_ELEMENT => parameters!(ACCUMULATED_TYPE, ACCUMULATED_OP),
+        Elements::Accumulated | Elements::Fetched => {
+            parameters!(ACCUMULATED_TYPE, ACCUMULATED_OP, Datatype::PARAMETER)
+        }
     }
 }
 
@@ -142,12 +109,4 @@ pub const fn bandwidth<O: Operation>(name: &'static str, about: &'static str) ->
 #[track_caller]
 pub const fn bidirectional_bandwidth<O: Operation>(name: &'static str, about: &'static str) -> Benchmark {
     entry::<O, BidirectionalBandwidth>(name, about).streaming()
-}
-
-/// Runs a kernel with the same memory in every iteration, or with other memory.
-pub(crate) fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
-    session.split(|session, cache| match cache {
-        Cache::Warm => run::<K>(session),
-        Cache::Cold => run::<Cold<K>>(session),
-    })
 }

@@ -45,14 +45,11 @@
 //! ```
 
 mod combined;
-pub mod completion;
 pub mod entry;
 mod incast;
 pub mod kernel;
 pub mod many;
 pub mod memory;
-pub mod mode;
 pub mod op;
-pub mod operation;
 pub mod passive;
 pub mod sync;

@@ -81,9 +81,10 @@ impl Memory<'_> {
     /// Checks on a target that the window holds its initial elements combined with the peer's operands once per iteration.
     pub fn check_accumulated(&self, fill: Fill) -> Check {
         let here = self.accumulation(self.rank, self.peer);
-        match self.is_target {
-            true => here.check(fill, fill.iterations, self.slots, self.window, self.rank),
-            false => Check::Passed,
+        if self.is_target {
+            here.check(fill, fill.iterations, self.slots, self.window, self.rank)
+        } else {
+            Check::Passed
         }
     }
 
@@ -91,9 +92,10 @@ impl Memory<'_> {
     pub fn check_fetched(&mut self, fill: Fill) -> Check {
         let there = self.accumulation(self.peer, self.rank);
         let before = fill.iterations.saturating_sub(1);
-        match self.is_origin {
-            true => there.check(fill, before, self.slots, self.locals[1].bytes_mut(), self.rank),
-            false => Check::Passed,
+        if self.is_origin {
+            there.check(fill, before, self.slots, self.locals[1].bytes_mut(), self.rank)
+        } else {
+            Check::Passed
         }
     }
 }

@@ -20,7 +20,11 @@ use ombx_core::{
 };
 use ombx_mpi::{Mesh, WindowKind};
 
-use crate::{kernel::Access, mode::Latency, op::put::Put, sync::Flush};
+use crate::{
+    kernel::{Access, Latency},
+    op::Put,
+    sync::Flush,
+};
 
 /// What a rank does in an iteration. It is a type, so that the timed loop has no branch.
 trait Part: 'static {

@@ -7,14 +7,14 @@ use ombx_core::{
     error::Result,
     measure::plan::{Effort, Plan},
     result::Measurement,
-    testkit::{SimMessage, ThreadTeam, measure},
     unit::{Rank, parse_sizes},
 };
 use ombx_mpi::{Epochs, LockKind};
 use ombx_rma::{
-    mode::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
+    kernel::{Bandwidth, BidirectionalBandwidth, Latency, Mode},
     sync::{Fence, Flush, FlushLocal, Lock, LockAll, LockExclusive, Pscw, Synchronization},
 };
+use ombx_testkit::{SimMessage, ThreadTeam, measure};
 
 /// Virtual time of an operation, in nanoseconds.
 const OP: u64 = 1000;

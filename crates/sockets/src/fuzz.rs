@@ -90,7 +90,7 @@ pub fn listener(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ombx_core::testkit::hostile;
+    use ombx_testkit::hostile;
 
     #[test]
     fn any_bytes_are_frames_or_rejected() {

@@ -60,7 +60,23 @@ pub mod fuzz;
 mod link;
 pub mod pipeline;
 pub mod server;
-pub mod session;
+
+/// Sessions: ranks of one job, and the coordinator that connects them.
+pub mod session {
+    pub(crate) mod connection;
+    pub mod coordinator;
+    mod peers;
+    pub mod team;
+
+    pub(crate) use self::peers::IdleTask;
+    pub use self::{
+        connection::join_timeout,
+        coordinator::{Coordinator, Reach, SessionEvent, listen},
+        peers::OnEnd,
+        team::SocketTeam,
+    };
+}
+
 pub mod socket;
 mod transport;
 

@@ -185,6 +185,10 @@ fn a_gate_is_open_only_if_every_case_is_shown_not_to_be_worse() {
     let done = compare(&[&whole, &part], "--fail-on 5%").expect(8);
     assert_eq!(done.sentence(), "of 3 cases 1 not shown to be within 5%");
     compare(&[&part, &whole], "--fail-on 5%").expect(0);
+    let quiet = |sides: &[&PathBuf]| compare(sides, "--fail-on 5% -q");
+    assert!(quiet(&[&part, &whole]).expect(0).stdout.is_empty());
+    assert!(quiet(&[&whole, &part]).expect(8).stdout.contains("only in base"), "what is not well is printed");
+    compare(&[&part, &whole], "-q").expect(2);
 }
 
 #[test]
@@ -298,7 +302,7 @@ fn mistakes_and_broken_files_give_one_error_line() {
     Job::ombx("compare").run().expect(2);
     compare(&[&good, &good], "--fail-on much").expect(2);
     let junit = files.path("absent/x.xml");
-    compare(&[&good, &good], &format!("--junit {}", junit.display())).expect(7);
+    compare(&[&good, &good], &format!("--junit {}", junit.display())).expect(2);
 }
 
 #[test]

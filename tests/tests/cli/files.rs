@@ -120,6 +120,26 @@ fn compressed_files_and_standard_input_are_read() {
 }
 
 #[test]
+fn a_dash_is_standard_input() {
+    let files = Files::default();
+    files.write("golden.jsonl", GOLDEN);
+    files.write("limits.toml", "[[entry]]\nrun = \"p2p.latency\"\nlatency = \"fast\"\n");
+    files.write("groups", "rack r1\n");
+    for (line, input, code, says) in [
+        ("report - -o -", "golden.jsonl", 0, "<!DOCTYPE html>"),
+        ("model -", "limits.toml", 7, "line 1 is not a record"),
+        ("check -", "limits.toml", 2, "standard input:3"),
+        ("links --groups -", "groups", 2, "--groups: -: "),
+        ("run p2p.latency --hostfile -", "limits.toml", 2, "-, line 1"),
+    ] {
+        let script = format!("'{}' {line} <{input}", ombx_tests::mpi::ombx().display());
+        let done = Job::of("sh").args(["-c", &script]).directory(files.root()).run().expect(code);
+        assert!(done.stdout.contains(says) || done.stderr.contains(says), "{done}");
+    }
+    assert!(!files.path("-").exists());
+}
+
+#[test]
 fn errors_of_json_are_json() {
     for (line, code) in
         [("compare absent.jsonl other.jsonl --format json", 7), ("list nothing.such --format=json", 2)]
@@ -212,6 +232,16 @@ fn files_of_the_same_command_are_kept() {
     std::fs::hard_link(&golden, &copy).unwrap();
     let done = recorder.run(&["compare", &golden, &golden, "--junit", &copy]).expect(2);
     assert!(done.sentence().contains("give another name after --junit"), "{done}");
+    files.write("other.jsonl", GOLDEN);
+    for line in [
+        format!("compare {golden} {golden} --markdown"),
+        format!("show {golden} --matrix"),
+        "links -n 2 --junit".into(),
+    ] {
+        let other = path("other.jsonl");
+        let done = recorder.run(&line.split(' ').chain([&*other]).collect::<Vec<_>>()).expect(2);
+        assert!(done.sentence().contains("is a result file"), "{done}");
+    }
     assert!(!recorder.started() && !files.path("new").exists());
     let kept = |name: &str| std::fs::read_to_string(files.path(name)).unwrap();
     assert_eq!(

@@ -106,6 +106,8 @@ fn a_step_is_found_with_its_date_and_what_changed() {
     assert_eq!(csv.lines().filter(|line| line.contains("2026-03-19T02:00:00Z")).count(), 2, "{csv}");
     // The step is 12 runs old.
     history(&root, "--fail-on-last 11").expect(0);
+    assert!(history(&root, "--fail-on-last 11 -q").expect(0).stdout.is_empty());
+    assert!(!history(&root, "--fail-on-last 12 -q").expect(3).stdout.is_empty());
     let gate = history(&root, "--fail-on-last 12").expect(3);
     assert_eq!(gate.sentence(), "2 of 2 cases became slower within the last 12 runs");
     let since = history(&root, "--since 2026-03-19").expect(0);

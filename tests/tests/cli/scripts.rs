@@ -131,7 +131,7 @@ fn help_explains_commands_marks_and_exit_codes() {
     assert!(help("help marks").contains("stop other programs, or bind ranks elsewhere"));
     assert!(help("help exit-codes").lines().any(|line| line.starts_with("9 ") && line.contains("slow")));
     Job::ombx("help runn").run().expect(2).complains(&["'run'"]);
-    Job::ombx("help worker").run().expect(2).complains(&["worker"]);
+    Job::ombx("help served-rank").run().expect(2).complains(&["served-rank"]);
 }
 
 #[test]

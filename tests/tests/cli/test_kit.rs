@@ -1,8 +1,8 @@
-//! Tests of the test kit: it reports and kills processes that hang or outlive their job.
+//! Tests of the test kit: it reports and kills processes that hang or outlive their job, and masks figures.
 
 use std::{panic::catch_unwind, thread, time::Duration};
 
-use ombx_tests::Job;
+use ombx_tests::{Job, osu::masked};
 
 /// Limits of a job in seconds, tried in turn. On a busy machine its processes may need longer to start than the first ones.
 const LIMITS: [u64; 6] = [1, 2, 4, 8, 16, 32];
@@ -44,6 +44,25 @@ fn a_process_that_outlives_its_job_is_killed_and_reported() {
     };
     assert!(LIMITS.into_iter().any(is_reported), "the process is missing");
     ends(&sleep);
+}
+
+#[test]
+fn the_last_job_of_a_limit_has_no_exit_code() {
+    let sleep = sleep(3);
+    let done = shell(&sleep, 1).run_to_limit();
+    assert!(done.code.is_none() && done.signal.is_none(), "{done}");
+    ends(&sleep);
+    assert_eq!(shell("exit 3", 30).run_to_limit().code, Some(3));
+}
+
+/// A number that is longer than its column makes the column wider, and is as long only by chance.
+#[test]
+fn figures_are_masked_by_their_width() {
+    assert_eq!(masked("8                    123.45"), "8<26>\n");
+    let of = |number: &str| masked(&format!("8           5.00  {number}"));
+    assert_eq!(of("1234567.89"), "8<15><12>\n");
+    assert_eq!(of("12345678901.00"), of("1234567.89"));
+    assert_eq!(masked("# Size  12.50 (ombx 0.1.0)"), "# Size  12.50\n");
 }
 
 /// Waits until no process runs a command.

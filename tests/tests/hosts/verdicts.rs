@@ -19,10 +19,7 @@ fn one_slow_link_of_six_is_the_only_verdict() {
         bed.cluster_bench(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| line.contains(" link ") && line.contains("h2") && line.contains("h4");
-        match !found.is_empty() && found.iter().all(right) {
-            true => Ok(()),
-            false => Err(format!("{found:?}")),
-        }
+        if !found.is_empty() && found.iter().all(right) { Ok(()) } else { Err(format!("{found:?}")) }
     });
     let matrix = bed.kept("links.csv");
     assert!(matrix.lines().filter(|line| line.starts_with("pairs-")).count() >= 12, "{matrix}");
@@ -44,10 +41,7 @@ fn one_slow_host_of_four_is_the_only_verdict() {
         let right = |line: &String| {
             line.contains("host h3 is slow") && !["h1", "h2", "h4"].iter().any(|h| line.contains(h))
         };
-        match !found.is_empty() && found.iter().all(right) {
-            true => Ok(()),
-            false => Err(format!("{found:?}")),
-        }
+        if !found.is_empty() && found.iter().all(right) { Ok(()) } else { Err(format!("{found:?}")) }
     });
 }
 

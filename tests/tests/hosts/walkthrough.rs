@@ -26,12 +26,11 @@ fn an_administrator_finds_the_slow_host() {
                 let _ = std::fs::remove_file(bed.files.path("today.jsonl"));
             }
             let done = bed.job(&words).run();
-            match done.code.is_some_and(|code| step.codes.contains(&code)) {
-                true => {
-                    step.check_shown(&done.stdout);
-                    Ok(())
-                }
-                false => Err(format!("{step:?}\n{done}")),
+            if done.code.is_some_and(|code| step.codes.contains(&code)) {
+                step.check_shown(&done.stdout);
+                Ok(())
+            } else {
+                Err(format!("{step:?}\n{done}"))
             }
         });
     }

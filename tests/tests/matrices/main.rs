@@ -11,8 +11,6 @@ mod files;
 mod foreign_load;
 mod groups;
 mod imb;
-mod imb_files;
-mod imb_threads;
 mod imbalance;
 mod killed;
 mod launches;

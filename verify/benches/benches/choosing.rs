@@ -9,9 +9,9 @@ use ombx_core::{
         plan::Plan,
         session::{selected, sizes_of},
     },
-    testkit::Probe,
     unit::parse_sizes,
 };
+use ombx_testkit::Probe;
 
 macro_rules! entries {
     ($($name:literal),* $(,)?) => {

@@ -7,8 +7,8 @@ use ombx_core::{
     benchmark::{Case, Context, Kernel, Method, Metric, Work},
     error::Result,
     system::clock::Clock,
-    testkit::time_batches,
 };
+use ombx_testkit::time_batches;
 
 /// A kernel of one addition, so that the cost of the loop remains.
 struct Addition(u64);

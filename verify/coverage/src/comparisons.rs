@@ -99,9 +99,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let machine = Machine::now();
     let mut comparisons = Comparisons::default();
     for mpi in installed(options.mpi)? {
-        let ombx = match options.no_build {
-            true => release::existing(mpi.target(&workspace.target).join("release/ombx"))?,
-            false => release::built(&mpi, workspace, &workspace.target)?,
+        let ombx = if options.no_build {
+            release::existing(mpi.target(&workspace.target).join("release/ombx"))?
+        } else {
+            release::built(&mpi, workspace, &workspace.target)?
         };
         let directory = workspace.target.join("coverage").join(mpi.flavour.key());
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;

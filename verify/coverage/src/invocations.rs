@@ -97,9 +97,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     }
     let mut programs: Vec<(Mpi, PathBuf)> = Vec::new();
     for mpi in installed(options.mpi)? {
-        let ombx = match options.no_build {
-            true => release::existing(mpi.target(&workspace.target).join("release/ombx"))?,
-            false => release::built(&mpi, workspace, &workspace.target)?,
+        let ombx = if options.no_build {
+            release::existing(mpi.target(&workspace.target).join("release/ombx"))?
+        } else {
+            release::built(&mpi, workspace, &workspace.target)?
         };
         programs.push((mpi, ombx));
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use ombx_core::{measure::plan::RowName, stats, testkit::noise::Noise};
+use ombx_core::{measure::plan::RowName, stats};
 use ombx_results::estimate::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
+use ombx_testkit::noise::Noise;
 
 use crate::document::with_interval;
 

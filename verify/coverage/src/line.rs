@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use ombx_core::{
-    stats::proportion_interval,
-    testkit::coverage::{Coverage, Model, SLOWER},
-};
+use ombx_core::stats::proportion_interval;
+use ombx_testkit::coverage::{Coverage, Model, SLOWER};
 
 /// Share of intervals of 95 % that should hold the true median: least and most.
 pub(crate) const GOAL: [f64; 2] = [0.92, 0.995];
@@ -67,7 +65,7 @@ pub(crate) fn wilson(hits: u64, of: u64) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::testkit::coverage::MODELS;
+    use ombx_testkit::coverage::MODELS;
 
     use super::*;
 

@@ -17,10 +17,8 @@ mod verdicts;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use ombx_core::{
-    measure::plan::Plan,
-    testkit::coverage::{self, MODELS, Model},
-};
+use ombx_core::measure::plan::Plan;
+use ombx_testkit::coverage::{self, MODELS, Model};
 
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code, failed_if},

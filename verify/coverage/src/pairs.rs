@@ -1,6 +1,6 @@
 //! Pairs of known noise: the headline beside the total work over wall time.
 
-use ombx_core::testkit::sim_link::{MODELS, PairsRow, measure_pairs};
+use ombx_testkit::sim_link::{MODELS, PairsRow, measure_pairs};
 use ombx_toolchain::failure::{Failure, Result};
 
 /// Numbers of pairs.

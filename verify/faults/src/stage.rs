@@ -24,9 +24,10 @@ impl Stage {
     /// Builds the interposed library, and also ombx if `build` is set.
     pub(crate) fn set(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
-        let ombx = match build {
-            true => release::built_for_tests(mpi, workspace, release::OF_EACH_MPI)?,
-            false => release::existing(target.join("debug/ombx"))?,
+        let ombx = if build {
+            release::built_for_tests(mpi, workspace, release::OF_EACH_MPI)?
+        } else {
+            release::existing(target.join("debug/ombx"))?
         };
         let library = interpose::library(mpi, &target.join("faults"))?;
         let benches = registry::read(&ombx)?;

@@ -176,9 +176,10 @@ fn bandwidth(transport: &str) -> Line {
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mpi = installed(None)?.remove(0);
-    let ombx = match options.no_build {
-        true => release::existing(mpi.target(&workspace.target).join("release").join("ombx"))?,
-        false => release::built(&mpi, workspace, &workspace.target)?,
+    let ombx = if options.no_build {
+        release::existing(mpi.target(&workspace.target).join("release").join("ombx"))?
+    } else {
+        release::built(&mpi, workspace, &workspace.target)?
     };
     let directory = &mpi.target(&workspace.target).join("fidelity");
     let plain = compile(Path::new("cc"), &["-O2", "-Wall"], directory, "sockets.c", SOURCE)?;

@@ -272,9 +272,10 @@ fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 
 /// Returns the row, and that of blocks which are vectors. Displacements of MPI_Alltoallw are bytes, which the loop does not have.
 fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
-    match has_datatypes(bench) && row.reference != "alltoallw" {
-        true => vec![row.clone(), Row { block: Some(8), ..row.with("datatype", "vector") }],
-        false => vec![row],
+    if has_datatypes(bench) && row.reference != "alltoallw" {
+        vec![row.clone(), Row { block: Some(8), ..row.with("datatype", "vector") }]
+    } else {
+        vec![row]
     }
 }
 

@@ -11,7 +11,11 @@ use ombx_core::{
     two_sided::pattern::{Link, PatternKernel, PingPong},
 };
 use ombx_mpi::{Channel, Epoch};
-use ombx_rma::{entry::bandwidth, memory::Memory, op::put::Put, operation::Operation};
+use ombx_rma::{
+    entry::bandwidth,
+    memory::Memory,
+    op::{Operation, Put},
+};
 
 /// Family of these benchmarks.
 pub(crate) const FAMILY: &str = "slowed";

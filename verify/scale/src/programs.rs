@@ -16,9 +16,10 @@ impl Programs {
     /// Builds both; `build` says whether ombx is built or used as it is.
     pub(crate) fn build(mpi: Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
         let target = mpi.target(&workspace.target);
-        let ombx = match build {
-            true => release::built(&mpi, workspace, &workspace.target)?,
-            false => release::existing(target.join("release/ombx"))?,
+        let ombx = if build {
+            release::built(&mpi, workspace, &workspace.target)?
+        } else {
+            release::existing(target.join("release/ombx"))?
         };
         let source = include_str!("bare.c");
         let bare = compile(&mpi.mpicc, &["-O2"], &target.join("scale"), "bare.c", source)?;

@@ -54,9 +54,10 @@ impl Program {
     pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool, omb: Option<&Path>) -> Result<Self> {
         let target = mpi.target(&workspace.target);
         let directory = target.join("speed");
-        let ombx = match build {
-            true => release::built(mpi, workspace, &workspace.target)?,
-            false => release::existing(target.join("release/ombx"))?,
+        let ombx = if build {
+            release::built(mpi, workspace, &workspace.target)?
+        } else {
+            release::existing(target.join("release/ombx"))?
         };
         let bare = compile(&mpi.mpicc, &["-O2"], &directory, "start.c", include_str!("start.c"))?;
         let loops = compile(&mpi.mpicc, &["-O2"], &directory, "omb.c", include_str!("omb.c"))?;

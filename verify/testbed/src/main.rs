@@ -241,11 +241,12 @@ fn switch_of(bed: &Bed) -> Option<Pid> {
 
 /// Returns an error if the process of the emulated network was killed.
 fn still_emulated(bed: &Bed) -> Result<()> {
-    match bed.file("switch.pid").exists() && switch_of(bed).is_none() {
-        true => Err(Failure::Hosts(
+    if bed.file("switch.pid").exists() && switch_of(bed).is_none() {
+        Err(Failure::Hosts(
             "the process of the emulated network was killed, and its links are lost. Stop the bed: cargo xtask testbed down".into(),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -89,12 +89,11 @@ impl Queue {
         let line = &mut self.lines[from * self.ports + to];
         let (now, length) = (now as f64, bytes.len() as f64);
         // A port without a rate delays nothing.
-        let (port_begins, leaves) = match line.port_per_byte > 0.0 {
-            true => {
-                let begins = self.port_free[from].max(now);
-                (begins, begins + line.port_per_byte * length)
-            }
-            false => (now, now),
+        let (port_begins, leaves) = if line.port_per_byte > 0.0 {
+            let begins = self.port_free[from].max(now);
+            (begins, begins + line.port_per_byte * length)
+        } else {
+            (now, now)
         };
         let begins = line.free.max(leaves);
         if line.cut

@@ -84,9 +84,12 @@ impl Shape {
         of_links: &[OfLink],
     ) -> Result<Self, String> {
         let mut shape = Self { hosts, wires: vec![all; hosts * hosts], port: None };
-        let known = |host: usize| match host < hosts {
-            true => Ok(host),
-            false => Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host))),
+        let known = |host: usize| {
+            if host < hosts {
+                Ok(host)
+            } else {
+                Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host)))
+            }
         };
         for OfHost { host, setting } in of_hosts {
             let host = known(*host)?;
@@ -124,9 +127,10 @@ impl Shape {
 
     /// Returns the wire from one host to another. Wires of the head have no limits.
     pub(crate) fn wire(&self, from: usize, to: usize) -> Wire {
-        match from < self.hosts && to < self.hosts {
-            true => self.wires[from * self.hosts + to],
-            false => Wire::default(),
+        if from < self.hosts && to < self.hosts {
+            self.wires[from * self.hosts + to]
+        } else {
+            Wire::default()
         }
     }
 

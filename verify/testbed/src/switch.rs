@@ -63,18 +63,22 @@ impl Lateness {
     /// frame is due. Otherwise it is earlier by the 10th percentile.
     fn alarm(&self, due: u64, now: u64) -> Alarm {
         let soon = due.saturating_sub(self.low);
-        match due.saturating_sub(now) > AWAKE_PART * self.high {
-            true => Alarm { at: due.saturating_sub(self.high), until: due },
-            false => Alarm { at: soon, until: soon },
+        if due.saturating_sub(now) > AWAKE_PART * self.high {
+            Alarm { at: due.saturating_sub(self.high), until: due }
+        } else {
+            Alarm { at: soon, until: soon }
         }
     }
 
     /// Updates the estimates by a wake-up. Steps up and down in the ratio 9:1 give the 90th percentile, 1:9 the 10th.
     fn woke(&mut self, at: u64, now: u64) {
         let late = now.saturating_sub(at);
-        let follow = |estimate: u64, up: u64, down: u64| match late > estimate {
-            true => (estimate + up * STEP).min(LATEST),
-            false => estimate.saturating_sub(down * STEP),
+        let follow = |estimate: u64, up: u64, down: u64| {
+            if late > estimate {
+                (estimate + up * STEP).min(LATEST)
+            } else {
+                estimate.saturating_sub(down * STEP)
+            }
         };
         (self.high, self.low) = (follow(self.high, 9, 1), follow(self.low, 1, 9));
     }
@@ -191,9 +195,10 @@ fn devices(bed: &Bed, hosts: usize) -> Result<Vec<Tap>> {
         tap.set_nonblocking(true).map_err(Failure::file("/dev/net/tun"))?;
         let mut ip = Command::new("ip");
         ip.args(["link", "set", &name]);
-        match port < hosts {
-            true => ip.args(["netns", &bed.namespace(&host_name(port)), "name", "eth0"]),
-            false => ip.args(["name", "head"]),
+        if port < hosts {
+            ip.args(["netns", &bed.namespace(&host_name(port)), "name", "eth0"])
+        } else {
+            ip.args(["name", "head"])
         };
         output(&mut ip)?;
         taps.push(tap);

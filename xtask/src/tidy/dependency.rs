@@ -41,12 +41,16 @@ const EDGES: &[(&str, &[&str])] = &[
     // Contains the timed loops of all families over MPI, and plain C loops beside them.
     ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io"]),
     ("ombx-benches", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
+    (TESTKIT, &["ombx-core"]),
     ("ombx-toolchain", &[]),
     ("ombx-cluster-bench", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
     ("xtask", &["ombx-toolchain"]),
 ];
 /// Packages of the workspace on which the verification programs may depend.
-const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", "ombx-toolchain"];
+const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", TESTKIT, "ombx-toolchain"];
+
+/// Support of tests, on which the tests of every package may depend.
+const TESTKIT: &str = "ombx-testkit";
 
 const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io", "ombx-sockets"];
 
@@ -68,6 +72,7 @@ pub(super) fn check(packages: &[Package], line: impl Fn(&str, &str) -> usize) ->
             let inside = packages.iter().any(|package| package.name == dependency.name);
             let what = match inside {
                 true if allowed.contains(&&*dependency.name) => None,
+                true if dependency.name == TESTKIT && dependency.kind == Kind::Dev => None,
                 true => Some(format!("{} may not depend on {}", package.name, dependency.name)),
                 false => forbidden(package, &dependency.name, dependency.kind),
             };

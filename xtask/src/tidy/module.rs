@@ -8,7 +8,7 @@ use super::violation::Violation;
 
 /// Checks every file below a `src` except the roots of crates.
 pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
-    let named: BTreeMap<&str, BTreeSet<&str>> =
+    let named: BTreeMap<&str, BTreeSet<String>> =
         sources.iter().map(|source| (source.path.as_str(), named(source))).collect();
     let below = |path: &str| path.contains("/src/") && !path.contains("/src/bin/");
     let roots = ["/lib.rs", "/main.rs", "/build.rs"];
@@ -16,19 +16,40 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     let files = files.filter(|path| !roots.iter().any(|root| path.ends_with(root)));
     let lost = files.filter(|path| {
         let Some((directory, file)) = path.rsplit_once('/') else { return false };
-        let parents =
-            [format!("{directory}.rs"), format!("{directory}/lib.rs"), format!("{directory}/main.rs")];
         let name = file.trim_end_matches(".rs");
-        !parents.iter().any(|parent| named.get(parent.as_str()).is_some_and(|all| all.contains(name)))
+        // A root may have a module in braces for the directory.
+        let (above, last) = directory.rsplit_once('/').unwrap_or(("", directory));
+        let parents = [
+            (format!("{directory}.rs"), name.to_owned()),
+            (format!("{directory}/lib.rs"), name.to_owned()),
+            (format!("{directory}/main.rs"), name.to_owned()),
+            (format!("{above}/lib.rs"), format!("{last}::{name}")),
+        ];
+        !parents.iter().any(|(parent, name)| named.get(parent.as_str()).is_some_and(|all| all.contains(name)))
     });
     lost.map(|path| Violation::new(path, 1, "no `mod` names this file: it is not compiled")).collect()
 }
 
-/// Returns the names of `mod NAME;` in a file.
-fn named(source: &Source) -> BTreeSet<&str> {
-    let tokens = source.tokens.windows(3);
-    let declared = tokens.filter(|next| next[0].text == "mod" && next[2].text == ";");
-    declared.map(|next| next[1].text.as_str()).collect()
+/// Returns the paths of `mod NAME;` in a file, such as `op::get` for `mod op { mod get; }`.
+fn named(source: &Source) -> BTreeSet<String> {
+    let tokens: Vec<&str> = source.tokens.iter().map(|token| token.text.as_str()).collect();
+    let mut paths = BTreeSet::new();
+    // What each open brace belongs to: a module, or something else.
+    let mut open: Vec<Option<&str>> = Vec::new();
+    for (at, text) in tokens.iter().enumerate() {
+        let before = |back: usize| at.checked_sub(back).map(|at| tokens[at]);
+        let module = before(1).filter(|_| before(2) == Some("mod"));
+        match *text {
+            "{" => open.push(module),
+            "}" => drop(open.pop()),
+            ";" => paths.extend(module.map(|name| {
+                let names: Vec<&str> = open.iter().copied().flatten().chain([name]).collect();
+                names.join("::")
+            })),
+            _ => {}
+        }
+    }
+    paths
 }
 
 #[cfg(test)]
@@ -49,5 +70,8 @@ mod tests {
         assert!(lost(&[root, op, put, ("crates/a/tests/t.rs", "")]).is_empty());
         assert_eq!(lost(&[root, op, put, ("crates/a/src/op/get.rs", "")]), ["crates/a/src/op/get.rs"]);
         assert_eq!(lost(&[root, op, put, ("crates/a/src/x.rs", "")]), ["crates/a/src/x.rs"]);
+        let inline = ("crates/a/src/lib.rs", "mod op { mod get; }");
+        assert!(lost(&[inline, ("crates/a/src/op/get.rs", "")]).is_empty());
+        assert_eq!(lost(&[inline, ("crates/a/src/x/get.rs", "")]), ["crates/a/src/x/get.rs"]);
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 use ombx_core::error::{Error, Result};
 
-use crate::arguments::role;
+use crate::{arguments::role, output::terminal};
 
 /// Maximum length of the name of a command or option, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -53,6 +53,11 @@ pub(crate) fn settle(words: Vec<OsString>) {
 /// Returns the words of this process, the program's name first.
 pub(crate) fn typed() -> Vec<OsString> {
     SETTLED.get().cloned().unwrap_or_else(|| normalized(env::args_os().collect()))
+}
+
+/// Returns whether the command line asks for all options by `--help` or `ombx help`, and not for the common ones by `-h`.
+pub(crate) fn asks_for_all_options() -> bool {
+    typed().iter().any(|word| word == "--help" || word == "help")
 }
 
 /// Returns the command line as the user typed it, for result files: without the words that the launching process added.
@@ -164,9 +169,7 @@ pub(crate) fn given_options<'c>(
 /// Prints the version and returns the exit code, or returns the mistake as an error.
 pub(crate) fn report_mistake(error: &clap::Error, command: Option<&str>) -> Result<u8> {
     if !error.use_stderr() {
-        // A closed pipe (ombx --version | head) is no error.
-        let _ = error.print();
-        return Ok(0);
+        return terminal::print(error.render().to_string());
     }
     let help = command.map_or("ombx help".to_owned(), |command| format!("ombx help {command}"));
     Err(Error::usage(format!("{} (see {help})", mistake_sentence(error))))

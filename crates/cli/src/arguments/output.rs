@@ -317,11 +317,12 @@ impl ShownArgs {
             (_, Some(_)) => "--percentiles",
             _ => return Ok(()),
         };
-        match matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex) {
-            true => Ok(()),
-            false => Err(Error::usage(format!(
+        if matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex) {
+            Ok(())
+        } else {
+            Err(Error::usage(format!(
                 "{given} is for tables and CSV: leave it out, or choose another --format"
-            ))),
+            )))
         }
     }
 

@@ -205,11 +205,10 @@ fn list(option: &str, path: &str, text: &str) -> Result<String> {
             }
         }
     }
-    match pairs.is_empty() {
-        true => Err(Error::usage(format!(
-            "{option}: {path} lists nothing: give a pair of numbers a line, as 0,8"
-        ))),
-        false => Ok(pairs.join(",")),
+    if pairs.is_empty() {
+        Err(Error::usage(format!("{option}: {path} lists nothing: give a pair of numbers a line, as 0,8")))
+    } else {
+        Ok(pairs.join(","))
     }
 }
 

@@ -6,7 +6,7 @@ use std::{fmt::Display, io::Read, ops::RangeInclusive, path::Path, str::FromStr}
 use ombx_core::{
     system::{
         file::{LONGEST_TEXT, open_found},
-        host_name::check_host,
+        host_name::{check_host, is_plain},
         node_set,
     },
     unit::digits,
@@ -65,22 +65,18 @@ fn is_host_file(name: &str) -> bool {
 
 /// Accepts the name or path of a program. Launchers split it at blanks.
 pub(super) fn program(text: &str) -> Result<String, String> {
-    match is_plain(text, "-._/+@") {
-        true => Ok(text.to_owned()),
-        false => Err("not the name or path of a program without blanks".into()),
+    if is_plain(text, "-._/+@") {
+        Ok(text.to_owned())
+    } else {
+        Err("not the name or path of a program without blanks".into())
     }
 }
 
 /// Accepts the name of a network interface, which the kernel limits to 15 bytes.
 pub(super) fn interface(text: &str) -> Result<String, String> {
-    match is_plain(text, "-._:") && text.len() < 16 {
-        true => Ok(text.to_owned()),
-        false => Err("not the name of a network interface".into()),
+    if is_plain(text, "-._:") && text.len() < 16 {
+        Ok(text.to_owned())
+    } else {
+        Err("not the name of a network interface".into())
     }
-}
-
-/// Returns whether a text has only letters, digits and the given marks, and does not look like an option.
-fn is_plain(text: &str, marks: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
-    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
 }

@@ -23,6 +23,7 @@ use ombx_core::{
     },
     result::Outcome,
     system::clock::Since,
+    unit::counted,
 };
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
@@ -41,7 +42,7 @@ use self::side::{Ended, SideCommand, Variable};
 use crate::{
     arguments::{argv, launches, output::OutputArgs, role, start::Launcher},
     commands::{
-        compare::{GateArgs, conclude},
+        compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
     },
     job::selection,
@@ -114,6 +115,7 @@ pub(crate) fn ab(
         ));
     }
     run.output.shown.refuse("ombx ab")?;
+    gate.check_files(&[])?;
     if run.against.is_some() {
         return Err(Error::usage("ombx ab has no option --against: it compares its two sides"));
     }
@@ -208,8 +210,7 @@ pub(crate) fn ab(
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {
-                let turns = if number == 1 { "turn" } else { "turns" };
-                stderr_line!("ombx: {number} {turns}: {}", summary(&comparison));
+                stderr_line!("ombx: {}: {}", counted(number, "turn"), summary(&comparison));
             }
             !comparison.more_could_decide()
         });
@@ -219,7 +220,7 @@ pub(crate) fn ab(
     }
     write_cases(&mut files, &cases)?;
     let [a, b] = &results;
-    let verdict = conclude(a, b, &gate, Units::default(), run.output.format, run.output.color)?;
+    let verdict = conclude(a, b, &gate, printing(&run.output))?;
     Ok(match (verdict, worst) {
         (code, 1..) if code == Exit::Undecided.code() => worst,
         (1.., _) => verdict,
@@ -231,9 +232,13 @@ pub(crate) fn ab(
 fn stopped_early(results: &[SideResults; 2], gate: &GateArgs, output: &OutputArgs, code: u8) -> Result<u8> {
     let [a, b] = results;
     if a.count() > 0 {
-        conclude(a, b, gate, Units::default(), output.format, output.color)?;
+        conclude(a, b, gate, printing(output))?;
     }
     Ok(code)
+}
+
+fn printing(output: &OutputArgs) -> Printing {
+    Printing { units: Units::default(), format: output.format, color: output.color, is_quiet: false }
 }
 
 /// Returns the words that all launches get: the user's options, except those of `ab`, and the benchmarks.
@@ -368,7 +373,7 @@ impl Schedule {
         if spent_soon && turns < LEAST_TURNS {
             stderr_line!(
                 "ombx: {} took {:.0} s and no more fit into the budget: give a longer --budget",
-                if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") },
+                counted(turns, "turn"),
                 spent.as_secs_f64()
             );
         }

@@ -41,7 +41,7 @@ const DATE: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// File of limits and of the directory with good days; ombx help expectations prints one
+    /// File of limits and of the directory with good days; - for standard input; ombx help expectations prints one
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Add the result as a good day to the directory `baseline` of FILE, unless a limit is missed

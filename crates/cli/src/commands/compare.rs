@@ -31,10 +31,13 @@ use crate::{
     result_file::KnownRuns,
 };
 
+/// Name of the words on the command line.
+pub(crate) const SIDES: &str = "BASE NEW";
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The two sides; each is a result file, a list a.jsonl,b.jsonl, a glob or a directory. A verdict needs four runs of ombx run a side, or a file of ombx ab for each
-    #[arg(value_name = "BASE NEW", num_args = 2, required_unless_present = "base")]
+    #[arg(value_name = SIDES, num_args = 2, required_unless_present = "base")]
     pub(crate) sides: Vec<String>,
     /// Files of the base side, each with one or more runs
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "new", conflicts_with = "sides")]
@@ -51,8 +54,21 @@ pub(crate) struct CompareArgs {
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
+    /// Print nothing if --fail-on finds nothing
+    #[arg(short, long, requires = "fail_on")]
+    quiet: bool,
     #[command(flatten)]
     pub(crate) gate: GateArgs,
+}
+
+/// How a comparison is printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printing {
+    pub(crate) units: Units,
+    pub(crate) format: Format,
+    pub(crate) color: Color,
+    /// Whether nothing is printed if the exit code is 0.
+    pub(crate) is_quiet: bool,
 }
 
 /// Formats of a comparison.
@@ -123,10 +139,14 @@ impl GateArgs {
         Settings { margin: self.fail_on.or(self.margin).unwrap_or(default) }
     }
 
-    /// Returns the files to write, each with its option.
-    fn written(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let all = [("--junit", &self.junit), ("--markdown", &self.markdown)];
-        all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    /// Returns an error if a file to write cannot be written, is read, or is a result file.
+    pub(crate) fn check_files(&self, read: &[PathBuf]) -> Result<()> {
+        for (option, path) in [("--junit", &self.junit), ("--markdown", &self.markdown)] {
+            let Some(path) = path else { continue };
+            target::check(path, option, read.iter().map(|file| (target::READ, file.as_path())))?;
+            target::check_path(option, path)?;
+        }
+        Ok(())
     }
 
     /// Returns the names of the sides, or the default ones.
@@ -154,13 +174,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     let units = chosen_units(&args.unit)?;
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
     let (base_files, new_files) = (of(base)?, of(new)?);
-    for (option, path) in args.gate.written() {
-        let inputs = base_files.iter().chain(&new_files);
-        target::check(path, option, inputs.map(|file| ("a result file that is read", file.as_path())))?;
-    }
+    args.gate.check_files(&[base_files.as_slice(), &new_files].concat())?;
     let base = side(base, &base_files)?.labelled(base_label);
     let new = side(new, &new_files)?.labelled(new_label);
-    conclude(&base, &new, &args.gate, units, args.format, args.color)
+    let printing = Printing { units, format: args.format, color: args.color, is_quiet: args.quiet };
+    conclude(&base, &new, &args.gate, printing)
 }
 
 /// Compares two sides, prints the comparison, writes the JUnit report, and returns the exit code.
@@ -168,11 +186,9 @@ pub(crate) fn conclude(
     base: &SideResults,
     new: &SideResults,
     args: &GateArgs,
-    units: Units,
-    format: Format,
-    color: Color,
+    printing: Printing,
 ) -> Result<u8> {
-    let comparison = Comparison::of(base, new, args.settings()).in_units(units);
+    let comparison = Comparison::of(base, new, args.settings()).in_units(printing.units);
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }
@@ -184,15 +200,15 @@ pub(crate) fn conclude(
     };
     write(&args.junit, report)?;
     write(&args.markdown, render::markdown)?;
-    is_closed(print(&comparison, format, color))?;
-    if args.fail_on.is_none() {
-        return Ok(0);
+    let gate = args.fail_on.map(|_| Gate::of(&comparison, args.undecided));
+    let code = gate.as_ref().map_or(0, Gate::exit_code);
+    if code > 0 || !printing.is_quiet {
+        is_closed(print(&comparison, printing))?;
     }
-    let gate = Gate::of(&comparison, args.undecided);
-    if let Some(reason) = gate.reason() {
+    if let Some(reason) = gate.and_then(|gate| gate.reason()) {
         stderr_line!("ombx: {reason}");
     }
-    Ok(gate.exit_code())
+    Ok(code)
 }
 
 fn no_common_case(comparison: &Comparison) -> Error {
@@ -209,13 +225,13 @@ fn no_common_case(comparison: &Comparison) -> Error {
     ))
 }
 
-fn print(comparison: &Comparison, format: Format, color: Color) -> io::Result<()> {
+fn print(comparison: &Comparison, printing: Printing) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    match format {
+    match printing.format {
         Format::Json => writeln!(out, "{}", render::comparison_json(comparison))?,
         Format::Junit => writeln!(out, "{}", report(comparison))?,
         Format::Markdown => write!(out, "{}", render::markdown(comparison))?,
-        _ => render::table(&mut out, comparison, renderers::paint(color), terminal::columns())?,
+        _ => render::table(&mut out, comparison, renderers::paint(printing.color), terminal::columns())?,
     }
     out.flush()
 }

@@ -283,8 +283,25 @@ mod tests {
             ("undecided", "a quieter machine"),
             ("baseline", "ombx check FILE --learn"),
             ("slow", "15 %"),
+            ("exit code 6", "exit code 6 of run"),
+            ("exit 137", "exit code 137 of run"),
+            ("p1", "column p50, p95, p99, p99.9"),
+            ("bus MB/s", "column algorithm, bus"),
+            ("cwnd", "column cwnd bytes"),
+            ("95%", "column 95% within this run"),
+            ("jitter us", "RFC 3550"),
+            ("ci95_low_ns", "interval of the median"),
         ] {
             assert!(of(word).contains(part), "{word}: {}", of(word));
+        }
+        for (word, part) in [
+            ("srun", "--launcher"),
+            ("MPI_Put", "rma.put_bw"),
+            ("publish", "publishable"),
+            ("NUMA", "far_device"),
+        ] {
+            let found = of(word);
+            assert!(found.contains(part) && found.ends_with("explains one\n"), "{word}: {found}");
         }
         for word in ["doubts", "127"] {
             let wrong = word::explained(&registry, &parser, word, page).unwrap_err();
@@ -292,6 +309,28 @@ mod tests {
         }
         let wrong = word::explained(&registry, &parser, "oversubscribd", page).unwrap_err();
         assert!(wrong.to_string().contains("'oversubscribed'"), "{wrong}");
+    }
+
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn every_column_of_csv_is_explained() {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        let format =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../FORMAT.md")).unwrap();
+        let section =
+            format.split("## CSV").nth(1).and_then(|rest| rest.split("`--percentiles").next()).unwrap();
+        let is_name = |word: &&str| {
+            let is_value = ["true", "false", "failed", "within_run", "within_launch"].contains(word);
+            !is_value
+                && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        };
+        let names: Vec<&str> = section.split('`').skip(1).step_by(2).filter(is_name).collect();
+        assert!(names.len() > 70, "{names:?}");
+        let page = Page { columns: 80, is_coloured: false };
+        for name in names.into_iter().filter(|name| !["run", "check"].contains(name)) {
+            assert!(word::explained(&registry, &parser, name, page).is_ok(), "{name}");
+        }
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub(crate) struct HistoryArgs {
     /// Exit with 3 if a case became slower and stayed so, and its change is among its last N runs
     #[arg(long, value_name = "N", value_parser = number(1..=1_000_000_usize))]
     fail_on_last: Option<usize>,
+    /// Print nothing if --fail-on-last finds nothing
+    #[arg(short, long, requires = "fail_on_last")]
+    quiet: bool,
     /// Use of colours
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
@@ -74,6 +77,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let store = read(directory)?;
     if let Some(page) = &args.html {
         check_page(page, "--html", directory, &store)?;
+        target::check_path("--html", page)?;
     }
     let now = timestamp();
     let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts, now: Some(&now) };
@@ -88,14 +92,12 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
         let history = Some(Timeline { name: &name, history: &history });
         write_page(file, &page(&Report { history, ..Report::default() }))?;
     }
-    if !to_stdout {
+    let slower = args.fail_on_last.map_or(0, |runs| became_slower(&history, runs));
+    if !to_stdout && (slower > 0 || !args.quiet) {
         is_closed(print(&history, args))?;
     }
-    let Some(runs) = args.fail_on_last else { return Ok(0) };
-    let (slower, cases) = (became_slower(&history, runs), history.series.len());
-    if slower == 0 {
-        return Ok(0);
-    }
+    let Some(runs) = args.fail_on_last.filter(|_| slower > 0) else { return Ok(0) };
+    let cases = history.series.len();
     stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
     Ok(Exit::Regression.code())
 }
@@ -137,7 +139,7 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
 pub(super) fn check_page(page: &Path, option: &str, directory: &Path, store: &Store) -> Result<()> {
     let files: Vec<PathBuf> = store.paths.iter().map(|path| directory.join(path)).collect();
     let index = directory.join(INDEX);
-    let others = files.iter().map(|file| ("a result file that is read", file.as_path()));
+    let others = files.iter().map(|file| (target::READ, file.as_path()));
     target::check(page, option, others.chain([("the index of the directory", index.as_path())]))
 }
 

@@ -212,9 +212,12 @@ fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
     let usage = format!("{called} [OPTIONS] [BENCHMARK..]");
     let title = ImbTable::title();
     let is_shown = |arg: &clap::Arg| suite.is_none() || arg.get_id() != "install_links";
-    let imb = parser.find_subcommand("imb");
-    imb.map(|imb| Page::of_stdout().program((title.trim_end(), &usage), imb, &is_shown, NOTES))
-        .unwrap_or_default()
+    let Some(imb) = parser.find_subcommand("imb") else { return String::new() };
+    let page = Page::of_stdout();
+    if suite.is_none() && !argv::asks_for_all_options() {
+        return page.replacing(title.trim_end(), &usage, imb);
+    }
+    page.program((title.trim_end(), &usage), imb, &is_shown, NOTES)
 }
 
 /// Returns the text that `ombx imb` without a name prints.

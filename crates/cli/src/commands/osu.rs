@@ -142,6 +142,9 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
         let usage = "ombx osu PROGRAM [OPTIONS] [H|D|MD|MH]..";
         let about = "Replace an OSU benchmark: same name, options, output\nombx osu lists the programs, ombx osu PROGRAM --help \
                      has the options of one.";
+        if !argv::asks_for_all_options() {
+            return Ok(page.replacing(about, usage, osu));
+        }
         return Ok(page.program((about, usage), osu, &|_| true, NOTES));
     };
     let name = program.osu.name;
@@ -346,12 +349,16 @@ fn unknown(registry: &Registry, name: &str) -> Error {
     Error::usage(format!("{name:?} is no OSU program; {instead}"))
 }
 
-/// Returns the program with the fewest typing errors, at most a third of the name without `osu_`.
+/// Returns the shortest program whose name begins so, else the one with the fewest typing errors: at most a third of the name without
+/// `osu_`.
 fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
     let allowed = ((wrong.len() - PREFIX.len()) / 3).max(1);
-    let programs = covered(registry).into_iter().filter(|_| wrong.len() <= LONGEST_NAME);
-    let scored = programs.map(|(osu, _)| (strsim::damerau_levenshtein(osu.name, wrong), osu.name));
-    scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, name)| name)
+    let names =
+        || covered(registry).into_iter().map(|(osu, _)| osu.name).filter(|_| wrong.len() <= LONGEST_NAME);
+    let begins = |name: &&str| wrong.len() > PREFIX.len() && name.starts_with(wrong);
+    let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));
+    let similar = || scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, name)| name);
+    names().filter(begins).min_by_key(|name| name.len()).or_else(similar)
 }
 
 /// Returns the text that `ombx osu` without a name prints.

@@ -121,7 +121,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     let out = args.out.as_path();
     FileFormat::check().map_err(|why| Error::usage(why.to_string()))?;
     let format = args.format.map_or_else(|| format(out), Ok)?;
-    target::check(out, "-o", args.files.iter().map(|file| ("a result file that is read", file.as_path())))?;
+    target::check(out, "-o", args.files.iter().map(|file| (target::READ, file.as_path())))?;
     if !args.force {
         target::check_new(out)?;
     }

@@ -57,7 +57,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let dated = directory.map(|directory| Dated::read(directory, out)).transpose()?;
     let inputs = dated.as_ref().map_or(&args.files, |dated| &dated.newest);
     let others = inputs.iter().chain(&args.against);
-    target::check(out, "-o", others.map(|file| ("a result file that is read", file.as_path())))?;
+    target::check(out, "-o", others.map(|file| (target::READ, file.as_path())))?;
     if !args.force {
         target::check_new(out)?;
     }

@@ -83,11 +83,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     }
     let shown = args.shown.shown(args.format)?;
     if let Some(path) = &args.matrix {
-        target::check(
-            path,
-            "--matrix",
-            args.files.iter().map(|file| ("a result file that is read", file.as_path())),
-        )?;
+        target::check(path, "--matrix", args.files.iter().map(|file| (target::READ, file.as_path())))?;
+        target::check_path("--matrix", path)?;
     }
     if args.provenance {
         return show_provenance(runs(args)?);

@@ -10,7 +10,7 @@ use ombx_core::{
     codec,
     error::{Error, Result},
     system::environment::hostname,
-    unit,
+    unit::{self, counted},
 };
 use ombx_results::render::plain;
 use ombx_sockets::{
@@ -35,7 +35,7 @@ use crate::{
     },
     output::terminal,
     private_file,
-    rank::rendezvous::ELSEWHERE,
+    rank::sockets::ELSEWHERE,
 };
 
 #[derive(Debug, Args)]
@@ -144,17 +144,11 @@ fn log(event: ServerEvent) {
     match event {
         ServerEvent::Connected(host) => stderr_line!("ombx: {host} has connected"),
         ServerEvent::Left(host, launches) => {
-            stderr_line!(
-                "ombx: {host} has left after {launches} launch{}",
-                if launches == 1 { "" } else { "es" }
-            );
+            stderr_line!("ombx: {host} has left after {}", counted(launches, "launch"));
         }
         ServerEvent::Refused(host, why) => stderr_line!("ombx: {host} was refused: {why}"),
         ServerEvent::Rejected(count) if count.is_power_of_two() => {
-            stderr_line!(
-                "ombx: {count} connection{} without the token rejected",
-                if count == 1 { "" } else { "s" }
-            );
+            stderr_line!("ombx: {} without the token rejected", counted(count, "connection"));
         }
         ServerEvent::Rejected(_) => {}
     }

@@ -30,7 +30,7 @@ pub(crate) struct FilesOfJob {
 }
 
 impl FilesOfJob {
-    pub(crate) fn of(job: &Job) -> FilesOfJob {
+    pub(crate) fn new(job: &Job) -> FilesOfJob {
         let parts = if let Work::Benchmarks(parts) = &job.work { &parts[..] } else { &[] };
         let directories = parts.iter().filter_map(|part| part.plan.chosen.text(&DIRECTORY));
         FilesOfJob {

@@ -4,16 +4,19 @@
 //! with it. Results keep it for each launch, so that a comparison can tell a changed machine from a changed library.
 
 use std::{
-    hint, iter,
+    collections::BTreeMap,
+    fs, hint, iter,
     sync::atomic::{AtomicU64, Ordering},
     thread,
     time::Duration,
 };
 
-use ombx_core::{stats::median, system::clock::Since};
+use ombx_core::{
+    stats::median,
+    system::{clock::Since, environment},
+    team::Place,
+};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-use super::cores::cores;
 
 /// Round trips of a sample.
 const ROUND_TRIPS: u64 = 16;
@@ -99,6 +102,21 @@ fn bind(cpu: u32) {
     set.set(cpu as usize);
     // Without its CPU the thread measures between those that it gets.
     let _ = sched_setaffinity(None, &set);
+}
+
+/// Returns the first hardware thread of each core that this process may use, at most as many as its CPU quota allows.
+pub(crate) fn cores() -> Vec<u32> {
+    let sibling = |cpu: u32| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        let list = fs::read_to_string(path).unwrap_or_default();
+        environment::parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
+    };
+    let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
+    for cpu in Place::here().cpu_numbers() {
+        cores.entry(sibling(cpu)).or_insert(cpu);
+    }
+    let most = thread::available_parallelism().map_or(1, usize::from);
+    cores.into_values().take(most.max(1)).collect()
 }
 
 #[cfg(test)]

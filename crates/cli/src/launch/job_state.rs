@@ -339,14 +339,16 @@ impl JobState<'_> {
             }
             Some(EndReason::TimeLimit) => {
                 let quiet = self.history.quiet;
-                let advice =
-                    unreachable().unwrap_or_else(|| match row_limit.is_some_and(|limit| quiet > limit) {
-                        true => format!(
+                let advice = unreachable().unwrap_or_else(|| {
+                    if row_limit.is_some_and(|limit| quiet > limit) {
+                        format!(
                             "nothing was measured in the last {} s: a rank or a link hangs",
                             quiet.as_secs()
-                        ),
-                        false => "give a longer --timeout".into(),
-                    });
+                        )
+                    } else {
+                        "give a longer --timeout".into()
+                    }
+                });
                 return Err(Error::fabric(format!(
                     "the job did not end within {} s and was ended{case}; {kept}; {advice}",
                     limit.as_secs()

@@ -21,10 +21,10 @@ use ombx_mpi::Family;
 use ombx_results::render::plain;
 
 use super::{
-    cores::cores,
+    core_to_core::cores,
     detection,
+    finite_run::{VERSION_LIMIT, Version},
     hosts::{Host, hosts, ranks_by_host},
-    version::{self, Version},
 };
 use crate::{
     arguments::{
@@ -76,7 +76,7 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
     found
         .find(|path| {
-            Version::of(path, version::LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
+            Version::new(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
         })
         .map(|path| path.display().to_string())
 }
@@ -210,11 +210,12 @@ impl Placed {
     fn user(&self) -> Result<Option<&str>> {
         let mut users = self.0.iter().map(|(host, _)| host.name.split_once('@').map(|(user, _)| user));
         let first = users.next().flatten();
-        match users.all(|user| user == first) {
-            true => Ok(first),
-            false => Err(Error::usage(
+        if users.all(|user| user == first) {
+            Ok(first)
+        } else {
+            Err(Error::usage(
                 "this launcher takes one user name for all hosts: give the others in the configuration of ssh",
-            )),
+            ))
         }
     }
 }
@@ -412,10 +413,10 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
             beside_library(names).chain(names.iter().filter_map(|name| search_path::find(name))).collect()
         }
     };
-    let limit = timeout.unwrap_or(version::LIMIT).min(version::LIMIT);
+    let limit = timeout.unwrap_or(VERSION_LIMIT).min(VERSION_LIMIT);
     let (mut found, mut late, mut strange) = (None, None, None);
     for path in &candidates {
-        match Version::of(path, limit)? {
+        match Version::new(path, limit)? {
             Version::Late => late = late.or(Some(path)),
             version if version.has(words) => {
                 found = Some(path);

@@ -104,7 +104,7 @@ pub(super) struct StartingRanks {
 }
 
 impl StartingRanks {
-    pub(super) fn of(launcher: Pid, expected: Option<u32>) -> StartingRanks {
+    pub(super) fn new(launcher: Pid, expected: Option<u32>) -> StartingRanks {
         StartingRanks { launcher, expected, most: 0, last: 0 }
     }
 
@@ -229,7 +229,7 @@ mod starting_ranks_tests {
     use super::{super::orphans::end_family, *};
 
     fn missing(expected: Option<u32>, running: &[u32]) -> Vec<bool> {
-        let mut ranks = StartingRanks::of(rustix::process::getpid(), expected);
+        let mut ranks = StartingRanks::new(rustix::process::getpid(), expected);
         running.iter().map(|running| ranks.is_missing(*running)).collect()
     }
 
@@ -247,10 +247,12 @@ mod starting_ranks_tests {
         let mut child = Command::new("sh").args(["-c", "true & exec sleep 60"]).spawn().unwrap();
         let launcher = Pid::from_child(&child);
         let since = Since::now();
-        while !descendants(launcher).first().is_some_and(has_ended) && since.elapsed() < Duration::from_secs(60) {
+        while !descendants(launcher).first().is_some_and(has_ended)
+            && since.elapsed() < Duration::from_secs(60)
+        {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(StartingRanks::of(launcher, None).is_one_missing());
+        assert!(StartingRanks::new(launcher, None).is_one_missing());
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -259,7 +261,7 @@ mod starting_ranks_tests {
     fn only_processes_of_this_program_are_ranks() {
         // Other tests start processes of this program, but not as descendants of the shell.
         let mut child = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
-        let mut ranks = StartingRanks::of(Pid::from_child(&child), Some(1));
+        let mut ranks = StartingRanks::new(Pid::from_child(&child), Some(1));
         assert!(!ranks.is_one_missing());
         assert_eq!(ranks.most, 0);
         assert_eq!(identity("self"), identity(&std::process::id().to_string()));

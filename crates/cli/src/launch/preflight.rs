@@ -13,7 +13,7 @@ use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
     system::{environment::hostname, host, host_name::is_here, limits::Limits},
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 
 #[cfg(feature = "mpi")]
@@ -155,12 +155,13 @@ fn in_allocation() -> bool {
 fn check_number(ranks: u32, hosts: usize) -> Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let most = MOST_PER_HOST.max(cores * MOST_PER_CORE);
-    match (ranks as usize).div_ceil(hosts) > most {
-        true => Err(Error::usage(format!(
-            "{ranks} ranks are too many for {hosts} host{}: use at most {most} per host, which has {cores} cores",
-            if hosts == 1 { "" } else { "s" }
-        ))),
-        false => Ok(()),
+    if (ranks as usize).div_ceil(hosts) > most {
+        Err(Error::usage(format!(
+            "{ranks} ranks are too many for {}: use at most {most} per host, which has {cores} cores",
+            counted(hosts, "host")
+        )))
+    } else {
+        Ok(())
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Repetition {
 
 impl Repetition {
     /// Returns the launches of a job, which has spent some of its time already.
-    pub(super) fn of(job: &Job, spent: Duration) -> Repetition {
+    pub(super) fn new(job: &Job, spent: Duration) -> Repetition {
         let schedule = match job.launches.count {
             LaunchCount::Until { budget, is_spread: true, .. } => Some(Schedule::spread(budget)),
             LaunchCount::Until { budget, enough, .. } => {

@@ -140,7 +140,7 @@ impl Supervision<'_> {
             progress,
             timeline,
         } = self;
-        let mut starting = StartingRanks::of(group, ranks_here);
+        let mut starting = StartingRanks::new(group, ranks_here);
         let mut job =
             JobState { args, output, arrived, progress, timeline, group, history: History::default() };
         let since = Since::now();
@@ -190,9 +190,10 @@ impl Supervision<'_> {
                     {
                         let missing = !job.history.complete
                             && !was_ending
-                            && match is_starting {
-                                true => starting.is_one_missing(),
-                                false => job.history.ranks.ended_here().is_some(),
+                            && if is_starting {
+                                starting.is_one_missing()
+                            } else {
+                                job.history.ranks.ended_here().is_some()
                             };
                         polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
                         if polls_without_rank == POLLS_WITHOUT_RANK {

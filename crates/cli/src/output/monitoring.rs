@@ -60,12 +60,12 @@ pub(crate) fn conclude(service: &str, ended: Result<u8>) -> u8 {
         // Help and version have no line either.
         Ok(code) if printed || code == 0 => return code,
         Ok(_) => (Status::Unknown, "not complete: see the messages on standard error".to_owned()),
-        Err(error) => (status_of(&error), error.to_string()),
+        Err(error) => (status_of(&error), crate::stderr::printable(&error.to_string())),
     };
     match (detection::is_first_process(), printed) {
         (true, false) => print(service, status, &text, &[]).unwrap_or(status.code()),
         (true, true) => {
-            stderr_line!("ombx: {}", crate::stderr::printable(&text));
+            stderr_line!("ombx: {text}");
             status.code()
         }
         (false, _) => status.code(),

@@ -30,10 +30,15 @@ use crate::arguments::output::Existing;
 
 /// Maximum wait for a reader of a FIFO.
 const READER: Duration = Duration::from_secs(10);
+/// Beginning of a result file.
+const FIRST_RECORD: &[u8; 13] = b"{\"kind\":\"run\"";
 /// Longest run record in bytes.
 const LONGEST_FIRST_LINE: u64 = 1 << 24;
 /// Interval between two attempts to open a FIFO.
 const POLL: Duration = Duration::from_millis(20);
+
+/// Description of a file that a command reads, for [`check`].
+pub(crate) const READ: &str = "a result file that is read";
 
 /// Refuses to write a file that the same command uses otherwise. Each other file has a description.
 pub(crate) fn check<'p>(
@@ -50,8 +55,12 @@ pub(crate) fn check<'p>(
     }
 }
 
-/// Returns whether two paths are one regular file, or the same path of a file that does not exist yet.
+/// Returns whether two paths are one regular file, or the same path of a file that does not exist yet. Standard input and output are
+/// no files.
 fn is_same(one: &Path, other: &Path) -> bool {
+    if one == Path::new("-") {
+        return false;
+    }
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
         (Err(_), Err(_)) => {
@@ -254,19 +263,30 @@ fn is_fifo(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo())
 }
 
-/// Returns an error if the file of an option could not be written at the end. `-` is standard output.
+/// Returns an error if the derived file of an option could not be written at the end, or if it would replace a result file. `-` is
+/// standard output.
 pub(crate) fn check_path(option: &str, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
     let directory = std::path::absolute(path).ok().and_then(|path| path.parent().map(PathBuf::from));
-    match path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
-        true => Err(Error::usage(format!(
-            "{option}: {} is not a file in a directory that exists",
-            path.display()
-        ))),
-        false => Ok(()),
+    let path_shown = path.display();
+    if path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
+        return Err(Error::usage(format!("{option}: {path_shown} is not a file in a directory that exists")));
     }
+    if is_result(path) {
+        return Err(Error::usage(format!(
+            "{path_shown} is a result file, which {option} would replace: give another name after {option}"
+        )));
+    }
+    Ok(())
+}
+
+/// Returns whether a file has the name of a result file, or begins as one does.
+fn is_result(path: &Path) -> bool {
+    let mut first = [0; FIRST_RECORD.len()];
+    let mut begins = || File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
+    is_filled(path) && (file::is_named_as_result(path) || begins() && first == *FIRST_RECORD)
 }
 
 /// Renderer of a job, and the file that gets its text.
@@ -340,11 +360,31 @@ mod tests {
         for (out, other) in [("new", "suite"), ("suite", "new"), ("suite", "newer")] {
             assert!(!refused(out, other), "{out} {other}");
         }
-        let null = Path::new("/dev/null");
-        assert!(check(null, "-o", [("the sink", null)]).is_ok());
+        for name in ["/dev/null", "-"] {
+            assert!(check(Path::new(name), "-o", [("the sink", Path::new(name))]).is_ok(), "{name}");
+        }
     }
 
     const RUN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");
+
+    #[test]
+    fn a_derived_file_replaces_no_result_file() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, contents, is_refused) in [
+            ("r.jsonl", RUN, true),
+            ("results", RUN, true),
+            ("r.jsonl.gz", "compressed", true),
+            ("empty.jsonl", "", false),
+            ("report.xml", "<?xml", false),
+            ("short", "{", false),
+        ] {
+            let path = directory.path().join(name);
+            fs::write(&path, contents).unwrap();
+            assert_eq!(check_path("--junit", &path).is_err(), is_refused, "{name}");
+        }
+        assert!(check_path("--junit", &directory.path().join("new.jsonl")).is_ok());
+        assert!(check_path("--junit", Path::new("-")).is_ok());
+    }
 
     #[test]
     fn a_result_file_is_not_overwritten_unasked() {

@@ -40,7 +40,7 @@ struct Commands {
 }
 
 impl Commands {
-    fn of(cluster: &Cluster) -> Self {
+    fn new(cluster: &Cluster) -> Self {
         let inventory = &cluster.inventory;
         match cluster.launcher {
             Launcher::Script { .. } => Self {
@@ -77,7 +77,7 @@ pub(super) fn withdraw(cluster: &Cluster, directory: &Path) {
     let answer = read_found_text(&directory.join("submitted"), LONGEST).unwrap_or_default();
     if !answer.is_empty() && !directory.join("exit").exists() {
         let files = ScriptFiles::named(directory, "cancel");
-        run_command(&Commands::of(cluster).cancel, job_id(&answer), &files);
+        run_command(&Commands::new(cluster).cancel, job_id(&answer), &files);
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
     let batch = directory.join("batch.sh");
     write(&files.script, script)?;
     write(&batch, &batch_script(cluster, job, &files.script)?)?;
-    let Commands { submit, cancel, status } = Commands::of(cluster);
+    let Commands { submit, cancel, status } = Commands::new(cluster);
     let [submitted, queried, cancelled] =
         ["submit", "status", "cancel"].map(|name| ScriptFiles::named(&directory, name));
     let ended = run_command(&submit, &batch, &submitted).ok_or_else(|| {
@@ -183,9 +183,10 @@ fn fill(template: &str, values: &[(&str, String)]) -> Result<String> {
         has_command |= *known == "command";
         remainder = after;
     }
-    match has_command {
-        true => Ok(text + remainder),
-        false => Err(Error::usage("the template has no {{command}}. Add it where the job is to run.")),
+    if has_command {
+        Ok(text + remainder)
+    } else {
+        Err(Error::usage("the template has no {{command}}. Add it where the job is to run."))
     }
 }
 

@@ -222,7 +222,7 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
         for (at, row) in rows.into_iter().enumerate() {
             match slowest.get_mut(at) {
                 Some(known) => known.compare(row, B::MIN_BYTES, clock),
-                None => slowest.push(Slowest::of(row, B::MIN_BYTES, clock)),
+                None => slowest.push(Slowest::new(row, B::MIN_BYTES, clock)),
             }
         }
     }
@@ -334,7 +334,7 @@ pub(super) struct Slowest {
 
 impl Slowest {
     /// Divides a row that has no figures of the method yet.
-    pub(super) fn of(row: Measurement, least: u64, clock: Facts) -> Slowest {
+    pub(super) fn new(row: Measurement, least: u64, clock: Facts) -> Slowest {
         let middle = row.samples.first().map_or(0, |samples| samples.elapsed_ns.len() / 2);
         let first = part(&row, |samples| &samples[..middle], least, clock);
         let chosen_by_ns = first.summary.map_or(f64::INFINITY, |summary| summary.median);
@@ -343,7 +343,7 @@ impl Slowest {
 
     /// Takes the row of another acker, which replaces the slowest one if its first half is slower.
     pub(super) fn compare(&mut self, row: Measurement, least: u64, clock: Facts) {
-        let other = Slowest::of(row, least, clock);
+        let other = Slowest::new(row, least, clock);
         if other.chosen_by_ns > self.chosen_by_ns {
             *self = other;
         }
@@ -376,8 +376,8 @@ mod slowest_tests {
         benchmark::{Figure, Metric, Work},
         result::{RoundTrips, Samples},
         stats::Summary,
-        testkit::noise::Noise,
     };
+    use ombx_testkit::noise::Noise;
 
     use super::*;
 
@@ -398,7 +398,7 @@ mod slowest_tests {
 
     fn slowest_of(rows: impl IntoIterator<Item = Measurement>) -> Measurement {
         let mut rows = rows.into_iter();
-        let mut slowest = Slowest::of(rows.next().unwrap(), 1, CLOCK);
+        let mut slowest = Slowest::new(rows.next().unwrap(), 1, CLOCK);
         rows.for_each(|row| slowest.compare(row, 1, CLOCK));
         slowest.second_half
     }

@@ -2,9 +2,7 @@
 
 use crate::broadcast::{
     acked::{AckCorrection, run_acked, run_last_ack},
-    back_to_back::{BackToBack, run_back_to_back},
-    kernel::{Broadcast, SingleBroadcast},
-    tree::{Binomial, Linear, Tree},
+    kernel::{BackToBack, Binomial, Broadcast, Linear, SingleBroadcast, Tree, run_back_to_back},
 };
 use ombx_core::{
     benchmark::{
@@ -12,9 +10,9 @@ use ombx_core::{
     },
     measure::plan::{Effort, Plan},
     result::{Measurement, Outcome},
-    testkit::{SimMesh, measure},
     unit::{Rank, parse_sizes},
 };
+use ombx_testkit::{SimMesh, measure};
 
 /// Time of a message on its link.
 const LATENCY: u64 = 5000;

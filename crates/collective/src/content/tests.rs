@@ -1,18 +1,16 @@
 //! Expected content compared with a simple model of MPI, in which one process executes the operations of all ranks.
 
 use super::*;
-use ombx_core::{
-    benchmark::{
-        ElementType, Groups, Imbalance, Neighbourhood, ParameterValue, ReductionOp, Topology,
-        reduction::check_combination,
-    },
-    testkit::combine,
+use ombx_core::benchmark::{
+    ElementType, Groups, Imbalance, Neighbourhood, ParameterValue, ReductionOp, Topology,
+    reduction::check_combination,
 };
 use ombx_mpi::collective::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Bcast, Call, Exscan, Gather, Gatherv,
     NeighborAllgather, NeighborAllgatherv, NeighborAlltoall, NeighborAlltoallv, Options, Reduce,
     ReduceScatter, ReduceScatterBlock, Requests, Scan, Scatter, Scatterv,
 };
+use ombx_testkit::combine;
 
 const FILL: Fill = Fill { round: 3, bytes: 12, iterations: 0 };
 

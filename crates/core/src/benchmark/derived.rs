@@ -72,10 +72,11 @@ pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::resu
     let Some(blocks) = Blocks::of(&case.values).map_err(|e| e.to_string())? else {
         let has_blocks = [&BLOCK_LENGTH, &STRIDE, &BLOCKS].iter().any(|parameter| plan.chosen.has(parameter));
         let only_bytes = plan.chosen.texts(Datatype::PARAMETER).iter().all(|text| **text == *datatype.name());
-        return match has_blocks && only_bytes {
-            true => Err("--block-length, --stride and --blocks are for messages of derived datatypes: add --datatype vector, indexed or struct"
-                .to_owned()),
-            false => Ok(()),
+        return if has_blocks && only_bytes {
+            Err("--block-length, --stride and --blocks are for messages of derived datatypes: add --datatype vector, indexed or struct"
+                .to_owned())
+        } else {
+            Ok(())
         };
     };
     let length = blocks.length;

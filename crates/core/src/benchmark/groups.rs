@@ -45,11 +45,12 @@ impl Groups {
     pub fn divide(self, ranks: u32) -> Result<()> {
         let Groups(count) = self;
         let least = self.ranks_wanted(Groups::LEAST_RANKS);
-        match self.is_one() || (ranks.is_multiple_of(count) && ranks >= least) {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!(
+        if self.is_one() || (ranks.is_multiple_of(count) && ranks >= least) {
+            Ok(())
+        } else {
+            Err(Error::unsupported(format!(
                 "{count} groups need {least} ranks or a larger multiple of {count}, has {ranks}; start it with -n {least}"
-            ))),
+            )))
         }
     }
 
@@ -65,10 +66,7 @@ impl Groups {
 
     /// Returns the number of ranks for groups of at least `size` ranks.
     pub fn ranks_wanted(self, size: u32) -> u32 {
-        match self.is_one() {
-            true => size,
-            false => size.max(Groups::LEAST_RANKS).saturating_mul(self.0),
-        }
+        if self.is_one() { size } else { size.max(Groups::LEAST_RANKS).saturating_mul(self.0) }
     }
 }
 

@@ -1,11 +1,20 @@
-//! The work of a benchmark on one rank. A kernel reads no clock, loops over no sizes and prints nothing.
+//! The work of a benchmark on one rank, and where it runs: its team, role and peer. A kernel reads no clock, loops over no sizes and
+//! prints nothing.
+
+use std::{any::Any, cell::Cell, collections::BTreeMap, hint::black_box, time::Duration};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{
-        BusTraffic, Case, ConnectionCounters, Context, Figures, Method, Metric, Work,
+        Case, CaseValues, ConnectionCounters, Distance, Figures, Heading, Parameter, ParameterValue, Reader,
         payload::{Check, Fill},
     },
-    error::Result,
+    codec,
+    error::{Error, Result},
+    system::{clock::Since, environment::hostname, limits::FreeMemory},
+    team::Team,
+    unit::{Rank, parse_memory},
 };
 
 /// Work of a benchmark on one rank.
@@ -79,5 +88,312 @@ pub trait Kernel: Sized + 'static {
     /// Releases the kernel. Collective, untimed.
     fn close(self) -> Result<()> {
         Ok(())
+    }
+}
+
+/// Maximum memory of buffers. Every benchmark has it.
+pub static MEMORY_LIMIT: Parameter = Parameter::read_by(
+    "memory-limit",
+    "BYTES",
+    "Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]",
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+)
+.under(Heading::General)
+.kept_as("memory_limit");
+
+/// What a kernel knows about the rank that it runs on.
+pub struct Context<'a> {
+    /// Ranks of this case; none is idle.
+    pub team: &'a dyn Team,
+    /// Role of this rank.
+    pub role: Role,
+    /// The other rank of the pair, or the parent in a fan; this rank itself if it has neither.
+    pub peer: Rank,
+    /// Children of this rank in a fan.
+    pub children: &'a [Rank],
+    /// Number of this thread in its rank, from 0.
+    pub thread: u32,
+    /// Threads of this rank that open a kernel each.
+    pub threads: u32,
+    /// Values of the case.
+    pub values: &'a CaseValues,
+}
+
+impl<'a> Context<'a> {
+    /// Returns the context of a timed rank without peer.
+    pub fn of(team: &'a dyn Team) -> Context<'a> {
+        let (role, peer) = (Role::Active, team.rank());
+        let values = CaseValues::NONE;
+        Context { team, role, peer, children: &[], thread: 0, threads: 1, values }
+    }
+
+    /// Returns this rank.
+    pub fn rank(&self) -> Rank {
+        self.team.rank()
+    }
+
+    /// Returns the ranks with which this rank exchanges messages: its peer, its children, or every other rank if it has neither.
+    pub fn partners(&self) -> Vec<Rank> {
+        match self.peer == self.rank() {
+            true if !self.children.is_empty() => self.children.to_vec(),
+            true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
+            false => vec![self.peer],
+        }
+    }
+
+    /// Returns the right and the left neighbour in a periodic chain of all ranks, at a [`Distance`]; in a pair, both are the peer.
+    pub fn neighbours(&self) -> [Rank; 2] {
+        let (rank, ranks) = (self.rank().0, self.team.size());
+        let distance = match self.get() {
+            Distance::Next => 1,
+            Distance::Half => (ranks / 2).max(1),
+        };
+        if self.peer == self.rank() {
+            [Rank((rank + distance) % ranks), Rank((rank + ranks - distance) % ranks)]
+        } else {
+            [self.peer; 2]
+        }
+    }
+
+    /// Returns the value of a parameter; the default of its type if the case has none.
+    pub fn get<V: ParameterValue>(&self) -> V {
+        self.values.get()
+    }
+
+    /// Returns the team as the concrete type that a family needs.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] if the team has another type.
+    pub fn fabric<T: Team>(&self) -> Result<&'a T> {
+        let any: &'a dyn Any = self.team;
+        any.downcast_ref().ok_or_else(|| {
+            Error::unsupported(format!("ranks over {} cannot run it", self.team.fabric().name))
+        })
+    }
+
+    /// Checks that the buffers of a case, `mine` bytes of each thread, fit the memory limit and the memory of every host.
+    ///
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::unsupported`] on every rank, with the rank or host that has too little.
+    pub fn afford(&self, mine: u64) -> Result<()> {
+        let mine = mine.saturating_mul(self.threads.into());
+        if let Some(limit) = self.values.number(&MEMORY_LIMIT) {
+            let excess = || {
+                let rank = self.rank();
+                Error::unsupported(format!(
+                    "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
+                ))
+            };
+            self.agree(if mine > limit { Err(excess()) } else { Ok(()) })?;
+        }
+        const UNKNOWN: FreeMemory = FreeMemory { bytes: u64::MAX, is_limited: false };
+        let available = || FreeMemory::here().unwrap_or(UNKNOWN);
+        let mut free = available();
+        // All ranks may be on one host.
+        if mine.saturating_mul(self.team.size().into()) > free.bytes {
+            self.team.release_memory();
+            free = available();
+        }
+        let need = Need { bytes: mine, free: free.bytes, is_limited: free.is_limited, host: hostname() };
+        let needs = self.team.gather(&codec::encode(&need))?.unwrap_or_default();
+        self.agree(check_hosts(&needs))
+    }
+
+    /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
+    ///
+    /// Kernels call it before a collective call that depends on the result.
+    pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        self.team.agree(mine)
+    }
+}
+
+/// Memory that a rank needs, or all ranks of a host, and what its host has.
+#[derive(Debug, Serialize, Deserialize)]
+struct Need {
+    bytes: u64,
+    free: u64,
+    /// Whether a control group leaves less than the host has.
+    is_limited: bool,
+    host: String,
+}
+
+/// Returns an error if the ranks of a host need more memory than it has.
+fn check_hosts(needs: &[Vec<u8>]) -> Result<()> {
+    let mut hosts: BTreeMap<String, Need> = BTreeMap::new();
+    for need in needs.iter().filter_map(|need| codec::decode::<Need>(need)) {
+        match hosts.get_mut(&need.host) {
+            Some(all) => {
+                all.bytes = all.bytes.saturating_add(need.bytes);
+                all.free = all.free.min(need.free);
+                all.is_limited |= need.is_limited;
+            }
+            None => drop(hosts.insert(need.host.clone(), need)),
+        }
+    }
+    match hosts.values().find(|need| need.bytes > need.free) {
+        None => Ok(()),
+        Some(Need { bytes, free, is_limited, host }) => {
+            let mib = 1 << 20;
+            let of = if *is_limited { " in its container or batch job" } else { "" };
+            Err(Error::unsupported(format!(
+                "needs {} MiB of buffers on {host}, which has {} MiB free{of}",
+                bytes / mib,
+                free / mib
+            )))
+        }
+    }
+}
+
+/// Figure of a benchmark that is shown first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Metric {
+    /// Time of one leg in microseconds.
+    Latency,
+    /// Bytes per time in MB/s (10^6 bytes), and messages per second.
+    Bandwidth,
+}
+
+impl Metric {
+    /// Returns the name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::Latency => "latency",
+            Metric::Bandwidth => "bandwidth",
+        }
+    }
+
+    /// Returns the unit of the headline.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Metric::Latency => "us",
+            Metric::Bandwidth => "MB/s",
+        }
+    }
+}
+
+/// Amount of work of one iteration. The engine derives all figures from it; kernels never divide a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Work {
+    /// Payload bytes of all operations, in both directions and over all pairs.
+    pub bytes: u64,
+    /// Operations (messages).
+    pub ops: u64,
+    /// Equal legs that follow one another: 2 in a ping-pong.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub legs: u64,
+}
+
+/// Bytes that define the algorithm and the bus bandwidth of a collective operation, as nccl-tests does (doc/PERFORMANCE.md).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BusTraffic {
+    /// Bytes of the largest buffer of a rank. Divided by the time, they are the algorithm bandwidth.
+    pub bytes: u64,
+    /// Part of these bytes that must pass the busiest link of a rank. Multiplied by it, the algorithm bandwidth becomes the bus
+    /// bandwidth, which can be compared with the bandwidth of a link whatever the number of ranks.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub factor: f64,
+}
+
+/// Role of a rank in a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The rank is timed.
+    Active,
+    /// The rank answers.
+    Passive,
+}
+
+/// Method of a kernel in three sentences, for the catalogue of benchmarks.
+#[derive(Debug, Clone, Copy)]
+pub struct Method {
+    /// What happens between two readings of the clock.
+    pub timed: &'static str,
+    /// What is deliberately not timed.
+    pub untimed: &'static str,
+    /// Counterpart in OMB, IMB or LinkTest, and the differences.
+    pub like: &'static str,
+}
+
+/// Work that a rank does while an operation is in flight.
+pub trait Busy {
+    /// Does the work once.
+    fn run(&self);
+}
+
+/// Arithmetic steps that take a given time on this CPU.
+#[derive(Debug, Clone)]
+pub struct Compute {
+    steps: u64,
+    /// Result of the last run and input of the next, so that a CPU cannot overlap two runs.
+    state: Cell<u64>,
+}
+
+/// Steps of one calibration pass. The fastest of five passes counts.
+const PASS: u64 = 200_000;
+
+impl Compute {
+    /// Returns a computation that lasts `time`. Calibration takes a few milliseconds.
+    pub fn lasting(time: Duration) -> Compute {
+        let pass = Compute::new(PASS);
+        let passes = (0..5).map(|_| {
+            let since = Since::now();
+            pass.run();
+            since.elapsed()
+        });
+        Compute::new(steps_lasting(time, passes))
+    }
+
+    fn new(steps: u64) -> Compute {
+        Compute { steps, state: Cell::new(1) }
+    }
+}
+
+/// Returns the number of steps that last `time`, from the times of passes of [`PASS`] steps.
+fn steps_lasting(time: Duration, passes: impl Iterator<Item = Duration>) -> u64 {
+    let fastest = passes.min().unwrap_or_default().as_secs_f64().max(1e-9);
+    (time.as_secs_f64() / fastest * PASS as f64).max(1.0) as u64
+}
+
+impl Busy for Compute {
+    /// Runs all steps. Each depends on the one before, so that neither compiler nor CPU can skip or overlap steps.
+    #[inline(never)]
+    fn run(&self) {
+        let mut x = black_box(self.state.get());
+        for _ in 0..self.steps {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        }
+        self.state.set(black_box(x));
+    }
+}
+
+#[cfg(test)]
+mod compute_tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_pass_gives_the_number_of_steps() {
+        let ms = Duration::from_millis;
+        let steps = |time, passes: &[u64]| steps_lasting(time, passes.iter().copied().map(ms));
+        assert_eq!([steps(ms(5), &[3, 1, 2]), steps(ms(1), &[2])], [5 * PASS, PASS / 2]);
+        assert_eq!(steps(Duration::ZERO, &[1]), 1);
+    }
+
+    #[test]
+    fn every_step_follows_from_the_one_before() {
+        let state = |steps, runs| {
+            let compute = Compute::new(steps);
+            (0..runs).for_each(|_| compute.run());
+            compute.state.get()
+        };
+        assert_eq!(state(1, 1), 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407);
+        assert_eq!(state(6, 1), state(2, 3));
+        assert_ne!(state(6, 1), state(5, 1));
+        assert!(Compute::lasting(Duration::from_millis(1)).steps > 1);
     }
 }

@@ -252,7 +252,7 @@ impl Assignment {
     /// [`Error::unsupported`] if a fan has different numbers of ranks on its nodes.
     pub fn on_nodes(self, node_of: &[u32]) -> Result<Assignment> {
         let Layout::Fan(_) = self.layout else { return Ok(self) };
-        let fan = Fan::of(node_of)?;
+        let fan = Fan::new(node_of)?;
         Ok(Assignment { pairs: fan.pairs(), fan: Some(Arc::new(fan)), ..self })
     }
 
@@ -312,7 +312,7 @@ impl Fan {
     ///
     /// # Errors
     /// [`Error::unsupported`] if nodes have different numbers of ranks.
-    pub fn of(node_of: &[u32]) -> Result<Fan> {
+    pub fn new(node_of: &[u32]) -> Result<Fan> {
         let mut nodes: BTreeMap<u32, Vec<Rank>> = BTreeMap::new();
         for (rank, node) in (0..).map(Rank).zip(node_of) {
             nodes.entry(*node).or_default().push(rank);
@@ -446,7 +446,7 @@ mod fan_tests {
     fn families(placement: &str) -> Vec<(u32, Vec<u32>)> {
         let hosts = placement.as_bytes();
         let node_of = |host: &u8| hosts.iter().position(|other| other == host).unwrap() as u32;
-        let fan = Fan::of(&hosts.iter().map(node_of).collect::<Vec<_>>()).unwrap();
+        let fan = Fan::new(&hosts.iter().map(node_of).collect::<Vec<_>>()).unwrap();
         let ranks = || (0..hosts.len() as u32).map(Rank);
         for rank in ranks() {
             let (parent, children) = (fan.parent_of(rank), fan.children_of(rank));
@@ -485,7 +485,7 @@ mod fan_tests {
 
     #[test]
     fn unequal_nodes_are_refused() {
-        let error = Fan::of(&[0, 0, 2, 3, 3]).unwrap_err().to_string();
+        let error = Fan::new(&[0, 0, 2, 3, 3]).unwrap_err().to_string();
         assert!(error.contains("rank 0 is one of 2 on its host, rank 2 one of 1"), "{error}");
     }
 }

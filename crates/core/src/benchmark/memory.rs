@@ -7,7 +7,8 @@ use crate::{
         payload::{Check, Fill},
     },
     error::{Error, Result},
-    system::cache,
+    measure::{engine, session::Session},
+    system::machine,
     unit::digits,
 };
 
@@ -220,7 +221,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn of(copies: Copies) -> Walk {
+    fn new(copies: Copies) -> Walk {
         let pitch = copies.pitch.max(1);
         let step = copies.apart * pitch;
         let total = pitch * copies.count;
@@ -277,6 +278,17 @@ impl<K: Movable> Cold<K> {
     }
 }
 
+/// Runs a kernel with the same buffers in every iteration, or with others, as the cases choose.
+///
+/// # Errors
+/// Those of [`engine::run`].
+pub fn run_cached<K: Movable>(session: &mut Session<'_>) -> Result<()> {
+    session.split(|session, cache| match cache {
+        Cache::Warm => engine::run::<K>(session),
+        Cache::Cold => engine::run::<Cold<K>>(session),
+    })
+}
+
 impl<K: Movable> Kernel for Cold<K> {
     const METRIC: Metric = K::METRIC;
     const METHOD: Method = K::METHOD;
@@ -295,8 +307,8 @@ impl<K: Movable> Kernel for Cold<K> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let kernel = K::open(cx, case)?;
-        let assumed = cx.values.number(&CACHE_SIZE).is_none() && cache::last_level().is_none();
-        Ok(Cold { walk: Walk::of(kernel.copies()), kernel, assumed })
+        let assumed = cx.values.number(&CACHE_SIZE).is_none() && machine::last_level_cache().is_none();
+        Ok(Cold { walk: Walk::new(kernel.copies()), kernel, assumed })
     }
 
     fn fill(&mut self, fill: Fill) -> Result<()> {
@@ -347,7 +359,7 @@ impl<K: Movable> Kernel for Cold<K> {
         if self.assumed {
             let why = format!(
                 "sysfs has no size of the last-level cache: {} MiB is assumed; give it with --cache-size",
-                cache::ASSUMED >> 20
+                machine::ASSUMED_CACHE >> 20
             );
             figures.insert("last_level_cache_mib".into(), Figure::Unresolved(why));
         }

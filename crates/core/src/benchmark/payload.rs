@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     benchmark::{Context, ElementType, Heading, Parameter, Reader},
     error::Result,
-    system::cache,
+    system::machine,
     unit::{Rank, parse_memory},
 };
 
@@ -398,7 +398,10 @@ impl Numbering {
 
 /// Returns the size of the largest last-level cache of all ranks, or the size that the user gave. Collective.
 fn largest_cache(cx: &Context<'_>) -> Result<u64> {
-    let mine = cx.values.number(&CACHE_SIZE).unwrap_or_else(|| cache::last_level().unwrap_or(cache::ASSUMED));
+    let mine = cx
+        .values
+        .number(&CACHE_SIZE)
+        .unwrap_or_else(|| machine::last_level_cache().unwrap_or(machine::ASSUMED_CACHE));
     let all = cx.team.gather(&mine.to_le_bytes())?.unwrap_or_default();
     let sizes = all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?)));
     cx.team.broadcast_value(sizes.max().unwrap_or(mine))

@@ -179,13 +179,11 @@ pub enum Elements {
 pub fn check_accumulate(uses: Elements, element: ElementType, op: ReductionOp) -> Result<(), String> {
     match (uses, op) {
         (Elements::Bytes, _) => Ok(()),
-        (Elements::Compared, _) => match is_integer(element) {
-            true => Ok(()),
-            false => Err(format!(
-                "MPI_Compare_and_swap does not accept --type {}: use integers such as int64, or bytes",
-                element.name()
-            )),
-        },
+        (Elements::Compared, _) if is_integer(element) => Ok(()),
+        (Elements::Compared, _) => Err(format!(
+            "MPI_Compare_and_swap does not accept --type {}: use integers such as int64, or bytes",
+            element.name()
+        )),
         (_, ReductionOp::User) => Err("MPI allows no user-defined operation in accumulates: use --op sum or another predefined one, \
                                        or measure --op user with reductions such as collective.allreduce"
             .to_owned()),
@@ -216,13 +214,14 @@ fn check_type(element: ElementType, op: ReductionOp) -> Result<(), String> {
             (is_integer(element), "integers such as int32, and bytes")
         }
     };
-    match accepted {
-        true => Ok(()),
-        false => Err(format!(
+    if accepted {
+        Ok(())
+    } else {
+        Err(format!(
             "--op {} does not accept --type {}: MPI defines it for {words}",
             op.name(),
             element.name()
-        )),
+        ))
     }
 }
 

@@ -437,9 +437,8 @@ impl fmt::Display for Under {
 
 /// Returns the names of loads in rows: of two equal ones, the second has [`Under::AGAIN`] after its name.
 pub fn load_names(loads: &[Under]) -> Vec<String> {
-    let name = |(at, load): (usize, &Under)| match loads[..at].contains(load) {
-        true => format!("{load}{}", Under::AGAIN),
-        false => load.to_string(),
+    let name = |(at, load): (usize, &Under)| {
+        if loads[..at].contains(load) { format!("{load}{}", Under::AGAIN) } else { load.to_string() }
     };
     loads.iter().enumerate().map(name).collect()
 }

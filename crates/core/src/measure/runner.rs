@@ -21,8 +21,8 @@ use crate::{
         session::{Ranks, Sink, selected},
     },
     result::{Growth, Level, Mark, Measurement, Run, Tally},
-    system::{clock::Clock, device_counters::DeviceCounters, environment, machine, placement::Placement},
-    team::{Place, Team},
+    system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
+    team::{Place, Placement, Team},
     trust,
     unit::Rank,
 };
@@ -95,9 +95,10 @@ impl OpenRun<'_> {
     ) -> Result<()> {
         let (places, standing) = (&*self.places, &*self.standing);
         let ranks = Ranks { team, clock, places, standing, threading, after };
-        match plan.under.is_empty() {
-            true => ranks.measure(choice, plan, None, &mut self.sink)?,
-            false => load::measure(&ranks, choice, plan, &mut self.sink)?,
+        if plan.under.is_empty() {
+            ranks.measure(choice, plan, None, &mut self.sink)?
+        } else {
+            load::measure(&ranks, choice, plan, &mut self.sink)?
         }
         // The next benchmark may run on other ranks of the same hosts.
         team.release_memory();

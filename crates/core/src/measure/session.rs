@@ -151,9 +151,12 @@ impl<'a> Session<'a> {
         };
         let open = self.bench.parameters().filter(is_open);
         let all = combinations(self.bench, start, open, |parameter| self.selected(parameter));
-        let sizes_in = |case: &Case| match self.bench.messages.one_element && self.plan.sizes.is_none() {
-            true => vec![Bytes((self.bench.messages.element)(case, self.plan))],
-            false => sizes.clone(),
+        let sizes_in = |case: &Case| {
+            if self.bench.messages.one_element && self.plan.sizes.is_none() {
+                vec![Bytes((self.bench.messages.element)(case, self.plan))]
+            } else {
+                sizes.clone()
+            }
         };
         let sized = |case: Case| {
             let sizes = sizes_in(&case);

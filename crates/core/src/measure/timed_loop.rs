@@ -18,8 +18,11 @@ use crate::{
 };
 
 /// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations in raw ticks.
+///
+/// # Errors
+/// Those of an iteration.
 #[inline(never)]
-pub(crate) fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
+pub fn timed<K: Kernel>(kernel: &mut K, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
     let Some((first, rest)) = stamps.split_first_mut() else { return Ok(()) };
     *first = clock.raw();
     for stamp in rest {

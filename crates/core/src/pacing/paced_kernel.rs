@@ -280,3 +280,44 @@ impl StartTimes {
         self.model.ticks(start)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        team::Team,
+        testkit::{SimMesh, on_ranks},
+    };
+
+    #[test]
+    fn no_rank_leaves_a_dissemination_barrier_before_all_have_entered() {
+        for ranks in 1..=9 {
+            let times = on_ranks(ranks, |team| {
+                let mut pacer = Pacer::<SimMesh<700>>::open(&Context::of(team)).unwrap();
+                let mut times = Vec::new();
+                for turn in 0..6 {
+                    // In each turn, another rank enters much later than the others.
+                    let late =
+                        if team.rank().0 == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank().0) };
+                    team.time.advance(late);
+                    let entered = team.time.now();
+                    Chosen(Pacing::Dissemination, &mut pacer).wait(&team.clock).unwrap();
+                    times.push((entered, team.time.now()));
+                }
+                times
+            });
+            for turn in 0..6 {
+                let last_entered = times.iter().map(|t| t[turn].0).max().unwrap();
+                let first_left = times.iter().map(|t| t[turn].1).min().unwrap();
+                assert!(
+                    first_left >= last_entered,
+                    "{ranks} ranks, turn {turn}: {first_left} < {last_entered}"
+                );
+                // A rank waits for at most log2 n messages in sequence.
+                let last_left = times.iter().map(|t| t[turn].1).max().unwrap();
+                let rounds = u64::from(ranks.next_power_of_two().ilog2());
+                assert!(last_left <= last_entered + rounds * 702, "{ranks} ranks, turn {turn}");
+            }
+        }
+    }
+}

@@ -79,7 +79,7 @@ fn few_samples_have_an_interval_while_they_show_no_dependence() {
 
 #[test]
 fn equal_samples_share_their_mean_rank() {
-    let Ranked { sorted, ranks } = Ranked::of(&[7.0, 3.0, 7.0, 1.0]);
+    let Ranked { sorted, ranks } = Ranked::new(&[7.0, 3.0, 7.0, 1.0]);
     assert_eq!((sorted, ranks), (vec![1.0, 3.0, 7.0, 7.0], vec![3.5, 2.0, 3.5, 1.0]));
 }
 

@@ -191,7 +191,8 @@ fn is_kept(name: &str) -> bool {
     (KEPT.contains(&name) || starts_with(&KEPT_PREFIXES)) && !starts_with(&NOT_KEPT_PREFIXES)
 }
 
-fn read(path: &str) -> String {
+/// Returns the text of a file of the kernel; an empty one if it cannot be read.
+pub(super) fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 

@@ -9,7 +9,7 @@ use std::{
     io::{self, ErrorKind, Read, Write},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{OnceLock, mpsc},
     thread,
     time::Duration,
 };
@@ -77,13 +77,30 @@ pub fn open_named(path: &Path) -> io::Result<File> {
     opened.recv_timeout(WRITER).unwrap_or_else(|_| Err(io::Error::other("no program writes this FIFO")))
 }
 
-/// Reads a text that the user names, of at most [`LONGEST_TEXT`] bytes.
+/// Text on standard input, which can be read once.
+static STANDARD_INPUT: OnceLock<String> = OnceLock::new();
+
+/// Reads a text that the user names, of at most [`LONGEST_TEXT`] bytes. `-` is standard input.
 ///
 /// # Errors
-/// Those of [`open_named`]; it cannot be read, is longer, or is not UTF-8.
+/// Those of [`open_named`]; it cannot be read, is longer, or is not UTF-8; standard input is empty.
 pub fn read_named(path: &Path) -> io::Result<String> {
+    if path != Path::new("-") {
+        return text_of(open_named(path)?);
+    }
+    if let Some(text) = STANDARD_INPUT.get() {
+        return Ok(text.clone());
+    }
+    let text = text_of(io::stdin())?;
+    if text.is_empty() {
+        return Err(io::Error::other("nothing is on standard input"));
+    }
+    Ok(STANDARD_INPUT.get_or_init(|| text).clone())
+}
+
+fn text_of(input: impl Read) -> io::Result<String> {
     let mut contents = Vec::new();
-    open_named(path)?.take(LONGEST_TEXT + 1).read_to_end(&mut contents)?;
+    input.take(LONGEST_TEXT + 1).read_to_end(&mut contents)?;
     if contents.len() as u64 > LONGEST_TEXT {
         return Err(too_long(LONGEST_TEXT));
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, thread::sleep, time::Duration};
 
-use super::limits::Limits;
+use super::{environment::read, limits::Limits};
 use crate::{result::Mark, unit::Bytes};
 
 /// Time over which load is measured.
@@ -170,10 +170,6 @@ impl Ticks {
 fn effective(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -19,10 +19,17 @@ pub fn check_host(name: &str) -> Result<&str> {
         Some((user, host)) => word(user) && word(host),
         None => word(name),
     };
-    match good && name.len() <= 255 {
-        true => Ok(name),
-        false => Err(Error::usage(format!("{name:?} is not the name or address of a host"))),
+    if good && name.len() <= 255 {
+        Ok(name)
+    } else {
+        Err(Error::usage(format!("{name:?} is not the name or address of a host")))
     }
+}
+
+/// Returns whether a text has only ASCII letters, digits and the given marks, and cannot be an option.
+pub fn is_plain(text: &str, marks: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(plain)
 }
 
 /// Returns whether `name` means this host: `localhost`, a loopback address, or the host's own name.

@@ -11,6 +11,8 @@ use rustix::{
     process::{Resource, getrlimit, getuid},
 };
 
+use super::environment::read;
+
 /// Bits of the effective capabilities that exempt a process from the limit of processes: `CAP_SYS_ADMIN` and `CAP_SYS_RESOURCE`.
 const EXEMPT: u64 = 1 << 21 | 1 << 24;
 
@@ -249,10 +251,6 @@ fn memory_left(group: &Path) -> Option<u64> {
 /// Returns the number in a file of a group; `None` for `max`, which is no limit.
 fn number(group: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
 }
 
 fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {

@@ -1,13 +1,20 @@
 //! Facts about this machine that a reader needs to judge and to repeat a measurement: CPU, memory, kernel, virtualization, network.
 
-mod cpu;
 pub(super) mod netlink;
 pub(super) mod network;
-mod virtualization;
 
-use std::{fs, io::Read as _, path::PathBuf, sync::OnceLock};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
-use crate::fact::{Fact, Facts};
+use crate::{
+    fact::{Fact, Facts},
+    system::environment::parse_cpus,
+};
 
 pub use self::network::{INTERRUPTS, LOCAL_CPUS};
 
@@ -23,7 +30,7 @@ pub fn device_of(fact: &str) -> Option<&str> {
 }
 
 fn facts_in(files: &Files) -> Facts {
-    let cpus = cpu::Cpus::of(files);
+    let cpus = Cpus::new(files);
     let devices = network::devices(files);
     let sentences: Vec<&str> = devices.iter().map(|device| device.sentence.as_str()).collect();
     let network = (!sentences.is_empty()).then(|| sentences.join("; "));
@@ -33,16 +40,16 @@ fn facts_in(files: &Files) -> Facts {
         ("sockets", cpus.sockets()),
         ("cores", cpus.cores()),
         ("threads", cpus.threads()),
-        ("smt", cpu::smt(files)),
+        ("smt", smt(files)),
         ("numa", numa(files)),
         ("governor", cpus.governor(files)),
-        ("turbo", cpu::turbo(files)),
+        ("turbo", turbo(files)),
         ("memory", memory(files)),
         ("os", os(files)),
         ("kernel", kernel(files)),
         ("kernel_command_line", Fact::of(files.read("/proc/cmdline"), "/proc/cmdline cannot be read")),
-        ("virtual_machine", virtualization::virtual_machine(files)),
-        ("container", virtualization::container(files)),
+        ("virtual_machine", virtual_machine(files)),
+        ("container", container(files)),
         ("network", Fact::of(network, "no network interface is up")),
     ];
     let all = all.into_iter().map(|(name, fact)| (name.to_owned(), fact));
@@ -135,6 +142,268 @@ impl Files {
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
+    }
+}
+
+const CPUS: &str = "/sys/devices/system/cpu";
+const NO_CPUFREQ: &str = "the kernel does not control the frequency, as in most virtual machines";
+
+/// The CPUs of a machine that are online.
+struct Cpus {
+    /// `/proc/cpuinfo`.
+    info: String,
+    online: Vec<u32>,
+    /// Socket and core of each CPU whose topology the kernel knows.
+    places: Vec<(String, String)>,
+}
+
+impl Cpus {
+    fn new(files: &Files) -> Cpus {
+        let online = parse_cpus(&files.read(&format!("{CPUS}/online")).unwrap_or_default());
+        let part = |cpu: u32, name: &str| files.read(&format!("{CPUS}/cpu{cpu}/topology/{name}"));
+        let place = |cpu: &u32| {
+            // Cores of two dies of a socket may have the same number.
+            let die = part(*cpu, "die_id").unwrap_or_default();
+            Some((part(*cpu, "physical_package_id")?, format!("{die} {}", part(*cpu, "core_id")?)))
+        };
+        let places = online.iter().filter_map(place).collect();
+        Cpus { info: files.read("/proc/cpuinfo").unwrap_or_default(), online, places }
+    }
+
+    /// Returns the different values of a field of `/proc/cpuinfo`.
+    fn field(&self, name: &str) -> Option<String> {
+        let value = |line: &str| {
+            let (field, value) = line.split_once(':')?;
+            (field.trim() == name).then(|| value.trim().to_owned())
+        };
+        distinct(self.info.lines().filter_map(value).filter(|value| !value.is_empty()))
+    }
+
+    fn model(&self) -> Fact {
+        let arm = || {
+            let part = self.field("CPU part")?;
+            Some(format!("ARM implementer {}, part {part}", self.field("CPU implementer")?))
+        };
+        let model = self.field("model name").or_else(|| self.field("cpu")).or_else(arm);
+        Fact::of(model, "/proc/cpuinfo has no model")
+    }
+
+    fn microcode(&self) -> Fact {
+        Fact::of(self.field("microcode"), "/proc/cpuinfo has no microcode")
+    }
+
+    fn sockets(&self) -> Fact {
+        let sockets: BTreeSet<&str> = self.places.iter().map(|(socket, _)| socket.as_str()).collect();
+        self.counted(sockets.len())
+    }
+
+    fn cores(&self) -> Fact {
+        let cores: BTreeSet<_> = self.places.iter().collect();
+        self.counted(cores.len())
+    }
+
+    fn counted(&self, count: usize) -> Fact {
+        let complete = count > 0 && self.places.len() == self.online.len();
+        Fact::of(complete.then(|| count.to_string()), "the kernel does not report the topology of every CPU")
+    }
+
+    fn threads(&self) -> Fact {
+        let count = self.online.len();
+        Fact::of((count > 0).then(|| count.to_string()), "the kernel does not list its CPUs")
+    }
+
+    fn governor(&self, files: &Files) -> Fact {
+        let one = |cpu: &u32| {
+            let read = |name: &str| files.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"));
+            let governor = read("scaling_governor")?;
+            Some(read("scaling_driver").map_or(governor.clone(), |driver| format!("{governor} ({driver})")))
+        };
+        Fact::of(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
+    }
+
+    /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.
+    fn frequency_limit(&self, files: &Files) -> Option<String> {
+        let limit = |cpu: &u32| {
+            let khz =
+                |name: &str| files.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"))?.parse::<f64>().ok();
+            let (limit, most) = (khz("scaling_max_freq")?, khz("cpuinfo_max_freq")?);
+            (limit < most).then(|| format!("{:.2} GHz of {:.2} GHz", limit / 1e6, most / 1e6))
+        };
+        distinct(self.online.iter().filter_map(limit))
+    }
+}
+
+/// Returns whether the CPUs may exceed their base frequency.
+fn turbo(files: &Files) -> Fact {
+    let flag = |path: &str, on: &str| {
+        let value = files.read(&format!("{CPUS}/{path}"))?;
+        Some(if value == on { "on" } else { "off" })
+    };
+    Fact::of(flag("intel_pstate/no_turbo", "0").or_else(|| flag("cpufreq/boost", "1")), NO_CPUFREQ)
+}
+
+/// Returns whether cores run several threads at the same time.
+fn smt(files: &Files) -> Fact {
+    let state = match files.read(&format!("{CPUS}/smt/control")).as_deref() {
+        Some("notsupported" | "notimplemented") => Some("not supported".to_owned()),
+        _ => match files.read(&format!("{CPUS}/smt/active")).as_deref() {
+            Some("1") => Some("on".to_owned()),
+            Some("0") => Some("off".to_owned()),
+            _ => None,
+        },
+    };
+    Fact::of(state, "the kernel does not report SMT")
+}
+
+/// Returns the values without repetitions, in order, joined by commas; `None` if there is none.
+fn distinct(values: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut all: Vec<String> = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+const NONE: &str = "none";
+/// Makers and products that firmware names in virtual machines.
+const VIRTUAL: [&str; 9] = [
+    "QEMU",
+    "KVM",
+    "VMware",
+    "VirtualBox",
+    "Xen",
+    "Bochs",
+    "OpenStack",
+    "Amazon EC2",
+    "Google Compute Engine",
+];
+/// Parts of the names of control groups, and the engines that choose them.
+const CONTROL_GROUPS: [(&str, &str); 5] = [
+    ("docker", "Docker"),
+    ("kubepods", "Kubernetes"),
+    ("libpod", "Podman"),
+    ("lxc", "LXC"),
+    ("garden", "Garden"),
+];
+
+fn virtual_machine(files: &Files) -> Fact {
+    let firmware = |file: &str| files.read(&format!("/sys/class/dmi/id/{file}"));
+    let product: Vec<String> =
+        [firmware("sys_vendor"), firmware("product_name")].into_iter().flatten().collect();
+    let product = product.join(" ");
+    let info = files.read("/proc/cpuinfo").unwrap_or_default();
+    let flags = info.lines().find(|line| line.starts_with("flags"));
+    let has_flag = flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    let named = files.read("/sys/hypervisor/type").or_else(|| {
+        (has_flag == Some(true) || VIRTUAL.iter().any(|name| product.contains(name))).then(|| product.clone())
+    });
+    match (named, has_flag) {
+        (Some(name), _) if name.is_empty() => Fact::Known("yes, of a hypervisor without a name".into()),
+        (Some(name), _) => Fact::Known(format!("yes: {name}")),
+        // Processors of other architectures do not say it.
+        (None, Some(false)) => Fact::Known(NONE.into()),
+        (None, _) if !product.is_empty() => Fact::Known(NONE.into()),
+        (None, _) => Fact::Unknown { reason: "neither the CPU nor the firmware says".into() },
+    }
+}
+
+fn container(files: &Files) -> Fact {
+    let variable = |name: &str| env::var_os(name).is_some();
+    let groups = files.read("/proc/1/cgroup").unwrap_or_default();
+    let by_group = CONTROL_GROUPS.iter().find(|(part, _)| groups.contains(part)).map(|(_, engine)| *engine);
+    let engine = match () {
+        () if variable("APPTAINER_CONTAINER") => Some("Apptainer"),
+        () if variable("SINGULARITY_CONTAINER") => Some("Singularity"),
+        () if files.exists("/run/.containerenv") => Some("Podman"),
+        () if files.exists("/.dockerenv") => Some("Docker"),
+        () => by_group,
+    };
+    // systemd writes the name of the engine there.
+    let named = || files.read("/run/systemd/container");
+    Fact::Known(engine.map(str::to_owned).or_else(named).unwrap_or_else(|| NONE.into()))
+}
+
+/// Bytes of a last-level cache whose size sysfs does not have.
+pub const ASSUMED_CACHE: u64 = 64 << 20;
+
+/// Returns the bytes of the largest last-level cache of a CPU of this host; `None` if sysfs has none.
+pub fn last_level_cache() -> Option<u64> {
+    static FOUND: OnceLock<Option<u64>> = OnceLock::new();
+    *FOUND.get_or_init(|| last_level_in(Path::new(CPUS)))
+}
+
+/// Returns the size of the largest cache of the highest level below a directory of CPUs.
+fn last_level_in(cpus: &Path) -> Option<u64> {
+    let directories = |path: &Path, prefix: &'static str| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries.filter(move |path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.and_then(|name| name.strip_prefix(prefix)).is_some_and(|n| n.parse::<u32>().is_ok())
+        })
+    };
+    let caches = directories(cpus, "cpu").flat_map(|cpu| directories(&cpu.join("cache"), "index"));
+    let found = caches.filter_map(|cache| {
+        let read = |name: &str| fs::read_to_string(cache.join(name)).ok();
+        let level: u32 = read("level")?.trim().parse().ok()?;
+        (read("type")?.trim() != "Instruction").then_some((level, cache_bytes(read("size")?.trim())?))
+    });
+    found.max().map(|(_, bytes)| bytes)
+}
+
+/// Returns the bytes of a size as the kernel writes it, such as `32768K`; `None` for 0 and for other texts.
+fn cache_bytes(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let size = digits.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+    (size > 0).then_some(size)
+}
+
+#[cfg(test)]
+mod cache_tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_cache_of_the_highest_level_counts() {
+        let directory = crate::testkit::Directory::new("cache");
+        let root = directory.path();
+        assert_eq!(last_level_in(root), None);
+        let caches = [
+            ("cpu0", 0, "1", "Data", "48K"),
+            ("cpu0", 1, "1", "Instruction", "32K"),
+            ("cpu0", 3, "3", "Unified", "16M"),
+            ("cpu1", 2, "2", "Unified", "131072K"),
+            ("cpu1", 3, "3", "Unified", "32768K"),
+            ("cpu2", 3, "4", "Unified", "0K"),
+            ("cpufreq", 3, "9", "Unified", "1G"),
+        ];
+        for (cpu, index, level, kind, size) in caches {
+            let cache = root.join(cpu).join(format!("cache/index{index}"));
+            fs::create_dir_all(&cache).unwrap();
+            for (name, text) in [("level", level), ("type", kind), ("size", size)] {
+                fs::write(cache.join(name), format!("{text}\n")).unwrap();
+            }
+        }
+        assert_eq!(last_level_in(root), Some(32 << 20));
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_kernel() {
+        for (text, found) in [
+            ("512", Some(512)),
+            ("32K", Some(32 << 10)),
+            ("2M", Some(2 << 20)),
+            ("", None),
+            ("K", None),
+            ("-1K", None),
+        ] {
+            assert_eq!(cache_bytes(text), found, "{text}");
+        }
     }
 }
 

@@ -167,7 +167,7 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
         found.truncate(count);
         let first = found.first().map_or(0, |arrival| arrival.at_ns);
         found.iter_mut().for_each(|arrival| arrival.at_ns = self.clock.nanos(first, arrival.at_ns));
-        self.link.report(&Received::of(datagrams, &found).encode())
+        self.link.report(&Received::new(datagrams, &found).encode())
     }
 
     fn samples(&mut self, _: &Clock, _: &[u64]) -> RoundSamples {
@@ -298,7 +298,7 @@ pub struct Received {
 
 impl Received {
     /// Returns what arrived of `sent` datagrams, from the arrivals in their order.
-    pub fn of(sent: u64, arrivals: &[Arrival]) -> Received {
+    pub fn new(sent: u64, arrivals: &[Arrival]) -> Received {
         let (mut seen, mut first) = (vec![false; sent as usize], Vec::with_capacity(arrivals.len()));
         let mut found = Received { sent, ..Received::default() };
         let mut next = 0;
@@ -421,7 +421,7 @@ mod received_tests {
 
     #[test]
     fn all_arrive_evenly() {
-        let found = Received::of(1000, &arrivals(0..1000));
+        let found = Received::new(1000, &arrivals(0..1000));
         assert_eq!((found.arrived, found.reordered, found.duplicates), (1000, 0, 0));
         assert_eq!((found.parts_ns.len(), found.jitters_ns.len()), (20, 20));
         assert!(found.parts_ns.iter().all(|time| *time == 1000.0), "{:?}", found.parts_ns);
@@ -435,7 +435,7 @@ mod received_tests {
     /// RFC 4737, 3.3: of 1 2 3 7 4 5 6 8, the packets 4, 5 and 6 are reordered.
     #[test]
     fn losses_duplicates_and_order_are_counted() {
-        let found = Received::of(12, &arrivals([1, 2, 3, 7, 4, 5, 6, 8, 8, 4, 11]));
+        let found = Received::new(12, &arrivals([1, 2, 3, 7, 4, 5, 6, 8, 8, 4, 11]));
         assert_eq!((found.arrived, found.reordered, found.duplicates), (9, 3, 2));
         let figures = found.figures();
         assert_eq!((value(&figures, "lost_datagrams"), value(&figures, "lost_percent")), (3.0, 25.0));
@@ -449,15 +449,15 @@ mod received_tests {
     fn trains_do_not_change_the_rate() {
         let mut all = arrivals(0..1500);
         all.iter_mut().for_each(|arrival| arrival.at_ns = 1000 * (arrival.number / 30) + 7);
-        let found = Received::of(1500, &all);
+        let found = Received::new(1500, &all);
         assert_eq!(found.parts_ns.len(), 20);
         assert!(found.parts_ns.iter().all(|time| (time - 1000.0 / 30.0).abs() < 1e-9), "{found:?}");
-        assert!(Received::of(30, &all[..30]).parts_ns.is_empty(), "one train has no rate");
+        assert!(Received::new(30, &all[..30]).parts_ns.is_empty(), "one train has no rate");
     }
 
     #[test]
     fn a_third_that_is_lost_lowers_the_rate_by_a_third() {
-        let found = Received::of(3000, &arrivals((0..3000).filter(|number| number % 3 > 0)));
+        let found = Received::new(3000, &arrivals((0..3000).filter(|number| number % 3 > 0)));
         let median = Summary::of_batches(&found.parts_ns).unwrap().median;
         assert!((median - 1500.0).abs() < 1.0, "{median}");
         assert_eq!(found.arrived, 2000);
@@ -468,7 +468,7 @@ mod received_tests {
     fn the_jitter_tends_to_the_mean_difference() {
         let mut all = arrivals(0..2000);
         all.iter_mut().step_by(2).for_each(|arrival| arrival.at_ns += 320);
-        let jitter = value(&Received::of(2000, &all).figures(), "jitter_us");
+        let jitter = value(&Received::new(2000, &all).figures(), "jitter_us");
         assert!((jitter - 0.32).abs() < 1e-6, "{jitter}");
         // The first step of the filter.
         assert_eq!(jitters(&all)[0], 20.0);
@@ -476,11 +476,11 @@ mod received_tests {
 
     #[test]
     fn nothing_that_arrives_has_no_times() {
-        let none = Received::of(100, &[]);
+        let none = Received::new(100, &[]);
         let figures = none.figures();
         assert_eq!(value(&figures, "lost_percent"), 100.0);
         assert!(matches!(&figures["reordered_percent"], Figure::Unresolved(_)) && none.parts_ns.is_empty());
-        assert_eq!(Received::of(100, &arrivals([7])).parts_ns, Vec::<f64>::new());
+        assert_eq!(Received::new(100, &arrivals([7])).parts_ns, Vec::<f64>::new());
         assert!(Received::decode(&none.encode()[1..]).is_none());
         assert!(Received::decode(&[none.encode(), vec![0; 8]].concat()).is_none());
     }

@@ -360,11 +360,12 @@ impl Rate {
         };
         let exact = bits / (8.0 * bytes as f64);
         let rate = exact.round();
-        match (1.0..=MAX_RATE as f64).contains(&rate) && (rate / exact - 1.0).abs() <= LARGEST_ERROR {
-            true => Ok(rate as u64),
-            false => Err(Error::unsupported(format!(
+        if (1.0..=MAX_RATE as f64).contains(&rate) && (rate / exact - 1.0).abs() <= LARGEST_ERROR {
+            Ok(rate as u64)
+        } else {
+            Err(Error::unsupported(format!(
                 "{self} are {exact:.3} messages of {bytes} bytes per second; possible are whole numbers from 1 to {MAX_RATE}"
-            ))),
+            )))
         }
     }
 }

@@ -6,11 +6,11 @@ use super::*;
 use ombx_core::{
     benchmark::Benchmark,
     measure::plan::Effort,
-    testkit::{Delay, Probe, SimLink, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, Semidirectional},
     unit::parse_sizes,
 };
 use ombx_results::verdict::{Component, TIMES_AGAIN, TimesBySize, find_slow};
+use ombx_testkit::{Delay, Probe, SimLink, on_uneven_ranks};
 
 static SIM: Benchmark =
     Benchmark::of::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");

@@ -16,9 +16,12 @@ use crate::{
     Buffer, Handles,
     collective::{
         Neighbours,
-        data_flow::{Blocks, DataFlow, Participants, Share},
+        call::{Blocks, DataFlow, Participants, Share},
     },
-    sys::{IN_PLACE, datatype, derived::DerivedDatatype},
+    sys::{
+        IN_PLACE,
+        datatype::{self, DerivedDatatype},
+    },
 };
 
 /// The arguments of a collective call. The caller keeps the buffers and the communicator alive.
@@ -50,7 +53,7 @@ pub(super) struct Vectors {
 
 impl Vectors {
     /// Returns the arrays of blocks of elements of `width` bytes.
-    fn of(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
+    fn new(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
         let ends = blocks.iter().map(|block| block.end).max().unwrap_or(0);
         // The largest displacement must fit an int.
         datatype::byte_count(ends)?;
@@ -92,7 +95,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    pub(super) fn of(part: &Part, role: Role, from: &Buffer, to: &Buffer) -> Addresses {
+    pub(super) fn new(part: &Part, role: Role, from: &Buffer, to: &Buffer) -> Addresses {
         let (from, to) = (from.start().cast::<c_void>(), to.start().cast::<c_void>());
         let (sends, receives) = (part.flow.sends.who, part.flow.receives.who);
         match (part.is_in_place(role), sends) {
@@ -120,7 +123,7 @@ impl Addresses {
 
 impl Arguments {
     /// Returns the arguments of a part, whose blocks have a derived datatype if there is one.
-    pub(super) fn of(part: &Part, derived: Option<&DerivedDatatype>) -> Result<Arguments> {
+    pub(super) fn new(part: &Part, derived: Option<&DerivedDatatype>) -> Result<Arguments> {
         let (datatype, width) = match derived {
             Some(derived) => (derived.raw, (part.bytes / derived.elements.max(1)).max(1)),
             None => (datatype::handle(part.element), part.element.width()),
@@ -155,8 +158,8 @@ impl Arguments {
             datatype,
             op,
             root: part.root.first().0 as c_int,
-            outgoing: Vectors::of(&outgoing, datatype, width)?,
-            incoming: Vectors::of(&incoming, datatype, width)?,
+            outgoing: Vectors::new(&outgoing, datatype, width)?,
+            incoming: Vectors::new(&incoming, datatype, width)?,
         })
     }
 
@@ -330,9 +333,10 @@ impl Part {
     }
 
     fn send_bytes_as(&self, role: Role) -> u64 {
-        match self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
-            true => 0,
-            false => self.sent(role),
+        if self.is_in_place(role) && self.flow.sends.who == Participants::Everyone {
+            0
+        } else {
+            self.sent(role)
         }
     }
 
@@ -347,18 +351,20 @@ impl Part {
     /// Returns the bytes that this rank sends in a role.
     fn sent(&self, role: Role) -> u64 {
         let to = |to: u32| self.block_bytes(self.rank, to);
-        match self.takes_part(self.flow.sends, role) {
-            true => self.total(self.flow.sends.blocks, &self.neighbours.destinations, to),
-            false => 0,
+        if self.takes_part(self.flow.sends, role) {
+            self.total(self.flow.sends.blocks, &self.neighbours.destinations, to)
+        } else {
+            0
         }
     }
 
     /// Returns the bytes that this rank receives in a role.
     fn received(&self, role: Role) -> u64 {
         let from = |from: u32| self.block_bytes(from, self.rank);
-        match self.takes_part(self.flow.receives, role) {
-            true => self.total(self.flow.receives.blocks, &self.neighbours.sources, from),
-            false => 0,
+        if self.takes_part(self.flow.receives, role) {
+            self.total(self.flow.receives.blocks, &self.neighbours.sources, from)
+        } else {
+            0
         }
     }
 
@@ -396,9 +402,10 @@ mod part_tests {
     const S: u64 = 100;
 
     fn part(flow: DataFlow, rank: u32, ranks: u32, root: Root, in_place: bool) -> Part {
-        let neighbours = match flow.has_neighbours() {
-            true => neighbours(Topology::Graph, Neighbourhood::DEFAULT, rank, ranks),
-            false => Neighbours::default(),
+        let neighbours = if flow.has_neighbours() {
+            neighbours(Topology::Graph, Neighbourhood::DEFAULT, rank, ranks)
+        } else {
+            Neighbours::default()
         };
         let (element, op) = (ElementType::Float, ReductionOp::Sum);
         let imbalance = Imbalance::NONE;

@@ -26,7 +26,7 @@ use crate::{
     runtime::{device_support, library},
     sys::{
         self, NO_OP, REPLACE,
-        derived::DerivedDatatype,
+        datatype::DerivedDatatype,
         error::{self, check},
     },
 };
@@ -75,9 +75,10 @@ impl Options {
         } = self;
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
-        let neighbours = match C::FLOW.has_neighbours() {
-            true => collective::neighbours(topology, neighbourhood, rank, ranks),
-            false => Neighbours::default(),
+        let neighbours = if C::FLOW.has_neighbours() {
+            collective::neighbours(topology, neighbourhood, rank, ranks)
+        } else {
+            Neighbours::default()
         };
         Part { flow: C::FLOW, rank, ranks, bytes, gaps, imbalance, root, in_place, neighbours, element, op }
     }
@@ -134,9 +135,10 @@ impl<C: Call> Operation<C> {
         if C::FLOW.reduces() && C::NAME == "MPI_Reduce_scatter" {
             device_support::combining_works(cx, C::NAME)?;
         }
-        let group = match options.groups.is_one() {
-            true => None,
-            false => Some(all.group(options.groups.group_of(all.rank(), all.size()))?),
+        let group = if options.groups.is_one() {
+            None
+        } else {
+            Some(all.group(options.groups.group_of(all.rank(), all.size()))?)
         };
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
@@ -161,17 +163,18 @@ impl<C: Call> Operation<C> {
         };
         let adjacent = |blocks| DerivedDatatype::adjacent(blocks, options.bytes, options.element);
         let parts = options.blocks.map(adjacent).transpose().and_then(|datatype| {
-            let arguments = Arguments::of(&part, datatype.as_ref())?;
+            let arguments = Arguments::new(&part, datatype.as_ref())?;
             Ok((datatype, arguments, buffer(sizes[0])?, buffer(sizes[1])?))
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
-        let neighbourhood = match C::FLOW.has_neighbours() {
-            true => Some(collective::communicator(options.topology, options.neighbourhood, comm)?),
-            false => None,
+        let neighbourhood = if C::FLOW.has_neighbours() {
+            Some(collective::communicator(options.topology, options.neighbourhood, comm)?)
+        } else {
+            None
         };
-        let op = OpHandle::of(part.element, part.op)?;
+        let op = OpHandle::new(part.element, part.op)?;
         arguments.op = op.raw();
-        let addresses = [Role::Root, Role::Other].map(|role| Addresses::of(&part, role, &from, &to));
+        let addresses = [Role::Root, Role::Other].map(|role| Addresses::new(&part, role, &from, &to));
         arguments.comm = neighbourhood.as_ref().map_or(comm.raw(), Comm::raw);
         // As many as there can be roots, so that their address never changes.
         let requests = Vec::with_capacity(part.ranks as usize);
@@ -417,7 +420,7 @@ pub(super) struct OpHandle {
 
 impl OpHandle {
     /// Returns the handle of an operation on elements of a type.
-    pub(super) fn of(element: ElementType, op: ReductionOp) -> Result<OpHandle> {
+    pub(super) fn new(element: ElementType, op: ReductionOp) -> Result<OpHandle> {
         if let Some(raw) = predefined(op) {
             return Ok(OpHandle { raw, created: false });
         }

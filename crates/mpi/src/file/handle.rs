@@ -15,15 +15,24 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    file::{
-        Pointer,
-        opening::{Created, Files, Named, Tile, View},
-    },
+    file::opening::{Created, Files, Named, Tile, View},
     sys::{
         self, BYTE,
         error::{self, check, check_freed},
     },
 };
+
+ombx_core::parameter! {
+    /// Where in the file a block is written or read
+    pub enum Pointer: "pointer", Always, default Individual {
+        /// At the pointer that each rank has
+        Individual = "individual",
+        /// At an offset that the call gives
+        Explicit = "explicit",
+        /// At the pointer that all ranks share
+        Shared = "shared",
+    }
+}
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +98,7 @@ impl File {
     pub fn open(cx: &Context<'_>, options: FileOptions<'_>) -> Result<File> {
         let team: &MpiTeam = cx.fabric()?;
         let FileOptions { directory, files, pointer, slots } = options;
-        let Created { count, outgoing, incoming, named, raw } = Created::of(cx, directory, files, slots)?;
+        let Created { count, outgoing, incoming, named, raw } = Created::new(cx, directory, files, slots)?;
         let places = Places { bytes: slots.bytes, rank: named.comm.rank(), ranks: named.comm.size() };
         let (first, step) = (places.offset(places.rank, 0), places.step());
         let mut file =
@@ -100,7 +109,7 @@ impl File {
         let removed = file.named.remove();
         cx.agree(shared.and(removed))?;
         if pointer == Pointer::Individual && count > 0 && places.ranks > 1 {
-            let tile = cx.agree(Tile::of(count, step as ffi::MPI_Aint))?;
+            let tile = cx.agree(Tile::new(count, step as ffi::MPI_Aint))?;
             file.own_view = View::Blocks { first, tile };
         }
         cx.agree(file.own_view.set(raw))?;
@@ -154,11 +163,10 @@ impl File {
         let mut position = 0;
         // SAFETY: the file is open, and the result is valid for the call.
         let code = unsafe { ffi::MPI_File_get_position_shared(self.raw, &raw mut position) };
-        match code == ffi::MPI_SUCCESS as c_int {
-            true => Ok(()),
-            false => {
-                Err(Error::unsupported(format!("no shared pointer of this file: {}", error::text(code))))
-            }
+        if code == ffi::MPI_SUCCESS as c_int {
+            Ok(())
+        } else {
+            Err(Error::unsupported(format!("no shared pointer of this file: {}", error::text(code))))
         }
     }
 

@@ -47,7 +47,7 @@ impl Opening {
     /// The file cannot be created, or the block is too long.
     pub fn create(cx: &Context<'_>, directory: &Path, files: Files, slots: Slots) -> Result<Opening> {
         let team: &MpiTeam = cx.fabric()?;
-        let Created { count, outgoing, incoming, named, raw } = Created::of(cx, directory, files, slots)?;
+        let Created { count, outgoing, incoming, named, raw } = Created::new(cx, directory, files, slots)?;
         let mode = ffi::MPI_MODE_CREATE as c_int | ffi::MPI_MODE_RDWR as c_int;
         let (comm, rank) = (named.comm.raw(), named.comm.rank());
         let path = cx.agree(named.c_path())?;
@@ -175,7 +175,7 @@ pub(super) struct Tile {
 
 impl Tile {
     /// Returns a block of `bytes` bytes of which one begins every `extent` bytes.
-    pub(super) fn of(bytes: c_int, extent: ffi::MPI_Aint) -> Result<Tile> {
+    pub(super) fn new(bytes: c_int, extent: ffi::MPI_Aint) -> Result<Tile> {
         let (mut block, mut raw) = (BYTE, BYTE);
         // SAFETY: both results are valid for the calls. The block is freed once; the new datatype does not need it.
         unsafe {
@@ -267,9 +267,10 @@ impl Named {
         // SAFETY: the communicator is valid, the name ends with a zero, and the result is valid for the call. Errors of files return.
         let code =
             unsafe { ffi::MPI_File_open(comm, name.as_ptr(), mode, ffi::RSMPI_INFO_NULL, &raw mut raw) };
-        match code == ffi::MPI_SUCCESS as c_int {
-            true => Ok(raw),
-            false => Err(self.failed("create", &error::text(code))),
+        if code == ffi::MPI_SUCCESS as c_int {
+            Ok(raw)
+        } else {
+            Err(self.failed("create", &error::text(code)))
         }
     }
 
@@ -322,7 +323,7 @@ impl Created {
     ///
     /// # Errors
     /// The file cannot be created, blocks are too long, or the memory is not available.
-    pub(super) fn of(cx: &Context<'_>, directory: &Path, files: Files, slots: Slots) -> Result<Created> {
+    pub(super) fn new(cx: &Context<'_>, directory: &Path, files: Files, slots: Slots) -> Result<Created> {
         cx.afford(slots.total().saturating_mul(2))?;
         let parts = check_directory(directory).and_then(|()| {
             let count = c_int::try_from(slots.bytes);

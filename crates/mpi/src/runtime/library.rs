@@ -116,12 +116,13 @@ pub fn compare_and_swap_works() -> std::result::Result<(), String> {
         Some(excluded) => excluded.split(',').any(|c| c == "rdma"),
         None => !v.split(',').any(|c| c == "rdma"),
     });
-    match version.starts_with("Open MPI v4.") && !without_rdma {
-        true => Err(format!(
+    if version.starts_with("Open MPI v4.") && !without_rdma {
+        Err(format!(
             "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma,ucx",
             version.chars().take("Open MPI v4.1.4".len()).collect::<String>()
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -143,11 +144,12 @@ pub(crate) fn persistent_call_works(call: &str, ranks: u32, is_derived: bool) ->
             "a persistent {call} of a derived datatype delivers wrong data or ends the job in {version}"
         )));
     }
-    match fails && ranks > most {
-        true => Err(Error::unsupported(format!(
+    if fails && ranks > most {
+        Err(Error::unsupported(format!(
             "{version} ends the job when a persistent {call} on {ranks} ranks is started again"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -155,15 +157,14 @@ pub(crate) fn persistent_call_works(call: &str, ranks: u32, is_derived: bool) ->
 /// has arrived.
 pub(crate) fn neighbour_call_works(call: &str, sources: usize, destinations: usize) -> Result<()> {
     let version = library_version();
-    match call == "MPI_Neighbor_alltoallw"
-        && sources > destinations
-        && version.starts_with("MPICH Version: 4.0")
+    if call == "MPI_Neighbor_alltoallw" && sources > destinations && version.starts_with("MPICH Version: 4.0")
     {
-        true => Err(Error::unsupported(format!(
+        Err(Error::unsupported(format!(
             "{version} returns from {call} before all data has arrived if a rank has more sources than destinations: give ranks as many \
              destinations"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
@@ -422,7 +423,7 @@ impl Mpi {
             let comm = Comm::of_session(threading)?;
             error::watch_crashes();
             INITIALIZATION_TIME.get_or_init(|| since.elapsed());
-            return Ok(Mpi { team: Some(MpiTeam::of(comm)) });
+            return Ok(Mpi { team: Some(MpiTeam::new(comm)) });
         }
         let mut provided = 0;
         // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`

@@ -12,7 +12,7 @@ use ombx_core::{
 use super::counting::{Counting, Endpoint, Int};
 use crate::{
     Buffer, MpiTeam,
-    sys::{derived::MessageType, error::check},
+    sys::{datatype::MessageType, error::check},
     two_sided::mode::Source,
 };
 

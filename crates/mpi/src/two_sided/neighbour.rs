@@ -10,7 +10,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{derived::MessageType, error::check},
+    sys::{datatype::MessageType, error::check},
     two_sided::mode::Source,
 };
 
@@ -46,7 +46,7 @@ impl NeighbourChannel {
         let [_, left] = cx.neighbours();
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
         let left_source = Source::of(cx, left);
-        let parts = MessageType::of(slots).and_then(|message| {
+        let parts = MessageType::new(slots).and_then(|message| {
             let both = || -> Result<Buffer> {
                 let both = Buffer::reserved(slots.copies.total(2 * slots.total()))?.placed(cx)?;
                 Ok(both.in_copies(2 * slots.total()))

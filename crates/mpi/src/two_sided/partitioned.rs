@@ -17,7 +17,7 @@ use crate::{
     runtime::library::library_name,
     sys::{
         self, BYTE,
-        derived::MessageType,
+        datatype::MessageType,
         error::{self, check},
         session::Partitioned,
     },

@@ -17,7 +17,7 @@ use crate::{
     Buffer, MpiTeam,
     sys::{
         self,
-        derived::MessageType,
+        datatype::MessageType,
         error::{self, check},
         session::LargeCalls,
     },

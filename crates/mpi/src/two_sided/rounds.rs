@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{derived::MessageType, error::check},
+    sys::{datatype::MessageType, error::check},
 };
 
 /// Tag of messages to the first partner of a step. Those to the second have the next tag.
@@ -72,7 +72,7 @@ impl RoundsChannel {
         let total = slots.total() * SIDES as u64;
         cx.afford(2 * slots.copies.total(total))?;
         let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.placed(cx)?.in_copies(total));
-        let parts = MessageType::of(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
+        let parts = MessageType::new(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
         let (message, outgoing, incoming) = cx.agree(parts)?;
         let number = |rank: Option<Rank>| rank.map_or(-1, |rank| rank.0 as c_int);
         let (mut all, mut starts) = (Vec::new(), Box::new([0; RoundsChannel::ROUNDS + 1]));

@@ -11,7 +11,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    sys::{BYTE, derived::MessageType, error::check},
+    sys::{BYTE, datatype::MessageType, error::check},
 };
 
 const TAG: c_int = 3;
@@ -84,7 +84,7 @@ impl Link for StarChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
-        let parts = MessageType::of(slots).and_then(|message| {
+        let parts = MessageType::new(slots).and_then(|message| {
             let total = slots.total() * partners.len() as u64;
             Ok((message, Buffer::reserved(total)?.placed(cx)?, Buffer::reserved(total)?.placed(cx)?))
         });

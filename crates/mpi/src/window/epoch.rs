@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::{benchmark::payload::Slots, error::Result};
 
 use crate::{
-    sys::{derived::MessageType, error::check},
+    sys::{datatype::MessageType, error::check},
     window::handle::{Held, Window},
 };
 

@@ -17,7 +17,7 @@ use crate::{
     Buffer, Comm, Handles, MpiTeam,
     collective::operation,
     sys::{
-        derived::MessageType,
+        datatype::MessageType,
         error::{self, check},
     },
     window::{Hints, Info, Memory, WindowKind, WindowOptions},
@@ -89,10 +89,10 @@ impl Window {
         if kind == WindowKind::Shared && !comm.is_on_one_host()? {
             return Err(Error::unsupported("shared windows need all ranks on one host"));
         }
-        let parts = MessageType::of(slots).and_then(|message| {
+        let parts = MessageType::new(slots).and_then(|message| {
             let op = operation::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
-            let memory = Memory::of(cx, kind, slots.reserved(), hints)?;
+            let memory = Memory::new(cx, kind, slots.reserved(), hints)?;
             let locals = (0..locals).map(|_| Buffer::of(local)?.placed(cx)).collect::<Result<Vec<_>>>()?;
             Ok((message, op, memory, locals))
         });
@@ -301,7 +301,7 @@ fn create(
 ) -> Result<(ffi::MPI_Win, *mut u8)> {
     let size = slots.reserved() as ffi::MPI_Aint;
     let mut start: *mut c_void = memory.map_or(ptr::null_mut(), |memory| memory.start().cast());
-    let info = Info::of(hints)?;
+    let info = Info::new(hints)?;
     // SAFETY: `start` is the address of `size` bytes that the caller keeps until the window is freed, or MPI replaces it by
     // such an address. Results outlive the calls that write them. Other ranks access the memory only after
     // the agreement at the end of `Window::open`.

@@ -188,7 +188,7 @@ fn figures_of(row: &Measurement, text: &FormattedRow, figures: &BTreeSet<&str>) 
     html! {
         @for (at, cell) in cells.iter().enumerate() {
             @if at == 0 { th scope="row" { (cell) } }
-            @else if at == last { td.word {
+            @else if at == last { td.long {
                 span.is-doubt { (cell) }
                 @if !notes.is_empty() {
                     details.notes { summary { (count(notes.len(), "note")) } (notes.join(", ")) }

@@ -5,13 +5,7 @@ use std::{
     fmt,
 };
 
-use ombx_core::{
-    benchmark::Metric,
-    fact::Fact,
-    result::Run,
-    system::{node_set, placement::Placement},
-    trust,
-};
+use ombx_core::{benchmark::Metric, fact::Fact, result::Run, system::node_set, team::Placement, trust};
 
 use crate::{
     compare::{links::HOST, side::SideResults},

@@ -14,10 +14,10 @@ use ombx_core::{
     result::{Mark, Measurement, Outcome, Run, Tally},
     stats::Summary,
     system::performance::INSTRUCTIONS,
-    testkit::{SimLink, measure},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
     unit::parse_sizes,
 };
+use ombx_testkit::{SimLink, measure};
 
 mod states;
 

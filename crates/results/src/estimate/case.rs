@@ -10,6 +10,7 @@ use ombx_core::{
     },
     stats::{Summary, median, order_bounds},
     two_sided::datagrams::{SHARES, Share},
+    unit::counted,
 };
 
 use crate::{
@@ -92,8 +93,8 @@ fn several_states(row: &Measurement, states: &[StateFigure]) -> Option<Mark> {
     let figure = |state: &StateFigure| {
         let value = row.in_unit(state.median_ns).map_or("n/a".into(), crate::number::figure);
         let apart = state.core_to_core_ns.map_or(String::new(), |ns| format!(", cores {ns:.0} ns apart"));
-        let launches = if state.launches.len() == 1 { "launch" } else { "launches" };
-        format!("{value} {} in {} {launches}{apart}", row.metric.unit(), state.launches.len())
+        let launches = counted(state.launches.len(), "launch");
+        format!("{value} {} in {launches}{apart}", row.metric.unit())
     };
     let others: Vec<String> = others.iter().map(figure).collect();
     (!others.is_empty()).then(|| {

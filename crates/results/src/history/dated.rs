@@ -11,7 +11,8 @@ use ombx_core::{
     fact::HostFacts,
     result::{Level, Measurement, Run},
     stats::median,
-    system::{node_set, placement::Placement},
+    system::node_set,
+    team::Placement,
 };
 use serde::{Deserialize, Serialize};
 

@@ -349,7 +349,7 @@ mod log_axis_tests {
     }
 
     proptest! {
-        #![proptest_config(ombx_core::testkit::seeded())]
+        #![proptest_config(ombx_testkit::seeded())]
         #[test]
         fn every_value_is_within(values in prop::collection::vec(1e-12f64..1e18, 1..9), max in 2usize..14) {
             for ticks in [Ticks::Decimal, Ticks::Binary] {

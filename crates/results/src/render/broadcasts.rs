@@ -201,9 +201,12 @@ fn groups(verdicts: BTreeMap<u64, Verdicts<'_>>) -> Vec<(String, Verdicts<'_>)> 
             None => groups.push(([bytes; 2], verdicts)),
         }
     }
-    let sizes = |[least, most]: [u64; 2]| match least == most {
-        true => format!("{} bytes", Bytes(least)),
-        false => format!("{} to {} bytes", Bytes(least), Bytes(most)),
+    let sizes = |[least, most]: [u64; 2]| {
+        if least == most {
+            format!("{} bytes", Bytes(least))
+        } else {
+            format!("{} to {} bytes", Bytes(least), Bytes(most))
+        }
     };
     groups.into_iter().map(|(ends, verdicts)| (sizes(ends), verdicts)).collect()
 }

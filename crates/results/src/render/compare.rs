@@ -5,7 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::unit::Bytes;
+use ombx_core::unit::{Bytes, counted};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -194,7 +194,7 @@ pub fn sentence(comparison: &Comparison) -> String {
         parts.extend(changed(comparison, way, &cases).map(|text| format!("{subject} {text}")));
     }
     let broken = comparison.broken.len();
-    parts.extend((broken > 0).then(|| format!("{} failed only in {new}", count(broken))));
+    parts.extend((broken > 0).then(|| format!("{} failed only in {new}", counted(broken, "case"))));
     let (same, within) = (of(&Verdict::Same).len(), margin(comparison.margin));
     parts.extend(match same {
         0 => None,
@@ -276,14 +276,10 @@ fn name(comparison: &Comparison, case: &CaseComparison) -> String {
     let heading = |case: &CaseComparison| title(&case.id.bench, &case.id.axes, case.id.depth, case.id.pairs);
     let one_bench = comparison.cases.iter().all(|other| heading(other) == heading(case));
     match (case.id.bytes, one_bench) {
-        (Some(bytes), true) => of_bytes(bytes),
-        (Some(bytes), false) => format!("{} of {}", of_bytes(bytes), heading(case)),
+        (Some(bytes), true) => Bytes(bytes).with_noun(),
+        (Some(bytes), false) => format!("{} of {}", Bytes(bytes).with_noun(), heading(case)),
         (None, _) => heading(case),
     }
-}
-
-fn of_bytes(bytes: u64) -> String {
-    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
 }
 
 /// Formats a factor with three digits.
@@ -302,10 +298,6 @@ fn of_all(count: usize, all: usize) -> String {
         (count, all) if count == all => format!("all {all} cases"),
         (count, all) => format!("{count} of {all} cases"),
     }
-}
-
-fn count(cases: usize) -> String {
-    if cases == 1 { "1 case".into() } else { format!("{cases} cases") }
 }
 
 /// Returns one line with the number of cases of each verdict, and what could decide the others.
@@ -444,7 +436,7 @@ pub fn verdict(verdict: &Verdict, within: f64) -> String {
 
 fn describe(side: &SideInfo) -> String {
     let (launches, runs) = (side.launches, side.commands);
-    let launches = format!("{launches} launch{}", if launches == 1 { "" } else { "es" });
+    let launches = counted(launches, "launch");
     let runs = if runs > 1 { format!("{runs} runs, ") } else { String::new() };
     let libraries: Vec<&str> = side.libraries.iter().map(String::as_str).collect();
     format!("{} · {runs}{launches} · {}", side.name, libraries.join(", "))

@@ -88,9 +88,10 @@ impl Renderer for Document {
         if row.axes.contains_key(RETEST) {
             return Ok(());
         }
-        let ends: Vec<String> = match row.bench == verdict::BENCH {
-            true => ENDS.iter().map(|axis| row.axes.get(*axis).cloned().unwrap_or_default()).collect(),
-            false => Vec::new(),
+        let ends: Vec<String> = if row.bench == verdict::BENCH {
+            ENDS.iter().map(|axis| row.axes.get(*axis).cloned().unwrap_or_default()).collect()
+        } else {
+            Vec::new()
         };
         let shared = row.axes.iter().filter(|(name, _)| ends.is_empty() || !of_a_link(name));
         let axes = shared.map(|(name, value)| (name.clone(), value.clone())).collect();

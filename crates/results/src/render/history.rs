@@ -1,22 +1,24 @@
-//! Results over time as text: a table with a line per case, then each change with what else changed at that time.
+//! Results over time as one JSON object, and as text: a table with a line per case, then each change with what else changed at that time.
 
-mod json;
+use ombx_core::unit::counted;
 
 use std::{
     collections::BTreeSet,
     io::{Result, Write},
 };
 
+use serde_json::{Value, json};
+
 use super::{Paint, csv::Lines, plain, wrapped};
 use crate::{
-    history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
+    history::{Case, Change, Difference, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
-    provenance::counted,
-    render::table::cells::{Fitted, fitted, grid, interval, size},
+    render::{
+        compare::present,
+        table::cells::{Fitted, fitted, grid, interval, size},
+    },
 };
-
-pub use self::json::json;
 
 /// Width of the line of bars.
 const TREND: usize = 16;
@@ -298,6 +300,59 @@ fn fields(history: &History, series: &Series, change: Option<&Change>) -> Vec<St
     });
     fields.push(case.core_to_core_ns.map(|ns| ns.to_string()).unwrap_or_default());
     fields
+}
+
+/// Name, major and minor version of the schema.
+const SCHEMA: (&str, u32, u32) = ("ombx.history", 1, 0);
+
+/// Returns the JSON object of a history.
+pub fn json(history: &History) -> Value {
+    json!({
+        "schema": {"name": SCHEMA.0, "major": SCHEMA.1, "minor": SCHEMA.2},
+        "summary": summary(history),
+        "cases": history.series.iter().map(|series| case_object(history, series)).collect::<Vec<_>>(),
+        "events": events(history).iter().map(event_object).collect::<Vec<_>>(),
+        "copies": history.copies,
+        "namesakes": history.namesakes,
+        "future": history.future,
+    })
+}
+
+fn case_object(history: &History, series: &Series) -> Value {
+    let (case, (level, ends)) = (&series.case, series.level());
+    let run = |at: usize| {
+        let point = series.points[at];
+        let result = &history.results[point.result];
+        present(
+            json!({"run": result.run, "started": result.started, "value": point.value, "ci95": point.ci95}),
+        )
+    };
+    present(json!({
+        "key": case.key, "bench": case.bench(), "fabric": case.fabric, "ranks": case.ranks, "hosts": case.hosts,
+        "ends": case.ends, "core_to_core_ns": case.core_to_core_ns, "unit": series.metric.unit(), "judged": series.is_judged(), "left_out": series.left_out,
+        "level": present(json!({"value": level, "interval": ends})),
+        "runs": (0..series.points.len()).map(run).collect::<Vec<_>>(),
+        "changes": series.changes.iter().map(|found| change_object(history, series, found)).collect::<Vec<_>>(),
+    }))
+}
+
+fn change_object(history: &History, series: &Series, change: &Change) -> Value {
+    let difference = |d: &Difference| json!({"name": d.name, "before": d.before, "after": d.after});
+    present(json!({
+        "since": history.started(series, change.at), "before": history.started(series, change.at - 1),
+        "time_ratio": present(json!({"estimate": change.ratio, "ci90": change.ci90})),
+        "differences": change.differences.iter().map(difference).collect::<Vec<_>>(),
+    }))
+}
+
+fn event_object(event: &Event<'_>) -> Value {
+    let name = |series: &Series| {
+        present(json!({"key": series.case.key, "hosts": series.case.hosts, "ends": series.case.ends}))
+    };
+    present(json!({
+        "since": event.since, "before": event.before, "slower": event.slower, "hosts": event.hosts,
+        "cases": event.changes.iter().map(|(series, _)| name(series)).collect::<Vec<_>>(),
+    }))
 }
 
 #[cfg(test)]

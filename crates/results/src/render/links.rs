@@ -8,7 +8,7 @@ use std::{
 use ombx_core::{
     result::{Level, Measurement, Outcome, Run, Tally},
     stats, trust,
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 use serde_json::{Value, json};
 
@@ -350,15 +350,15 @@ impl Links {
             RunOutcome::Complete => reached.unwrap_or_else(|| {
                 Verdict::incomplete(format!(
                     "not complete: no verdict was reached after {}",
-                    row_count(rows as usize)
+                    counted(rows, "row")
                 ))
             }),
             RunOutcome::Interrupted => {
-                Verdict::incomplete(format!("not complete: interrupted after {}", row_count(rows as usize)))
+                Verdict::incomplete(format!("not complete: interrupted after {}", counted(rows, "row")))
             }
             RunOutcome::Broken => Verdict::incomplete(format!(
                 "not complete: the job ended early, after {}",
-                row_count(rows as usize)
+                counted(rows, "row")
             )),
         };
         writeln!(out)?;
@@ -366,7 +366,7 @@ impl Links {
             writeln!(out, "{}", self.sentence(&plain(&line)))?;
         }
         for (what, count) in &self.troubles {
-            writeln!(out, "{}", self.sentence(&format!("{what} ({})", row_count(*count))))?;
+            writeln!(out, "{}", self.sentence(&format!("{what} ({})", counted(*count, "row"))))?;
         }
         let slow = verdict.components();
         for times in &self.links.averaged() {
@@ -385,13 +385,13 @@ impl Links {
         if self.with_advice {
             writeln!(out, "\ndoubts:")?;
             for (what, (advice, count)) in &marks {
-                let text = plain(&format!("  {what}, {}: {advice}", row_count(*count)));
+                let text = plain(&format!("  {what}, {}: {advice}", counted(*count, "row")));
                 writeln!(out, "{}", self.sentence(&text))?;
             }
             return Ok(());
         }
         let counts: Vec<String> =
-            marks.iter().map(|(what, (_, count))| format!("{what} ({})", row_count(*count))).collect();
+            marks.iter().map(|(what, (_, count))| format!("{what} ({})", counted(*count, "row"))).collect();
         let text = format!("doubts: {}; -v says what to do", plain(&counts.join(", ")));
         writeln!(out, "\n{}", self.sentence(&text))
     }
@@ -595,8 +595,4 @@ fn doubts(links: &LinkSweep, name: fn(&str) -> String) -> BTreeMap<String, (Stri
         all.entry(name(code)).or_insert_with(|| (advice.to_owned(), 0)).1 += rows;
     }
     all
-}
-
-fn row_count(count: usize) -> String {
-    if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }

@@ -2,14 +2,16 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{result::Run, unit::Bytes};
+use ombx_core::{
+    result::Run,
+    unit::{Bytes, counted},
+};
 use serde_json::{Value, json};
 
 use super::{Paint, compare::present, csv::Lines, plain, wrapped};
 use crate::{
     model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch},
     number::Decimals,
-    provenance::counted,
     publishable::Publishable,
     render::table::cells::{Fitted, NO_VALUE, fitted, grid, interval},
     runs::{banner, hosts, library},
@@ -67,12 +69,12 @@ pub fn table(out: &mut dyn Write, shown: &Shown, screen: Screen) -> Result<()> {
 
 fn heading(model: &MachineModel) -> String {
     let stream = model.stream.as_ref().map(|stream| format!(" and {}", stream.name)).unwrap_or_default();
-    let launches = model.one_way.as_ref().map(|fit| format!(" · {}", launches(fit))).unwrap_or_default();
+    let launches = model
+        .one_way
+        .as_ref()
+        .map(|fit| format!(" · {}", counted(fit.launches, "launch")))
+        .unwrap_or_default();
     format!("LogGP of {}{stream}{launches}", model.latency.name)
-}
-
-fn launches(fit: &Fit) -> String {
-    if fit.launches == 1 { "1 launch".into() } else { format!("{} launches", fit.launches) }
 }
 
 fn parameters(parameters: &[Parameter], screen: Screen) -> String {
@@ -164,10 +166,10 @@ fn notes(model: &MachineModel) -> Vec<String> {
             ));
         }
         if pattern.other_states > 0 {
-            let noun = if pattern.other_states == 1 { "launch" } else { "launches" };
+            let launches = counted(pattern.other_states, "launch");
             notes.push(format!(
-                "{}: {} {noun} left out, in which the machine was in another state",
-                pattern.name, pattern.other_states
+                "{}: {launches} left out, in which the machine was in another state",
+                pattern.name
             ));
         }
     }

@@ -154,7 +154,8 @@ fn ratio(mpi: Time, sockets: Time) -> std::result::Result<Ratio, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ombx_core::{benchmark::Metric, result::OverLaunches, stats::Summary, testkit::noise::Noise};
+    use ombx_core::{benchmark::Metric, result::OverLaunches, stats::Summary};
+    use ombx_testkit::noise::Noise;
 
     fn time(median_ns: f64, ci95_ns: [f64; 2], launches: usize) -> Time {
         Time { median_ns, ci95_ns: Some(ci95_ns), launches }

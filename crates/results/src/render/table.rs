@@ -14,7 +14,7 @@ use ombx_core::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
     },
     two_sided::datagrams::SHARES,
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 
 use self::cells::{Fitted, fitted, grid};
@@ -179,7 +179,7 @@ impl Renderer for Table {
         if std::mem::take(&mut self.of_one_launch) > 0 {
             writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;
         }
-        let after = row_count(tally.cases);
+        let after = counted(tally.cases, "row");
         match outcome {
             RunOutcome::Complete => {}
             RunOutcome::Interrupted => writeln!(out, "\nnot complete: interrupted after {after}")?,
@@ -262,7 +262,7 @@ impl Table {
             writeln!(out, "  {}", self.paint.bad(&failure))?;
         }
         for (why, count) in std::mem::take(&mut self.skips) {
-            self.say(out, &format!("skipped {}: {why}", row_count(count as u64)))?;
+            self.say(out, &format!("skipped {}: {why}", counted(count, "row")))?;
         }
         for why in std::mem::take(&mut self.absent) {
             self.say(out, &format!("n/a: {why}"))?;
@@ -271,7 +271,7 @@ impl Table {
             // Advice that repeats in a run is printed once.
             if self.explained.insert((word.clone(), advice.clone())) {
                 let others = if others > 0 {
-                    format!(" ({} with other values)", row_count(others as u64))
+                    format!(" ({} with other values)", counted(others, "row"))
                 } else {
                     String::new()
                 };
@@ -316,10 +316,6 @@ fn is_column(figure: &str) -> bool {
     !is_part(figure)
         && !knee::ENDS.contains(&figure)
         && !SHARES.iter().any(|share| [share.part, share.all].contains(&figure))
-}
-
-fn row_count(count: u64) -> String {
-    if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }
 
 /// Returns the heading of the table of a row: rows that differ in their offered rate or their load alone have one table, with a column
@@ -383,18 +379,19 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     );
     let started = figure("started_processes".into()).unwrap_or(0.0) as usize;
     let ends = nodes * nodes * (phases - 1);
-    let _ = match started > nodes {
-        true => writeln!(
+    let _ = if started > nodes {
+        writeln!(
             text,
             "  {started} processes: nodes: {nodes}, and {} started by them (phases: {}, senders: {ends}, receivers: {ends})",
             started - nodes,
             nodes * phases
-        ),
-        false => writeln!(
+        )
+    } else {
+        writeln!(
             text,
             "  nodes: {started} processes; phases: {}, senders: {ends}, receivers: {ends} threads",
             nodes * phases
-        ),
+        )
     };
     let _ = writeln!(
         text,

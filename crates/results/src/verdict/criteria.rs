@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, count, link_name, sweep::Findings};
+use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings};
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,
     verdict::times::is_sampled,
 };
-use ombx_core::{result::Measurement, unit::Bytes};
+use ombx_core::{
+    result::Measurement,
+    unit::{Bytes, counted},
+};
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
 /// healthy machine differ by less.
@@ -145,7 +148,7 @@ impl Expectation {
         let missing = links.iter().take_while(|(_, ratio)| *ratio > 1.0).count();
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
         // Links that are not kept are faster than some that are.
-        let (all, bytes) = (count(times.measured.max(links.len()), "link"), Bytes(times.bytes));
+        let (all, bytes) = (counted(times.measured.max(links.len()), "link"), Bytes(times.bytes));
         let at_least = if times.level > 0 { "at least " } else { "" };
         if missing == 0 {
             let slowest = links.first().map_or(String::new(), |(l, _)| {
@@ -276,7 +279,7 @@ impl Reference {
             }
             let Some(overall) = ombx_core::stats::median(&sweep) else { continue };
             links.sort_by(|a, b| b.1.total_cmp(&a.1));
-            let (all, bytes) = (count(links.len(), "link"), Bytes(times.bytes));
+            let (all, bytes) = (counted(links.len(), "link"), Bytes(times.bytes));
             if overall >= MIN_REFERENCE_FACTOR {
                 verdict.missed.push(format!(
                     "links are slower than in {name}: {overall:.2} times as long (median of {all}, at {bytes} bytes)"
@@ -306,7 +309,7 @@ impl Reference {
         if sizes.is_empty() || unknown == sizes.iter().map(|times| times.sweep.len()).sum::<usize>() {
             verdict.obstacle = Some(format!("no link of this run is in {name}"));
         } else if unknown > 0 {
-            verdict.doubt = Some(format!("{} of this run are not in {name}", count(unknown, "time")));
+            verdict.doubt = Some(format!("{} of this run are not in {name}", counted(unknown, "time")));
         } else {
             verdict.met.extend(met);
         }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::unit::Bytes;
+use ombx_core::unit::{Bytes, plural};
 
 use crate::percentiles::upper_quantile;
 
 use super::{
-    Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED, plural,
+    Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED,
     relative::{RelativeLink, Retested, Scope, median, relative_links},
 };
 

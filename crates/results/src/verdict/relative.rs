@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::stats;
+use ombx_core::{stats, unit::counted};
 use serde::{Deserialize, Serialize};
 
-use super::{Component, Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, count, link_name};
+use super::{Component, Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, link_name};
 use crate::number;
 
 /// Time of a link relative to its kind: the logarithm of its ratio to the median.
@@ -176,7 +176,7 @@ impl Evidence {
         format!(
             "evidence: {}, against the median of {} ({such_as}{}: {}); {again}",
             links.join(", "),
-            count(self.ordinary, "ordinary link"),
+            counted(self.ordinary, "ordinary link"),
             typical.join(", "),
             number::time(self.ordinary_ns)
         )

@@ -9,13 +9,13 @@ use ombx_core::{
     benchmark::payload::Check,
     fact::HostFacts,
     result::{Growth, Level, Measurement, Run},
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 
 use super::{
     BENCH, Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR,
     MIN_LINKS, MIN_UNITS, MOST_ROWS, Nameable, RETEST, Reference, Sentence, SlowComponent, SlowPart,
-    TimesBySize, Verdict, count,
+    TimesBySize, Verdict,
     detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
     few_units::{self, MAX_PARTS},
     launches::{Launch, Step, Steps, median_over},
@@ -436,7 +436,7 @@ impl LinkSweep {
         }
         let of = if inside { format!("{groups} ranks") } else { format!("{groups} hosts") };
         let what = match links {
-            0 | 1 => count(links, "link"),
+            0 | 1 => counted(links, "link"),
             _ => format!("{links} links between {of}"),
         };
         let why = if groups < MIN_UNITS { "cannot be compared" } else { "are too few for an all-clear" };

@@ -207,7 +207,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
 }
 
 proptest! {
-    #![proptest_config(ombx_core::testkit::seeded())]
+    #![proptest_config(ombx_testkit::seeded())]
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = read(&bytes);

@@ -101,7 +101,7 @@ fn open_metrics(runs: &[RunWithRows]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ombx_core::testkit::seeded())]
+    #![proptest_config(ombx_testkit::seeded())]
     #[test]
     fn any_two_sides_are_compared(
         run in any_run(),

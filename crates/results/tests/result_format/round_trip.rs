@@ -11,7 +11,7 @@ use crate::{
 };
 
 proptest! {
-    #![proptest_config(ombx_core::testkit::seeded())]
+    #![proptest_config(ombx_testkit::seeded())]
     #[test]
     fn any_record_reads_back(record in any_record()) {
         let written = line(&record);

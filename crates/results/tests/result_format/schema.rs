@@ -25,7 +25,7 @@ fn every_golden_line_is_valid() {
 #[test]
 fn every_written_line_is_valid() {
     let validator = validator();
-    let mut runner = proptest::test_runner::TestRunner::new(ombx_core::testkit::seeded());
+    let mut runner = proptest::test_runner::TestRunner::new(ombx_testkit::seeded());
     let checked = runner.run(&any_record(), |record| {
         let value = json(std::str::from_utf8(&line(&record)).unwrap());
         let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();

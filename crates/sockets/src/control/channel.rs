@@ -320,7 +320,7 @@ mod frame_tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ombx_core::testkit::seeded())]
+        #![proptest_config(ombx_testkit::seeded())]
         #[test]
         fn frames_are_decoded_as_encoded(body in prop::collection::vec(any::<u8>(), 0..300), rest in prop::collection::vec(any::<u8>(), 0..20)) {
             let frame = Frame(body);

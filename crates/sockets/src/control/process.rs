@@ -419,7 +419,7 @@ mod remote_shell_tests {
     fn a_bare_shell_gets_its_own_arguments_the_host_and_one_line() {
         let shell = RemoteShell::parse(" sh  -l me ").unwrap();
         assert_eq!(words(&shell), ["sh", "-l", "me", "n02", "exec 'x' 'y z'"]);
-        let directory = ombx_core::testkit::Directory::new("shell");
+        let directory = ombx_testkit::Directory::new("shell");
         let absent = directory.path().join("rsh").display().to_string();
         for text in ["", "  ", &absent, &format!("{absent} -l me")] {
             assert!(RemoteShell::parse(text).is_err(), "{text}");

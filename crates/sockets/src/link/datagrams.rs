@@ -715,7 +715,7 @@ mod header_tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ombx_core::testkit::seeded())]
+        #![proptest_config(ombx_testkit::seeded())]
         #[test]
         fn headers_are_decoded_as_encoded(number in 0u64..1 << 40, count in 0u64..=ACKNOWLEDGEMENT, kind in 0usize..4) {
             let kind = [Kind::Message, Kind::Acknowledgement, Kind::Request, Kind::Hello][kind];

@@ -13,8 +13,8 @@ use ombx_core::{
     result::{Measurement, Outcome, Run, Tally},
     system::clock::{Clock, host_ns},
     team::{Alone, Fabric},
-    testkit::{self, Directory},
 };
+use ombx_testkit::Directory;
 
 use super::{
     ends::{Data, Ends, RunId, Wrong},
@@ -112,7 +112,7 @@ fn choices(settings: &[(&'static str, &str)]) -> Choices {
 #[test]
 fn a_row_has_all_figures() {
     let given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K,4K")]);
-    let rows = testkit::measure(1, &BENCH, &given).unwrap().rows;
+    let rows = ombx_testkit::measure(1, &BENCH, &given).unwrap().rows;
     assert_eq!(rows.iter().map(|row| row.bytes).collect::<Vec<_>>(), [Some(1024), Some(4096)]);
     let row = &rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
@@ -148,7 +148,7 @@ fn idle_ends_do_nothing_while_a_run_is_timed() {
     let mut given = choices(&[("nodes", "2"), ("phases", "3"), ("buffer-count", "50"), ("block", "1K")]);
     given.chosen.set("ends", ["idle"]);
     given.verify = Verify::Full;
-    let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
+    let row = &ombx_testkit::measure(1, &BENCH, &given).unwrap().rows[0];
     assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed));
     assert_eq!(row.checked, 8, "as many runs with fresh data as were timed");
     // No process fills or reads, and none waits for that.
@@ -190,7 +190,7 @@ fn wrong_data_in_the_warm_up_fails_the_row_and_ends_the_runs() {
     given.chosen.set("ends", ["idle"]);
     for warmup in [2, 5] {
         given.effort = Effort::Fixed { iterations: 3, warmup };
-        let row = &testkit::measure(1, &WRONG_IN_WARM_UP, &given).unwrap().rows[0];
+        let row = &ombx_testkit::measure(1, &WRONG_IN_WARM_UP, &given).unwrap().rows[0];
         assert!(matches!(row.check, Check::Failed(_)), "{:?}", row.check);
         assert!(matches!(&row.outcome, Outcome::Failed(why) if why.contains("arrived wrong")));
         assert!(row.samples[0].elapsed_ns.is_empty() && row.figures.is_empty(), "no run follows");
@@ -201,10 +201,10 @@ fn wrong_data_in_the_warm_up_fails_the_row_and_ends_the_runs() {
 fn an_unverified_row_is_marked() {
     let mut given = choices(&[("nodes", "1"), ("phases", "2"), ("buffer-count", "2"), ("block", "64")]);
     given.verify = Verify::Off;
-    assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
+    assert_eq!(ombx_testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Off);
     given.verify = Verify::Sampled;
     given.chosen.set("sink", ["file:/dev/null"]);
-    assert_eq!(testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
+    assert_eq!(ombx_testkit::measure(1, &BENCH, &given).unwrap().rows[0].check, Check::Unsupported);
 }
 
 /// Keeps rows and what nodes report.
@@ -272,7 +272,7 @@ fn rejected(settings: &[(&'static str, &str)]) -> Error {
 #[test]
 fn an_option_that_this_host_lacks_skips_the_row() {
     let given = choices(&[("nodes", "2"), ("block", "64"), ("congestion", "no-such-thing")]);
-    let row = &testkit::measure(1, &BENCH, &given).unwrap().rows[0];
+    let row = &ombx_testkit::measure(1, &BENCH, &given).unwrap().rows[0];
     assert!(matches!(&row.outcome, Outcome::Skipped(why) if why.contains("no-such-thing")), "{row:?}");
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use ombx_core::{
     measure::{plan::RowName, stop::LEAST_OF_LAUNCH},
     stats::median,
-    testkit::noise::Noise,
 };
 use ombx_results::{
     estimate::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},
 };
+use ombx_testkit::noise::Noise;
 
 use super::line::Line;
 

@@ -138,10 +138,9 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 c.arg(path);
                 Ok(())
             })
-            .look(|done| match done.stdout.contains("NaN") {
-                true => Err("prints NaN".into()),
-                false => Ok(String::new()),
-            }),
+            .look(
+                |done| if done.stdout.contains("NaN") { Err("prints NaN".into()) } else { Ok(String::new()) },
+            ),
     );
     for (stream, redirection) in [("output", ""), ("messages", " >&2")] {
         cases.push(

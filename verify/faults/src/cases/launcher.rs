@@ -77,9 +77,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 launcher(command, stage, directory, "printf 'no licence\\033[2J left\\n' >&2; exit 9")
             })
             .says(&["no licence"])
-            .look(|done| match done.stderr.contains('\u{1b}') {
-                true => Err("an escape sequence reaches the terminal".into()),
-                false => Ok(String::new()),
+            .look(|done| {
+                if done.stderr.contains('\u{1b}') {
+                    Err("an escape sequence reaches the terminal".into())
+                } else {
+                    Ok(String::new())
+                }
             }),
         Case::of("the launcher prints without end", Place::Start, "p2p.latency", ENDLESS, 6)
             .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
@@ -87,9 +90,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         Case::of("the launcher prints without end", Place::Start, "doctor", "doctor -n 2 --timeout 3s", 4)
             .without_out()
             .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
-            .look(|done| match done.stdout.contains("prints without end") || done.stdout.contains("did not end") {
-                true => Ok(String::new()),
-                false => Err("the findings do not name the launcher".into()),
+            .look(|done| {
+                if ["prints without end", "did not end"].iter().any(|text| done.stdout.contains(text)) {
+                    Ok(String::new())
+                } else {
+                    Err("the findings do not name the launcher".into())
+                }
             }),
         Case::of("SIGTERM, and the launcher prints without end", Place::Start, "p2p.latency", MANY, 143)
             .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
@@ -186,9 +192,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .prepared(move |c, stage, directory| {
                     shell(c, directory, &script.replace("{launcher}", &stage.mpi.mpiexec.to_string_lossy()))
                 })
-                .look(move |done| match (done.stdout.clone() + &done.stderr).contains(says) {
-                    true => Ok(String::new()),
-                    false => Err(format!("does not say {says:?}")),
+                .look(move |done| {
+                    if (done.stdout.clone() + &done.stderr).contains(says) {
+                        Ok(String::new())
+                    } else {
+                        Err(format!("does not say {says:?}"))
+                    }
                 })
                 .skip_if(skip),
         );

@@ -62,9 +62,10 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .skip_if(user.clone())
             .prepared(|c, stage, directory| {
                 let is_readable = stage.ombx.ancestors().all(is_readable_by_others);
-                match is_readable {
-                    true => shell(c, directory, FEW_PROCESSES),
-                    false => Err(format!("other users cannot execute {}", stage.ombx.display())),
+                if is_readable {
+                    shell(c, directory, FEW_PROCESSES)
+                } else {
+                    Err(format!("other users cannot execute {}", stage.ombx.display()))
                 }
             })
     });
@@ -114,9 +115,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             rank.signal(Signal::KILL);
             if killed == Some(137) { Ok(()) } else { Err(format!("the other program ended with {killed:?}")) }
         })
-        .look(|done| match done.stderr.contains("the kernel killed") {
-            true => Err("claims that a rank was killed for its memory".into()),
-            false => Ok(String::new()),
+        .look(|done| {
+            if done.stderr.contains("the kernel killed") {
+                Err("claims that a rank was killed for its memory".into())
+            } else {
+                Ok(String::new())
+            }
         }),
     ];
     let in_gate = ["few files can be opened", "the stack is small", "3 threads can be started"];

@@ -8,7 +8,7 @@
 
 enum { TAG = 1 };
 
-/* `Handles` of crates/mpi/src/team/communicator.rs: what an open kernel of ombx works on. Loops copy it into locals, so that the
+/* `Handles` of crates/mpi/src/communicator.rs: what an open kernel of ombx works on. Loops copy it into locals, so that the
  * compiler may keep the fields in registers. */
 struct setup {
     MPI_Comm team, comm;

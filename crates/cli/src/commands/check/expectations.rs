@@ -72,7 +72,8 @@ pub(super) struct Entry {
 impl Expectations {
     /// Reads a file and finds every mistake in it. Starts nothing.
     pub(super) fn read(path: &Path, registry: &Registry, parser: &Command) -> Result<Expectations> {
-        let name = path.display().to_string();
+        let is_stdin = path == Path::new("-");
+        let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
         let text = read_named(path)
             .map_err(|e| Error::usage(format!("cannot read the file of expectations {name}: {e}")))?;
         let directory = path.parent().unwrap_or(Path::new(""));

@@ -15,6 +15,7 @@ use ombx_core::{
         environment::{hostname, timestamp},
         file, node_set,
     },
+    unit::counted,
 };
 use ombx_results::{
     baseline::{Baseline, Missing, Reference, Standing, disturbance, standing, state_of},
@@ -237,7 +238,7 @@ fn relative(row: &Measurement, good: &Reference, within: f64) -> Option<Limit> {
     let tolerance = good.tolerance(within);
     let value = row.in_unit(tolerance.limit_ns)?;
     let median = number::figure(row.in_unit(good.median_ns)?);
-    let days = if good.days == 1 { "1 good day".to_owned() } else { format!("{} good days", good.days) };
+    let days = counted(good.days, "good day");
     let mut text =
         format!("within {:.0} % of {median} {} ({days})", tolerance.part * 100.0, row.metric.unit());
     if tolerance.is_variation {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ombx_accelerator::{Described, devices};
-use ombx_core::{benchmark::memory::Api, result::Mark};
+use ombx_core::{benchmark::memory::Api, result::Mark, unit::counted};
 
 use crate::commands::doctor::report::Finding;
 
@@ -82,7 +82,7 @@ fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark
     let shared = (count > 0 && ranks as usize > count).then(|| {
         Mark::note(
             "shared_device",
-            format!("{ranks} ranks on this host have {count} accelerator{}", if count == 1 { "" } else { "s" }),
+            format!("{ranks} ranks on this host have {}", counted(count, "accelerator")),
             "with --memory their messages stay on the device, and it switches between the processes, which takes longer than a message: start as many ranks as devices, or the ranks under NVIDIA's Multi-Process Service",
         )
     });

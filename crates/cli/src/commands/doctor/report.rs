@@ -7,6 +7,7 @@ use ombx_core::{
     result::{Level, Mark},
     system::{clock, host::Host},
     team::Place,
+    unit::counted,
 };
 use ombx_results::{
     causes,
@@ -145,14 +146,16 @@ impl Examination {
     }
 
     fn answer(&self) -> String {
-        let things = |n: usize| if n == 1 { "1 thing".to_owned() } else { format!("{n} things") };
         match (self.of(Level::Invalid).count(), self.of(Level::Caution).count()) {
             (0, 0) => "This system is ready to measure.".into(),
             (0, cautions) => {
-                format!("This system can measure, but {} may disturb the figures.", things(cautions))
+                format!(
+                    "This system can measure, but {} may disturb the figures.",
+                    counted(cautions, "thing")
+                )
             }
             (invalid, _) => {
-                format!("This system is not ready to measure: {} must be changed.", things(invalid))
+                format!("This system is not ready to measure: {} must be changed.", counted(invalid, "thing"))
             }
         }
     }
@@ -163,7 +166,7 @@ impl Examination {
         let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         self.ranks.iter().for_each(|place| hosts.entry(&place.host).or_default().push(&place.cpus));
         let named = hosts.iter().take(NAMED_HOSTS).map(|(host, cpus)| {
-            let ranks = if cpus.len() == 1 { "1 rank".into() } else { format!("{} ranks", cpus.len()) };
+            let ranks = counted(cpus.len(), "rank");
             let mut cpus = cpus.clone();
             cpus.dedup();
             format!("{ranks} on {host} (CPUs {})", cpus.join(" and "))

@@ -167,7 +167,20 @@ const ALL: [Examples; 20] = [
     },
     Examples {
         command: "osu",
-        common: &[],
+        common: &[
+            "message-size",
+            "iterations",
+            "warmup",
+            "window-size",
+            "validation",
+            "tail-lat",
+            "full",
+            "ranks",
+            "hosts",
+            "output",
+            "omb-title",
+            "install-links",
+        ],
         examples: &[
             ("The programs that this build replaces", "ombx osu"),
             ("One program with OMB's options", "ombx osu osu_latency -m 8:8 -i 1000 -x 10"),
@@ -180,7 +193,7 @@ const ALL: [Examples; 20] = [
     },
     Examples {
         command: "imb",
-        common: &[],
+        common: &["list", "npmin", "iter", "msglog", "msglen", "ranks", "hosts", "output", "install-links"],
         examples: &[
             ("The programs of IMB, and how much of each ombx has", "ombx imb"),
             (

@@ -112,6 +112,20 @@ impl Page {
         text + &format!("\n{}\n", self.filled(&format!("More: {}", more.join(", ")), 6))
     }
 
+    /// Returns the help of a command that replaces another suite: the options that most people need.
+    pub(in crate::commands) fn replacing(self, about: &str, usage: &str, command: &Command) -> String {
+        let name = command.get_name();
+        let examples = examples::of(name);
+        let lines = examples.map(|examples| examples.lines(FEW, self.columns)).unwrap_or_default();
+        let common = self.common(command, examples, "Common options", |_| true);
+        let more = format!(
+            "More: ombx {name} --help (all options), ombx {name} PROGRAM --help (those of a program), ombx {name} (the programs)"
+        );
+        let (usage_word, heading, more) =
+            (self.bold("Usage:"), self.heading("Examples"), self.filled(&more, 6));
+        format!("{about}\n\n{usage_word} {usage}\n{common}{heading}{lines}\n{more}\n")
+    }
+
     /// Returns the help of a program of another suite: the options of that suite and their values, and the names of those that start
     /// ranks.
     pub(in crate::commands) fn program(

@@ -16,12 +16,19 @@ const SHORTEST: usize = 2;
 /// Exit codes of signals in the table of all codes, and the last signal of Linux.
 const SIGNALS: &str = "128 + N";
 const LAST_SIGNAL: u8 = 64;
+/// Words before the number of an exit code.
+const BEFORE_CODE: [&str; 2] = ["exit code ", "exit "];
+/// Column of which every percentile has one.
+const PERCENTILE: &str = "p50";
+/// Last words of headings, which are no part of the names.
+const UNITS: [&str; 7] = ["us", "ns", "ms", "percent", "MB/s", "MiB/s", "Gbit/s"];
 
 /// Returns everything that a word stands for.
 ///
 /// # Errors
 /// The word means nothing; the message has the most similar one.
 pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page: Page) -> Result<String> {
+    let word = BEFORE_CODE.iter().find_map(|before| word.strip_prefix(before)).unwrap_or(word);
     let parts = [
         benchmarks(registry, word, page),
         options(parser, word, page),
@@ -34,7 +41,8 @@ pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page:
     ];
     let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     if text.is_empty() {
-        text = named_after(registry, word, page).unwrap_or_default();
+        let further = [named_after(registry, word, page), mentioned(registry, parser, word, page)];
+        text = further.into_iter().flatten().collect::<Vec<_>>().join("\n");
     }
     if text.is_empty() { Err(unknown(registry, parser, word)) } else { Ok(text) }
 }
@@ -118,6 +126,50 @@ fn named_after(registry: &Registry, word: &str, page: Page) -> Option<String> {
     Some(page.paragraph(&title, &names) + &next + "\n")
 }
 
+/// Returns the names whose texts have this word, also in the plural.
+fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> Option<String> {
+    let wanted = word.to_lowercase();
+    if wanted.len() <= SHORTEST || !wanted.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let has = |text: &str| {
+        let text = text.to_lowercase();
+        text.match_indices(&wanted).any(|(at, _)| {
+            let rest = &text[at + wanted.len()..];
+            !text[..at].ends_with(is_part) && !rest.strip_prefix('s').unwrap_or(rest).starts_with(is_part)
+        })
+    };
+    let options = visible(parser).into_iter().flat_map(Command::get_arguments).filter(|arg| {
+        let texts = [arg.get_help(), arg.get_long_help()].into_iter().flatten().map(ToString::to_string);
+        let values =
+            explained_values(arg).into_iter().filter_map(|value| value.get_help().map(ToString::to_string));
+        !arg.is_hide_set() && texts.chain(values).any(|text| has(&text))
+    });
+    let benchmarks = registry
+        .all()
+        .iter()
+        .filter(|bench| has(bench.about) || bench.described.calls.iter().any(|call| has(call)));
+    let columns = reference::columns().filter(|column| has(&column.names.join(" ")) || has(&column.meaning));
+    let marks =
+        reference::marks().filter(|mark| has(&format!("{} {} {}", mark.shown, mark.condition, mark.advice)));
+    let found: [(&str, Vec<String>); 5] = [
+        ("options", options.filter_map(|arg| arg.get_long().map(|long| format!("--{long}"))).collect()),
+        ("benchmarks", benchmarks.map(|bench| bench.name.to_owned()).collect()),
+        ("columns and words", columns.filter_map(|column| column.names.into_iter().next()).collect()),
+        ("marks", marks.map(|mark| mark.code).collect()),
+        ("exit codes", reference::exit_codes().filter(|row| has(&row.meaning)).map(|row| row.code).collect()),
+    ];
+    let line = |(kind, mut names): (&str, Vec<String>)| {
+        names.sort();
+        names.dedup();
+        (!names.is_empty())
+            .then(|| page.paragraph(&format!("{kind} with {word} in their texts"), &names.join(", ")))
+    };
+    let lines: String = found.into_iter().filter_map(line).collect();
+    (!lines.is_empty()).then(|| lines + "ombx help NAME explains one\n")
+}
+
 /// Returns the options of this name, each with the commands that have it.
 fn options(parser: &Command, word: &str, page: Page) -> Option<String> {
     let is_named = |arg: &Arg| {
@@ -167,12 +219,21 @@ fn grouped(parser: &Command, of: impl Fn(&Command) -> Vec<String>) -> Option<Str
     (!texts.is_empty()).then(|| texts.iter().map(of_commands).collect::<Vec<_>>().join("\n"))
 }
 
+/// Returns the columns with this heading, else those whose headings begin with it, or have it before a unit.
 fn columns(word: &str, page: Page) -> Option<String> {
-    let found = reference::columns().filter(|column| column.names.iter().any(|name| name == word));
-    let lines: String = found
-        .map(|column| page.paragraph(&format!("{}{}", column.kind, column.names.join(", ")), &column.meaning))
-        .collect();
-    (!lines.is_empty()).then_some(lines)
+    let percent = word.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
+    let heading = if percent.is_some_and(|percent| percent < 100.0) { PERCENTILE } else { word };
+    let of = |is_meant: &dyn Fn(&str) -> bool| -> String {
+        let found = reference::columns().filter(|column| column.names.iter().any(|name| is_meant(name)));
+        let line = |column: reference::Column| {
+            page.paragraph(&format!("{}{}", column.kind, column.names.join(", ")), &column.meaning)
+        };
+        found.map(line).collect()
+    };
+    let stem = heading.rsplit_once(' ').filter(|(_, unit)| UNITS.contains(unit)).map(|(stem, _)| stem);
+    let begins = |name: &str| name.strip_prefix(heading).is_some_and(|rest| rest.starts_with(' '));
+    let lines = [of(&|name| name == heading), of(&|name| Some(name) == stem || begins(name))];
+    lines.into_iter().find(|lines| !lines.is_empty())
 }
 
 fn marks(word: &str, page: Page) -> Option<String> {

@@ -10,7 +10,7 @@ const GAP: u64 = 128;
 
 /// Returns the offsets of consecutive iterations, one round through all copies.
 fn visited(copies: Copies) -> Vec<u64> {
-    let mut walk = Walk::of(copies);
+    let mut walk = Walk::new(copies);
     let mut next = || {
         let at = walk.at;
         walk.advance();
@@ -63,7 +63,7 @@ fn every_copy_is_visited_once_in_a_round_and_far_from_the_one_before() {
 #[test]
 fn the_last_copy_and_its_visits_follow_the_iterations() {
     let copies = Copies::beyond(4096, 1024);
-    let mut walk = Walk::of(copies);
+    let mut walk = Walk::new(copies);
     let mut visits = std::collections::BTreeMap::new();
     for iteration in 1..=5 * copies.count {
         *visits.entry(walk.at).or_insert(0) += 1;
@@ -77,7 +77,7 @@ fn the_last_copy_and_its_visits_follow_the_iterations() {
 #[test]
 fn all_copies_are_filled_for_many_iterations_and_one_for_a_single() {
     let copies = Copies::beyond(4096, 1024);
-    let mut walk = Walk::of(copies);
+    let mut walk = Walk::new(copies);
     walk.advance();
     let all: BTreeSet<usize> = walk.filled(0).collect();
     assert_eq!(all, visited(copies).into_iter().map(|at| at as usize).collect());

@@ -108,7 +108,7 @@ impl Blocks {
             text(parameter).map(|text| length(&format!("--{}", parameter.name), text)).transpose()
         };
         if let Some(list) = text(&BLOCKS).filter(|_| datatype == Datatype::Indexed) {
-            return Blocks::listed(BlockList::of(list)?, given(&STRIDE)?).map(Some);
+            return Blocks::listed(BlockList::new(list)?, given(&STRIDE)?).map(Some);
         }
         let (length, stride) = (given(&BLOCK_LENGTH)?.unwrap_or(DEFAULT_LENGTH), given(&STRIDE)?);
         let least = match datatype {
@@ -152,12 +152,13 @@ impl Blocks {
             stride: stride.unwrap_or(list.extent),
             list: Some(list),
         };
-        match blocks.stride < list.extent {
-            true => Err(Error::usage(format!(
+        if blocks.stride < list.extent {
+            Err(Error::usage(format!(
                 "--stride {}: the last of --blocks ends after {} bytes; choose --stride {} or more",
                 blocks.stride, list.extent, list.extent
-            ))),
-            false => Ok(blocks),
+            )))
+        } else {
+            Ok(blocks)
         }
     }
 
@@ -234,10 +235,8 @@ impl Blocks {
         let word = 1 << (length | stride | MOST_ALIGNED).trailing_zeros();
         let up_to = |most: u64, seed: u64| mixed(seed) % (most / word + 1) * word;
         let pair = at / 2;
-        let change = match pair * 2 + 1 < blocks {
-            true => up_to((length - word).min(stride - length), pair),
-            false => 0,
-        };
+        let change =
+            if pair * 2 + 1 < blocks { up_to((length - word).min(stride - length), pair) } else { 0 };
         let length = if at.is_multiple_of(2) { length - change } else { length + change };
         (up_to(stride - length, u64::MAX - at), length)
     }
@@ -312,9 +311,10 @@ fn compared(whole: &[u8], message: &[u8], (rank, slot): (Rank, u64)) -> Check {
 /// Reads a number of bytes.
 fn length(option: &str, text: &str) -> Result<u64> {
     let bytes: Bytes = text.parse()?;
-    match (Bytes(1)..=MOST).contains(&bytes) {
-        true => Ok(bytes.0),
-        false => Err(Error::usage(format!("{option} is at least 1 and at most {MOST} bytes"))),
+    if (Bytes(1)..=MOST).contains(&bytes) {
+        Ok(bytes.0)
+    } else {
+        Err(Error::usage(format!("{option} is at least 1 and at most {MOST} bytes")))
     }
 }
 
@@ -330,7 +330,7 @@ pub static BLOCKS: Parameter = Parameter::free(
     "LIST|@FILE",
     "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as 0:8,24:16; @FILE has a line \
      for each, as 0,8 [default: irregular blocks around --block-length and --stride]",
-    |text| BlockList::of(text).map(drop),
+    |text| BlockList::new(text).map(drop),
 )
 .named(Named::First(shown));
 
@@ -357,7 +357,7 @@ impl BlockList {
     ///
     /// # Errors
     /// Usage error for a text that is no list of blocks, and for blocks that overlap.
-    pub(super) fn of(text: &str) -> Result<&'static BlockList> {
+    pub(super) fn new(text: &str) -> Result<&'static BlockList> {
         KNOWN.of(text, |text| BlockList::parse(text).map(Box::new))
     }
 
@@ -400,11 +400,11 @@ mod block_list_tests {
 
     #[test]
     fn lists_have_places_in_their_order() {
-        let list = BlockList::of("24:4,0:8,12:2").unwrap();
+        let list = BlockList::new("24:4,0:8,12:2").unwrap();
         assert_eq!(list.places, [24..28, 0..8, 12..14]);
         assert_eq!((list.length, list.extent, list.divided()), (14, 28, 8 | 24 | 4 | 12 | 2));
-        assert!(std::ptr::eq(list, BlockList::of("24:4,0:8,12:2").unwrap()));
-        assert_ne!(list.code, BlockList::of("24:4,0:8,12:1").unwrap().code);
+        assert!(std::ptr::eq(list, BlockList::new("24:4,0:8,12:2").unwrap()));
+        assert_ne!(list.code, BlockList::new("24:4,0:8,12:1").unwrap().code);
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod block_list_tests {
             ("8,16", "8"),
             ("0:2000000000", "1 GiB"),
         ] {
-            let refusal = BlockList::of(text).unwrap_err().to_string();
+            let refusal = BlockList::new(text).unwrap_err().to_string();
             assert!(refusal.contains(why), "{text}: {refusal}");
         }
     }

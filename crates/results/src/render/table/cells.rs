@@ -272,11 +272,10 @@ fn missing(shown: &Shown, row: &Measurement, s: &Summary) -> Vec<String> {
         let name = render::percentile_name(row.metric, percent);
         let what = if row.metric == Metric::Bandwidth { format!("{name} of the rate") } else { name };
         let least = least_samples(percent / 100.0);
-        reasons.push(match (s.tail_n / row.launch_count().max(1)) as u64 >= least {
-            true => {
-                format!("a {what} needs independent iterations, each 20 times as long as a clock reading")
-            }
-            false => format!("a {what} needs {least} samples of single iterations"),
+        reasons.push(if (s.tail_n / row.launch_count().max(1)) as u64 >= least {
+            format!("a {what} needs independent iterations, each 20 times as long as a clock reading")
+        } else {
+            format!("a {what} needs {least} samples of single iterations")
         });
     }
     reasons

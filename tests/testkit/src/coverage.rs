@@ -2,7 +2,7 @@
 //!
 //! Rows are measured by the same code as real ones.
 
-use crate::{
+use ombx_core::{
     benchmark::{
         Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Parameter,
         Work,
@@ -17,12 +17,13 @@ use crate::{
     },
     result::{Measurement, Run, Tally},
     system::clock::{Clock, Skew},
-    testkit::{
-        noise::{Noise, NoiseStream},
-        thread_team::{ThreadTeam, on_ranks},
-    },
     trust,
     unit::Bytes,
+};
+
+use super::{
+    noise::{Noise, NoiseStream},
+    thread_team::{ThreadTeam, on_ranks},
 };
 
 /// A named model of noise and of the clock that measures it.

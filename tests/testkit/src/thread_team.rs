@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use ombx_core::{
     benchmark::{
         Benchmark, Case, Choice, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
         payload::{Check, Fill},
@@ -656,13 +656,14 @@ fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
 #[cfg(test)]
 mod probe_tests {
     use super::*;
-    use crate::{
+    use ombx_core::{
         benchmark::{Benchmark, Layout},
         measure::plan::{Effort, Launch, Plan},
         result::Outcome,
-        testkit::measure,
         unit::parse_sizes,
     };
+
+    use super::super::measure;
     use std::time::Duration;
 
     static FAST: Benchmark = Benchmark::of::<Probe<50>>("probe.fast", "50 ns").sizes("8");

@@ -1,4 +1,6 @@
 //! Test support: threads as ranks, links of known cost in virtual time, simulated noise and malformed input.
+//!
+//! The unit tests of `ombx-core` compile these files as a module, so that paths to core begin with `ombx_core` and others with `super`.
 
 pub mod coverage;
 pub mod noise;

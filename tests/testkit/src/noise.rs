@@ -272,7 +272,7 @@ pub fn seeded() -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats;
+    use ombx_core::stats;
 
     #[test]
     fn samples_have_the_stated_median() {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{
+use ombx_core::{
     benchmark::{
         Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Pairs,
         Parameter, Role, Work, payload::Slots,
@@ -16,15 +16,16 @@ use crate::{
     pacing::mesh::Mesh,
     result::Samples,
     system::clock::Clock,
-    testkit::{
-        noise::{Noise, NoiseStream},
-        thread_team::{SimMessage, ThreadTeam, on_uneven_ranks},
-    },
     two_sided::{
         pattern::Link,
         request::{REPLY_BYTES, RequestLink},
     },
     unit::{Bytes, Rank},
+};
+
+use super::{
+    noise::{Noise, NoiseStream},
+    thread_team::{SimMessage, ThreadTeam, on_uneven_ranks},
 };
 
 /// Link whose messages occupy the sender for `PER_BYTE` ns per byte and arrive `LATENCY` ns later, on the receiver's clock.
@@ -412,17 +413,18 @@ impl Kernel for NoisyPair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use ombx_core::{
         benchmark::{Benchmark, Chosen, Depth, ParameterValue, payload::Check},
         measure::plan::{Effort, Plan, Verify},
         result::Outcome,
-        testkit::measure,
         two_sided::pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
         },
         unit::parse_sizes,
     };
+
+    use super::super::measure;
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
@@ -433,7 +435,7 @@ mod tests {
         Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
     static PAIRS: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
-        .layout(crate::benchmark::Layout::Pairs(crate::benchmark::Pairs::Most));
+        .layout(ombx_core::benchmark::Layout::Pairs(ombx_core::benchmark::Pairs::Most));
     static BAD_PING: Benchmark =
         Benchmark::of::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =
@@ -568,48 +570,18 @@ mod tests {
 #[cfg(test)]
 mod sim_mesh_tests {
     use super::*;
-    use crate::{
+    use ombx_core::{
         benchmark::{Aggregation, Benchmark, Choice, Figure, ParameterValue},
         measure::{
             plan::{Effort, Plan},
             runner::{self, Part},
             session::Memory,
         },
-        pacing::paced_kernel::{Chosen, Pacer, Pacing, Start},
-        testkit::{Delay, Probe, SlowerByRank, measure, on_ranks, on_uneven_ranks},
+        pacing::paced_kernel::Pacing,
     };
-    use std::sync::atomic::{AtomicU64, Ordering};
 
-    #[test]
-    fn no_rank_leaves_a_dissemination_barrier_before_all_have_entered() {
-        for ranks in 1..=9 {
-            let times = on_ranks(ranks, |team| {
-                let mut pacer = Pacer::<SimMesh<700>>::open(&Context::of(team)).unwrap();
-                let mut times = Vec::new();
-                for turn in 0..6 {
-                    // In each turn, another rank enters much later than the others.
-                    let late = if team.rank == turn % ranks { 1_000_000 } else { 10 * u64::from(team.rank) };
-                    team.time.advance(late);
-                    let entered = team.time.now();
-                    Chosen(Pacing::Dissemination, &mut pacer).wait(&team.clock).unwrap();
-                    times.push((entered, team.time.now()));
-                }
-                times
-            });
-            for turn in 0..6 {
-                let last_entered = times.iter().map(|t| t[turn].0).max().unwrap();
-                let first_left = times.iter().map(|t| t[turn].1).min().unwrap();
-                assert!(
-                    first_left >= last_entered,
-                    "{ranks} ranks, turn {turn}: {first_left} < {last_entered}"
-                );
-                // A rank waits for at most log2 n messages in sequence.
-                let last_left = times.iter().map(|t| t[turn].1).max().unwrap();
-                let rounds = u64::from(ranks.next_power_of_two().ilog2());
-                assert!(last_left <= last_entered + rounds * 702, "{ranks} ranks, turn {turn}");
-            }
-        }
-    }
+    use super::super::{Delay, Probe, SlowerByRank, measure, on_uneven_ranks};
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn samples_do_not_contain_the_time_of_pacing() {

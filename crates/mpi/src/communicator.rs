@@ -26,7 +26,7 @@ use crate::{
     sys::{
         BYTE, buffer, datatype,
         error::{self, check},
-        on_device, session,
+        session,
     },
 };
 
@@ -413,7 +413,7 @@ pub struct Handles {
 
 impl Handles {
     /// Returns the handles of a communicator without an operation.
-    pub(crate) fn of(comm: &Comm) -> Handles {
+    pub(crate) fn new(comm: &Comm) -> Handles {
         // SAFETY: these statics of mpi-sys are never written.
         let (window, file, group, datatype, op) = unsafe {
             (
@@ -489,21 +489,21 @@ pub struct MpiTeam {
 
 impl MpiTeam {
     pub(crate) fn world() -> Result<MpiTeam> {
-        Comm::world().map(MpiTeam::of)
+        Comm::world().map(MpiTeam::new)
     }
 
-    pub(crate) fn of(comm: Comm) -> MpiTeam {
-        let handles = Cell::new(Handles::of(&comm));
+    pub(crate) fn new(comm: Comm) -> MpiTeam {
+        let handles = Cell::new(Handles::new(&comm));
         MpiTeam { comm, handles }
     }
 
     fn boxed(comm: Comm) -> Box<dyn Team> {
-        Box::new(MpiTeam::of(comm))
+        Box::new(MpiTeam::new(comm))
     }
 
     /// Keeps the handles of an operation that is opened.
     pub(crate) fn lend(&self, describe: impl FnOnce(&mut Handles)) {
-        let mut handles = Handles::of(&self.comm);
+        let mut handles = Handles::new(&self.comm);
         describe(&mut handles);
         self.handles.set(handles);
     }
@@ -583,11 +583,11 @@ impl Team for MpiTeam {
     }
 
     fn write_buffers(&self) -> Result<()> {
-        on_device::write_all()
+        buffer::write_all()
     }
 
     fn read_buffers(&self) -> Result<()> {
-        on_device::read_all()
+        buffer::read_all()
     }
 
     fn abort(&self, code: u8) -> ! {
