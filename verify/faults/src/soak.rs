@@ -154,7 +154,7 @@ impl Plan {
                     || is_of_types && has(&["--type uint"]) && has(&["--op min", "--op max"])
             }
             Flavour::OpenMpi => {
-                accumulates && has(&["--type float-complex"])
+                accumulates && has(&["--type float-complex", "--op land", "--op lor", "--op lxor"])
                     || self.bench.starts_with("rma.get_acc_") && has(&["--datatype"])
             }
         }
