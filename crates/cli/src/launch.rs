@@ -23,7 +23,7 @@ pub(crate) mod transport;
 
 use std::{
     ffi::OsString,
-    process::{Command, Stdio},
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -34,7 +34,7 @@ use std::{
 use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Exit, Result},
-    system::{clock::Since, host, ssh},
+    system::{clock::Since, file::standard_input_again, host, ssh},
     team::Place,
 };
 use ombx_results::file::Launched;
@@ -297,7 +297,8 @@ fn command(job: &Job, kind: RankKind, arguments: &[OsString]) -> Result<Command>
 fn child_command(arguments: &[OsString], role: &str) -> Result<Command> {
     let mut words = rank_command(arguments, Some(role))?.into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).stdin(Stdio::null());
+    let input = standard_input_again().map_err(|e| supervision::cannot_start("ranks", &e))?;
+    command.args(words).stdin(input);
     Ok(command)
 }
 

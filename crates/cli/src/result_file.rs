@@ -12,6 +12,7 @@ use std::{
 use ombx_core::{
     error::{Error, Result},
     result::{Measurement, Run},
+    system::file::shown_name,
 };
 use ombx_results::{
     compare::SideResults,
@@ -225,7 +226,7 @@ fn empty(path: &Path) -> Error {
 
 /// Returns the error of a result file.
 pub(crate) fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
-    Error::storage(format!("{}: {why}", path.display()))
+    Error::storage(format!("{}: {why}", shown_name(path)))
 }
 
 /// Returns the sweep over links of these runs, which are launches of one result.

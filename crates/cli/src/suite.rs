@@ -12,7 +12,7 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
     error::{Error, Result},
     measure::runner::Part,
-    system::file::read_named,
+    system::file::read_named_on_ranks,
 };
 
 use self::file::{Entry, PREFIX};
@@ -88,7 +88,7 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
             names.join(", ")
         )));
     }
-    let text = read_named(Path::new(name))
+    let text = read_named_on_ranks(Path::new(name))
         .map_err(|e| Error::usage(format!("cannot read the suite {name}: {e}")))?;
     file::parse(name, &text, file::Origin::User, parser, None)
 }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use ombx_core::{
     error::{Error, Result},
-    system::{file::read_named, host_name::check_host},
+    system::{
+        file::{read_named, shown_name},
+        host_name::check_host,
+    },
 };
 use serde_json::{Value, json};
 
@@ -143,7 +146,7 @@ impl Campaign {
 
 fn launcher(options: &Options) -> Result<Launcher> {
     let template = options.template.as_ref().map(|path| {
-        read_named(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))
+        read_named(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", shown_name(path))))
     });
     Ok(match (options.launcher, template.transpose()?) {
         (LauncherChoice::Mpiexec, _) => Launcher::Mpiexec,

@@ -8,7 +8,7 @@ use std::{
 use ombx_core::{
     error::{Error, Result},
     system::{
-        file::read_named,
+        file::{read_named, shown_name},
         host_name::{check_host, is_plain},
         node_set,
     },
@@ -112,7 +112,7 @@ fn one() -> u32 {
 impl Inventory {
     /// Reads and checks a file. Relative paths in it start at its directory.
     pub fn read(path: &Path) -> Result<Self> {
-        let within = |error: Error| error.within(path.display());
+        let within = |error: Error| error.within(shown_name(path));
         let text = read_named(path).map_err(|e| within(Error::usage(e.to_string())))?;
         let mut inventory = Self::parse(&text).map_err(within)?;
         let absolute = std::path::absolute(path).map_err(|e| within(Error::usage(e.to_string())))?;

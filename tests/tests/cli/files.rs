@@ -125,12 +125,34 @@ fn a_dash_is_standard_input() {
     files.write("golden.jsonl", GOLDEN);
     files.write("limits.toml", "[[entry]]\nrun = \"p2p.latency\"\nlatency = \"fast\"\n");
     files.write("groups", "rack r1\n");
+    files.write("hosts", "localhost\n");
+    files.write("pairs", "0,1\n1,0\n");
+    files.write(
+        "unlearnt.toml",
+        "baseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\nwithin = \"20%\"\n",
+    );
     for (line, input, code, says) in [
         ("report - -o -", "golden.jsonl", 0, "<!DOCTYPE html>"),
         ("model -", "limits.toml", 7, "line 1 is not a record"),
         ("check -", "limits.toml", 2, "standard input:3"),
-        ("links --groups -", "groups", 2, "--groups: -: "),
-        ("run p2p.latency --hostfile -", "limits.toml", 2, "-, line 1"),
+        ("links --groups -", "groups", 2, "--groups: standard input: "),
+        ("run p2p.latency --hostfile -", "limits.toml", 2, "standard input, line 1"),
+        ("check -", "unlearnt.toml", 2, "ombx check --learn -"),
+        ("run suite:-", "limits.toml", 2, "there is no suite"),
+        // The coordinator of the ranks, and each side, reads the same hosts.
+        ("run sockets.latency --sizes 8 --quick --hostfile -", "hosts", 0, "sockets.latency"),
+        (
+            "ab sockets.latency --sizes 8 --iterations 10 --launches 1 --quiet --env-b X=1 --hostfile -",
+            "hosts",
+            0,
+            "sockets.latency",
+        ),
+        // A text that each rank reads.
+        ("imb IMB-MPI1 -input -", "hosts", 2, "standard input: each rank"),
+        ("imb IMB-MPI1 -msglen -", "hosts", 2, "standard input: each rank"),
+        ("osu osu_bw -D indx:-", "pairs", 2, "standard input: each rank"),
+        ("osu osu_neighbor_allgather -N graph:-", "pairs", 2, "standard input: each rank"),
+        ("run collective.neighbor_allgather --topology edges --neighbours @-", "pairs", 2, "each rank"),
     ] {
         let script = format!("'{}' {line} <{input}", ombx_tests::mpi::ombx().display());
         let done = Job::of("sh").args(["-c", &script]).directory(files.root()).run().expect(code);

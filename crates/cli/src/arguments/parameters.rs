@@ -9,7 +9,7 @@ use clap::{
 use ombx_core::{
     benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Text, Values},
     error::{Error, Result},
-    system::file::read_named,
+    system::file::{read_named_on_ranks, shown_name},
 };
 
 use crate::arguments::values::HostList;
@@ -183,8 +183,9 @@ pub(crate) fn content_of_list(parameter: &Parameter, value: &str) -> Result<Stri
 /// # Errors
 /// Usage error for a file that cannot be read or that has other lines.
 pub(crate) fn read_list(option: &str, path: &str) -> Result<String> {
-    let text = read_named(Path::new(path))
-        .map_err(|e| Error::usage(format!("{option}: cannot read {path}: {e}")))?;
+    let name = shown_name(Path::new(path));
+    let text = read_named_on_ranks(Path::new(path))
+        .map_err(|e| Error::usage(format!("{option}: cannot read {name}: {e}")))?;
     list(option, path, &text)
 }
 

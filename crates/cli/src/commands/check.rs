@@ -91,7 +91,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
         return Err(Error::usage("ombx check prints its result: give a name after -o, as in -o rows.jsonl"));
     }
     let expectations = Expectations::read(&args.file, registry, parser)?;
-    let good = good_days(&expectations, args.learn)?;
+    let good = good_days(&expectations, args)?;
     let mut out = match &args.out.out {
         Some(path) => {
             target::check(path, "-o", [("the file of expectations", args.file.as_path())])?;
@@ -167,17 +167,17 @@ pub(crate) fn parse(text: &str, registry: &Registry, parser: &Command) -> Result
 }
 
 /// Reads the good days that the limits need; `None` if no limit needs them, or if another day is being learnt.
-fn good_days(expectations: &Expectations, learn: bool) -> Result<Option<Baseline>> {
+fn good_days(expectations: &Expectations, args: &CheckArgs) -> Result<Option<Baseline>> {
     let name = &expectations.name;
     let Some(BaselineDirectory { path, line }) = &expectations.baseline else {
-        return match learn {
+        return match args.learn {
             true => Err(Error::usage(format!(
                 "{name}: --learn needs a directory: add baseline = \"DIRECTORY\" at the start of the file"
             ))),
             false => Ok(None),
         };
     };
-    if learn {
+    if args.learn {
         judgement::create(path)?;
         return Ok(None);
     }
@@ -187,8 +187,9 @@ fn good_days(expectations: &Expectations, learn: bool) -> Result<Option<Baseline
     match judgement::read(path)? {
         Some(baseline) => Ok(Some(baseline)),
         None => Err(Error::usage(format!(
-            "{name}:{line}: the baseline {} has no results: learn a good day with ombx check --learn {name}",
-            path.display()
+            "{name}:{line}: the baseline {} has no results: learn a good day with ombx check --learn {}",
+            path.display(),
+            args.file.display()
         ))),
     }
 }

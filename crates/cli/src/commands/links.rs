@@ -13,7 +13,7 @@ use ombx_core::{
         plan::{Launch, Plan, Verify},
         session::check_combinations,
     },
-    system::file::read_named,
+    system::file::{read_named, shown_name},
     unit::{self, Bytes},
 };
 use ombx_links::sweep::{Mode, Task};
@@ -336,7 +336,7 @@ fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
 fn groups(args: &LinksArgs) -> Result<Groups> {
     let read = args.groups.as_ref().filter(|_| args.role.relay.is_none() && detection::is_first_process());
     let Some(path) = read else { return Ok(args.grouping.clone().unwrap_or_default()) };
-    let name = path.display().to_string();
+    let name = shown_name(path);
     let wrong = |why: String| Error::usage(format!("--groups: {why}"));
     let text = match name.as_str() {
         SLURM => topology().map_err(wrong)?,

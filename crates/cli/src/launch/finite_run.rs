@@ -12,7 +12,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{clock::Since, limits::is_limit},
+    system::{clock::Since, file::standard_input_again, limits::is_limit},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -53,7 +53,8 @@ pub(crate) fn run(
     interrupted: impl Fn() -> bool,
 ) -> Result<([String; 2], ExitStatus)> {
     let program = command.get_program().to_string_lossy().into_owned();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdin(standard_input_again().map_err(|e| cannot_start(&program, &e))?);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
     let since = Since::now();
     let (sender, received) = mpsc::channel();

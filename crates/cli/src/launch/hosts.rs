@@ -19,7 +19,7 @@ use ombx_core::{
     error::{Error, Result},
     system::{
         clock::Since,
-        file::read_named,
+        file::{read_named, shown_name},
         host_name::check_host,
         limits::{is_limit, start_error},
         node_set, ssh,
@@ -189,7 +189,7 @@ struct Line {
 
 impl Hostfile {
     pub(crate) fn read(path: &Path) -> Result<Hostfile> {
-        let name = path.display().to_string();
+        let name = shown_name(path);
         match read_named(path) {
             Ok(text) => Hostfile::parse(&name, &text),
             Err(e) => Err(Error::usage(format!("cannot read the host file {name}: {e}"))),

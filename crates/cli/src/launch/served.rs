@@ -3,22 +3,20 @@
 
 use std::{
     env,
-    fs::File,
-    io::{Read, Seek, Write},
+    io::Read,
     process::{Command, Stdio},
 };
 
 use ombx_core::{
     codec,
     error::{Error, Result},
-    system::environment::hostname,
+    system::{environment::hostname, file::file_in_memory},
 };
 use ombx_sockets::{
     Token,
     control::{Started, process},
     server::Reservation,
 };
-use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -88,15 +86,13 @@ pub(super) fn reserve(start: &StartArgs) -> Result<Option<Reserved>> {
 impl Reserved {
     /// Passes the reservation on to the coordinator of a launch, on its standard input.
     pub(super) fn pass_to(&self, coordinator: &mut Command) -> Result<()> {
-        let failed = |e: std::io::Error| Error::fabric(format!("cannot start the coordinator: {e}"));
-        let file = memfd_create("ombx-served", MemfdFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-        let mut file = File::from(file);
         let pass = Pass {
             token: self.token,
             client: self.reservation.client,
             here: self.reservation.host == hostname(),
         };
-        file.write_all(&codec::encode(&pass)).and_then(|()| file.rewind()).map_err(failed)?;
+        let file = file_in_memory(&codec::encode(&pass));
+        let file = file.map_err(|e| Error::fabric(format!("cannot start the coordinator: {e}")))?;
         coordinator.stdin(Stdio::from(file));
         Ok(())
     }

@@ -6,15 +6,19 @@
 use std::{
     fs::{self, File, OpenOptions},
     hash::{BuildHasher, RandomState},
-    io::{self, ErrorKind, Read, Write},
+    io::{self, ErrorKind, Read, Seek, Write},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    process::Stdio,
     sync::{OnceLock, mpsc},
     thread,
     time::Duration,
 };
 
-use rustix::{fs::OFlags, io::Errno};
+use rustix::{
+    fs::{MemfdFlags, OFlags, memfd_create},
+    io::Errno,
+};
 
 /// Maximum length in bytes of a text that the user names, such as a suite, an inventory or a list.
 pub const LONGEST_TEXT: u64 = 16 << 20;
@@ -77,15 +81,23 @@ pub fn open_named(path: &Path) -> io::Result<File> {
     opened.recv_timeout(WRITER).unwrap_or_else(|_| Err(io::Error::other("no program writes this FIFO")))
 }
 
+/// Path that means standard input.
+const DASH: &str = "-";
+
 /// Text on standard input, which can be read once.
 static STANDARD_INPUT: OnceLock<String> = OnceLock::new();
 
-/// Reads a text that the user names, of at most [`LONGEST_TEXT`] bytes. `-` is standard input.
+/// Returns the name of a file of the user in messages.
+pub fn shown_name(path: &Path) -> String {
+    if path == Path::new(DASH) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Reads a text that the user names, of at most [`LONGEST_TEXT`] bytes. `-` is standard input: only for a text that ranks do not read.
 ///
 /// # Errors
 /// Those of [`open_named`]; it cannot be read, is longer, or is not UTF-8; standard input is empty.
 pub fn read_named(path: &Path) -> io::Result<String> {
-    if path != Path::new("-") {
+    if path != Path::new(DASH) {
         return text_of(open_named(path)?);
     }
     if let Some(text) = STANDARD_INPUT.get() {
@@ -96,6 +108,38 @@ pub fn read_named(path: &Path) -> io::Result<String> {
         return Err(io::Error::other("nothing is on standard input"));
     }
     Ok(STANDARD_INPUT.get_or_init(|| text).clone())
+}
+
+/// Reads a text that the user names and that each rank reads. Ranks have other standard inputs, so that `-` is an error.
+///
+/// # Errors
+/// Those of [`read_named`], and the path is `-`.
+pub fn read_named_on_ranks(path: &Path) -> io::Result<String> {
+    if path == Path::new(DASH) {
+        return Err(io::Error::other("each rank reads this text: give a file that every host has"));
+    }
+    read_named(path)
+}
+
+/// Returns the standard input of a child that reads the same texts: what [`read_named`] has read there, or nothing.
+///
+/// # Errors
+/// There is no memory for the text.
+pub fn standard_input_again() -> io::Result<Stdio> {
+    STANDARD_INPUT
+        .get()
+        .map_or_else(|| Ok(Stdio::null()), |text| file_in_memory(text.as_bytes()).map(Stdio::from))
+}
+
+/// Returns a file without a name that has these contents, as the standard input of a child.
+///
+/// # Errors
+/// There is no memory for the file.
+pub fn file_in_memory(contents: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("ombx-input", MemfdFlags::CLOEXEC)?);
+    file.write_all(contents)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 fn text_of(input: impl Read) -> io::Result<String> {

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 
 use ombx_core::{
     error::{Error, Exit, Result},
-    system::clock::Since,
+    system::{clock::Since, file::standard_input_again},
 };
 use ombx_results::{
     compare::Turn,
@@ -104,7 +104,8 @@ impl SideCommand {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(words);
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        command.stdin(standard_input_again().map_err(|e| supervision::cannot_start(self, &e))?);
+        command.stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| supervision::cannot_start(self, &e))?;
         interruption.pass_on_to(&child)?;
         let records = match self.read(&mut child, turn, file) {

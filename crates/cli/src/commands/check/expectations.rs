@@ -9,7 +9,7 @@ use clap::Command;
 use ombx_core::{
     benchmark::{Metric, Registry},
     error::{Error, Result},
-    system::file::read_named,
+    system::file::{read_named, shown_name},
     unit::{self, digits},
 };
 use ombx_results::verdict::Expectation;
@@ -72,8 +72,7 @@ pub(super) struct Entry {
 impl Expectations {
     /// Reads a file and finds every mistake in it. Starts nothing.
     pub(super) fn read(path: &Path, registry: &Registry, parser: &Command) -> Result<Expectations> {
-        let is_stdin = path == Path::new("-");
-        let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
+        let name = shown_name(path);
         let text = read_named(path)
             .map_err(|e| Error::usage(format!("cannot read the file of expectations {name}: {e}")))?;
         let directory = path.parent().unwrap_or(Path::new(""));

@@ -15,7 +15,7 @@ use ombx_core::{
         plan::{Effort, Plan},
         runner::Part,
     },
-    system::file::read_named,
+    system::file::{read_named_on_ranks, shown_name},
     unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
@@ -130,7 +130,8 @@ pub(super) fn sizes(args: &ImbArgs, suite: &Suite) -> Result<Vec<Bytes>> {
 
 /// Returns the lines of a file that are neither empty nor comments.
 pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
-    let text = read_named(path).map_err(|e| Error::usage(format!("cannot read {}: {e}", path.display())))?;
+    let text = read_named_on_ranks(path)
+        .map_err(|e| Error::usage(format!("cannot read {}: {e}", shown_name(path))))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(str::to_owned).collect())
 }
