@@ -19,7 +19,10 @@ use ombx_core::{
 };
 use ombx_links::sweep;
 
-use crate::arguments::{launches::Launches, output::OutputArgs, role::RoleArgs, start::StartArgs};
+use crate::{
+    arguments::{launches::Launches, output::OutputArgs, role::RoleArgs, start::StartArgs},
+    output::target,
+};
 
 #[cfg(feature = "mpi")]
 use ombx_core::benchmark::Initialization;
@@ -32,8 +35,8 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     pub(crate) extent: Extent,
     pub(crate) launches: Launches,
-    /// The suite or reference that the job was read from, with its description.
-    pub(crate) read_from: Option<(&'static str, PathBuf)>,
+    /// Suite, reference and groups that the command reads, with their descriptions.
+    pub(crate) read_from: Vec<(&'static str, PathBuf)>,
     /// Earlier runs that the user names.
     pub(crate) against: Option<PathBuf>,
 }
@@ -44,25 +47,32 @@ impl Job {
         self.work.plans().into_iter().find_map(|plan| plan.chosen.named(name))
     }
 
-    /// Returns the files of this job besides its result file, with their descriptions.
-    pub(crate) fn other_files(&self) -> Vec<(&'static str, PathBuf)> {
-        let hostfile = self.start.hostfile.iter().map(|path| ("the host file that is read", path.clone()));
-        let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
-        // A path may stand for a file of each node.
-        let of_plan = |plan: &Plan| {
-            let nodes = plan.chosen.named("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
-            let of_end = |(name, what): (&str, &'static str)| {
-                let path = plan.chosen.named(name).and_then(|end| end.strip_prefix("file:"));
-                let of_node = |path: &str, node: u32| path.replace("{node}", &node.to_string()).into();
-                path.into_iter()
-                    .flat_map(|path| (0..nodes).map(|node| (what, of_node(path, node))).collect::<Vec<_>>())
-                    .collect::<Vec<(&'static str, PathBuf)>>()
-            };
-            ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
-        };
-        let ends = self.work.plans().into_iter().flat_map(of_plan);
-        hostfile.chain(ends).chain(self.read_from.clone()).collect()
+    /// Refuses a file that the job would use twice.
+    pub(crate) fn check_files(&self) -> Result<()> {
+        let OutputArgs { file, junit, openmetrics, .. } = &self.output;
+        let written = [("-o", &file.out), ("--junit", junit), ("--openmetrics", openmetrics)];
+        let used = [files_used(&self.start, &self.work.plans()), self.read_from.clone()].concat();
+        target::check_all(&written.map(|(option, path)| (option, path.as_ref())), &used)
     }
+}
+
+/// Returns the host file, and the files that benchmarks read and write, with their descriptions.
+pub(crate) fn files_used(start: &StartArgs, plans: &[&Plan]) -> Vec<(&'static str, PathBuf)> {
+    let hostfile = start.hostfile.iter().map(|path| ("the host file that is read", path.clone()));
+    let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
+    // A path may stand for a file of each node.
+    let of_plan = |plan: &&Plan| {
+        let nodes = plan.chosen.named("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
+        let of_end = |(name, what): (&str, &'static str)| {
+            let path = plan.chosen.named(name).and_then(|end| end.strip_prefix("file:"));
+            let of_node = |path: &str, node: u32| path.replace("{node}", &node.to_string()).into();
+            path.into_iter()
+                .flat_map(|path| (0..nodes).map(|node| (what, of_node(path, node))).collect::<Vec<_>>())
+                .collect::<Vec<(&'static str, PathBuf)>>()
+        };
+        ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
+    };
+    hostfile.chain(plans.iter().flat_map(of_plan)).collect()
 }
 
 /// Size of a job whose ranks this process starts.

@@ -12,7 +12,6 @@ use crate::{
     },
     job::Job,
     launch::{self, detection},
-    output::target,
     rank,
 };
 
@@ -25,10 +24,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     if job.role.relay.is_some() {
         return rank::run(job);
     }
-    if let Some(out) = &job.output.file.out {
-        let others = job.other_files();
-        target::check(out, "-o", others.iter().map(|(what, other)| (*what, other.as_path())))?;
-    }
+    job.check_files()?;
     let (start, detected) = (&job.start, detection::launcher().is_some());
     let is_rank = match &start.launcher {
         Launcher::None => true,

@@ -219,7 +219,66 @@ fn an_unwritable_path_is_an_error_before_any_start() {
         let done = recorder.run(&["run", "p2p.latency", "--sizes", "8", "-o", path]).expect(7);
         assert!(done.sentence().contains(path), "{done}");
     }
-    assert!(!recorder.started(), "no rank may start if the result file cannot be written");
+    for line in ["run p2p.latency --sizes 8 --openmetrics", "links -n 2 --junit"] {
+        let words: Vec<&str> = line.split(' ').chain([absent.as_str()]).collect();
+        assert!(recorder.run(&words).expect(7).sentence().contains(&absent), "{line}");
+    }
+    assert!(!recorder.started(), "no rank may start if a file cannot be written");
+}
+
+/// A derived file would take the place of the results that its command has just measured.
+#[test]
+fn options_of_one_command_write_different_files() {
+    let recorder = StartRecorder::new();
+    let files = &recorder.files;
+    let root = files.root().display().to_string();
+    let inputs = [
+        ("limits.toml", "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<5us'\n"),
+        ("hosts", "localhost\n"),
+        ("groups", "rack r1: n1\n"),
+        ("golden.jsonl", GOLDEN),
+    ];
+    for (name, text) in inputs {
+        files.write(name, text);
+    }
+    std::os::unix::fs::symlink(".", files.path("link")).unwrap();
+    let commands = [
+        ("check @/limits.toml", vec!["-o", "--junit", "--openmetrics"]),
+        ("links -n 2", vec!["-o", "--junit", "--openmetrics"]),
+        ("run sockets.latency --sizes 8", vec!["-o", "--openmetrics"]),
+        ("ab sockets.latency --env-b X=1", vec!["--junit", "--markdown", "--openmetrics"]),
+        ("compare @/golden.jsonl @/golden.jsonl", vec!["--junit", "--markdown"]),
+    ];
+    let mut lines = Vec::new();
+    for (command, options) in &commands {
+        for (number, one) in options.iter().enumerate() {
+            lines
+                .extend(options[..number].iter().map(|other| format!("{command} {one} @/new {other} @/new")));
+        }
+    }
+    let others = [
+        "links -n 2 -o @/new --junit @/link/new",
+        "ab sockets.latency --env-b X=1 -o @/new.jsonl --markdown @/new-a.jsonl",
+        "ab sockets.latency --env-b X=1 -o @/new.jsonl --junit @/new-b.jsonl",
+        "ab sockets.latency --env-b X=1 -o @/new.jsonl --openmetrics @/new-b.jsonl",
+        "ab sockets.latency --env-b X=1 --hostfile @/hosts --markdown @/hosts",
+        "check @/limits.toml --junit @/limits.toml",
+        "links -n 2 --groups @/groups --junit @/groups",
+        "links -n 2 --hostfile @/hosts --junit @/link/hosts",
+        "run sockets.latency --sizes 8 --hostfile @/hosts --openmetrics @/hosts",
+    ];
+    lines.extend(others.map(str::to_owned));
+    for line in &lines {
+        let line = line.replace('@', &root);
+        let done = recorder.run(&line.split(' ').collect::<Vec<_>>()).expect(2);
+        assert!(done.sentence().contains("give another name after -"), "{line}: {done}");
+    }
+    for name in ["new", "new.jsonl", "new-a.jsonl", "new-b.jsonl", "started"] {
+        assert!(!files.path(name).exists(), "{name}");
+    }
+    for (name, text) in inputs {
+        assert_eq!(std::fs::read_to_string(files.path(name)).unwrap(), text, "{name}");
+    }
 }
 
 /// A result file may not be another file of its command, by whatever path: it would be emptied before it is read.

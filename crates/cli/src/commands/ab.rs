@@ -45,7 +45,7 @@ use crate::{
         compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
     },
-    job::selection,
+    job::{self, selection},
     launch::{detection, preflight, supervision},
     output::target::ResultTarget,
 };
@@ -115,7 +115,6 @@ pub(crate) fn ab(
         ));
     }
     run.output.shown.refuse("ombx ab")?;
-    gate.check_files(&[])?;
     if run.against.is_some() {
         return Err(Error::usage("ombx ab has no option --against: it compares its two sides"));
     }
@@ -136,6 +135,10 @@ pub(crate) fn ab(
     let choices = selection::benchmarks(registry, &run.patterns);
     let choices = choices.map_err(|e| run::after_list(registry, matches, &run.patterns, e))?;
     let plan = run::plan(&run, chosen, &choices)?;
+    let out = side::result_paths(&run.output.file);
+    let [out_a, out_b] = out.as_ref().map_or([None, None], |paths| paths.each_ref().map(Some));
+    let written = [("-o", out_a), ("-o", out_b), ("--openmetrics", run.output.openmetrics.as_ref())];
+    gate.check_files(&written, &job::files_used(&run.start, &[&plan]))?;
     let (effort, ranks) = (plan.effort, run::ranks(&run, &choices, &plan));
     for choice in &choices {
         preflight::check(&run.start, ranks, choice.bench.ranks.medium)?;
@@ -148,7 +151,7 @@ pub(crate) fn ab(
         SideResults::named(commands[0].to_string()).labelled(label_a),
         SideResults::named(commands[1].to_string()).labelled(label_b),
     ];
-    let mut files = side::result_files(&run.output.file)?;
+    let mut files = side::result_files(out, run.output.file.existing())?;
 
     let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
     let seed = run.launches.seed();

@@ -92,18 +92,15 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     }
     let expectations = Expectations::read(&args.file, registry, parser)?;
     let good = good_days(&expectations, args)?;
-    let mut out = match &args.out.out {
-        Some(path) => {
-            target::check(path, "-o", [("the file of expectations", args.file.as_path())])?;
-            Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
-        }
-        None => None,
-    };
-    for (option, path) in [("--openmetrics", &args.openmetrics), ("--junit", &args.junit)] {
-        let Some(path) = path else { continue };
-        target::check(path, option, [("the file of expectations", args.file.as_path())])?;
-        target::check_path(option, path)?;
+    let out = args.out.out.as_ref();
+    let derived = [("--openmetrics", args.openmetrics.as_ref()), ("--junit", args.junit.as_ref())];
+    let expected = ("the file of expectations", args.file.clone());
+    target::check_all(&[&[("-o", out)], derived.as_slice()].concat(), &[expected])?;
+    for (option, path) in derived {
+        path.map_or(Ok(()), |path| target::check_path(option, path))?;
     }
+    let mut out =
+        out.map(|path| ResultTarget::open(path, args.out.existing(), Duration::ZERO)).transpose()?;
     args.store.iter().try_for_each(|directory| judgement::create(directory))?;
     let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
     let mut misses =

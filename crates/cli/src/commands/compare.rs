@@ -139,14 +139,18 @@ impl GateArgs {
         Settings { margin: self.fail_on.or(self.margin).unwrap_or(default) }
     }
 
-    /// Returns an error if a file to write cannot be written, is read, or is a result file.
-    pub(crate) fn check_files(&self, read: &[PathBuf]) -> Result<()> {
-        for (option, path) in [("--junit", &self.junit), ("--markdown", &self.markdown)] {
-            let Some(path) = path else { continue };
-            target::check(path, option, read.iter().map(|file| (target::READ, file.as_path())))?;
-            target::check_path(option, path)?;
-        }
-        Ok(())
+    /// Refuses a file that cannot be written, that the command uses otherwise, or that is a result file. The command itself writes and
+    /// uses other files.
+    pub(crate) fn check_files(
+        &self,
+        written: &[(&str, Option<&PathBuf>)],
+        used: &[(&'static str, PathBuf)],
+    ) -> Result<()> {
+        let derived = [("--junit", self.junit.as_ref()), ("--markdown", self.markdown.as_ref())];
+        target::check_all(&[written, &derived].concat(), used)?;
+        derived
+            .into_iter()
+            .try_for_each(|(option, path)| path.map_or(Ok(()), |path| target::check_path(option, path)))
     }
 
     /// Returns the names of the sides, or the default ones.
@@ -174,7 +178,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     let units = chosen_units(&args.unit)?;
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
     let (base_files, new_files) = (of(base)?, of(new)?);
-    args.gate.check_files(&[base_files.as_slice(), &new_files].concat())?;
+    let read: Vec<_> = base_files.iter().chain(&new_files).map(|file| (target::READ, file.clone())).collect();
+    args.gate.check_files(&[], &read)?;
     let base = side(base, &base_files)?.labelled(base_label);
     let new = side(new, &new_files)?.labelled(new_label);
     let printing = Printing { units, format: args.format, color: args.color, is_quiet: args.quiet };

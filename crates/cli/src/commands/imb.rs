@@ -149,7 +149,16 @@ pub(crate) fn prepare(
     let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time, left_out: 0 };
     let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
     Ok((
-        Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None, against: None },
+        Job {
+            start,
+            output,
+            role,
+            work,
+            extent,
+            launches: Launches::ONE,
+            read_from: Vec::new(),
+            against: None,
+        },
         notes,
     ))
 }

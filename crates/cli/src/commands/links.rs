@@ -1,6 +1,12 @@
 //! `ombx links`: measures every pair of ranks, as LinkTest does.
 
-use std::{path::PathBuf, process::Command, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::Args;
 use ombx_core::{
@@ -285,7 +291,10 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let choice = Choice { bench, preset: &[] };
     let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
-    let read_from = args.reference.map(|path| ("the reference that is read", path));
+    let reference = args.reference.map(|path| ("the reference that is read", path));
+    let groups = args.groups.filter(|path| *path != Path::new(SLURM));
+    let groups = groups.map(|path| ("the file of groups that is read", path));
+    let read_from = reference.into_iter().chain(groups).collect();
     let LinksArgs { start, output, role, junit, .. } = args;
     let output = OutputArgs { follow: args.follow, junit, ..output.settled()? };
     Ok(Job {

@@ -111,7 +111,16 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
     Ok((
-        Job { start, output, role, work, extent, launches: Launches::ONE, read_from: None, against: None },
+        Job {
+            start,
+            output,
+            role,
+            work,
+            extent,
+            launches: Launches::ONE,
+            read_from: Vec::new(),
+            against: None,
+        },
         notes,
     ))
 }

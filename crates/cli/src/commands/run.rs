@@ -191,7 +191,8 @@ pub(crate) fn job(
             "--against needs several launches, between which runs differ: leave out --quick or --launches 1",
         ));
     }
-    Ok(Job { start, output, role, work: Work::Benchmarks(parts), extent, launches, read_from, against })
+    let (work, read_from) = (Work::Benchmarks(parts), read_from.into_iter().collect());
+    Ok(Job { start, output, role, work, extent, launches, read_from, against })
 }
 
 #[derive(Debug, Args)]

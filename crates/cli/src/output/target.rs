@@ -55,19 +55,43 @@ pub(crate) fn check<'p>(
     }
 }
 
-/// Returns whether two paths are one regular file, or the same path of a file that does not exist yet. Standard input and output are
+/// Refuses a file that a command would use twice: options that write need a file each, and none of those that are `used` otherwise.
+/// Each used file has a description.
+pub(crate) fn check_all(
+    written: &[(&str, Option<&PathBuf>)],
+    used: &[(&'static str, PathBuf)],
+) -> Result<()> {
+    let written: Vec<_> =
+        written.iter().filter_map(|(option, path)| Some((*option, path.as_ref()?.as_path()))).collect();
+    for (number, (option, path)) in written.iter().enumerate() {
+        check(path, option, used.iter().map(|(what, other)| (*what, other.as_path())))?;
+        if let Some((other, _)) = written[..number].iter().find(|(_, other)| is_same(path, other)) {
+            let path = path.display();
+            return Err(Error::usage(format!(
+                "{path} is also the file of {other}: give another name after {option}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether two paths are one regular file, or one place for a file that does not exist yet. Standard input and output are
 /// no files.
 fn is_same(one: &Path, other: &Path) -> bool {
-    if one == Path::new("-") {
+    if [one, other].contains(&Path::new("-")) {
         return false;
     }
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
-        (Err(_), Err(_)) => {
-            path::absolute(one).ok().zip(path::absolute(other).ok()).is_some_and(|(a, b)| a == b)
-        }
+        (Err(_), Err(_)) => place(one).is_some_and(|one| Some(one) == place(other)),
         _ => false,
     }
+}
+
+/// Returns the path at which a new file would appear, without links to directories; `None` without its directory.
+fn place(path: &Path) -> Option<PathBuf> {
+    let path = path::absolute(path).ok()?;
+    Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
 }
 
 /// Refuses a result file that exists and has contents, unless the user chose what happens to it.
@@ -263,8 +287,7 @@ fn is_fifo(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo())
 }
 
-/// Returns an error if the derived file of an option could not be written at the end, or if it would replace a result file. `-` is
-/// standard output.
+/// Refuses a derived file that could not be written at the end, or that would replace a result file. `-` is standard output.
 pub(crate) fn check_path(option: &str, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
@@ -272,7 +295,9 @@ pub(crate) fn check_path(option: &str, path: &Path) -> Result<()> {
     let directory = std::path::absolute(path).ok().and_then(|path| path.parent().map(PathBuf::from));
     let path_shown = path.display();
     if path.is_dir() || !directory.is_some_and(|directory| directory.is_dir()) {
-        return Err(Error::usage(format!("{option}: {path_shown} is not a file in a directory that exists")));
+        return Err(Error::storage(format!(
+            "{option}: {path_shown} is not a file in a directory that exists"
+        )));
     }
     if is_result(path) {
         return Err(Error::usage(format!(
@@ -363,6 +388,32 @@ mod tests {
         for name in ["/dev/null", "-"] {
             assert!(check(Path::new(name), "-o", [("the sink", Path::new(name))]).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn each_option_writes_a_file_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("old"), "text").unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        std::os::unix::fs::symlink("sub", at("link")).unwrap();
+        let refused = |one: &Path, other: &Path| {
+            let (one, other) = (one.to_owned(), other.to_owned());
+            check_all(&[("-o", Some(&one)), ("--none", None), ("--junit", Some(&other))], &[]).is_err()
+        };
+        for (one, other) in [("new", "new"), ("old", "./old"), ("new", "sub/../new"), ("sub/new", "link/new")]
+        {
+            assert!(refused(&at(one), &at(other)), "{one} {other}");
+        }
+        for (one, other) in [("new", "old"), ("new", "sub/new"), ("absent/new", "absent/new")] {
+            assert!(!refused(&at(one), &at(other)), "{one} {other}");
+        }
+        for name in ["-", "/dev/null"].map(Path::new) {
+            assert!(!refused(name, name), "{name:?}");
+        }
+        let read = [("the suite", at("old"))];
+        assert!(check_all(&[("--junit", Some(&at("old")))], &read).is_err());
+        assert!(check_all(&[("--junit", Some(&at("new")))], &read).is_ok());
     }
 
     const RUN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");

@@ -1,14 +1,19 @@
 //! Iterator over the records of a file, for files that do not fit into memory.
 
 use std::{
+    error,
     ffi::OsStr,
     io::{self, BufRead, BufReader, Error, Read},
+    iter,
     path::Path,
 };
 
 use flate2::bufread::MultiGzDecoder;
 use ombx_core::system::file::{open_found, open_named};
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::{
+    StreamingDecoder,
+    errors::{FrameDecoderError, ReadFrameHeaderError},
+};
 
 use super::{lines, parse};
 use crate::file::{ReadError, Record};
@@ -181,7 +186,7 @@ pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>>
     } else if first.starts_with(ZSTD) {
         Decoder {
             name: "zstd",
-            input: Box::new(Frames(Some(Frame::open(file).map_err(|_| broken("zstd"))?))),
+            input: Box::new(Frames(Some(Frame::open(file).map_err(|e| undecoded("zstd", e))?))),
         }
     } else {
         return Ok(Box::new(file));
@@ -197,15 +202,31 @@ struct Decoder {
 
 impl Read for Decoder {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.input.read(out).map_err(|e| {
-            let is_of_system = e.raw_os_error().is_some();
-            if is_of_system { e } else { broken(self.name) }
-        })
+        self.input.read(out).map_err(|e| undecoded(self.name, e))
     }
 }
 
-fn broken(compression: &str) -> Error {
-    Error::other(format!("its {compression} data is cut off or broken"))
+/// Returns the error of a decoder for people. Data are broken unless the system failed or the decoder has no support for them.
+fn undecoded(compression: &str, error: Error) -> Error {
+    // `Error::source` leaves out the error that is inside.
+    let inside = error.get_ref().map(|inside| inside as &(dyn error::Error + 'static));
+    let mut causes = iter::successors(inside, |cause| cause.source());
+    let of_system = causes.find_map(|cause| cause.downcast_ref::<Error>()?.raw_os_error());
+    if let Some(code) = error.raw_os_error().or(of_system) {
+        return Error::from_raw_os_error(code);
+    }
+    match inside.and_then(|inside| inside.downcast_ref::<FrameDecoderError>()) {
+        Some(
+            unsupported @ (FrameDecoderError::WindowSizeTooBig { .. }
+            | FrameDecoderError::DictNotProvided { .. }
+            | FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                ..
+            })),
+        ) => Error::other(format!(
+            "ombx has no support for this kind of {compression} data ({unsupported}): decompress the file first"
+        )),
+        _ => Error::other(format!("its {compression} data is cut off or broken")),
+    }
 }
 
 /// One frame of zstd.
@@ -330,10 +351,34 @@ mod tests {
             std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
             let cut = source(&path).and_then(io::read_to_string);
             match cut {
-                Ok(text) => assert!(GOLDEN.starts_with(&text)),
+                Ok(text) => {
+                    assert!(
+                        bytes == GOLDEN.as_bytes(),
+                        "a compressed file that is cut off was read as whole"
+                    );
+                    assert!(GOLDEN.starts_with(&text));
+                }
                 Err(e) => assert!(e.to_string().ends_with("data is cut off or broken"), "{e}"),
             }
         }
         assert!(source(directory.path()).is_err() && source(&directory.path().join("no")).is_err());
+    }
+
+    #[test]
+    fn good_data_and_failures_of_the_system_are_not_called_broken() {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(Error::from_raw_os_error(5))
+            }
+        }
+        // The window of 2 GiB is one that `zstd --long=31` writes.
+        let long: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0, 0xa8, 1, 0, 0];
+        let error = decoded(long).and_then(io::read_to_string).unwrap_err().to_string();
+        assert!(error.ends_with("decompress the file first"), "{error}");
+        for start in [GZIP, ZSTD, long.split_at(5).0] {
+            let error = decoded(start.chain(Failing)).and_then(io::read_to_string).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(5), "{error}");
+        }
     }
 }

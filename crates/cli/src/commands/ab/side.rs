@@ -26,7 +26,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Interruption;
 use crate::{
-    arguments::{argv, output::FileArgs},
+    arguments::{
+        argv,
+        output::{Existing, FileArgs},
+    },
     launch::supervision,
     output::target::{self, ResultTarget},
     search_path,
@@ -184,15 +187,22 @@ impl Variable {
     }
 }
 
-/// Opens the result files of both sides, if the user wants them: `ab-a.jsonl` and `ab-b.jsonl` for `-o ab.jsonl`. Neither is touched
-/// if one of them exists.
-pub(super) fn result_files(args: &FileArgs) -> Result<[Option<ResultTarget>; 2]> {
-    let Some(out) = &args.out else { return Ok([None, None]) };
+/// Returns the paths of the result files of both sides, if the user wants them: `ab-a.jsonl` and `ab-b.jsonl` for `-o ab.jsonl`.
+pub(super) fn result_paths(args: &FileArgs) -> Option<[PathBuf; 2]> {
+    let out = args.out.as_ref()?;
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     let ending = out.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
-    let paths = ['a', 'b'].map(|side| out.with_file_name(format!("{stem}-{side}{ending}")));
-    paths.iter().try_for_each(|path| target::check_existing(path, args.existing()))?;
-    let open = |path: PathBuf| ResultTarget::open(&path, args.existing(), Duration::MAX).map(Some);
+    Some(['a', 'b'].map(|side| out.with_file_name(format!("{stem}-{side}{ending}"))))
+}
+
+/// Opens the result files of both sides. Neither is touched if one of them exists.
+pub(super) fn result_files(
+    paths: Option<[PathBuf; 2]>,
+    existing: Existing,
+) -> Result<[Option<ResultTarget>; 2]> {
+    let Some(paths) = paths else { return Ok([None, None]) };
+    paths.iter().try_for_each(|path| target::check_existing(path, existing))?;
+    let open = |path: PathBuf| ResultTarget::open(&path, existing, Duration::MAX).map(Some);
     let [a, b] = paths.map(open);
     Ok([a?, b?])
 }
