@@ -1,8 +1,10 @@
 //! Iterator over the records of a file, for files that do not fit into memory.
 
 use std::{
+    error::Error as StdError,
     ffi::OsStr,
-    io::{self, BufRead, BufReader, Error, Read},
+    io::{self, BufRead, BufReader, Error, ErrorKind, Read},
+    iter::successors,
     path::Path,
 };
 
@@ -181,7 +183,7 @@ pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>>
     } else if first.starts_with(ZSTD) {
         Decoder {
             name: "zstd",
-            input: Box::new(Frames(Some(Frame::open(file).map_err(|_| broken("zstd"))?))),
+            input: Box::new(Frames(Some(Frame::open(file).map_err(|e| explained("zstd", e))?))),
         }
     } else {
         return Ok(Box::new(file));
@@ -197,15 +199,27 @@ struct Decoder {
 
 impl Read for Decoder {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.input.read(out).map_err(|e| {
-            let is_of_system = e.raw_os_error().is_some();
-            if is_of_system { e } else { broken(self.name) }
-        })
+        self.input.read(out).map_err(|e| explained(self.name, e))
     }
 }
 
-fn broken(compression: &str) -> Error {
-    Error::other(format!("its {compression} data is cut off or broken"))
+/// Returns an error of the system unchanged, and any other with the kind of compression.
+fn explained(compression: &str, error: Error) -> Error {
+    let cause = cause(&error);
+    if let Some(code) = cause.raw_os_error() {
+        Error::from_raw_os_error(code)
+    } else if matches!(cause.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) {
+        Error::other(format!("its {compression} data is cut off or broken"))
+    } else {
+        Error::other(format!("its {compression} data cannot be decoded: {error}"))
+    }
+}
+
+/// Returns the error of reading behind an error of a decoder, else the error itself.
+fn cause(error: &Error) -> &Error {
+    let first = error.get_ref().map(|inner| inner as &(dyn StdError + 'static));
+    let causes = successors(first, |&inner| inner.source());
+    causes.filter_map(|inner| inner.downcast_ref::<Error>()).last().unwrap_or(error)
 }
 
 /// One frame of zstd.
@@ -242,7 +256,10 @@ mod tests {
     use std::io::Write;
 
     use flate2::{Compression, write::GzEncoder};
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    use ruzstd::{
+        decoding::errors::ReadFrameHeaderError,
+        encoding::{CompressionLevel, compress_to_vec},
+    };
 
     use super::*;
 
@@ -329,11 +346,28 @@ mod tests {
             assert_eq!(io::read_to_string(source(&path).unwrap()).unwrap(), GOLDEN);
             std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
             let cut = source(&path).and_then(io::read_to_string);
-            match cut {
-                Ok(text) => assert!(GOLDEN.starts_with(&text)),
-                Err(e) => assert!(e.to_string().ends_with("data is cut off or broken"), "{e}"),
+            if bytes == GOLDEN.as_bytes() {
+                assert!(GOLDEN.starts_with(&cut.unwrap()));
+            } else {
+                let error = cut.unwrap_err().to_string();
+                assert!(error.ends_with("data is cut off or broken"), "{error}");
             }
         }
         assert!(source(directory.path()).is_err() && source(&directory.path().join("no")).is_err());
+    }
+
+    #[test]
+    fn good_data_that_is_not_decoded_is_not_called_broken() {
+        // A frame with a window of 256 MiB.
+        let frame: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x90, 0x01, 0x00, 0x00];
+        let error = decoded(frame).map(drop).unwrap_err().to_string();
+        assert!(
+            error.starts_with("its zstd data cannot be decoded: ") && error.contains("window"),
+            "{error}"
+        );
+        let of_system = Error::other(ReadFrameHeaderError::MagicNumberReadError(Error::from_raw_os_error(5)));
+        assert_eq!(explained("zstd", of_system).raw_os_error(), Some(5));
+        let of_gzip = explained("gzip", Error::new(ErrorKind::InvalidInput, "corrupt deflate stream"));
+        assert_eq!(of_gzip.to_string(), "its gzip data cannot be decoded: corrupt deflate stream");
     }
 }
