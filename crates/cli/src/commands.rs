@@ -428,7 +428,8 @@ fn instead(
     let Some(name) = word.strip_prefix("--") else {
         let takes_hosts = !word.starts_with('-') && has_option(parsed, "hosts");
         return takes_hosts.then(|| {
-            format!("ombx {command} takes options only, not {word}: give hosts by --hosts n01,n02 (see ombx help {command})")
+            let advice = instead_of_hosts(registry, parsed, word);
+            format!("ombx {command} takes options only, not {word}: {advice} (see ombx help {command})")
         });
     };
     let others = help::having(parser, name).join(", ");
@@ -437,15 +438,31 @@ fn instead(
     })
 }
 
-/// Options of other programs, and those of ombx that mean the same.
-const OPTIONS_OF_OTHERS: [(&[&str], &str); 7] = [
+/// Returns what to do instead of a word after a command that takes hosts by an option.
+fn instead_of_hosts(registry: &Registry, command: &clap::Command, word: &str) -> String {
+    if is_named_as_result(Path::new(word)) {
+        if has_option(command, "reference") {
+            format!("give an earlier result by --reference {word}")
+        } else {
+            format!("ombx show {word} prints a result file")
+        }
+    } else if Path::new(word).is_file() && has_option(command, "hostfile") {
+        format!("give a host file by --hostfile {word}")
+    } else if lookup::find(registry, word).is_ok() {
+        format!("ombx run {word} measures a benchmark")
+    } else {
+        "give hosts by --hosts n01,n02".into()
+    }
+}
+
+/// Options of other programs, and those of ombx that mean the same. Those that mean different things in several programs (-N, -f) are absent.
+const OPTIONS_OF_OTHERS: [(&[&str], &str); 6] = [
     (&["-m", "--message-size", "--msgsize"], "sizes"),
     (&["-i", "--iters", "--iter"], "iterations"),
     (&["-x"], "warmup"),
     (&["-W", "--window-size"], "window"),
-    (&["-N", "--np", "--nprocs", "--ntasks"], "ranks"),
+    (&["--np", "--nprocs", "--ntasks"], "ranks"),
     (&["-H", "--nodelist", "-w"], "hosts"),
-    (&["-f"], "format"),
 ];
 
 /// Returns the option of a command that means what another program calls so.

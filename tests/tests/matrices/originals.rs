@@ -1,7 +1,7 @@
 //! Comparison with programs of OMB and IMB that are built for this MPI, which `OMBX_TEST_OMB` and `OMBX_TEST_IMB` name by their directory.
 //!
 //! `OMBX_TEST_ONLY` chooses programs by parts of their names, separated by commas. After `OMBX_TEST_MINUTES` no comparison with OMB
-//! begins; the next run with the same ombx goes on there, and repeats those that differed.
+//! begins; the next run with the same programs goes on there, and repeats those that differed or reached the limit.
 
 use std::{
     env,
@@ -85,6 +85,8 @@ enum Outcome {
     Documented,
     /// The program of OMB fails with these options.
     Refused,
+    /// The program of OMB reaches the limit.
+    Unfinished,
     Different,
 }
 
@@ -93,7 +95,7 @@ impl Outcome {
         [("equal", Outcome::Equal), ("documented", Outcome::Documented), ("refused", Outcome::Refused)];
 }
 
-/// Comparisons that an earlier run has made with the same ombx, one a line. Those that differed are made again.
+/// Comparisons that an earlier run has made with the same ombx and the same test, one a line. Those that differed are made again.
 struct Earlier {
     file: PathBuf,
     text: String,
@@ -102,8 +104,7 @@ struct Earlier {
 impl Earlier {
     fn read() -> Earlier {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("originals.txt");
-        let ombx = fs::metadata(mpi::ombx()).unwrap();
-        let first = format!("ombx of {} bytes, {}.{:09}\n", ombx.len(), ombx.mtime(), ombx.mtime_nsec());
+        let first = format!("{}, {}\n", version(mpi::ombx()), version(&env::current_exe().unwrap()));
         let text = fs::read_to_string(&file).ok().filter(|text| text.starts_with(&first));
         if text.is_none() {
             fs::write(&file, &first).unwrap();
@@ -113,7 +114,7 @@ impl Earlier {
 
     fn outcome(&self, program: &Path, options: &str) -> Option<Outcome> {
         let is_kept = |(word, _): &&(&str, Outcome)| {
-            let line = format!("{word} {} {options}", program.display());
+            let line = format!("{word} {} {options}", version(program));
             self.text.lines().any(|kept| kept == line)
         };
         Outcome::KEPT.iter().find(is_kept).map(|(_, outcome)| *outcome)
@@ -122,15 +123,28 @@ impl Earlier {
     fn add(&self, program: &Path, options: &str, outcome: Outcome) {
         let Some((word, _)) = Outcome::KEPT.iter().find(|(_, kept)| *kept == outcome) else { return };
         let mut file = File::options().append(true).open(&self.file).unwrap();
-        writeln!(file, "{word} {} {options}", program.display()).unwrap();
+        writeln!(file, "{word} {} {options}", version(program)).unwrap();
     }
+}
+
+/// Returns the path of a program with its size and the time of its last change.
+fn version(program: &Path) -> String {
+    let file = fs::metadata(program).unwrap_or_else(|e| panic!("{}: {e}", program.display()));
+    let path = program.display();
+    format!("{path} ({} bytes, {}.{:09})", file.len(), file.mtime(), file.mtime_nsec())
 }
 
 /// Returns why the output of a program differs, if a document says so.
 fn documented(program: &str, options: &str, ours: &Done) -> Option<&'static str> {
     let is_validated = options.contains("-c");
+    let code = ours.code?;
     match program {
-        "osu_get_mbw" | "osu_get_multi_lat" => Some("the program does not exist"),
+        "osu_get_mbw" | "osu_get_multi_lat" if code != 0 => Some("the program does not exist"),
+        "osu_init" | "osu_hello" if code == 2 => Some("OMB ignores every option"),
+        _ if program.ends_with("_persistent") && matches!(code, 4 | 5) => {
+            Some("the requests of this MPI are wrong when started again")
+        }
+        _ if code != 0 => None,
         "osu_acc_latency" | "osu_fop_latency" | "osu_cas_latency" if is_validated => {
             Some("OMB finds its own sums wrong")
         }
@@ -138,12 +152,7 @@ fn documented(program: &str, options: &str, ours: &Done) -> Option<&'static str>
         "osu_multi_lat" if options.contains("-z") => {
             Some("OMB leaves out the percentiles below their titles")
         }
-        "osu_init" | "osu_hello" if ours.code == Some(2) || options == "-v" => {
-            Some("OMB ignores every option")
-        }
-        _ if program.ends_with("_persistent") && matches!(ours.code, Some(4 | 5)) => {
-            Some("the requests of this MPI are wrong when started again")
-        }
+        "osu_init" | "osu_hello" if options == "-v" => Some("OMB ignores every option"),
         _ => None,
     }
 }
@@ -156,6 +165,9 @@ fn compared(links: &Links, program: &Path, options: &str) -> (Outcome, String) {
     let words = || options.split(' ');
     let theirs = Job::on_ranks(ranks, program).args(words()).env("OMPI_MCA_osc", "^rdma,ucx").limit(LIMIT);
     let theirs = theirs.run_to_limit();
+    if theirs.code.is_none() && theirs.signal.is_none() {
+        return (Outcome::Unfinished, String::new());
+    }
     if theirs.code != Some(0) || theirs.stdout.contains("ERROR") {
         return (Outcome::Refused, String::new());
     }
@@ -191,12 +203,13 @@ fn every_option_of_omb() {
     }
     let count = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
     let counted = format!(
-        "{} programs: {} outputs are equal, {} differ as documented, {} differ, {} are errors of OMB",
+        "{} programs: {} outputs are equal, {} differ as documented, {} differ, {} are errors of OMB, {} reach the limit",
         programs.len(),
         count(Outcome::Equal),
         count(Outcome::Documented),
         count(Outcome::Different),
-        count(Outcome::Refused)
+        count(Outcome::Refused),
+        count(Outcome::Unfinished)
     );
     if left == 0 {
         ombx_tests::print_note(&counted);
@@ -279,7 +292,8 @@ fn every_program_of_imb() {
                 .run_to_limit()
         };
         let (theirs, ours) = (run(program), run(&files.path("bin").join(name)));
-        if without_figures(&theirs.stdout) == without_figures(&ours.stdout) {
+        let succeeded = theirs.code == Some(0) && ours.code == Some(0);
+        if succeeded && without_figures(&theirs.stdout) == without_figures(&ours.stdout) {
             equal += 1;
         } else {
             different.push(format!("{name} {options}\n{theirs}\n{ours}"));

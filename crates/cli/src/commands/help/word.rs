@@ -18,6 +18,17 @@ const SIGNALS: &str = "128 + N";
 const LAST_SIGNAL: u8 = 64;
 /// Words before the number of an exit code.
 const BEFORE_CODE: [&str; 2] = ["exit code ", "exit "];
+/// Fewest letters of a word that texts are searched for.
+const FEWEST_LETTERS: usize = 4;
+/// English words that texts are not searched for.
+const COMMON: [&str; 40] = [
+    "about", "above", "after", "also", "before", "below", "between", "both", "does", "each", "else", "every",
+    "from", "have", "here", "into", "less", "many", "more", "most", "much", "must", "none", "only", "other",
+    "over", "same", "some", "such", "than", "that", "their", "them", "then", "there", "they", "this", "what",
+    "when", "with",
+];
+/// Maximum number of names of a kind that a search of the texts lists.
+const LISTED: usize = 24;
 /// Column of which every percentile has one.
 const PERCENTILE: &str = "p50";
 /// Last words of headings, which are no part of the names.
@@ -28,7 +39,8 @@ const UNITS: [&str; 7] = ["us", "ns", "ms", "percent", "MB/s", "MiB/s", "Gbit/s"
 /// # Errors
 /// The word means nothing; the message has the most similar one.
 pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page: Page) -> Result<String> {
-    let word = BEFORE_CODE.iter().find_map(|before| word.strip_prefix(before)).unwrap_or(word);
+    let code = BEFORE_CODE.iter().find_map(|before| word.strip_prefix(before));
+    let word = code.filter(|code| code.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(word);
     let parts = [
         benchmarks(registry, word, page),
         options(parser, word, page),
@@ -43,22 +55,29 @@ pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page:
     if text.is_empty() {
         let further = [named_after(registry, word, page), mentioned(registry, parser, word, page)];
         text = further.into_iter().flatten().collect::<Vec<_>>().join("\n");
+        let is_family = families::nearest(registry, &word.to_lowercase()).is_some();
+        let near = near(registry, parser, word).filter(|_| !text.is_empty() && !is_family);
+        if let Some(near) = near {
+            text = format!("did you mean '{near}'?\n\n{text}");
+        }
     }
     if text.is_empty() { Err(unknown(registry, parser, word)) } else { Ok(text) }
 }
 
 fn unknown(registry: &Registry, parser: &Command, word: &str) -> Error {
-    let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_name = word.chars().count() <= LONGEST && !is_number;
-    let near = if is_name { nearest(registry, parser, word) } else { None };
+    let near = near(registry, parser, word);
     let near = near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
     Error::usage(format!(
         "{word:?} is no command, option, value, benchmark, column, mark or exit code{near} (see ombx help)"
     ))
 }
 
-/// Returns the word with the fewest typing errors.
-fn nearest(registry: &Registry, parser: &Command, wrong: &str) -> Option<String> {
+/// Returns the word with the fewest typing errors, but none instead of a number or a long text.
+fn near(registry: &Registry, parser: &Command, wrong: &str) -> Option<String> {
+    let is_number = wrong.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number || wrong.chars().count() > LONGEST {
+        return None;
+    }
     let wrong = wrong.to_lowercase();
     let allowed = (wrong.chars().count() / 4).max(1);
     let scored = words(registry, parser)
@@ -129,7 +148,8 @@ fn named_after(registry: &Registry, word: &str, page: Page) -> Option<String> {
 /// Returns the names whose texts have this word, also in the plural.
 fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> Option<String> {
     let wanted = word.to_lowercase();
-    if wanted.len() <= SHORTEST || !wanted.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+    let letters = wanted.bytes().filter(u8::is_ascii_alphabetic).count();
+    if letters < FEWEST_LETTERS || COMMON.contains(&wanted.as_str()) {
         return None;
     }
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -163,8 +183,11 @@ fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> O
     let line = |(kind, mut names): (&str, Vec<String>)| {
         names.sort();
         names.dedup();
-        (!names.is_empty())
-            .then(|| page.paragraph(&format!("{kind} with {word} in their texts"), &names.join(", ")))
+        let further = names.len().saturating_sub(LISTED);
+        names.truncate(LISTED);
+        let end = if further > 0 { format!(" and {further} more") } else { String::new() };
+        let title = format!("{kind} with {word} in their texts");
+        (!names.is_empty()).then(|| page.paragraph(&title, &(names.join(", ") + &end)))
     };
     let lines: String = found.into_iter().filter_map(line).collect();
     (!lines.is_empty()).then(|| lines + "ombx help NAME explains one\n")
@@ -221,7 +244,8 @@ fn grouped(parser: &Command, of: impl Fn(&Command) -> Vec<String>) -> Option<Str
 
 /// Returns the columns with this heading, else those whose headings begin with it, or have it before a unit.
 fn columns(word: &str, page: Page) -> Option<String> {
-    let percent = word.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
+    let is_plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let percent = word.strip_prefix('p').filter(is_plain).and_then(|percent| percent.parse::<f64>().ok());
     let heading = if percent.is_some_and(|percent| percent < 100.0) { PERCENTILE } else { word };
     let of = |is_meant: &dyn Fn(&str) -> bool| -> String {
         let found = reference::columns().filter(|column| column.names.iter().any(|name| is_meant(name)));
