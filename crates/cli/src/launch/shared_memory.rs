@@ -28,10 +28,21 @@ impl OfRanks {
         OfRanks(family.into_iter().flat_map(|pid| mapped(&proc(pid), is_own)).collect())
     }
 
-    /// Removes the files that still exist, belong to this user, and that no process uses any more.
+    /// Removes the files that still exist, belong to this user, and that no process uses any more. Ranks of Open MPI may have created
+    /// others of the same job since.
     pub(super) fn remove(self) {
-        remove_unused(&self.0);
+        let jobs: BTreeSet<String> = self.0.iter().filter_map(|path| job_of_open_mpi(path)).collect();
+        let is_of_job = |path: &PathBuf| job_of_open_mpi(path).is_some_and(|job| jobs.contains(&job));
+        let later = entries(Path::new(DIRECTORY)).filter(is_of_job);
+        remove_unused(&self.0.iter().cloned().chain(later).collect());
     }
+}
+
+/// Returns the number of a job of Open MPI, which is the word before the last one in the names of its files.
+fn job_of_open_mpi(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let is_its = ["vader_", "osc_"].iter().any(|start| name.starts_with(start));
+    name.rsplit('.').nth(1).filter(|_| is_its).map(str::to_owned)
 }
 
 /// Files of ranks before a job.
@@ -163,6 +174,21 @@ mod tests {
         before.remove_new();
         assert!(old.exists() && !open.exists());
         fs::remove_file(old).unwrap();
+    }
+
+    #[test]
+    fn later_files_of_the_same_job_are_removed() {
+        let job = std::process::id();
+        let [known, later, other] = [
+            format!("vader_segment.host.0.{job}a.0"),
+            format!("osc_rdma.host.{job}a.4"),
+            format!("osc_rdma.host.{job}b.4"),
+        ]
+        .map(|name| PathBuf::from(DIRECTORY).join(name));
+        [&known, &later, &other].map(|path| fs::write(path, "").unwrap());
+        OfRanks(BTreeSet::from([known.clone()])).remove();
+        assert!(!known.exists() && !later.exists() && other.exists());
+        fs::remove_file(other).unwrap();
     }
 
     #[test]
