@@ -185,7 +185,7 @@ mod tests {
             format!("osc_rdma.host.{job}b.4"),
         ]
         .map(|name| PathBuf::from(DIRECTORY).join(name));
-        [&known, &later, &other].map(|path| fs::write(path, "").unwrap());
+        [&known, &later, &other].iter().for_each(|path| fs::write(path, "").unwrap());
         OfRanks(BTreeSet::from([known.clone()])).remove();
         assert!(!known.exists() && !later.exists() && other.exists());
         fs::remove_file(other).unwrap();
