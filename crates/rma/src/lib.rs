@@ -2,13 +2,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`op`] | the operations, one file each, with their registry entries |
-//! | [`operation`] | the trait that they implement |
+//! | [`op`] | the operations with their registry entries, and the trait that they implement |
 //! | [`sync`] | the synchronisations: `pscw`, `fence`, `lock` and others |
-//! | [`mode`] | latency, bandwidth, bandwidth in both directions |
-//! | [`kernel`] | the kernel that combines an operation, a synchronisation and a mode |
-//! | [`operation`], [`memory`], [`passive`] | the kernel's operations on a window, its memory, the activity of a passive target |
-//! | [`many`], [`completion`] | accesses to several ranks, and the flush or fence that completes them |
+//! | [`kernel`] | the kernel that combines an operation, a synchronisation and a mode (latency, bandwidth) |
+//! | [`memory`], [`passive`] | the memory of an operation on a window, the activity of a passive target |
+//! | [`many`] | accesses to several ranks, and the flush or fence that completes them |
 //! | [`entry`] | constructors of registry entries |
 //!
 //! # Example
