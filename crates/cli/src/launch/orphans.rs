@@ -86,6 +86,12 @@ fn has_ended(pid: &Pid) -> bool {
     after_name(pid.as_raw_nonzero().get()).is_some_and(|state| state.trim_start().starts_with('Z'))
 }
 
+/// Returns the name of a process, which it keeps when it has ended.
+fn name(pid: Pid) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    Some(stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned())
+}
+
 /// Returns what the kernel says of a process after its name: its state, its parent and more.
 fn after_name(pid: i32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -110,13 +116,15 @@ impl StartingRanks {
 
     /// Returns whether a rank has ended: fewer run than have run, or than the job has, and no more than at the last call. A wrapper
     /// around ranks may hide all of them. Ranks that ended before the first call were not seen; a launcher that has noticed, and hangs
-    /// in its own end, has only children that have ended.
+    /// in its own end, has only children that have ended, ranks among them.
     pub(super) fn is_one_missing(&mut self) -> bool {
         let program = identity("self");
         let is_rank = |pid: &Pid| identity(&pid.as_raw_nonzero().to_string()) == program;
         let family = descendants(self.launcher);
         let running = family.iter().filter(|pid| is_rank(pid)).count() as u32;
-        self.is_missing(running) || !family.is_empty() && family.iter().all(has_ended)
+        let own = name(getpid());
+        let all_ended = family.iter().all(has_ended) && family.iter().any(|pid| name(*pid) == own);
+        self.is_missing(running) || all_ended
     }
 
     fn is_missing(&mut self, running: u32) -> bool {
@@ -243,18 +251,25 @@ mod starting_ranks_tests {
 
     #[test]
     fn a_launcher_whose_children_have_all_ended_has_lost_a_rank() {
-        // The shell becomes a program that does not wait for its child.
-        let mut child = Command::new("sh").args(["-c", "true & exec sleep 60"]).spawn().unwrap();
-        let launcher = Pid::from_child(&child);
-        let since = Since::now();
-        while !descendants(launcher).first().is_some_and(has_ended)
-            && since.elapsed() < Duration::from_secs(60)
-        {
-            std::thread::sleep(Duration::from_millis(5));
+        // The shell becomes a program that does not wait for its child, which is a process of this program or another one.
+        for (rank, is_missing) in [(std::env::current_exe().unwrap(), true), ("true".into(), false)] {
+            let mut child = Command::new("sh")
+                .args(["-c", "\"$0\" --list >&2 & exec sleep 60"])
+                .arg(rank)
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            let launcher = Pid::from_child(&child);
+            let since = Since::now();
+            while !descendants(launcher).first().is_some_and(has_ended)
+                && since.elapsed() < Duration::from_secs(60)
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(StartingRanks::new(launcher, None).is_one_missing(), is_missing);
+            child.kill().unwrap();
+            child.wait().unwrap();
         }
-        assert!(StartingRanks::new(launcher, None).is_one_missing());
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 
     #[test]
