@@ -415,7 +415,9 @@ impl JobState<'_> {
     fn death(&mut self) -> Option<String> {
         let output = self.history.launcher_output.make_contiguous();
         let (rank, signal) = self.history.ranks.lost(output).zip(orphans::signal_in(output))?;
-        Some(format!("{rank} died of {signal}"))
+        let is_unsure = signal == "SIGKILL" && self.history.ranks.may_be_killed_by_hydra(output);
+        let other = if is_unsure { " (or before it a later rank there)" } else { "" };
+        Some(format!("{rank}{other} died of {signal}"))
     }
 
     /// Returns how a benchmark has ended its ranks, if it has: no signal of the user and no time limit did, nobody killed the launcher,

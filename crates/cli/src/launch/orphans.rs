@@ -173,6 +173,15 @@ impl RankTable {
             .map(|(rank, process)| format!("rank {rank} on {}", process.host))
     }
 
+    /// Returns whether Hydra may have killed the rank that it names. If a rank dies of a signal, Hydra kills the others of its host by
+    /// SIGKILL, and then names the first one that died of a signal, in the order of ranks.
+    pub(super) fn may_be_killed_by_hydra(&self, output: &[String]) -> bool {
+        let named = output.iter().find_map(|line| self.hydra(line)).and_then(|rank| self.0.get(rank..));
+        named
+            .and_then(<[_]>::split_first)
+            .is_some_and(|(named, later)| later.iter().any(|rank| rank.host == named.host))
+    }
+
     /// Reads `=   PID 4711 RUNNING AT n01`.
     fn hydra(&self, line: &str) -> Option<usize> {
         let (pid, host) = line.split_once("PID ")?.1.split_once(" RUNNING AT ")?;
@@ -318,6 +327,24 @@ mod rank_table_tests {
         }
         for line in ["", "=   PID 4711 RUNNING AT n01", "Process name: [[57341,1],7]", "PID x RUNNING AT y"] {
             assert_eq!(ranks.lost(&[line.to_owned()]), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn hydra_may_name_a_rank_that_it_killed() {
+        let process = |pid, host: &str| RankProcess { pid, host: host.into() };
+        let ranks = RankTable(vec![process(1, "n01"), process(2, "n01"), process(3, "n02")]);
+        for (line, expected) in [
+            ("=   PID 1 RUNNING AT n01", true),
+            ("=   PID 2 RUNNING AT n01", false),
+            ("=   PID 3 RUNNING AT n02", false),
+            ("=   PID 4 RUNNING AT n02", false),
+            (
+                "mpiexec noticed that process rank 0 with PID 1 on node n01 exited on signal 9 (Killed).",
+                false,
+            ),
+        ] {
+            assert_eq!(ranks.may_be_killed_by_hydra(&[line.to_owned()]), expected, "{line}");
         }
     }
 
