@@ -199,7 +199,7 @@ fn advisories(run: &Run) -> Vec<Step> {
         )];
     }
     let words: &[&str] =
-        if is_newest { &["check", "advisories"] } else { &["check", "--disable-fetch", "advisories"] };
+        if is_newest { &["check", "advisories"] } else { &["--offline", "check", "advisories"] };
     with_tool(run, "deny", DENY, words)
 }
 

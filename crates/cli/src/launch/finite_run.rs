@@ -96,8 +96,9 @@ pub(crate) fn run(
         }
     };
     let group = Pid::from_child(&child);
-    let shared_memory = if why.is_some() { OfRanks::now() } else { OfRanks::default() };
+    let mut shared_memory = OfRanks::default();
     if why.is_some() {
+        shared_memory.look();
         // A launcher removes its files if it may.
         let _ = kill_process_group(group, Signal::TERM);
         let ending = Since::now();

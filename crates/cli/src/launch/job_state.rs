@@ -130,7 +130,7 @@ pub(super) struct History {
     repeated: u64,
     /// Processes that the kernel had killed when the ranks began.
     killed: KilledForMemory,
-    /// Files of ranks when the end of the job was requested.
+    /// Files of the ranks, as far as they are known.
     pub(super) shared_memory: OfRanks,
 }
 
@@ -149,7 +149,7 @@ impl JobState<'_> {
         self.history.end_reason = Some(reason);
         self.history.quiet = self.history.progress.as_ref().map_or(Duration::ZERO, Since::elapsed);
         self.history.ended_in = self.history.case.as_deref().map(named);
-        self.history.shared_memory = OfRanks::now();
+        self.history.shared_memory.look();
         let _ = kill_process_group(self.group, Signal::TERM);
     }
 
@@ -213,6 +213,7 @@ impl JobState<'_> {
                 Some(Message::Failure { why }) => self.history.failure = Some(why),
                 Some(Message::Ranks { ranks }) => {
                     self.history.ranks = RankTable(ranks);
+                    self.history.shared_memory.add_job(self.group.as_raw_nonzero().get().unsigned_abs());
                     self.history.killed = KilledForMemory::among(self.history.ranks.here());
                 }
                 Some(Message::Started { host }) => self.host_started(host),

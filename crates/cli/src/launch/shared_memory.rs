@@ -16,25 +16,36 @@ use crate::launch::orphans::descendants;
 const DIRECTORY: &str = "/dev/shm/";
 /// Starts of the names of files by which ranks of MPICH, UCX and Open MPI find each other's memory, and of the file by which a rank of
 /// Open MPI tests whether shared memory works.
-const OF_MPI: [&str; 4] = ["mpich_shar_tmp", "ucx_shm_posix_", "vader_segment.", "open_mpi."];
+const OF_MPI: [&str; 5] = ["mpich_shar_tmp", "ucx_shm_posix_", "vader_segment.", "osc_rdma.", "open_mpi."];
 
-/// Files in shared memory that the descendants of this process have mapped.
+/// Files in shared memory of the ranks of a job.
 #[derive(Debug, Default)]
-pub(super) struct OfRanks(BTreeSet<PathBuf>);
+pub(super) struct OfRanks {
+    /// Files that descendants of this process have mapped.
+    mapped: BTreeSet<PathBuf>,
+    /// Numbers of jobs of Open MPI, as in the names of their files.
+    jobs: BTreeSet<String>,
+}
 
 impl OfRanks {
-    pub(super) fn now() -> OfRanks {
+    /// Adds the files that the descendants of this process have mapped now.
+    pub(super) fn look(&mut self) {
         let family = descendants(getpid());
-        OfRanks(family.into_iter().flat_map(|pid| mapped(&proc(pid), is_own)).collect())
+        self.mapped.extend(family.into_iter().flat_map(|pid| mapped(&proc(pid), is_own)));
+        self.jobs.extend(self.mapped.iter().filter_map(|path| job_of_open_mpi(path)));
+    }
+
+    /// Adds the job of a launcher of Open MPI that is running. When it ends, it removes the directory that has the number.
+    pub(super) fn add_job(&mut self, launcher: u32) {
+        self.jobs.extend(sessions(launcher).filter_map(|session| job_of_session(&session)));
     }
 
     /// Removes the files that still exist, belong to this user, and that no process uses any more. Ranks of Open MPI may have created
     /// others of the same job since.
     pub(super) fn remove(self) {
-        let jobs: BTreeSet<String> = self.0.iter().filter_map(|path| job_of_open_mpi(path)).collect();
-        let is_of_job = |path: &PathBuf| job_of_open_mpi(path).is_some_and(|job| jobs.contains(&job));
+        let is_of_job = |path: &PathBuf| job_of_open_mpi(path).is_some_and(|job| self.jobs.contains(&job));
         let later = entries(Path::new(DIRECTORY)).filter(is_of_job);
-        remove_unused(&self.0.iter().cloned().chain(later).collect());
+        remove_unused(&self.mapped.iter().cloned().chain(later).collect());
     }
 }
 
@@ -77,10 +88,8 @@ fn remove_unused(files: &BTreeSet<PathBuf>) {
     // A process maps a file before it closes it.
     let used = |entry: fs::DirEntry| [opened(&entry.path()), mapped(&entry.path(), |_| true)].concat();
     let in_use: BTreeSet<PathBuf> = processes.flat_map(used).collect();
-    let user = getuid().as_raw();
-    let ours =
-        |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == user);
-    for path in files.difference(&in_use).filter(ours) {
+    let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
+    for path in files.difference(&in_use).filter(|path| is_file(path) && is_ours(path)) {
         let _ = fs::remove_file(path);
     }
 }
@@ -115,38 +124,48 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// Variables in which Open MPI looks for the parent of its session directory.
 const BASES: [&str; 4] = ["OMPI_MCA_orte_tmpdir_base", "TMPDIR", "TEMP", "TMP"];
 
-/// Removes the files that the launcher with this process ID left on this host, if any.
-pub(super) fn remove_session_directory(launcher: u32) {
+/// Returns where the session directory of a launcher of Open MPI with this process ID can be, if it has one.
+fn sessions(launcher: u32) -> impl Iterator<Item = PathBuf> {
     let bases = BASES.iter().filter_map(env::var_os).map(PathBuf::from);
-    for base in bases.chain([PathBuf::from("/tmp")]) {
-        remove_below(&base, Path::new(SHARED_MEMORY), launcher);
-    }
+    bases.chain([PathBuf::from("/tmp")]).flat_map(move |base| sessions_below(&base, launcher))
 }
 
-/// Removes the session directory of a launcher. The directory is `BASE/ompi.HOST.USER/pid.LAUNCHER`. Its `contact.txt` begins with the number of the job family, which is
-/// also in the names of shared memory.
-fn remove_below(base: &Path, shared: &Path, launcher: u32) {
+/// Returns the directories `BASE/ompi.HOST.USER/pid.LAUNCHER` of this user.
+fn sessions_below(base: &Path, launcher: u32) -> Vec<PathBuf> {
     let user = getuid().as_raw();
-    let ours = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.uid() == user);
-    let named = |path: &PathBuf, name: &dyn Fn(&str) -> bool| {
-        path.file_name().and_then(|own| own.to_str()).is_some_and(name)
+    let is_of_user = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("ompi.") && name.ends_with(&format!(".{user}")) && is_ours(path)
     };
-    let of_user = |own: &str| own.starts_with("ompi.") && own.ends_with(&format!(".{user}"));
-    for directory in entries(base).filter(|path| named(path, &of_user) && ours(path)) {
-        let session = directory.join(format!("pid.{launcher}"));
-        let contact = read_found_text(&session.join("contact.txt"), 1 << 12).unwrap_or_default();
-        let family = contact.split('.').next().and_then(|number| number.trim().parse::<u32>().ok());
-        if let Some(family) = family {
-            // Number of the first job of the family. This launcher has no other.
-            let part = format!(".{:x}.", family | 1);
-            let of_job =
-                |own: &str| own.contains(&part) && (own.starts_with("vader_") || own.starts_with("osc_"));
-            for file in entries(shared).filter(|path| named(path, &of_job) && ours(path)) {
-                let _ = fs::remove_file(file);
-            }
+    entries(base).filter(is_of_user).map(|path| path.join(format!("pid.{launcher}"))).collect()
+}
+
+fn is_ours(path: &PathBuf) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|file| file.uid() == getuid().as_raw())
+}
+
+/// Returns the number of the job in a session directory. Its `contact.txt` begins with the number of the family of jobs; the launcher
+/// has the first of them, and no other.
+fn job_of_session(session: &Path) -> Option<String> {
+    let contact = read_found_text(&session.join("contact.txt"), 1 << 12).ok()?;
+    let family: u32 = contact.split('.').next()?.trim().parse().ok()?;
+    Some(format!("{:x}", family | 1))
+}
+
+/// Removes the files that the launcher with this process ID left on this host, if any.
+pub(super) fn remove_session_directory(launcher: u32) {
+    sessions(launcher).for_each(|session| remove_session(&session, Path::new(SHARED_MEMORY)));
+}
+
+/// Removes a session directory and the shared memory of its job.
+fn remove_session(session: &Path, shared: &Path) {
+    if let Some(job) = job_of_session(session) {
+        let is_of_job = |path: &PathBuf| job_of_open_mpi(path).as_ref() == Some(&job) && is_ours(path);
+        for file in entries(shared).filter(is_of_job) {
+            let _ = fs::remove_file(file);
         }
-        let _ = fs::remove_dir_all(session);
     }
+    let _ = fs::remove_dir_all(session);
 }
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
@@ -186,7 +205,7 @@ mod tests {
         ]
         .map(|name| PathBuf::from(DIRECTORY).join(name));
         [&known, &later, &other].iter().for_each(|path| fs::write(path, "").unwrap());
-        OfRanks(BTreeSet::from([known.clone()])).remove();
+        OfRanks { jobs: [format!("{job}a")].into(), ..OfRanks::default() }.remove();
         assert!(!known.exists() && !later.exists() && other.exists());
         fs::remove_file(other).unwrap();
     }
@@ -206,14 +225,17 @@ mod tests {
             return;
         };
         std::io::Read::read(&mut child.stdout.take().unwrap(), &mut [0; 1]).unwrap();
-        let found = OfRanks::now();
+        let mut found = OfRanks::default();
+        found.look();
         assert!(
             !is_own("7f0-7f1 r-xp 00000000 00:1a 5 /dev/shm/lib.so")
                 && !is_own("7f0-7f1 rw-s 0 00:1a 5 /dev/shm/a/b")
         );
-        assert!(found.0.contains(&own) && !found.0.contains(&other), "{found:?}");
+        assert!(found.mapped.contains(&own) && !found.mapped.contains(&other), "{found:?}");
         // A file in use stays.
-        OfRanks::now().remove();
+        let mut again = OfRanks::default();
+        again.look();
+        again.remove();
         assert!(own.exists());
         child.kill().unwrap();
         child.wait().unwrap();
@@ -241,7 +263,9 @@ mod session_directory_tests {
         for name in kept.into_iter().chain(["vader_segment.somewhere.0.240001.1"]) {
             fs::write(shared.path().join(name), "").unwrap();
         }
-        remove_below(base.path(), shared.path(), 17);
+        let [session] = sessions_below(base.path(), 17).try_into().unwrap();
+        assert_eq!(job_of_session(&session).as_deref(), Some("240001"));
+        remove_session(&session, shared.path());
         assert!(!directory.join("pid.17").exists() && directory.join("pid.18/contact.txt").exists());
         let left = entries(shared.path()).filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
         let mut left: Vec<String> = left.collect();
