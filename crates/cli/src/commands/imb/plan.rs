@@ -18,11 +18,11 @@ use ombx_core::{
     system::file::{read_named_on_ranks, shown_name},
     unit::{Bytes, parse_sizes},
 };
-use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
+use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 
 use crate::commands::imb::{
     self,
-    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
+    arguments::{ImbArgs, Multi, OffCache, Switch},
     suites::{Entry, Suite},
 };
 
@@ -71,20 +71,20 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
 ///
 /// Benchmarks without a fixed number of processes run with at least `least` of them.
 pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
-    let mut known: Vec<(&str, ImbBenchmark)> = Vec::new();
-    for table in entries.iter().flat_map(|entry| entry.tables()) {
+    let mut known: Vec<&ImbBenchmark> = Vec::new();
+    for table in entries.iter().flat_map(|entry| entry.tables) {
         // The same benchmark runs with one process, and then with several.
         let same_ranks = |other: &ImbBenchmark| other.ranks == table.ranks || least == 1;
-        let is_same = |(_, other): &&(&str, ImbBenchmark)| {
+        let is_same = |other: &&&ImbBenchmark| {
             other.bench == table.bench && other.axes == table.axes && same_ranks(other)
         };
-        if let Some((name, _)) = known.iter().find(is_same) {
+        if let Some(ImbBenchmark { name, .. }) = known.iter().find(is_same) {
             return Err(Error::usage(format!(
                 "{} measures the same as {name} in ombx: name one of them, or add -exclude {name}",
                 table.name
             )));
         }
-        known.push((table.name, table));
+        known.push(table);
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ pub(super) fn parts(
         check_groups(shown, table, ranks)?;
     }
     let with_all = table.class == ImbClass::Messages;
-    let is_single = table.mode == Some(SINGLE);
+    let is_single = table.mode == Some(ImbMode::Single);
     let aggregate = bench.own.streams.exists() && table.class != ImbClass::Rate && !is_single;
     let iter = args.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
