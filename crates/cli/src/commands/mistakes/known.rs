@@ -97,6 +97,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run p2p.latency --init both", "world, session"),
     ("run sockets.latency --init session", "sockets.latency has no option --init"),
     ("run p2p.bibw --send ready", "choose --send standard, synchronous or buffered"),
+    ("run sockets.connect --dscp EF", "sockets.connect has no option --dscp"),
     ("run sockets.bw --window 1..8 --streams 4", "which has 1"),
     ("run p2p.latency --window 4", "p2p.latency has no option --window"),
     ("run p2p.link --window 4", "--window needs --pattern unidirectional"),
