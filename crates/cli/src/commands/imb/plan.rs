@@ -52,7 +52,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
             "-off_cache and -root_shift: roots are fixed where buffers are not in the cache; leave out one of them",
         ),
         (
-            args.directory.is_some() && suite.name != "IMB-IO",
+            args.directory.is_some() && !suite.has_files(),
             "--directory is for files, which IMB-IO has: leave it out",
         ),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
@@ -141,13 +141,13 @@ pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    match args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
-        true => Ok(()),
-        false => Err(Error::usage(format!(
-            "-multi: ombx has groups of processes for collectives only: add -exclude {}",
-            Vec::from_iter(names).join(",")
-        ))),
+    if args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
+        return Ok(());
     }
+    Err(Error::usage(format!(
+        "-multi: ombx has groups of processes for collectives only: add -exclude {}",
+        Vec::from_iter(names).join(",")
+    )))
 }
 
 /// Rejects groups of processes that cannot be measured.
@@ -191,9 +191,10 @@ pub(super) fn parts(
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
     let element = imb::element(&args.types, bench);
-    let own = match bench.messages.one_element {
-        true => vec![Bytes(element.width())],
-        false => parse_sizes(bench.messages.sizes)?,
+    let own = if bench.messages.one_element {
+        vec![Bytes(element.width())]
+    } else {
+        parse_sizes(bench.messages.sizes)?
     };
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };

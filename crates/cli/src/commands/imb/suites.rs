@@ -239,7 +239,7 @@ static SUITES: [Suite; 9] = [
     suite("IMB-NBC", "MPI-NBC part", NBC),
     suite("IMB-RMA", "MPI-RMA part", RMA),
     with_accelerators(suite("IMB-RMA-GPU", "RMA part (GPU), Technical preview", RMA)),
-    suite("IMB-IO", "MPI-IO part", IO),
+    suite(OF_FILES, "MPI-IO part", IO),
     suite(PEER_TO_PEER, "IMB-P2P part", P2P),
     suite(THREADED, "MT part", MT),
     suite("IMB-EXT", "MPI-2 part", EXT),
@@ -247,6 +247,9 @@ static SUITES: [Suite; 9] = [
 
 /// The program that runs with all processes only, and has other defaults.
 const PEER_TO_PEER: &str = "IMB-P2P";
+
+/// The program that measures files, in a directory.
+const OF_FILES: &str = "IMB-IO";
 
 /// The program with several threads, which has options of its own and a short header.
 const THREADED: &str = "IMB-MT";
@@ -276,6 +279,11 @@ impl Suite {
     /// Returns whether this is the program that has the defaults of IMB-P2P.
     pub(super) fn is_peer_to_peer(&self) -> bool {
         self.name == PEER_TO_PEER
+    }
+
+    /// Returns whether this is the program that measures files.
+    pub(super) fn has_files(&self) -> bool {
+        self.name == OF_FILES
     }
 
     /// Returns whether this is the program with several threads.
