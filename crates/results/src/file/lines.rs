@@ -197,33 +197,33 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
     }
     let record = match head.kind.as_str() {
         "run" if !has_schema => Err("missing field `schema`".into()),
-        "run" => body(text).map(|run| Record::Run(Box::new(run))),
+        "run" => decoded(text).map(|run| Record::Run(Box::new(run))),
         "launch" => row(text).map(|row| Record::Launch(Box::new(row))),
         "case" => row(text).map(|row| match row.launches {
             Some(_) => Record::Case(Box::new(row)),
             None => Record::Launch(Box::new(row)),
         }),
-        "round" => body(text).and_then(|links: RoundLinks| {
-            let round = links.with(body(text)?);
+        "round" => decoded(text).and_then(|links: RoundLinks| {
+            let round = links.with(decoded(text)?);
             round.check()?;
             Ok(Record::Round(Box::new(round)))
         }),
-        "end" => body(text).and_then(|OutcomeOfEnd { outcome }| Ok(Record::End(outcome, body(text)?))),
+        "end" => decoded(text).and_then(|OutcomeOfEnd { outcome }| Ok(Record::End(outcome, decoded(text)?))),
         "launched" => {
-            body(text).and_then(|launched| check_launched(&launched).map(|()| Record::Launched(launched)))
+            decoded(text).and_then(|launched| check_launched(&launched).map(|()| Record::Launched(launched)))
         }
-        "verdict" => body(text).map(|verdict| Record::Verdict(Box::new(verdict))),
+        "verdict" => decoded(text).map(|verdict| Record::Verdict(Box::new(verdict))),
         _ => return Ok(None),
     };
     record.map(Some).map_err(bad)
 }
 
-fn body<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+fn decoded<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| e.to_string())
 }
 
 fn row(text: &str) -> Result<Measurement, String> {
-    let row = body(text)?;
+    let row = decoded(text)?;
     check_row(&row)?;
     Ok(row)
 }
@@ -305,18 +305,21 @@ fn check_launches(over: &OverLaunches) -> Result<(), String> {
     if over.batch == 0 || !over.medians_ns.iter().all(|ns| is_finite_and_not_negative(*ns)) {
         return Err("launches has a median that is not a time, or batch 0".into());
     }
-    let is_state = |state: &StateFigure| {
-        let ends = state.ends_ns.iter().flatten().chain(&state.core_to_core_ns);
-        is_finite_and_not_negative(state.median_ns)
-            && ends.copied().all(is_finite_and_not_negative)
-            && (0.0..=1.0).contains(&state.coverage)
-            && state.launches.iter().all(|at| *at < over.medians_ns.len())
-    };
-    if over.states.iter().all(is_state) && over.elapsed_s.is_none_or(is_finite_and_not_negative) {
+    let can_be = |state: &StateFigure| is_possible(state, over.medians_ns.len());
+    if over.states.iter().all(can_be) && over.elapsed_s.is_none_or(is_finite_and_not_negative) {
         Ok(())
     } else {
         Err("launches has a state or a time that cannot be".into())
     }
+}
+
+/// Returns whether a state of a machine can be one of this number of launches.
+fn is_possible(state: &StateFigure, launches: usize) -> bool {
+    let ends = state.ends_ns.iter().flatten().chain(&state.core_to_core_ns);
+    is_finite_and_not_negative(state.median_ns)
+        && ends.copied().all(is_finite_and_not_negative)
+        && (0.0..=1.0).contains(&state.coverage)
+        && state.launches.iter().all(|at| *at < launches)
 }
 
 fn check_summary(summary: &Summary) -> Result<(), String> {

@@ -198,7 +198,7 @@ impl Search<'_> {
         let of_shortest = self.times.shortest_spreads();
         let tests_per_link = self.sizes as f64 * self.times.links_per_sampled();
         for distance in 0..=self.hosts.levels() + 1 {
-            let Some(test) = LinkTest::of(&self.links, distance, tests_per_link) else { continue };
+            let Some(test) = LinkTest::new(&self.links, distance, tests_per_link) else { continue };
             let of_distance = || self.links.iter().filter(|l| l.distance == distance);
             let outlying = of_distance().filter(|l| l.log >= test.limit);
             let single: Vec<(RelativeLink, f64)> = outlying
@@ -284,7 +284,7 @@ pub(super) struct LinkTest {
 impl LinkTest {
     /// Returns the test of the links over a distance; `None` with too few. Links between hosts of a rare distance are compared with all
     /// links between hosts. `tests_per_link` is the number of tests for each link of the sample.
-    pub(super) fn of(links: &[RelativeLink], distance: usize, tests_per_link: f64) -> Option<LinkTest> {
+    pub(super) fn new(links: &[RelativeLink], distance: usize, tests_per_link: f64) -> Option<LinkTest> {
         let sampled = || links.iter().filter(|l| l.sampled);
         let logs = |is_kind: &dyn Fn(usize) -> bool| {
             sampled().filter(|l| is_kind(l.distance)).map(|l| l.log).collect::<Vec<f64>>()
