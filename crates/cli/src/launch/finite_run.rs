@@ -124,7 +124,7 @@ pub(crate) fn run(
     }
 }
 
-/// The signals of the user that end a command: SIGINT, SIGTERM and SIGHUP. They end this process no more, which notices them instead.
+/// SIGINT, SIGTERM and SIGHUP, by which the user ends a command. This process notices them and does not end by itself.
 pub(crate) struct Interruption(Arc<AtomicUsize>);
 
 impl Interruption {
