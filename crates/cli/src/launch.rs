@@ -21,15 +21,7 @@ pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
 
-use std::{
-    ffi::OsString,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{ffi::OsString, process::Command, time::Duration};
 
 use ombx_core::{
     benchmark::{Medium, Threading},
@@ -38,11 +30,11 @@ use ombx_core::{
     team::Place,
 };
 use ombx_results::file::Launched;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
 use self::{
+    finite_run::Interruption,
     job_state::{Child, Ended, Phase, Timeline},
     preflight::RankHost,
     repetition::{Aftermath, Repetition, Restarts},
@@ -84,10 +76,10 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         && job.start.hostfile.is_none()
         && matches!(job.work, Work::Benchmarks(_))
         && kinds.iter().any(|kind| kind.medium != Medium::Own);
-    let interrupted = interruption()?;
+    let interruption = Interruption::new()?;
     let since = Since::now();
     #[cfg(feature = "mpi")]
-    output.set_transport(transport::ask(job, job.start.timeout, || interrupted.load(Ordering::SeqCst) != 0));
+    output.set_transport(transport::ask(job, job.start.timeout, || interruption.has_arrived()));
     let mut repetition = Repetition::new(job, since.elapsed());
     let mut restarts = Restarts::new(job);
     let progress = Progress::new(job.extent.rows, &job.output);
@@ -114,10 +106,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         let (mut at, mut is_first) = (0, true);
         while let Some(kind) = kinds.get(at) {
             // A signal that arrives when nobody supervises ranks.
-            let signal = interrupted.load(Ordering::SeqCst);
-            if signal != 0 {
+            if let Some(code) = interruption.exit_code() {
                 progress.suspend(|| stderr_line!("ombx: interrupted; the launches that are complete count"));
-                worst = Ok(Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0)));
+                worst = Ok(code);
                 break 'launches;
             }
             if is_first {
@@ -230,16 +221,6 @@ fn silence(job: &Job) -> Duration {
     let ranks = if preflight::all_here(&job.start) { job.extent.ranks } else { 1 };
     let online = Place::here().online;
     job.work.silence(job.start.timeout, ranks.div_ceil(online).max(host::processes_per_cpu(online)))
-}
-
-/// Returns a number that a signal of the user sets to its own.
-fn interruption() -> Result<Arc<AtomicUsize>> {
-    let signal = Arc::new(AtomicUsize::new(0));
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
-            .map_err(|e| Error::fabric(format!("signals: {e}")))?;
-    }
-    Ok(signal)
 }
 
 /// Finds everything that prevents a start before a result file is touched. Returns the hosts that will have ranks, by kind of ranks.

@@ -25,24 +25,14 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         return rank::run(job);
     }
     job.check_files()?;
-    let (start, detected) = (&job.start, detection::launcher().is_some());
-    let is_rank = match &start.launcher {
-        Launcher::None => true,
-        Launcher::Auto => detected,
-        Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
-    };
-    if !is_rank && start.launcher == Launcher::Auto {
+    let start = &job.start;
+    let is_rank = is_rank(start);
+    if is_rank {
+        reject_options_of_start(start)?;
+    } else if start.launcher == Launcher::Auto {
         detection::refuse_emptied()?;
     }
     let wrong = |why: &str| Err(Error::usage(why));
-    if let Some(option) = option_of_start(start).filter(|_| is_rank) {
-        let why = if detected {
-            "a launcher has already started these ranks"
-        } else {
-            "--launcher none starts no ranks"
-        };
-        return Err(Error::usage(format!("{why}: leave out {option}")));
-    }
     let sockets = job.work.kinds().iter().any(|kind| kind.medium == Medium::Sockets);
     match is_rank {
         true if start.rendezvous.is_some() && !sockets => {
@@ -57,6 +47,26 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         }
         false => launch::run(job),
     }
+}
+
+/// Returns whether this process is a rank, and starts none.
+pub(crate) fn is_rank(start: &StartArgs) -> bool {
+    match &start.launcher {
+        Launcher::None => true,
+        Launcher::Auto => detection::launcher().is_some(),
+        Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
+    }
+}
+
+/// Rejects options that have an effect only if this process starts the ranks.
+pub(crate) fn reject_options_of_start(start: &StartArgs) -> Result<()> {
+    let Some(option) = option_of_start(start) else { return Ok(()) };
+    let why = if detection::launcher().is_some() {
+        "a launcher has already started these ranks"
+    } else {
+        "--launcher none starts no ranks"
+    };
+    Err(Error::usage(format!("{why}: leave out {option}")))
 }
 
 /// Returns an option that has an effect only if this process starts the ranks.

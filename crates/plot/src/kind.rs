@@ -37,7 +37,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
     let values = curves.curves.iter().flat_map(|curve| {
         let case = &curve.case;
         let launches = case.samples.launches.iter().filter_map(move |launch| case.quantity.of(&launch.row));
-        launches.chain([case.figure]).flat_map(|figure| extent(&figure))
+        launches.chain([case.headline]).flat_map(|figure| extent(&figure))
     });
     let Some(y) = Axis::values(values, options.y) else { return Err(no_samples()) };
     let end = most as f64 + 0.5;
@@ -49,7 +49,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
     };
     let drawn = frame.draw(options, |plane| {
         for (series, Curve { case, .. }) in curves.curves.iter().enumerate() {
-            let figure = case.figure;
+            let figure = case.headline;
             if let Some([low, high]) = figure.ci95 {
                 plane.faint(vec![(0.5, low), (end, low), (end, high), (0.5, high)], series);
             }

@@ -24,7 +24,7 @@ pub struct Input<'a> {
     pub cases: &'a [CaseSamples],
 }
 
-/// Name of the only series beside which there are others of other states of the machine.
+/// Name of a series that differs from another one in the state of the machine only.
 const MOST_FREQUENT: &str = "most frequent state";
 
 /// What the horizontal axis of a curve shows.
@@ -37,7 +37,7 @@ pub(crate) enum Abscissa {
 }
 
 impl Abscissa {
-    fn of(self, row: &Measurement) -> Option<f64> {
+    fn position_of(self, row: &Measurement) -> Option<f64> {
         match self {
             Abscissa::Size => Some(row.bytes.unwrap_or(0) as f64),
             Abscissa::OfferedRate => row.axes.get(RATE)?.parse().ok(),
@@ -54,7 +54,8 @@ pub(crate) struct Collected<'a> {
 
 /// Rows that differ in message size only, or in the offered rate only.
 pub(crate) struct Series<'a> {
-    /// Parts of the name: label, benchmark, axes, window, pairs, setup, state of the machine other than the most frequent one.
+    /// Parts of the name: label, benchmark, axes, size of messages at offered rates, window, pairs, setup, state of the machine other than
+    /// the most frequent one, `median` or `p99` at offered rates.
     parts: Vec<String>,
     /// In ascending order of the horizontal axis.
     pub(crate) cases: Vec<Case<'a>>,
@@ -66,7 +67,7 @@ pub(crate) struct Case<'a> {
     pub(crate) x: f64,
     pub(crate) row: Measurement,
     /// What a curve shows of the row.
-    pub(crate) figure: Headline,
+    pub(crate) headline: Headline,
     pub(crate) quantity: Quantity,
     pub(crate) samples: &'a CaseSamples,
 }
@@ -113,9 +114,11 @@ pub(crate) fn collect<'a>(
         let first = series.len();
         for samples in input.cases {
             let row = samples.estimate();
-            let of_row = options.quantity.unwrap_or(Quantity::new(row.metric, options.units));
-            let (Some(median), Some(x)) = (of_row.of(&row), abscissa.of(&row)) else { continue };
-            if *quantity.get_or_insert(of_row) != of_row {
+            let own_quantity = options.quantity.unwrap_or(Quantity::new(row.metric, options.units));
+            let (Some(median), Some(x)) = (own_quantity.of(&row), abscissa.position_of(&row)) else {
+                continue;
+            };
+            if *quantity.get_or_insert(own_quantity) != own_quantity {
                 return Err(PlotError::Mixed);
             }
             let mut parts = parts(&row, abscissa);
@@ -126,16 +129,16 @@ pub(crate) fn collect<'a>(
                 parts.push(format!("setup {}", samples.setup + 1));
             }
             parts.extend(samples.other.map(|other| other.to_string()));
-            let figures = match abscissa {
+            let headlines = match abscissa {
                 Abscissa::Size => vec![(None, median)],
                 Abscissa::OfferedRate => {
-                    let p99 = p99(&row).map(|figure| (Some("p99"), of_row.of_headline(figure)));
+                    let p99 = p99(&row).map(|headline| (Some("p99"), own_quantity.of_headline(headline)));
                     std::iter::once((Some("median"), median)).chain(p99).collect()
                 }
             };
-            for (name, figure) in figures {
+            for (name, headline) in headlines {
                 let parts: Vec<String> = parts.iter().cloned().chain(name.map(str::to_owned)).collect();
-                let case = Case { x, row: row.clone(), figure, quantity: of_row, samples };
+                let case = Case { x, row: row.clone(), headline, quantity: own_quantity, samples };
                 match series[first..].iter_mut().find(|series| series.parts == parts) {
                     Some(known) => known.cases.push(case),
                     None => series.push(Series { parts, cases: vec![case] }),
@@ -193,9 +196,9 @@ pub(crate) fn by_size<'a>(
         }
     }
     let drawn = (curves.len() < all).then_some((curves.len(), all));
-    let of = |(parts, case): &(Vec<String>, Case<'a>)| (parts.clone(), case.samples.other);
-    let all: Vec<(Vec<String>, Option<OtherState>)> = curves.iter().map(of).collect();
-    let names = names(&all.iter().map(|(parts, other)| (parts, *other)).collect::<Vec<_>>(), options)?;
+    let all: Vec<Named<'_>> =
+        curves.iter().map(|(parts, case)| Named { parts, samples: case.samples }).collect();
+    let names = names(&all, options)?;
     let cases: Vec<Case<'a>> = curves.into_iter().map(|(_, case)| case).collect();
     let curves = names.into_iter().zip(cases).map(|(name, case)| Curve { name, case }).collect();
     Ok(Curves { quantity: collected.quantity, curves, drawn })
@@ -204,46 +207,51 @@ pub(crate) fn by_size<'a>(
 impl Collected<'_> {
     /// Returns the name of each series in the legend.
     pub(crate) fn names(&self, options: &Options<'_>) -> Result<Vec<String>, PlotError> {
-        let other = |series: &Series<'_>| series.cases.first().and_then(|case| case.samples.other);
-        names(&self.series.iter().map(|series| (&series.parts, other(series))).collect::<Vec<_>>(), options)
+        let named = self.series.iter().filter_map(|series| {
+            Some(Named { parts: &series.parts, samples: series.cases.first()?.samples })
+        });
+        names(&named.collect::<Vec<_>>(), options)
+    }
+}
+
+/// A series or curve that gets a name.
+struct Named<'a> {
+    parts: &'a [String],
+    /// Its samples, or some of them.
+    samples: &'a CaseSamples,
+}
+
+impl Named<'_> {
+    fn other(&self) -> Option<OtherState> {
+        self.samples.other
+    }
+
+    /// Returns the parts without the state of the machine: those of the series in the most frequent state.
+    fn parts_of_headline(&self) -> impl Iterator<Item = &String> {
+        let state = self.other().map(|state| state.to_string());
+        self.parts.iter().filter(move |part| Some(*part) != state.as_ref())
     }
 }
 
 /// Returns the texts that the user gave, or the parts of the names that are not the same everywhere. A single series has no name. A series of
 /// another state of the machine than the most frequent one comes after the one that it belongs to: its state follows the text of the user.
-fn names(
-    series: &[(&Vec<String>, Option<OtherState>)],
-    options: &Options<'_>,
-) -> Result<Vec<String>, PlotError> {
-    let made = series.iter().map(|(parts, _)| {
-        let own = parts.iter().filter(|part| !series.iter().all(|(other, _)| other.contains(part)));
-        own.map(String::as_str).collect::<Vec<_>>().join(" · ")
-    });
-    let named = |name: String| {
-        let is_only_headline = name.is_empty() && series.len() > 1;
-        if is_only_headline { MOST_FREQUENT.to_owned() } else { name }
-    };
-    let made: Vec<String> = made.map(named).collect();
-    let chosen = series.iter().filter(|(_, other)| other.is_none()).count();
+fn names(series: &[Named<'_>], options: &Options<'_>) -> Result<Vec<String>, PlotError> {
+    let made: Vec<String> = series.iter().map(|one| made_name(one, series)).collect();
+    let headlines: Vec<&Named<'_>> = series.iter().filter(|one| one.other().is_none()).collect();
     match options.labels.len() {
         0 => Ok(made),
         given if given == series.len() => Ok(options.labels.to_vec()),
-        given if given == chosen => {
-            let mut texts = options.labels.iter();
-            let mut headlines: Vec<(&Vec<String>, &String)> = Vec::new();
-            for (parts, other) in series {
-                if other.is_none() {
-                    headlines.extend(texts.next().map(|text| (*parts, text)));
+        given if given == headlines.len() => {
+            let name = |(one, made): (&Named<'_>, String)| {
+                let at = headlines.iter().position(|other| other.parts.iter().eq(one.parts_of_headline()));
+                match (at.map(|at| &options.labels[at]), one.other()) {
+                    (Some(text), Some(state)) => format!("{text} · {state}"),
+                    (Some(text), None) => text.clone(),
+                    // The size of its headline is not drawn.
+                    (None, _) => made,
                 }
-            }
-            let name = |(parts, other): &(&Vec<String>, Option<OtherState>)| {
-                let belongs = |(headline, _): &&(&Vec<String>, &String)| {
-                    headline.iter().all(|part| parts.contains(part))
-                };
-                let text = headlines.iter().find(belongs).map_or("", |(_, text)| text.as_str());
-                other.map_or(text.to_owned(), |other| format!("{text} · {other}"))
             };
-            Ok(series.iter().map(name).collect())
+            Ok(series.iter().zip(made).map(name).collect())
         }
         given => Err(PlotError::Unfit(format!(
             "{given} texts for the legend do not fit {} series: {}",
@@ -251,6 +259,19 @@ fn names(
             made.join(", ")
         ))),
     }
+}
+
+/// Returns the parts of a name that not all of these series have. Without such a part, a series has the defaults or is in the most
+/// frequent state.
+fn made_name(one: &Named<'_>, series: &[Named<'_>]) -> String {
+    let own = one.parts.iter().filter(|part| !series.iter().all(|other| other.parts.contains(part)));
+    let name = own.map(String::as_str).collect::<Vec<_>>().join(" · ");
+    if !name.is_empty() || series.len() == 1 {
+        return name;
+    }
+    let is_state_of_it =
+        |other: &Named<'_>| other.other().is_some() && other.parts_of_headline().eq(one.parts);
+    if series.iter().any(is_state_of_it) { MOST_FREQUENT.to_owned() } else { one.samples.row().bench.clone() }
 }
 
 /// Returns the parts of the name of a row's series, which leave out the position on the horizontal axis.

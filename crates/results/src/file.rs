@@ -17,7 +17,7 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::lines::{RowKind, Seal};
+use self::lines::{Checksum, RowKind};
 use crate::{
     estimate::Ending,
     runs::is_same_launch,
@@ -52,7 +52,7 @@ pub fn write_interval(out: &mut dyn Write, interval: &Interval) -> std::io::Resu
 
 fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Result<()> {
     let mut line = line.map_err(std::io::Error::other)?;
-    lines::add_seal(&mut line);
+    lines::add_checksum(&mut line);
     line.push(b'\n');
     out.write_all(&line)
 }
@@ -60,12 +60,12 @@ fn write_line(out: &mut dyn Write, line: Result<Vec<u8>, String>) -> std::io::Re
 /// Parses one line. Returns `None` for a kind of record that a later minor version added.
 pub fn parse(line: &str, number: usize) -> Result<Option<Record>, ReadError> {
     let record = lines::from_json(line, number)?;
-    match lines::seal_of(line.trim_end()) {
-        Seal::Broken => Err(ReadError::NotAResult {
+    match lines::checksum_of(line.trim_end()) {
+        Checksum::Broken => Err(ReadError::NotAResult {
             line: number,
             why: "its checksum does not match: the line was changed or damaged after it was written".into(),
         }),
-        Seal::Intact | Seal::Absent => Ok(record),
+        Checksum::Intact | Checksum::Absent => Ok(record),
     }
 }
 

@@ -38,7 +38,7 @@ pub use self::{
     broadcasts::Broadcasts,
     csv::{Csv, LinksCsv},
     document::{Document, Markup},
-    imb::{ImbBenchmark, ImbClass, ImbGroups, ImbHeader, ImbProgram, ImbTable},
+    imb::{ImbBenchmark, ImbClass, ImbGroups, ImbHeader, ImbMode, ImbProgram, ImbTable},
     links::{Form as LinksForm, Links, LinksSummary, map_so_far, status as links_status},
     openmetrics::{CheckedLimit, OpenMetrics},
     osu::{OsuAccelerator, OsuColumns, OsuTable},

@@ -116,7 +116,7 @@ ombx_core::inventory::submit! {
         Connections::METRIC,
         Connections::METHOD,
         connections_over_tcp,
-    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").with(&[IpVersion::PARAMETER, Direction::PARAMETER]).with(&[&DSCP])
+    ).over_sockets().iterates(&["socket", "setsockopt", "connect", "send", "recv", "close"], "t").sizes("1").with(&[IpVersion::PARAMETER, Direction::PARAMETER])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(

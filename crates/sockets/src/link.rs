@@ -292,6 +292,7 @@ fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkO
     if !K::UNIX {
         return Listener::tcp(team.listen_address(cx.peer, options.ip), &options.socket, *team.token());
     }
+    options.socket.without_tcp()?;
     if !team.same_host(cx.rank(), cx.peer) {
         let [here, there] = [cx.rank(), cx.peer].map(|rank| team.host(rank));
         return Err(Error::unsupported(format!("Unix-domain sockets do not connect {here} and {there}")));
@@ -315,6 +316,7 @@ fn datagram_socket(
     slots: Slots,
     header: usize,
 ) -> Result<UdpSocket> {
+    options.socket.without_tcp()?;
     let team: &SocketTeam = cx.fabric()?;
     let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - header as u64;
     if slots.bytes > most {

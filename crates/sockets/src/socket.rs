@@ -257,6 +257,14 @@ impl SocketOptions {
         set.map_err(|e| Error::unsupported(format!("cannot set DSCP {dscp}: {e}")))
     }
 
+    /// Returns an error if an option is chosen that only TCP has, for a link of another protocol.
+    pub(crate) fn without_tcp(&self) -> Result<()> {
+        match self.congestion {
+            None => Ok(()),
+            Some(_) => Err(Error::unsupported("only TCP has a congestion control; leave out --congestion")),
+        }
+    }
+
     /// Sets the options that only TCP has.
     pub fn set_tcp(&self, socket: impl AsFd) -> Result<()> {
         sockopt::set_tcp_nodelay(&socket, self.nodelay)

@@ -18,7 +18,7 @@ use ombx_core::{
         pattern::{Link, Pattern, PatternKernel},
         request::run_requests,
     },
-    unit::Bytes,
+    unit::{Bytes, digits},
 };
 
 use rustix::net::{Protocol, ipproto};
@@ -97,12 +97,11 @@ pub(crate) static CONGESTION: Parameter = Parameter::free(
     "congestion",
     "NAME",
     "TCP's congestion control, for example: --congestion reno [default: the kernel's]",
-    |text| match !text.is_empty()
-        && text.len() < 16
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-    {
-        true => Ok(()),
-        false => {
+    |text| {
+        let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if (1..16).contains(&text.len()) && text.bytes().all(is_of_name) {
+            Ok(())
+        } else {
             Err(Error::usage(format!("{text:?} is no name of a congestion control; give one such as cubic")))
         }
     },
@@ -115,7 +114,7 @@ pub(crate) static DSCP: Parameter = Parameter::free(
     |text| class(text).map(|_| ()),
 );
 
-/// Returns the number of a class: `EF`, `VA`, `LE`, `CS0` to `CS7`, `AF11` to `AF43`, or the number itself.
+/// Returns the number of a class: `EF`, `VA` or `VOICE-ADMIT`, `LE`, `DF` or `BE`, `CS0` to `CS7`, `AF11` to `AF43`, or the number itself.
 fn class(text: &str) -> Result<u8> {
     let digit =
         |text: &str, most: u8| text.parse().ok().filter(|digit: &u8| text.len() == 1 && *digit <= most);
@@ -133,7 +132,7 @@ fn class(text: &str) -> Result<u8> {
         name => match (name.strip_prefix("CS"), name.strip_prefix("AF")) {
             (Some(class), _) => digit(class, 7).map(|class| 8 * class),
             (_, Some(rest)) => assured(rest),
-            _ => name.parse().ok().filter(|number| *number < 64),
+            _ => digits(name).filter(|number| *number < 64),
         },
     };
     number.ok_or_else(|| {
@@ -179,21 +178,6 @@ pub(crate) enum Unix {}
 
 impl SocketKind for Unix {
     const UNIX: bool = true;
-}
-
-/// Runs a test over every kind of stream socket.
-#[cfg(test)]
-pub(crate) fn test_stream_kinds(test: &impl StreamKindTest) {
-    test.run::<Tcp>();
-    test.run::<ZeroCopyTcp>();
-    test.run::<Unix>();
-}
-
-/// Test of one kind of stream socket.
-#[cfg(test)]
-pub(crate) trait StreamKindTest {
-    /// Runs the test.
-    fn run<K: SocketKind>(&self);
 }
 
 /// Runs a pattern over every transport and with every number of streams that was chosen.
@@ -312,18 +296,19 @@ fn by_ip<'a>(
     session: &mut Session<'a>,
     mut each: impl FnMut(&mut Session<'a>, Ip) -> Result<()>,
 ) -> Result<()> {
-    session.split(|session, ip| {
-        each(
-            session,
-            match ip {
-                IpVersion::V4 => Ip::V4,
-                IpVersion::V6 => Ip::V6,
-            },
-        )
-    })
+    session.split(|session, ip: IpVersion| each(session, ip.into()))
 }
 
-/// Sets how the team makes its next connections.
+impl From<IpVersion> for Ip {
+    fn from(version: IpVersion) -> Ip {
+        match version {
+            IpVersion::V4 => Ip::V4,
+            IpVersion::V6 => Ip::V6,
+        }
+    }
+}
+
+/// Sets how the team makes its next connections: with one stream, and the default of offload, until these are set.
 fn set_options(session: &Session<'_>, ip: Ip, protocol: Protocol, nodelay: bool) -> Result<()> {
     let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
     team(session)?.set_link_options(LinkOptions { ip, socket, ..LinkOptions::default() });
@@ -347,11 +332,11 @@ mod tests {
             assert!(SOCKET_BUFFER.read(text).is_err(), "{text}");
         }
         for (name, number) in
-            [("EF", 46), ("ef", 46), ("CS1", 8), ("AF41", 34), ("af13", 14), ("0", 0), ("63", 63)]
+            [("EF", 46), ("ef", 46), ("CS1", 8), ("AF41", 34), ("af13", 14), ("0", 0), ("63", 63), ("be", 0)]
         {
             assert_eq!(class(name).unwrap(), number, "{name}");
         }
-        for text in ["", "64", "-1", "CS8", "AF44", "AF1", "AF111", "high", "0x2e", "CS"] {
+        for text in ["", "64", "-1", "+46", "CS8", "AF44", "AF1", "AF111", "high", "0x2e", "CS"] {
             assert!(DSCP.read(text).unwrap_err().to_string().contains("DSCP"), "{text}");
         }
         assert!(CONGESTION.read("cubic").is_ok());

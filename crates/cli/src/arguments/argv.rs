@@ -4,6 +4,9 @@
 use std::{
     env,
     ffi::OsString,
+    fmt::Display,
+    fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -40,6 +43,26 @@ pub(crate) fn called(command: &str, name: &str) -> String {
     let word = env::args_os().next().unwrap_or_default();
     let is_link = Path::new(&word).file_name().is_some_and(|file| file == name);
     if is_link { name.to_owned() } else { format!("ombx {command} {name}") }
+}
+
+/// Creates a link to ombx for each of these programs of another suite. Replaces links, but no other files.
+pub(crate) fn install_links(directory: &Path, names: &[&str]) -> Result<String> {
+    let failed = |path: &Path, e: &dyn Display| Error::storage(format!("{}: {e}", path.display()));
+    let program = executable()?;
+    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+    for name in names {
+        let link = directory.join(name);
+        match fs::symlink_metadata(&link) {
+            Ok(found) if found.is_symlink() => fs::remove_file(&link).map_err(|e| failed(&link, &e))?,
+            Ok(_) => {
+                let why = "the file exists and is not a link: remove it or choose another directory";
+                return Err(failed(&link, &why));
+            }
+            Err(_) => {}
+        }
+        symlink(&program, &link).map_err(|e| failed(&link, &e))?;
+    }
+    Ok(format!("{} links to {} in {}\n", names.len(), program.display(), directory.display()))
 }
 
 /// Words that this process executes in place of those that were typed.

@@ -104,6 +104,26 @@ impl FileArgs {
 }
 
 impl OutputArgs {
+    /// Returns the output in the format of another suite, without its columns.
+    pub(crate) fn of_other_suite(format: Format, file: FileArgs) -> OutputArgs {
+        OutputArgs {
+            format,
+            file,
+            openmetrics: None,
+            allow_skips: false,
+            quiet: true,
+            verbose: false,
+            plot: false,
+            shown: ShownArgs::default(),
+            color: Color::Never,
+            junit: None,
+            follow: false,
+            osu: None,
+            graphs: None,
+            imb: None,
+        }
+    }
+
     /// Returns whether the output is that of another suite, which has no column for marks.
     pub(crate) fn is_of_other_suite(&self) -> bool {
         self.osu.is_some() || self.imb.is_some()

@@ -19,19 +19,21 @@ use ombx_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::report::{Examination, Facts, Finding, WIDTH};
+use self::report::{Examination, Finding, ThisHost, WIDTH};
 use crate::{
     arguments::{
         argv,
         output::{Format, some_of},
-        start::{Launcher, StartArgs},
+        start::StartArgs,
     },
     launch::{
-        detection, finite_run,
+        detection,
+        finite_run::{self, Interruption},
         hosts::{self, slots},
         mpiexec, preflight,
     },
     output::{monitoring, target, terminal, unwritable},
+    role,
 };
 
 /// Default number of ranks to check.
@@ -67,9 +69,13 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {
         return terminal::print(probe_line());
     }
-    let started = detection::launcher().filter(|_| args.start.launcher == Launcher::Auto);
-    if started.as_ref().is_some_and(|s| s.rank > 0) {
+    let is_rank = role::is_rank(&args.start);
+    if is_rank && !detection::is_first_process() {
         return Ok(0);
+    }
+    let useless = [("--rendezvous", args.start.rendezvous.is_some()), ("--fail-fast", args.start.fail_fast)];
+    if let Some((option, _)) = useless.iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::usage(format!("ombx doctor has no option {option}: it measures nothing")));
     }
     if let Some(path) = &args.junit {
         target::check_path("--junit", path)?;
@@ -77,16 +83,19 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let shared_memory = rustix::fs::statvfs("/dev/shm").ok();
     let free_shared_memory = shared_memory.map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
     let clock = Clock::measured();
-    let mut examination = match &started {
-        Some(started) => within(started),
-        None => {
-            if args.start.rendezvous.is_some() {
-                return Err(Error::usage("ombx doctor has no option --rendezvous: it measures nothing"));
-            }
-            let ranks = ranks(args)?;
-            preflight::check(&args.start, ranks, Medium::Mpi)?;
-            outside(args, ranks)
+    let mut examination = if is_rank {
+        role::reject_options_of_start(&args.start)?;
+        within(detection::launcher())
+    } else {
+        let ranks = ranks(args)?;
+        preflight::check(&args.start, ranks, Medium::Mpi)?;
+        let interruption = Interruption::new()?;
+        let examination = outside(args, ranks, &interruption);
+        if let Some(code) = interruption.exit_code() {
+            stderr_line!("ombx: interrupted");
+            return Ok(code);
         }
+        examination
     };
     let debug = cfg!(debug_assertions);
     let mut standing = trust::standing(&examination.ranks, clock.facts(), debug);
@@ -96,8 +105,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     standing.extend(trust::far_device(&examination.ranks, &examination.hosts));
     standing.extend(trust::interrupted(&examination.ranks, &examination.hosts));
     examination.findings.extend(Finding::of_hosts(&examination.hosts));
-    let standing = standing.into_iter().filter(|mark| mark.code != "shared_cpu" || started.is_none());
-    examination.findings.extend(standing.map(Finding::of_advice));
+    examination.findings.extend(standing.into_iter().map(Finding::of_advice));
     let host = Host::here(free_shared_memory);
     examination.findings.extend(host.problems(examination.ranks_here).into_iter().map(Finding::of_mark));
     #[cfg(feature = "mpi")]
@@ -107,33 +115,38 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         examination.devices = devices.iter().map(accelerators::sentence).collect();
     }
     examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
-    let facts = Facts { clock: clock.facts(), host };
+    let this_host = ThisHost { clock: clock.facts(), host };
     if let Some(path) = &args.junit {
         target::replace(path, examination.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;
     }
     match args.format {
         Format::Nagios => {
-            let (status, text, figures) = examination.monitoring(&facts);
+            let (status, text, figures) = examination.monitoring(&this_host);
             return monitoring::print("doctor", status, &text, &figures);
         }
         _ if args.quiet && examination.findings.is_empty() => 0,
-        Format::Json => terminal::print(format!("{:#}\n", examination.json(&facts)))?,
+        Format::Json => terminal::print(format!("{:#}\n", examination.json(&this_host)))?,
         Format::Junit => terminal::print(format!("{}\n", examination.junit()))?,
-        _ => terminal::print(examination.sentences(&facts, terminal::columns().unwrap_or(WIDTH).min(WIDTH)))?,
+        _ => terminal::print(
+            examination.sentences(&this_host, terminal::columns().unwrap_or(WIDTH).min(WIDTH)),
+        )?,
     };
     Ok(if examination.findings.is_empty() { Exit::Success } else { Exit::Incomplete }.code())
 }
 
-/// Examines the job of a launcher as one of its ranks, from this rank's place and the launcher's environment.
-fn within(started: &detection::StartedBy) -> Examination {
+/// Examines the job of a launcher as one of its ranks, from this rank's place and the launcher's environment. Without a launcher this process
+/// is the only rank.
+fn within(started: Option<detection::StartedBy>) -> Examination {
     let place = Place::here();
-    let here = detection::ranks_here().or(started.ranks).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    let mut findings = Vec::from_iter(wrong_launcher(started.launcher));
+    let ranks_here = |started: &detection::StartedBy| detection::ranks_here().or(started.ranks);
+    let here = started.as_ref().and_then(ranks_here).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let launcher = started.map(|started| started.launcher);
+    let mut findings = Vec::from_iter(launcher.and_then(wrong_launcher));
     if here > place.online {
         findings.push(oversubscribed(here, &place));
     }
     Examination {
-        launcher: Some(started.launcher.to_owned()),
+        launcher: launcher.map(str::to_owned),
         ranks: vec![place],
         ranks_here: here,
         findings,
@@ -142,7 +155,7 @@ fn within(started: &detection::StartedBy) -> Examination {
 }
 
 /// Starts ranks as a run would, unless a limit of this host prevents it, and examines where they are.
-fn outside(args: &DoctorArgs, ranks: u32) -> Examination {
+fn outside(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Examination {
     let mut examination = Examination::default();
     let limits = preflight::of_mpi_ranks(&args.start, ranks);
     if !limits.is_empty() {
@@ -159,7 +172,7 @@ fn outside(args: &DoctorArgs, ranks: u32) -> Examination {
             "its ranks cannot communicate with each other: let ombx run start the ranks, or give the full path of this MPI's mpiexec",
         ))
     }));
-    match start(args, ranks) {
+    match start(args, ranks, interruption) {
         Ok((program, seen)) => {
             examination.launcher = Some(program);
             let by = seen.iter().find_map(|rank| rank.launcher.as_deref());
@@ -197,12 +210,12 @@ fn ranks(args: &DoctorArgs) -> Result<u32> {
 }
 
 /// Starts ranks as `ombx run` does and returns the launcher and where each rank is.
-fn start(args: &DoctorArgs, ranks: u32) -> Result<(String, Vec<ProbedRank>)> {
+fn start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Result<(String, Vec<ProbedRank>)> {
     preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, hosts::REACH_LIMIT)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();
-    Ok((name, probe(command, ranks, args.start.timeout)?))
+    Ok((name, probe(command, ranks, args.start.timeout, interruption)?))
 }
 
 /// Returns the finding that a launcher belongs to another MPI than this program.
@@ -221,7 +234,7 @@ fn oversubscribed(ranks: u32, place: &Place) -> Finding {
     Finding::of_advice(trust::oversubscribed(&place.host, ranks as usize, place.online))
 }
 
-/// Default time limit, which a slow cluster needs.
+/// Default of `--timeout`: starting ranks on a slow cluster takes up to a minute.
 const PROBE_LIMIT: Duration = Duration::from_secs(60);
 /// Start of the line of a rank, among the launcher's own output.
 const PROBE_MARK: &str = "ombx-probe ";
@@ -245,15 +258,21 @@ fn probe_line() -> String {
     )
 }
 
-/// Runs a launcher and returns its ranks. Fails if the launcher hangs or does not start all of them.
-fn probe(command: Command, ranks: u32, limit: Option<Duration>) -> Result<Vec<ProbedRank>> {
+/// Runs a launcher and returns its ranks. Fails if the launcher hangs, is interrupted or does not start all of them.
+fn probe(
+    command: Command,
+    ranks: u32,
+    limit: Option<Duration>,
+    interruption: &Interruption,
+) -> Result<Vec<ProbedRank>> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let texts = finite_run::texts_of(command, limit.unwrap_or(PROBE_LIMIT), || false)?;
+    let texts = finite_run::texts_of(command, limit.unwrap_or(PROBE_LIMIT), || interruption.has_arrived())?;
     let seen: Vec<ProbedRank> = texts.iter().flat_map(|text| text.lines()).filter_map(read_line).collect();
     if seen.len() == ranks as usize {
         return Ok(seen);
     }
-    let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty());
+    let is_said = |line: &&str| !line.is_empty() && !line.contains(PROBE_MARK);
+    let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim).filter(is_said);
     let said = match (lines.next(), lines.next_back()) {
         (Some(first), Some(last)) => format!("it says: {first} .. {last}"),
         (Some(only), None) => format!("it says: {only}"),
@@ -278,16 +297,28 @@ mod probe_tests {
         assert!(read_line("ombx-probe {").is_none() && read_line("hello").is_none());
     }
 
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn why_failed(script: &str, limit: Duration, signal: usize) -> String {
+        probe(shell(script), 2, Some(limit), &Interruption::of_test(signal)).err().unwrap().to_string()
+    }
+
     #[test]
     fn a_launcher_that_hangs_or_fails_is_reported() {
-        let shell = |script: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            command
-        };
-        let error = |command, limit| probe(command, 2, Some(limit)).err().unwrap().to_string();
-        assert!(error(shell("sleep 90"), Duration::from_millis(100)).contains("did not end"));
-        let why = error(shell("echo no such host >&2; echo; echo bye >&2; exit 1"), PROBE_LIMIT);
+        assert!(why_failed("sleep 90", Duration::from_millis(100), 0).contains("did not end"));
+        let why = why_failed("echo no such host >&2; echo; echo bye >&2; exit 1", PROBE_LIMIT, 0);
         assert!(why.contains("started 0 of 2 ranks; it says: no such host .. bye"), "{why}");
+        let why = why_failed(&format!("echo '{}'; echo no slot >&2", probe_line().trim()), PROBE_LIMIT, 0);
+        assert!(why.ends_with("started 1 of 2 ranks; it says: no slot"), "{why}");
+    }
+
+    #[test]
+    fn a_signal_ends_the_launcher() {
+        let why = why_failed("sleep 90", PROBE_LIMIT, 2);
+        assert!(why.ends_with("was interrupted"), "{why}");
     }
 }

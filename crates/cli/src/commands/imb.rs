@@ -5,8 +5,6 @@ mod plan;
 pub(crate) mod suites;
 mod threads;
 
-use std::{fs, os::unix::fs::symlink, path::Path};
-
 use ombx_core::{
     benchmark::{
         Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
@@ -14,7 +12,7 @@ use ombx_core::{
     },
     error::{Error, Result},
 };
-use ombx_results::render::{ImbHeader, ImbProgram, ImbTable};
+use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 
 use self::{
     arguments::{ImbArgs, MemoryKind, Multi, Switch, TypeArgs},
@@ -26,7 +24,7 @@ use crate::{
     arguments::{
         argv,
         launches::Launches,
-        output::{Color, FileArgs, Format, OutputArgs, ShownArgs},
+        output::{Format, OutputArgs},
     },
     job::{self, Extent, Job, Work, selection},
     launch::{detection, preflight},
@@ -39,10 +37,14 @@ use crate::job::accelerator;
 #[cfg(feature = "io")]
 use crate::job::directory;
 
+/// Default number of ranks, and of the smallest number of processes.
+const RANKS: u32 = 2;
+
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        return terminal::print(install_links(directory)?);
+        let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
+        return terminal::print(argv::install_links(directory, &names)?);
     }
     let prints = args.role.relay.is_none() && detection::is_first_process();
     let print = |text: String| if prints { terminal::print(text) } else { Ok(0) };
@@ -57,7 +59,7 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
         return print(listed_benchmarks(suite));
     }
     let (job, notes) = prepare(registry, args, suite)?;
-    // Mistakes that the start finds have one line, without notes.
+    // Notes follow a successful run: an error stands alone in one line.
     let code = role::run(&job)?;
     if prints {
         notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", suite.name));
@@ -74,11 +76,16 @@ pub(crate) fn prepare(
     let started = detection::launcher();
     let ranks = match &started {
         Some(started) => started.ranks.and_then(|ranks| u32::try_from(ranks).ok()),
-        None => Some(args.start.ranks.unwrap_or(2)),
+        None => Some(args.start.ranks.unwrap_or(RANKS)),
     };
-    match suite.has_threads() {
-        true => threads::reject(&args, ranks)?,
-        false => threads::reject_elsewhere(&args).and_then(|()| plan::reject(&args, suite))?,
+    let ranks_or_default = ranks.unwrap_or(RANKS);
+    // The process that starts ranks makes the checks of this host.
+    let is_relayed = args.role.relay.is_some();
+    if suite.has_threads() {
+        threads::reject(&args, ranks)?;
+    } else {
+        threads::reject_elsewhere(&args)?;
+        plan::reject(&args, suite)?;
     }
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
@@ -90,39 +97,40 @@ pub(crate) fn prepare(
     }
     let entries = selected(&args, suite)?;
     let mut notes = plan::notes(&args, &entries);
-    notes.extend(suite.has_threads().then(|| threads::notes(&args)).into_iter().flatten());
+    if suite.has_threads() {
+        notes.extend(threads::notes(&args));
+    }
     let sizes = plan::sizes(&args, suite)?;
-    plan::reject_repetition(&entries, args.npmin.unwrap_or(2).min(ranks.unwrap_or(2)))?;
-    if args.role.relay.is_none() && started.is_none() {
-        // Mistakes are reported before notes.
-        preflight::check(&args.start, ranks.unwrap_or(2), Medium::Mpi)?;
+    plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
+    if !is_relayed && started.is_none() {
+        preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
     let modes = args.aggregate_mode.unwrap_or_default();
-    let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(|table| modes.has(table.mode));
-    let benchmarks: Vec<_> = benchmarks.collect();
+    let benchmarks = entries.iter().flat_map(|entry| entry.tables).filter(|table| modes.has(table.mode));
+    let benchmarks: Vec<ImbBenchmark> = benchmarks.copied().collect();
+    if benchmarks.is_empty() {
+        return Err(Error::usage("-aggregate_mode: the benchmarks have no table of this mode: leave it out"));
+    }
     let tables = benchmarks
         .iter()
-        .cloned()
-        .map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, table)));
+        .map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, *table)));
     let tables: Vec<_> = tables.collect::<Result<_>>()?;
     plan::reject_ungrouped(&args, &tables)?;
     notes.extend(type_notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
     let mut parts = Vec::new();
     for (choice, table) in &tables {
-        parts.extend(match suite.has_threads() {
-            true => threads::parts(&args, *choice, table, ranks)?,
-            false => plan::parts(&args, *choice, table, &sizes, ranks)?,
+        parts.extend(if suite.has_threads() {
+            threads::parts(&args, *choice, table, ranks)?
+        } else {
+            plan::parts(&args, *choice, table, &sizes, ranks)?
         });
     }
     selection::check_ranks(ranks, &parts)?;
-    #[cfg(feature = "io")]
-    if args.role.relay.is_none() {
-        let is_here = started.is_some() || preflight::all_here(&args.start);
-        directory::check(&parts, ranks.unwrap_or(2), is_here)?;
-    }
     #[cfg(feature = "mpi")]
-    if args.role.relay.is_none() {
+    if !is_relayed {
         let is_here = started.is_some() || preflight::all_here(&args.start);
+        #[cfg(feature = "io")]
+        directory::check(&parts, ranks_or_default, is_here)?;
         parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
     }
     let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));
@@ -136,7 +144,10 @@ pub(crate) fn prepare(
             (true, false) => ImbHeader::Title,
             (true, true) => ImbHeader::Nothing,
         },
-        calling: calling(suite),
+        calling: args
+            .name
+            .map(|name| calling(suite, &name, argv::as_typed(argv::typed())))
+            .unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.moved(), args.types.reduced()],
@@ -145,8 +156,9 @@ pub(crate) fn prepare(
         matrix: args.map,
         benchmarks,
     };
-    let output = output_of(args.file, program)?;
-    let extent = Extent { ranks: ranks.unwrap_or(2), rows: rows.iter().sum(), time, left_out: 0 };
+    let output =
+        OutputArgs { imb: Some(program), ..OutputArgs::of_other_suite(Format::Imb, args.file) }.settled()?;
+    let extent = Extent { ranks: ranks_or_default, rows: rows.iter().sum(), time, left_out: 0 };
     let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
     Ok((
         Job {
@@ -161,26 +173,6 @@ pub(crate) fn prepare(
         },
         notes,
     ))
-}
-
-fn output_of(file: FileArgs, program: ImbProgram) -> Result<OutputArgs> {
-    OutputArgs {
-        openmetrics: None,
-        junit: None,
-        format: Format::Imb,
-        file,
-        allow_skips: false,
-        quiet: true,
-        verbose: false,
-        follow: false,
-        color: Color::Never,
-        plot: false,
-        shown: ShownArgs::default(),
-        osu: None,
-        graphs: None,
-        imb: Some(program),
-    }
-    .settled()
 }
 
 /// Returns the benchmarks that run: those that are named, or the default ones.
@@ -200,10 +192,10 @@ fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>
             entries.push(entry);
         }
     }
-    match entries.is_empty() {
-        true => Err(Error::usage("no benchmark is left: change -exclude or name a benchmark")),
-        false => Ok(entries),
+    if entries.is_empty() {
+        return Err(Error::usage("no benchmark is left: change -exclude or name a benchmark"));
     }
+    Ok(entries)
 }
 
 impl Switch {
@@ -212,8 +204,9 @@ impl Switch {
     }
 }
 
-/// Where more is said than in the help of a program.
-const NOTES: &str = "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
+/// Last line of the help of a program.
+const HELP_FOOT: &str =
+    "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
 
 /// Returns the help of `ombx imb`, or of a program.
 fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
@@ -226,7 +219,7 @@ fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
     if suite.is_none() && !argv::asks_for_all_options() {
         return page.replacing(title.trim_end(), &usage, imb);
     }
-    page.program((title.trim_end(), &usage), imb, &is_shown, NOTES)
+    page.program((title.trim_end(), &usage), imb, &is_shown, HELP_FOOT)
 }
 
 /// Returns the text that `ombx imb` without a name prints.
@@ -244,47 +237,27 @@ fn listed_benchmarks(suite: &Suite) -> String {
     let mut entries: Vec<_> = suite.entries().collect();
     entries.sort_by_key(|entry| entry.name);
     for entry in entries {
-        text += &match entry.is_default {
-            true => format!("    {}\n", entry.name),
-            false => format!("    {} (non-default)\n", entry.name),
-        };
+        let default = if entry.is_default { "" } else { " (non-default)" };
+        text += &format!("    {}{default}\n", entry.name);
     }
     text
 }
 
-/// Returns the command line as a user of IMB types it.
-fn calling(suite: &Suite) -> String {
-    let words = argv::as_typed(argv::typed());
+/// Returns the command line as a user of IMB types it. `name` is the program as it stands in `words`.
+fn calling(suite: &Suite, name: &str, mut words: Vec<String>) -> String {
     let as_imb = |word: &String| match word.strip_prefix("--") {
         Some(name) if !name.contains('=') => format!("-{}", name.replace('-', "_")),
         _ => word.clone(),
     };
-    let options = words.iter().skip(3).map(as_imb);
+    // Options may stand before the program.
+    if let Some(at) = words.iter().skip(2).position(|word| word == name) {
+        words.remove(2 + at);
+    }
+    let options = words.iter().skip(2).map(as_imb);
     [suite.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
 }
 
-/// Creates a link to ombx for each program that it has. Replaces links, but no other files.
-fn install_links(directory: &Path) -> Result<String> {
-    let failed = |path: &Path, e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
-    let program = argv::executable()?;
-    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
-    let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
-    for name in &names {
-        let link = directory.join(name);
-        match fs::symlink_metadata(&link) {
-            Ok(found) if found.is_symlink() => fs::remove_file(&link).map_err(|e| failed(&link, &e))?,
-            Ok(_) => {
-                let why = "the file exists and is not a link: remove it or choose another directory";
-                return Err(failed(&link, &why));
-            }
-            Err(_) => {}
-        }
-        symlink(&program, &link).map_err(|e| failed(&link, &e))?;
-    }
-    Ok(format!("{} links to {} in {}\n", names.len(), program.display(), directory.display()))
-}
-
-/// Returns the element type of a benchmark. IMB swaps MPI_INT in any case.
+/// Returns the element type of a benchmark. IMB always swaps MPI_INT.
 fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
     match bench.parameter(ElementType::PARAMETER.name) {
         _ if bench.name == "rma.cas_latency" => ElementType::Int32,
@@ -295,14 +268,14 @@ fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
 }
 
 /// Returns the bytes from one element of a message to the next, if a derived datatype is chosen and the benchmark moves such messages.
-fn distance(args: &TypeArgs, bench: &Benchmark) -> Option<u64> {
+fn stride(args: &TypeArgs, bench: &Benchmark) -> Option<u64> {
     let moves = bench.has(Datatype::PARAMETER) && !bench.has(ReductionOp::PARAMETER);
-    args.distance(element(args, bench).width()).filter(|_| moves)
+    args.stride(element(args, bench).width()).filter(|_| moves)
 }
 
 /// Chooses the derived datatype of a benchmark, if it has one: one element per block.
 fn choose_blocks(args: &TypeArgs, bench: &Benchmark, chosen: &mut Chosen) {
-    let Some(stride) = distance(args, bench) else { return };
+    let Some(stride) = stride(args, bench) else { return };
     chosen.choose([Datatype::Vector]);
     chosen.set(BLOCK_LENGTH.name, [element(args, bench).width().to_string()]);
     chosen.set(STRIDE.name, [stride.to_string()]);
@@ -321,15 +294,31 @@ fn type_notes<'b>(
         {
             of_bytes.push(name);
         }
-        if args.distance(1).is_some() && distance(args, bench).is_none() && !contiguous.contains(&name) {
+        if args.stride(1).is_some() && stride(args, bench).is_none() && !contiguous.contains(&name) {
             contiguous.push(name);
         }
     }
-    let of = |option: &str, names: Vec<&str>, what: &str| {
-        (!names.is_empty()).then(|| format!("{option}: messages of {} are {what}", names.join(", ")))
-    };
-    of("-data_type", of_bytes, "bytes")
-        .into_iter()
-        .chain(of("-contig_type", contiguous, "contiguous"))
+    let notes = [("-data_type", of_bytes, "bytes"), ("-contig_type", contiguous, "contiguous")];
+    let notes = notes.into_iter().filter(|(_, names, _)| !names.is_empty());
+    notes
+        .map(|(option, names, what)| format!("{option}: messages of {} are {what}", names.join(", ")))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calling_sequence_is_that_of_imb() {
+        let suite = suites::find("IMB-MPI1").unwrap();
+        for (line, name, expected) in [
+            ("ombx imb IMB-MPI1 PingPong --npmin 2", "IMB-MPI1", "IMB-MPI1 PingPong -npmin 2"),
+            ("ombx imb --npmin 2 mpi1 PingPong", "mpi1", "IMB-MPI1 -npmin 2 PingPong"),
+            ("ombx imb --root-shift on IMB-MPI1", "IMB-MPI1", "IMB-MPI1 -root_shift on"),
+        ] {
+            let words = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(calling(suite, name, words), expected, "{line}");
+        }
+    }
 }

@@ -44,6 +44,13 @@ fn known_mistakes_say_what_is_wrong() {
 }
 
 #[test]
+fn doctor_starts_no_ranks_without_a_launcher() {
+    Judge::alone("commands::mistakes::doctor_starts_no_ranks_without_a_launcher", |judge| {
+        assert_eq!(judge.done_by(&["doctor", "--launcher", "none"]), "prints to standard output");
+    });
+}
+
+#[test]
 fn odd_lines_are_mistakes() {
     Judge::alone("commands::mistakes::odd_lines_are_mistakes", |judge| {
         judge.write("garbage.txt", "hello world and more\n");

@@ -4,15 +4,11 @@ use std::{
     io::{self, IsTerminal, Write},
     path::PathBuf,
     process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
     time::Duration,
 };
 
 use clap::{Args, ValueEnum};
-use ombx_core::error::{Error, Exit, Kind, Result};
+use ombx_core::error::{Error, Kind, Result};
 use ombx_results::{
     file::{self, ResultFile},
     model,
@@ -20,14 +16,16 @@ use ombx_results::{
     render::model::{self as render, Screen, Shown},
     samples::SampleStore,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
     arguments::{
         argv,
         output::{Color, FileArgs},
     },
-    launch::{detection, finite_run},
+    launch::{
+        detection,
+        finite_run::{self, Interruption},
+    },
     output::{
         renderers,
         target::{self, ResultTarget},
@@ -171,21 +169,16 @@ fn measure(
     options: &[String],
     keep: impl FnOnce(&str) -> Result<()>,
 ) -> Result<Measured> {
-    let signal = Arc::new(AtomicUsize::new(0));
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
-            .map_err(|e| Error::fabric(format!("signals: {e}")))?;
-    }
-    let arrived = || u8::try_from(signal.load(Ordering::SeqCst)).unwrap_or(0);
+    let interruption = Interruption::new()?;
     if io::stderr().is_terminal() {
         stderr_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
     }
     let mut command = Command::new(argv::executable()?);
     command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(options).args(benchmarks);
-    let ended = finite_run::run(command, LONGEST, || arrived() > 0);
-    if arrived() > 0 {
+    let ended = finite_run::run(command, LONGEST, || interruption.has_arrived());
+    if let Some(code) = interruption.exit_code() {
         stderr_line!("ombx: interrupted");
-        return Ok(Measured::Failed(Exit::SIGNAL + arrived()));
+        return Ok(Measured::Failed(code));
     }
     let ([contents, messages], status) = ended?;
     keep(&contents)?;

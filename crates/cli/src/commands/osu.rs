@@ -4,8 +4,6 @@ pub(crate) mod arguments;
 mod described;
 mod options;
 
-use std::{fs, os::unix::fs::symlink, path::Path};
-
 use ombx_core::{
     benchmark::{Benchmark, Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
     error::{Error, Exit, Result},
@@ -19,7 +17,7 @@ use crate::{
     arguments::{
         argv,
         launches::Launches,
-        output::{Color, Format, GraphRequest, OutputArgs, ShownArgs},
+        output::{Format, GraphRequest, OutputArgs},
     },
     commands::{help::page::Page, imb::suites},
     job::{self, Extent, Job, Work, lookup, selection},
@@ -34,7 +32,8 @@ use crate::job::accelerator;
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        return terminal::print(install_links(registry, directory)?);
+        let names: Vec<&str> = covered(registry).iter().map(|(osu, _)| osu.name).collect();
+        return terminal::print(argv::install_links(directory, &names)?);
     }
     let Some(name) = args.name.clone() else {
         return terminal::print(if args.help { help(parser, None)? } else { list_of_names(registry) });
@@ -90,23 +89,9 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let parts = vec![Part { choices, plan }];
     selection::check_ranks(args.start.ranks, &parts)?;
     let graphs = graphs(&args, program)?;
-    let output = OutputArgs {
-        openmetrics: None,
-        junit: None,
-        format: Format::Osu,
-        file: args.file,
-        allow_skips: false,
-        quiet: true,
-        verbose: false,
-        follow: false,
-        color: Color::Never,
-        plot: false,
-        shown: ShownArgs::default(),
-        osu: Some(columns),
-        graphs,
-        imb: None,
-    }
-    .settled()?;
+    let output =
+        OutputArgs { osu: Some(columns), graphs, ..OutputArgs::of_other_suite(Format::Osu, args.file) };
+    let output = output.settled()?;
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&parts[0].plan, rows), left_out: 0 };
     let work = Work::Benchmarks(parts);
     let (start, role) = (args.start, args.role);
@@ -388,27 +373,4 @@ fn list_of_names(registry: &Registry) -> String {
 /// Returns the options of `ombx run` that a program selects by its name, each after a space.
 fn name_options(osu: &Osu) -> String {
     osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect()
-}
-
-/// Creates a link to ombx for each OSU program of this build. Replaces links, but no other files.
-fn install_links(registry: &Registry, directory: &Path) -> Result<String> {
-    let failed = |path: &Path, e: &dyn std::fmt::Display| Error::storage(format!("{}: {e}", path.display()));
-    let program = argv::executable()?;
-    fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
-    let covered = covered(registry);
-    for (osu, _) in &covered {
-        let link = directory.join(osu.name);
-        match fs::symlink_metadata(&link) {
-            Ok(found) if found.is_symlink() => fs::remove_file(&link).map_err(|e| failed(&link, &e))?,
-            Ok(_) => {
-                return Err(failed(
-                    &link,
-                    &"the file exists and is not a link: remove it or choose another directory",
-                ));
-            }
-            Err(_) => {}
-        }
-        symlink(&program, &link).map_err(|e| failed(&link, &e))?;
-    }
-    Ok(format!("{} links to {} in {}\n", covered.len(), program.display(), directory.display()))
 }

@@ -1,7 +1,7 @@
 //! `ombx run`: measures benchmarks.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -108,13 +108,15 @@ pub(crate) fn after_list(
         let indices = matches.try_contains_id(list).unwrap_or(false).then(|| matches.indices_of(list));
         indices.flatten().into_iter().flatten().any(|index| Some(index + 1) == at)
     };
-    match LISTS.iter().find(is_before) {
-        Some(list) => Error::usage(format!(
-            "{error}; values of --{list} have a comma between them and no blank: --{list} A,{}",
-            patterns[wrong]
-        )),
-        None => error,
-    }
+    let Some(list) = LISTS.iter().find(is_before) else { return error };
+    let typed = matches.get_raw(list).into_iter().flatten().map(OsStr::to_string_lossy);
+    let (typed, word) = (typed.collect::<Vec<_>>().join(","), &patterns[wrong]);
+    // A size may have a blank before its unit.
+    let is_unit = *list == "sizes" && Sizes::parse(&format!("{typed}{word}")).is_ok();
+    let meant = if is_unit { format!("{typed}{word}") } else { format!("{typed},{word}") };
+    Error::usage(format!(
+        "{error}; values of --{list} have a comma between them and no blank: --{list} {meant}"
+    ))
 }
 
 /// Rejects options of the command line that would have no effect beside the others.

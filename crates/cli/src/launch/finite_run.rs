@@ -5,16 +5,21 @@ use std::{
     os::unix::process::CommandExt,
     path::Path,
     process::{Command, ExitStatus, Stdio},
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
 
 use ombx_core::{
-    error::{Error, Result},
+    error::{Error, Exit, Result},
     system::{clock::Since, file::standard_input_again, limits::is_limit},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{orphans, shared_memory::OfRanks};
 use crate::launch::{
@@ -117,6 +122,36 @@ pub(crate) fn run(
             Ok((texts.map(Option::unwrap_or_default), status))
         }
         Some(why) => Err(Error::fabric(why)),
+    }
+}
+
+/// SIGINT, SIGTERM and SIGHUP, by which the user ends a command. This process notices them and does not end by itself.
+pub(crate) struct Interruption(Arc<AtomicUsize>);
+
+impl Interruption {
+    /// Notices signals from now on.
+    pub(crate) fn new() -> Result<Interruption> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+                .map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        }
+        Ok(Interruption(signal))
+    }
+
+    /// Returns the exit code of a signal that has arrived.
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        let signal = u8::try_from(self.0.load(Ordering::SeqCst)).unwrap_or(0);
+        (signal > 0).then(|| Exit::SIGNAL.saturating_add(signal))
+    }
+
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.exit_code().is_some()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test(signal: usize) -> Interruption {
+        Interruption(Arc::new(AtomicUsize::new(signal)))
     }
 }
 

@@ -106,7 +106,7 @@ fn points(plane: &mut Plane<'_>, points: &[Point], series: usize) {
 
 fn point(case: &Case<'_>) -> Point {
     let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
-    (case.x, case.figure, fill)
+    (case.x, case.headline, fill)
 }
 
 /// Returns the points and lines of a series; `None` if it is no ping-pong of several sizes.

@@ -1,4 +1,4 @@
-//! Figures of known data: marks are at their values, and files depend on nothing else.
+//! Figures of known data: symbols and lines are at their values, and files depend on nothing else.
 
 #[cfg(feature = "files")]
 mod files;
@@ -36,14 +36,7 @@ fn row(bytes: u64, times: &[u64]) -> Measurement {
 fn cases(launches: &[Vec<Measurement>]) -> Vec<CaseSamples> {
     let mut store = SampleStore::default();
     for rows in launches {
-        store.launch(&RunWithRows {
-            run: run(),
-            rows: rows.clone(),
-            rounds: Vec::new(),
-            links: None,
-            end: None,
-            verdict: None,
-        });
+        store.launch(&RunWithRows { rows: rows.clone(), ..RunWithRows::new(run()) });
     }
     store.into_cases()
 }

@@ -92,7 +92,7 @@ struct End {
 
 /// The field of [`End`] that is no number of rows. A flattened field would keep all others in memory.
 #[derive(Deserialize)]
-struct Ending {
+struct OutcomeOfEnd {
     outcome: RunOutcome,
 }
 
@@ -131,7 +131,10 @@ pub(super) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
             Line::Round(round)
         }
         Record::Verdict(verdict) => Line::Verdict(verdict),
-        Record::Launched(launched) => Line::Launched(*launched),
+        Record::Launched(launched) => {
+            check_launched(launched)?;
+            Line::Launched(*launched)
+        }
         Record::End(outcome, tally) => Line::End(End { outcome: *outcome, tally: *tally }),
     };
     serde_json::to_vec(&line).map_err(|e| e.to_string())
@@ -141,15 +144,15 @@ pub(super) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
 pub(super) fn interval_to_json(interval: &Interval) -> Result<Vec<u8>, String> {
     let Interval { bench, bytes, time, metric, median, connections } = interval;
     let [from_ns, to_ns] = time.map(|time| time.as_nanos() as u64);
-    let of = |wanted: Metric| median.filter(|_| *metric == wanted);
+    let median_of = |wanted: Metric| median.filter(|_| *metric == wanted);
     let line = Line::Interval(IntervalLine {
         bench,
         bytes: *bytes,
         from_ns,
         to_ns,
         metric: *metric,
-        median_us: of(Metric::Latency),
-        mb_per_s: of(Metric::Bandwidth),
+        median_us: median_of(Metric::Latency),
+        mb_per_s: median_of(Metric::Bandwidth),
         connections: *connections,
     });
     serde_json::to_vec(&line).map_err(|e| e.to_string())
@@ -194,33 +197,33 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
     }
     let record = match head.kind.as_str() {
         "run" if !has_schema => Err("missing field `schema`".into()),
-        "run" => body(text).map(|run| Record::Run(Box::new(run))),
+        "run" => decoded(text).map(|run| Record::Run(Box::new(run))),
         "launch" => row(text).map(|row| Record::Launch(Box::new(row))),
         "case" => row(text).map(|row| match row.launches {
             Some(_) => Record::Case(Box::new(row)),
             None => Record::Launch(Box::new(row)),
         }),
-        "round" => body(text).and_then(|links: RoundLinks| {
-            let round = links.with(body(text)?);
+        "round" => decoded(text).and_then(|links: RoundLinks| {
+            let round = links.with(decoded(text)?);
             round.check()?;
             Ok(Record::Round(Box::new(round)))
         }),
-        "end" => body(text).and_then(|Ending { outcome }| Ok(Record::End(outcome, body(text)?))),
+        "end" => decoded(text).and_then(|OutcomeOfEnd { outcome }| Ok(Record::End(outcome, decoded(text)?))),
         "launched" => {
-            body(text).and_then(|launched| check_launched(&launched).map(|()| Record::Launched(launched)))
+            decoded(text).and_then(|launched| check_launched(&launched).map(|()| Record::Launched(launched)))
         }
-        "verdict" => body(text).map(|verdict| Record::Verdict(Box::new(verdict))),
+        "verdict" => decoded(text).map(|verdict| Record::Verdict(Box::new(verdict))),
         _ => return Ok(None),
     };
     record.map(Some).map_err(bad)
 }
 
-fn body<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+fn decoded<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| e.to_string())
 }
 
 fn row(text: &str) -> Result<Measurement, String> {
-    let row = body(text)?;
+    let row = decoded(text)?;
     check_row(&row)?;
     Ok(row)
 }
@@ -233,44 +236,46 @@ pub(super) fn schema() -> serde_json::Value {
     schema
 }
 
-const START: &str = ",\"checksum\":\"";
-const END: &str = "\"}";
-/// Digits of the checksum.
-const DIGITS: usize = 8;
+/// What the checksum of a line follows, and what follows it.
+const CHECKSUM_START: &str = ",\"checksum\":\"";
+const CHECKSUM_END: &str = "\"}";
+
+/// Returns the digits of the checksum of these bytes.
+fn digits_of(content: &[u8]) -> String {
+    format!("{:08x}", crc32fast::hash(content))
+}
 
 /// Adds the checksum of the bytes before its closing brace to a JSON object, as its last field.
-pub(crate) fn add_seal(line: &mut Vec<u8>) {
+pub(crate) fn add_checksum(line: &mut Vec<u8>) {
     if line.pop_if(|last| *last == b'}').is_some() {
-        let sum = crc32fast::hash(line);
-        line.extend(format!("{START}{sum:08x}{END}").into_bytes());
+        let digits = digits_of(line);
+        line.extend(format!("{CHECKSUM_START}{digits}{CHECKSUM_END}").into_bytes());
     }
 }
 
 /// What the checksum of a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seal {
+pub(crate) enum Checksum {
     Intact,
     Broken,
     /// Other programs may write none.
     Absent,
 }
 
-/// Compares a line with its checksum.
-pub(crate) fn seal_of(line: &str) -> Seal {
-    let split = || {
-        let (content, end) =
-            line.split_at_checked(line.len().checked_sub(START.len() + DIGITS + END.len())?)?;
-        let digits = end.strip_prefix(START)?.strip_suffix(END)?;
-        Some((content, u32::from_str_radix(digits, 16).ok()?))
-    };
-    match split() {
-        None => Seal::Absent,
-        Some((content, sum)) if crc32fast::hash(content.as_bytes()) == sum => Seal::Intact,
-        Some(_) => Seal::Broken,
+/// Compares a line with its checksum, its last field.
+pub(crate) fn checksum_of(line: &str) -> Checksum {
+    let found = line.strip_suffix(CHECKSUM_END).and_then(|line| line.rsplit_once(CHECKSUM_START));
+    // A value with a quote is no last field: it belongs to an object inside the line.
+    match found.filter(|(_, digits)| !digits.contains('"')) {
+        None => Checksum::Absent,
+        Some((content, digits)) if digits.eq_ignore_ascii_case(&digits_of(content.as_bytes())) => {
+            Checksum::Intact
+        }
+        Some(_) => Checksum::Broken,
     }
 }
 
-pub(super) fn is_time(ns: f64) -> bool {
+pub(super) fn is_finite_and_not_negative(ns: f64) -> bool {
     ns.is_finite() && ns >= 0.0
 }
 
@@ -280,7 +285,7 @@ pub(super) fn check_row(row: &Measurement) -> Result<(), String> {
     must(row.ranks > 0 && row.pairs > 0, "ranks or pairs is 0")?;
     must(row.depth != Some(0), "depth is 0")?;
     must(row.work.is_none_or(|work| work.legs > 0), "work.legs is 0")?;
-    must(row.bus.is_none_or(|bus| is_time(bus.factor)), "bus.factor is not a factor")?;
+    must(row.bus.is_none_or(|bus| is_finite_and_not_negative(bus.factor)), "bus.factor is not a factor")?;
     must(row.samples.iter().all(|s| s.batch > 0), "batch is 0")?;
     must(row.tail.iter().all(|s| s.batch == 1), "tail has a batch that is not 1")?;
     let whole = |s: &Samples| s.started_ns.is_empty() || s.started_ns.len() == s.elapsed_ns.len();
@@ -292,38 +297,46 @@ pub(super) fn check_row(row: &Measurement) -> Result<(), String> {
     must(!corrupt || failed, "a failed check needs the outcome failed")?;
     let finite = |figure: &Figure| !matches!(figure, Figure::Value(x) if !x.is_finite());
     must(row.figures.values().all(finite), "a figure is not a finite number")?;
-    row.launches.as_ref().map_or(Ok(()), launches)?;
-    row.summary.as_ref().map_or(Ok(()), summary)
+    row.launches.as_ref().map_or(Ok(()), check_launches)?;
+    row.summary.as_ref().map_or(Ok(()), check_summary)
 }
 
-fn launches(over: &OverLaunches) -> Result<(), String> {
-    if over.batch == 0 || !over.medians_ns.iter().all(|ns| is_time(*ns)) {
+fn check_launches(over: &OverLaunches) -> Result<(), String> {
+    if over.batch == 0 || !over.medians_ns.iter().all(|ns| is_finite_and_not_negative(*ns)) {
         return Err("launches has a median that is not a time, or batch 0".into());
     }
-    let is_state = |state: &StateFigure| {
-        let ends = state.ends_ns.iter().flatten().chain(&state.core_to_core_ns);
-        is_time(state.median_ns)
-            && ends.copied().all(is_time)
-            && (0.0..=1.0).contains(&state.coverage)
-            && state.launches.iter().all(|at| *at < over.medians_ns.len())
-    };
-    if over.states.iter().all(is_state) && over.elapsed_s.is_none_or(is_time) {
+    let can_be = |state: &StateFigure| is_possible(state, over.medians_ns.len());
+    if over.states.iter().all(can_be) && over.elapsed_s.is_none_or(is_finite_and_not_negative) {
         Ok(())
     } else {
         Err("launches has a state or a time that cannot be".into())
     }
 }
 
-fn summary(summary: &Summary) -> Result<(), String> {
+/// Returns whether a state of a machine can be one of this number of launches.
+fn is_possible(state: &StateFigure, launches: usize) -> bool {
+    let ends = state.ends_ns.iter().flatten().chain(&state.core_to_core_ns);
+    is_finite_and_not_negative(state.median_ns)
+        && ends.copied().all(is_finite_and_not_negative)
+        && (0.0..=1.0).contains(&state.coverage)
+        && state.launches.iter().all(|at| *at < launches)
+}
+
+fn check_summary(summary: &Summary) -> Result<(), String> {
     let Summary { median, min, mean, max, mad, .. } = *summary;
     let times = [("median_ns", median), ("min_ns", min), ("mean_ns", mean), ("max_ns", max), ("mad_ns", mad)];
     let percentiles = [("p95", summary.p95), ("p99", summary.p99), ("p999", summary.p999)];
     let percentiles = percentiles.into_iter().filter_map(|(name, percentile)| Some((name, percentile?)));
-    let lows = summary.ci95.iter().map(|ends| ("ci95_ns", ends[0]));
     let values = percentiles.clone().map(|(name, Percentile { value, .. })| (name, value));
-    for (name, time) in times.into_iter().chain(lows).chain(values) {
-        if !is_time(time) {
+    for (name, time) in times.into_iter().chain(values) {
+        if !is_finite_and_not_negative(time) {
             return Err(format!("{name} is {time}, which is not a time"));
+        }
+    }
+    let intervals = percentiles.filter_map(|(name, Percentile { ci95, .. })| Some((name, ci95?)));
+    for (name, [low, high]) in summary.ci95.map(|ends| ("ci95_ns", ends)).into_iter().chain(intervals) {
+        if !(is_finite_and_not_negative(low) && high.is_finite() && low <= high) {
+            return Err(format!("the interval of {name} is not two ascending times"));
         }
     }
     if summary.n == 0 {
@@ -331,12 +344,6 @@ fn summary(summary: &Summary) -> Result<(), String> {
     }
     if !summary.lag1.is_finite() {
         return Err(format!("lag1 is {}", summary.lag1));
-    }
-    let intervals = percentiles.filter_map(|(name, Percentile { ci95, .. })| Some((name, ci95?)));
-    for (name, [low, high]) in summary.ci95.map(|ends| ("ci95_ns", ends)).into_iter().chain(intervals) {
-        if !(low <= high && low.is_finite() && high.is_finite()) {
-            return Err(format!("the low end of the interval of {name} is above the high end"));
-        }
     }
     if !(min <= median && median <= max) {
         return Err("median_ns is not between min_ns and max_ns".into());
@@ -390,7 +397,7 @@ fn is_about(time: f64, [low, high]: [f64; 2]) -> bool {
     (low - rounding..=high + rounding).contains(&time)
 }
 
-/// Returns whether an interval contains that of independent samples, the narrowest one. No interval contains everything.
+/// Returns whether an interval contains that of independent samples, the narrowest one. `None` passes: it claims nothing.
 fn contains(interval: Option<[f64; 2]>, narrowest: Option<[f64; 2]>) -> bool {
     interval.is_none_or(|[low, high]| {
         narrowest.is_some_and(|[least, most]| {
@@ -405,7 +412,7 @@ pub(super) fn check_launched(
 ) -> Result<(), String> {
     let mut numbers =
         [Some(*elapsed_s), *core_to_core_ns, ended.map(|ended| ended.precision)].into_iter().flatten();
-    if numbers.all(is_time) {
+    if numbers.all(is_finite_and_not_negative) {
         Ok(())
     } else {
         Err("it has a number that is not a time or a precision".into())
@@ -419,11 +426,46 @@ mod tests {
     #[test]
     fn a_changed_line_is_noticed() {
         let mut line = br#"{"kind":"end","cases":3}"#.to_vec();
-        assert_eq!(seal_of(std::str::from_utf8(&line).unwrap()), Seal::Absent);
-        add_seal(&mut line);
+        assert_eq!(checksum_of(std::str::from_utf8(&line).unwrap()), Checksum::Absent);
+        add_checksum(&mut line);
         let line = String::from_utf8(line).unwrap();
-        assert!(seal_of(&line) == Seal::Intact && serde_json::from_str::<serde_json::Value>(&line).is_ok());
-        assert_eq!(seal_of(&line.replace(":3", ":4")), Seal::Broken);
-        assert_eq!([seal_of(""), seal_of("{}")], [Seal::Absent; 2]);
+        assert_eq!(checksum_of(&line), Checksum::Intact);
+        assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok());
+        assert_eq!(checksum_of(&line.replace(":3", ":4")), Checksum::Broken);
+        assert_eq!([checksum_of(""), checksum_of("{}")], [Checksum::Absent; 2]);
+    }
+
+    #[test]
+    fn a_changed_checksum_is_noticed() {
+        let of =
+            |digits: &str| checksum_of(&format!("{{\"kind\":\"end\"{CHECKSUM_START}{digits}{CHECKSUM_END}"));
+        let right = digits_of(b"{\"kind\":\"end\"");
+        assert_eq!([of(&right), of(&right.to_uppercase())], [Checksum::Intact; 2]);
+        for wrong in ["12g45678", "+1234567", &right[1..], "", &format!("{right}0")] {
+            assert_eq!(of(wrong), Checksum::Broken, "{wrong}");
+        }
+        let of_other = r#"{"copied":{"file":"a","checksum":"0"},"kind":"note"}"#;
+        assert_eq!(checksum_of(of_other), Checksum::Absent);
+    }
+
+    #[test]
+    fn every_interval_is_of_times() {
+        let summary = Summary::of_batches(&[1.0; 20]).unwrap();
+        assert_eq!(check_summary(&summary), Ok(()));
+        for ends in [[-1.0, 2.0], [2.0, 1.0], [1.0, f64::INFINITY], [f64::NAN, 1.0]] {
+            let why = "the interval of ci95_ns is not two ascending times".to_owned();
+            assert_eq!(check_summary(&Summary { ci95: Some(ends), ..summary.clone() }), Err(why));
+            let why = "the interval of p99 is not two ascending times".to_owned();
+            let p99 = Some(Percentile { value: 1.0, ci95: Some(ends) });
+            assert_eq!(check_summary(&Summary { p99, ..summary.clone() }), Err(why));
+        }
+    }
+
+    #[test]
+    fn no_line_is_written_that_is_not_read() {
+        let launched =
+            |elapsed_s| Record::Launched(Launched { core_to_core_ns: None, elapsed_s, ended: None });
+        assert!(to_json(&launched(1.0)).is_ok());
+        assert!(to_json(&launched(-1.0)).is_err());
     }
 }

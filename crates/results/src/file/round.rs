@@ -8,7 +8,7 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::lines::{check_row, is_time};
+use super::lines::{check_row, is_finite_and_not_negative};
 use crate::verdict::{BENCH, RETEST, ROUND, key_of_link};
 
 /// Axes that name a link and its round. The other axes are those of all links of a round.
@@ -141,7 +141,7 @@ impl Round {
         if links == 0 || self.to.len() != links || self.median_ns.len() != links {
             return Err("from, to and median_ns must have one entry for each link".into());
         }
-        if !self.median_ns.iter().all(|ns| is_time(f64::from(*ns))) {
+        if !self.median_ns.iter().all(|ns| is_finite_and_not_negative(f64::from(*ns))) {
             return Err("median_ns has a number that is not a time".into());
         }
         let is_place = |mark: &RoundMark| {
@@ -256,7 +256,10 @@ fn divided(row: &Measurement) -> Option<(Measurement, Option<u32>, Link)> {
         Some(number) => Some(number.parse().ok()?),
         None => None,
     };
-    if !is_ordinary || !is_time(ns) || row.key != key_of_link(&row.axes, row.bytes, row.depth) {
+    if !is_ordinary
+        || !is_finite_and_not_negative(ns)
+        || row.key != key_of_link(&row.axes, row.bytes, row.depth)
+    {
         return None;
     }
     let is_of_all = |(name, _): &(&String, &String)| ![FROM, TO, ROUND].contains(&name.as_str());

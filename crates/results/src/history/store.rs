@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::dated::{DatedResult, results_of};
 use crate::file::{
     Records, is_named_as_result,
-    lines::{self, Seal},
+    lines::{self, Checksum},
 };
 use crate::verdict;
 
@@ -285,7 +285,7 @@ impl Index {
         if lines.next() != Some(HEAD) {
             return Index::default();
         }
-        let intact = lines.filter(|line| lines::seal_of(line) == Seal::Intact);
+        let intact = lines.filter(|line| lines::checksum_of(line) == Checksum::Intact);
         let parsed = intact.filter_map(|line| serde_json::from_str::<ReadLine>(line).ok());
         Index(parsed.map(|ReadLine { path, stamp, content }| (path, Entry { stamp, content })).collect())
     }
@@ -318,7 +318,7 @@ impl Index {
             let Ok(mut line) = serde_json::to_vec(&WrittenLine { path, stamp: *stamp, content }) else {
                 continue;
             };
-            lines::add_seal(&mut line);
+            lines::add_checksum(&mut line);
             text.append(&mut line);
             text.push(b'\n');
         }

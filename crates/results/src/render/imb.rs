@@ -72,12 +72,21 @@ pub struct ImbBenchmark {
     pub bench: &'static str,
     /// Columns of its table.
     pub class: ImbClass,
-    /// Mode of one-sided benchmarks, such as `NON-AGGREGATE`.
-    pub mode: Option<&'static str>,
+    /// How its operations are completed, if IMB has several modes for it.
+    pub mode: Option<ImbMode>,
     /// Values on axes that its rows name.
     pub axes: Preset,
     /// Number of processes, if it is fixed and the benchmark of ombx takes any.
     pub ranks: Option<u32>,
+}
+
+/// How the operations of a benchmark are completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImbMode {
+    /// Several together.
+    Aggregate,
+    /// Each by itself.
+    Single,
 }
 
 /// Writes each benchmark like the program of IMB. Figures are means.
@@ -229,6 +238,10 @@ impl ImbTable {
         }
         text += &rule;
         if let Some(mode) = benchmark.mode {
+            let mode = match mode {
+                ImbMode::Aggregate => "AGGREGATE",
+                ImbMode::Single => "NON-AGGREGATE",
+            };
             text += &format!("#\n#    MODE: {mode} \n#\n");
         }
         text + &line(titles)

@@ -24,30 +24,36 @@ pub fn find_slow(times: &[LinkTimes], hosts: &Hosts) -> Vec<SlowComponent> {
 /// Returns for each message size the factor at which a slow link is named with a probability of 95 %; `None` if single links cannot be
 /// compared.
 pub fn nameable(times: &[LinkTimes], hosts: &Hosts) -> Vec<(u64, Option<f64>)> {
-    let of_size = |of_size: &LinkTimes| {
-        let found = at_one_size(&of_size.averaged(), hosts, times.len());
-        (of_size.bytes, found.nameable)
+    let nameable_of = |one: &LinkTimes| {
+        let found = at_one_size(&one.averaged(), hosts, times.len());
+        (one.bytes, found.nameable)
     };
-    times.iter().map(of_size).collect()
+    times.iter().map(nameable_of).collect()
 }
 
 /// Combines the slow components of all message sizes: the slowest first, each once.
 pub(super) fn slow_of_sizes(slow: Vec<SlowComponent>) -> Vec<SlowComponent> {
+    let links: BTreeSet<Component> = slow
+        .iter()
+        .map(|slow| &slow.component)
+        .filter(|c| matches!(c, Component::Link(..)))
+        .cloned()
+        .collect();
     let mut found: BTreeMap<Component, SlowComponent> = BTreeMap::new();
-    for slow in slow {
+    for mut slow in slow {
+        // A direction is part of a link that is slow in both directions at another size.
+        if let Component::OneWay(a, b) = slow.component {
+            let both = Component::Link(a.min(b), a.max(b));
+            if links.contains(&both) {
+                slow.component = both;
+            }
+        }
         let worst = found.entry(slow.component.clone()).or_insert_with(|| slow.clone());
         if slow.factor > worst.factor {
             *worst = slow;
         }
     }
-    // A link whose directions are slow at different sizes is named once.
-    let links: Vec<(u32, u32)> = found
-        .keys()
-        .filter_map(|w| if let Component::Link(a, b) = w { Some((*a, *b)) } else { None })
-        .collect();
-    let one =
-        |what: &Component| matches!(what, Component::OneWay(a, b) if links.contains(&(*a.min(b), *a.max(b))));
-    let mut all: Vec<SlowComponent> = found.into_values().filter(|s| !one(&s.component)).collect();
+    let mut all: Vec<SlowComponent> = found.into_values().collect();
     all.sort_by(|a, b| b.factor.total_cmp(&a.factor));
     all
 }
@@ -74,11 +80,11 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     };
     let levels = (1..=hosts.levels()).rev();
     let mut nameable_groups: Vec<Option<f64>> =
-        levels.map(|level| search.groups(level).map(f64::exp)).collect();
+        levels.map(|level| search.test_groups(level).map(f64::exp)).collect();
     nameable_groups.reverse();
-    search.hosts();
-    search.ranks();
-    search.links();
+    search.test_hosts();
+    search.test_ranks();
+    search.test_links();
     let Search { slow, nameable, .. } = search;
     Detected { slow: with_evidence(slow, times, hosts), nameable: nameable.map(f64::exp), nameable_groups }
 }
@@ -128,7 +134,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Tests the groups of a level. Returns the logarithm of the smallest factor that is named; `None` if they are too few.
-    fn groups(&mut self, level: usize) -> Option<f64> {
+    fn test_groups(&mut self, level: usize) -> Option<f64> {
         let mut nameable = None;
         for inside in [false, true] {
             let scope = Scope { level, inside };
@@ -151,10 +157,8 @@ impl Search<'_> {
     }
 
     /// Tests the hosts.
-    fn hosts(&mut self) {
+    fn test_hosts(&mut self) {
         let (times, hosts) = (self.times, self.hosts);
-        // The links that an all-clear is about: those between hosts, or those of the only host.
-        let main_kind = hosts.count() == 1;
         for inside in [false, true] {
             let scope = Scope { level: 0, inside };
             let Some(few) = FewUnits::of(times, hosts, scope, self.sizes, &self.slow) else {
@@ -164,7 +168,7 @@ impl Search<'_> {
             few.confirmed(times, hosts, &self.again).into_iter().for_each(|(part, log)| self.take(part, log));
             if few.by_rank {
                 self.links.retain(|l| !scope.has(l.distance));
-                if inside == main_kind {
+                if inside == self.is_all_clear_inside() {
                     self.nameable = Some(few.nameable());
                 }
             }
@@ -173,7 +177,7 @@ impl Search<'_> {
     }
 
     /// Tests the ranks of hosts with several.
-    fn ranks(&mut self) {
+    fn test_ranks(&mut self) {
         if self.hosts.count() == self.hosts.ranks() as usize {
             return;
         }
@@ -190,11 +194,11 @@ impl Search<'_> {
     }
 
     /// Tests the single links that are left.
-    fn links(&mut self) {
+    fn test_links(&mut self) {
         let of_shortest = self.times.shortest_spreads();
         let tests_per_link = self.sizes as f64 * self.times.links_per_sampled();
         for distance in 0..=self.hosts.levels() + 1 {
-            let Some(test) = LinkTest::of(&self.links, distance, tests_per_link) else { continue };
+            let Some(test) = LinkTest::new(&self.links, distance, tests_per_link) else { continue };
             let of_distance = || self.links.iter().filter(|l| l.distance == distance);
             let outlying = of_distance().filter(|l| l.log >= test.limit);
             let single: Vec<(RelativeLink, f64)> = outlying
@@ -202,14 +206,15 @@ impl Search<'_> {
                     Some((*l, self.again.confirms([l].into_iter(), l.log, test.spread * of_shortest)?))
                 })
                 .collect();
-            let is_main = (distance == 0) == (self.hosts.count() == 1) && of_distance().next().is_some();
+            let is_main = (distance == 0) == self.is_all_clear_inside() && of_distance().next().is_some();
             let ways: BTreeSet<(u32, u32)> = single.iter().map(|(l, _)| (l.from, l.to)).collect();
             for (l, log) in &single {
                 let (a, b) = (l.from, l.to);
-                match !self.times.directed || ways.contains(&(b, a)) {
-                    true if self.times.directed && a > b => {}
-                    true => self.slow.push((Component::Link(a, b), *log)),
-                    false => self.slow.push((Component::OneWay(a, b), *log)),
+                let is_one_way = self.times.directed && !ways.contains(&(b, a));
+                if is_one_way {
+                    self.slow.push((Component::OneWay(a, b), *log));
+                } else if !self.times.directed || a < b {
+                    self.slow.push((Component::Link(a, b), *log));
                 }
             }
             if is_main {
@@ -218,6 +223,11 @@ impl Search<'_> {
                 self.nameable = Some(self.nameable.map_or(limit, |other| other.max(limit)));
             }
         }
+    }
+
+    /// Returns whether an all-clear is about links inside a host, because there is only one, and not about those between hosts.
+    fn is_all_clear_inside(&self) -> bool {
+        self.hosts.count() == 1
     }
 
     /// Returns the units of a scope that stand out among many, and the logarithm of the smallest factor that is named.
@@ -258,6 +268,8 @@ impl Search<'_> {
 
 /// Standard deviation of a normal distribution, in median absolute deviations.
 const MAD_TO_SIGMA: f64 = 1.4826;
+/// Standard deviation of the median of many normal values, in standard deviations of their mean: the square root of π/2, rounded.
+const MEDIAN_TO_MEAN: f64 = 1.2533;
 /// Efficiency of the median absolute deviation as an estimate of the standard deviation (Rousseeuw and Croux, JASA 1993).
 const EFFICIENCY: f64 = 0.37;
 
@@ -270,9 +282,9 @@ pub(super) struct LinkTest {
 }
 
 impl LinkTest {
-    /// Returns `None` with too few links. Links of a kind that has too few are compared with those of all distances.
-    /// `tests_per_link` is the number of tests for each link of the sample.
-    pub(super) fn of(links: &[RelativeLink], distance: usize, tests_per_link: f64) -> Option<LinkTest> {
+    /// Returns the test of the links over a distance; `None` with too few. Links between hosts of a rare distance are compared with all
+    /// links between hosts. `tests_per_link` is the number of tests for each link of the sample.
+    pub(super) fn new(links: &[RelativeLink], distance: usize, tests_per_link: f64) -> Option<LinkTest> {
         let sampled = || links.iter().filter(|l| l.sampled);
         let logs = |is_kind: &dyn Fn(usize) -> bool| {
             sampled().filter(|l| is_kind(l.distance)).map(|l| l.log).collect::<Vec<f64>>()
@@ -298,8 +310,9 @@ impl LinkTest {
     }
 }
 
-/// Returns how many robust standard deviations above a limit a value exceeds it but for a probability. That they are estimated from few
-/// values counts as in Student's t. An estimate from absolute deviations is as good as one from squares of [`EFFICIENCY`] as many values.
+/// Returns how many robust standard deviations a value must lie above a limit, to exceed it with the probability 1 - `missed`. It is a
+/// quantile of Student's t, because the deviation is estimated from `values` values. An estimate from absolute deviations is as good as one
+/// from squares of [`EFFICIENCY`] as many values.
 fn margin(missed: f64, values: usize) -> f64 {
     upper_quantile(((values as f64 * EFFICIENCY) as usize).max(1), missed)
 }
@@ -327,10 +340,10 @@ pub(super) fn slow_units(
             partners.insert(other);
         }
     }
-    // Links inside a host or group have no partners.
+    // Inside a unit the partners are its own ranks; any number of them is enough.
     let apart = links.iter().any(|l| ends(l)[0] != ends(l)[1]);
-    let few = if apart { MIN_UNITS - 1 } else { 1 };
-    values.retain(|_, (_, partners)| partners.len() >= few);
+    let least_partners = if apart { MIN_UNITS - 1 } else { 1 };
+    values.retain(|_, (_, partners)| partners.len() >= least_partners);
     if values.len() < MIN_UNITS {
         return None;
     }
@@ -344,7 +357,7 @@ pub(super) fn slow_units(
         let [a, b] = ends(l);
         l.log - if a == b { above(a) } else { above(a) + above(b) }
     });
-    let noise = 1.2533 * spread(left.collect()) / (partners as f64).sqrt();
+    let noise = MEDIAN_TO_MEAN * spread(left.collect()) / (partners as f64).sqrt();
     let deviations = centres.values().map(|c| (c - middle).abs()).collect::<Vec<_>>();
     let spread = (MAD_TO_SIGMA * median(&deviations)).max(noise).max(MIN_SPREAD);
     let limit = threshold((centres.len() * sizes) as f64, spread, centres.len());

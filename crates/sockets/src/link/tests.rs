@@ -38,8 +38,8 @@ use crate::{
     control::Token,
     link::SocketKind,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
-    socket::LinkOptions,
-    transport::{StreamKindTest, Tcp, test_stream_kinds},
+    socket::{LinkOptions, SocketOptions},
+    transport::{Tcp, Unix, ZeroCopyTcp},
 };
 
 thread_local! {
@@ -102,10 +102,12 @@ fn plan(sizes: &[u64], iterations: u64, depth: u32) -> Plan {
 
 /// Returns what rank 0 records of a pattern over a link.
 fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
-    let bench: &'static Benchmark = Box::leak(Box::new(
-        Benchmark::of::<PatternKernel<P, L>>("test.link", "a test").streaming().with(&[Buffers::PARAMETER]),
-    ));
-    measure_bench(bench, plan, losses)
+    measure_bench(bench::<P, L>(), plan, losses)
+}
+
+fn bench<P: Pattern, L: Link + 'static>() -> &'static Benchmark {
+    let bench = Benchmark::of::<PatternKernel<P, L>>("test.link", "a test");
+    Box::leak(Box::new(bench.streaming().with(&[Buffers::PARAMETER])))
 }
 
 /// Returns what rank 0 records of a benchmark.
@@ -140,23 +142,39 @@ fn passes<P: Pattern, L: Link + 'static>(sizes: &[u64], losses: u64) -> f64 {
     lost.sum()
 }
 
-struct EveryPatternPasses;
+fn every_pattern_passes<K: SocketKind>() {
+    // The largest exceeds the socket buffers: two blocking sends would deadlock.
+    let sizes = [1, 3, 1000, 3 << 20];
+    passes::<PingPong, StreamLink<K>>(&sizes, 0);
+    passes::<Stream, StreamLink<K>>(&sizes, 0);
+    passes::<BiStream, StreamLink<K>>(&sizes, 0);
+    passes::<Bidirectional, StreamLink<K>>(&sizes, 0);
+    passes::<Unidirectional, StreamLink<K>>(&sizes, 0);
+}
 
-impl StreamKindTest for EveryPatternPasses {
-    fn run<K: SocketKind>(&self) {
-        // The largest exceeds the socket buffers: two blocking sends would deadlock.
-        let sizes = [1, 3, 1000, 3 << 20];
-        passes::<PingPong, StreamLink<K>>(&sizes, 0);
-        passes::<Stream, StreamLink<K>>(&sizes, 0);
-        passes::<BiStream, StreamLink<K>>(&sizes, 0);
-        passes::<Bidirectional, StreamLink<K>>(&sizes, 0);
-        passes::<Unidirectional, StreamLink<K>>(&sizes, 0);
+#[test]
+fn a_congestion_control_is_refused_by_other_protocols() {
+    let socket = SocketOptions { congestion: Some("reno".into()), ..SocketOptions::default() };
+    let options = LinkOptions { socket, ..LinkOptions::default() };
+    let plan = plan(&[8], 6, 8);
+    for bench in [bench::<PingPong, StreamLink<Unix>>(), bench::<PingPong, Datagrams>()] {
+        let rows = measure_over(options.clone(), bench, &plan, 0).rows;
+        let [Outcome::Skipped(why)] = rows.iter().map(|row| &row.outcome).collect::<Vec<_>>()[..] else {
+            panic!("{rows:?}")
+        };
+        assert!(why.contains("leave out --congestion"), "{why}");
     }
+    assert_eq!(
+        measure_over(options, bench::<PingPong, StreamLink<Tcp>>(), &plan, 0).rows[0].outcome,
+        Outcome::Ok
+    );
 }
 
 #[test]
 fn every_pattern_passes_over_streams() {
-    test_stream_kinds(&EveryPatternPasses);
+    every_pattern_passes::<Tcp>();
+    every_pattern_passes::<ZeroCopyTcp>();
+    every_pattern_passes::<Unix>();
 }
 
 #[test]
@@ -263,17 +281,11 @@ fn is_caught_everywhere<L: Link + 'static>() {
     is_caught::<Unidirectional, L, 1, 0>();
 }
 
-struct FlippedBitIsCaught;
-
-impl StreamKindTest for FlippedBitIsCaught {
-    fn run<K: SocketKind>(&self) {
-        is_caught_everywhere::<StreamLink<K>>();
-    }
-}
-
 #[test]
 fn a_flipped_bit_is_caught_everywhere() {
-    test_stream_kinds(&FlippedBitIsCaught);
+    is_caught_everywhere::<StreamLink<Tcp>>();
+    is_caught_everywhere::<StreamLink<ZeroCopyTcp>>();
+    is_caught_everywhere::<StreamLink<Unix>>();
     is_caught_everywhere::<Datagrams>();
 }
 

@@ -1,18 +1,9 @@
 //! Measurement of one entry: `ombx run` as a process with a deadline, and the results that it prints.
 
-use std::{
-    os::unix::process::ExitStatusExt,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::{os::unix::process::ExitStatusExt, process::Command, thread, time::Duration};
 
 use ombx_core::{
-    error::{Error, Exit, Kind, Result},
+    error::{Error, Kind, Result},
     result::{Measurement, Run},
     system::clock::Since,
 };
@@ -20,10 +11,13 @@ use ombx_results::{
     estimate::{Cases, Group},
     file::{self, ResultFile, RunOutcome},
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::expectations::Entry;
-use crate::{arguments::argv, job, launch::finite_run};
+use crate::{
+    arguments::argv,
+    job,
+    launch::finite_run::{self, Interruption},
+};
 
 /// Shortest time in which a measurement is started.
 const LEAST: Duration = Duration::from_secs(1);
@@ -58,18 +52,13 @@ pub(super) struct Failure {
 pub(super) struct Budget {
     since: Since,
     all: Duration,
-    signal: Arc<AtomicUsize>,
+    interruption: Interruption,
 }
 
 impl Budget {
     /// Starts the time. From now on signals end the current measurement.
     pub(super) fn start(all: Duration) -> Result<Budget> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
-                .map_err(|e| Error::fabric(format!("signals: {e}")))?;
-        }
-        Ok(Budget { since: Since::now(), all, signal })
+        Ok(Budget { since: Since::now(), all, interruption: Interruption::new()? })
     }
 
     pub(super) fn spent(&self) -> Duration {
@@ -84,15 +73,14 @@ impl Budget {
     /// Waits, unless a signal arrives.
     pub(super) fn pause(&self, time: Duration) {
         let since = Since::now();
-        while since.elapsed() < time && self.exit_code().is_none() {
+        while since.elapsed() < time && !self.interruption.has_arrived() {
             thread::sleep(POLL.min(time.saturating_sub(since.elapsed())));
         }
     }
 
     /// Returns the exit code of a signal that has arrived.
     pub(super) fn exit_code(&self) -> Option<u8> {
-        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
-        (signal > 0).then(|| Exit::SIGNAL + signal)
+        self.interruption.exit_code()
     }
 
     /// Measures an entry within what is left of the budget.
@@ -110,7 +98,7 @@ impl Budget {
         command.arg(format!("--timeout={}ms", left.as_millis())).args(&entry.options).arg("--");
         command.args(&entry.patterns);
         let since = Since::now();
-        let ended = finite_run::run(command, left + AFTER, || self.exit_code().is_some());
+        let ended = finite_run::run(command, left + AFTER, || self.interruption.has_arrived());
         let took = since.elapsed();
         let fabric = Some(i32::from(Kind::Fabric.exit_code()));
         let failure = match &ended {

@@ -43,14 +43,14 @@ pub(super) struct Examination {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Facts of this host.
-pub(super) struct Facts {
+/// What was examined of this host alone.
+pub(super) struct ThisHost {
     pub(super) clock: clock::Facts,
     pub(super) host: Host,
 }
 
 impl Examination {
-    pub(super) fn json(&self, facts: &Facts) -> Value {
+    pub(super) fn json(&self, this_host: &ThisHost) -> Value {
         let findings: Vec<Value> = self
             .findings
             .iter()
@@ -58,7 +58,7 @@ impl Examination {
                 json!({"code": mark.code, "level": mark.level.name(), "what": mark.short, "advice": mark.advice})
             })
             .collect();
-        let clock = facts.clock;
+        let clock = this_host.clock;
         json!({
             "mpi": mpiexec::library(),
             "launcher": self.launcher,
@@ -94,7 +94,7 @@ impl Examination {
     }
 
     /// Returns the answer, then the findings by level, then what was examined, in lines of at most this width.
-    pub(super) fn sentences(&self, facts: &Facts, width: usize) -> String {
+    pub(super) fn sentences(&self, this_host: &ThisHost, width: usize) -> String {
         let mut text = format!("{}\n", self.answer());
         for (level, title) in [
             (Level::Invalid, "Figures would be wrong:"),
@@ -112,11 +112,11 @@ impl Examination {
                 }
             }
         }
-        text + "\n" + &paragraph(width, "Examined: ", &self.examined(facts))
+        text + "\n" + &paragraph(width, "Examined: ", &self.examined(this_host))
     }
 
     /// Returns the status, a sentence and figures for monitoring.
-    pub(super) fn monitoring(&self, facts: &Facts) -> (Status, String, Vec<Figure>) {
+    pub(super) fn monitoring(&self, this_host: &ThisHost) -> (Status, String, Vec<Figure>) {
         let count = |level| self.of(level).count();
         let status = match (count(Level::Invalid), count(Level::Caution)) {
             (1.., _) => Status::Critical,
@@ -132,12 +132,13 @@ impl Examination {
             Figure::new("cautions", count(Level::Caution) as f64, ""),
             Figure::new("notes", count(Level::Note) as f64, ""),
             Figure::new("ranks", self.ranks.len() as f64, ""),
-            Figure::new("clock_reading", facts.clock.overhead_ns as f64 / 1e3, "us"),
+            Figure::new("clock_reading", this_host.clock.overhead_ns as f64 / 1e3, "us"),
         ];
-        figures.extend(part("foreign_load", facts.host.foreign));
-        figures.extend(part("stolen", facts.host.stolen));
-        figures
-            .extend(facts.host.shared_free.map(|free| Figure::new("shared_memory_free", free as f64, "B")));
+        figures.extend(part("foreign_load", this_host.host.foreign));
+        figures.extend(part("stolen", this_host.host.stolen));
+        figures.extend(
+            this_host.host.shared_free.map(|free| Figure::new("shared_memory_free", free as f64, "B")),
+        );
         (status, text, figures)
     }
 
@@ -160,7 +161,7 @@ impl Examination {
         }
     }
 
-    fn examined(&self, Facts { clock, host }: &Facts) -> String {
+    fn examined(&self, ThisHost { clock, host }: &ThisHost) -> String {
         let mut parts = vec![mpiexec::library()];
         parts.extend(self.launcher.as_ref().map(|launcher| format!("ranks started by {launcher}")));
         let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -259,9 +260,9 @@ mod tests {
 
     use super::*;
 
-    fn facts() -> Facts {
+    fn this_host() -> ThisHost {
         let clock = clock::Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
-        Facts { clock, host: Host { foreign: Some(0.25), ..Host::default() } }
+        ThisHost { clock, host: Host { foreign: Some(0.25), ..Host::default() } }
     }
 
     fn with(findings: Vec<Finding>) -> Examination {
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn findings_are_sentences_after_the_answer() {
-        let text = with(vec![debug(), error(), load()]).sentences(&facts(), WIDTH);
+        let text = with(vec![debug(), error(), load()]).sentences(&this_host(), WIDTH);
         let expected = "This system is not ready to measure: 2 things must be changed.\n\nFigures would be wrong:\n\
                         \x20 - This is a debug build.\n    What to do: build with --release\n\
                         \x20 - mpiexec failed; its last line is: no host.\n\nFigures may be disturbed:\n\
@@ -309,14 +310,14 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(
             with(vec![])
-                .sentences(&facts(), WIDTH)
+                .sentences(&this_host(), WIDTH)
                 .starts_with("This system is ready to measure.\n\nExamined: ")
         );
     }
 
     #[test]
     fn the_status_for_monitoring_is_that_of_the_worst_finding() {
-        let status = |findings| with(findings).monitoring(&facts());
+        let status = |findings| with(findings).monitoring(&this_host());
         let note = Finding::of_advice(Mark::note("governor", "g", "CPUs change frequency: set the governor"));
         let (ok, text, figures) = status(vec![note]);
         assert_eq!((ok, text.as_str()), (Status::Ok, "This system is ready to measure."));

@@ -11,7 +11,7 @@ use ombx_core::{
     error::{Error, Result},
     unit::Bytes,
 };
-use ombx_results::render::ImbGroups;
+use ombx_results::render::{ImbGroups, ImbMode};
 
 use crate::{
     arguments::{
@@ -187,9 +187,6 @@ pub(crate) struct OtherArgs {
     pub(crate) msgrd: Option<Switch>,
 }
 
-/// Name of the mode in which each operation is completed by itself.
-pub(super) const SINGLE: &str = "NON-AGGREGATE";
-
 /// IMB's `-multi`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Multi {
@@ -229,12 +226,11 @@ pub(crate) enum AggregateMode {
 }
 
 impl AggregateMode {
-    /// Returns whether tables of an IMB mode are printed. A benchmark without modes has its table in any case.
-    pub(super) fn has(self, mode: Option<&str>) -> bool {
-        let is_single = mode.map(|mode| mode == SINGLE);
+    /// Returns whether tables of an IMB mode are printed. A benchmark without modes always has its table.
+    pub(super) fn has(self, mode: Option<ImbMode>) -> bool {
         match self {
-            AggregateMode::Aggregate => is_single != Some(true),
-            AggregateMode::Single => is_single != Some(false),
+            AggregateMode::Aggregate => mode != Some(ImbMode::Single),
+            AggregateMode::Single => mode != Some(ImbMode::Aggregate),
             AggregateMode::Multi => true,
         }
     }
@@ -450,7 +446,7 @@ impl TypeArgs {
     }
 
     /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.
-    pub(in crate::commands::imb) fn distance(&self, width: u64) -> Option<u64> {
+    pub(in crate::commands::imb) fn stride(&self, width: u64) -> Option<u64> {
         match self.contig_type.unwrap_or(ContigType::Base) {
             ContigType::Base => None,
             ContigType::BaseVec => Some(width),
@@ -465,7 +461,8 @@ mod tests {
 
     #[test]
     fn modes_choose_tables() {
-        let of = |mode: AggregateMode| [None, Some("AGGREGATE"), Some(SINGLE)].map(|table| mode.has(table));
+        let tables = [None, Some(ImbMode::Aggregate), Some(ImbMode::Single)];
+        let of = |mode: AggregateMode| tables.map(|table| mode.has(table));
         assert_eq!(of(AggregateMode::Aggregate), [true, true, false]);
         assert_eq!(of(AggregateMode::Single), [true, false, true]);
         assert_eq!(of(AggregateMode::Multi), [true; 3]);

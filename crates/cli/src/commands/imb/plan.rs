@@ -18,11 +18,11 @@ use ombx_core::{
     system::file::{read_named_on_ranks, shown_name},
     unit::{Bytes, parse_sizes},
 };
-use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups};
+use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 
 use crate::commands::imb::{
     self,
-    arguments::{ImbArgs, Multi, OffCache, SINGLE, Switch},
+    arguments::{ImbArgs, Multi, OffCache, Switch},
     suites::{Entry, Suite},
 };
 
@@ -52,7 +52,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
             "-off_cache and -root_shift: roots are fixed where buffers are not in the cache; leave out one of them",
         ),
         (
-            args.directory.is_some() && suite.name != "IMB-IO",
+            args.directory.is_some() && !suite.has_files(),
             "--directory is for files, which IMB-IO has: leave it out",
         ),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
@@ -71,20 +71,20 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
 ///
 /// Benchmarks without a fixed number of processes run with at least `least` of them.
 pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
-    let mut known: Vec<(&str, ImbBenchmark)> = Vec::new();
-    for table in entries.iter().flat_map(|entry| entry.tables()) {
+    let mut known: Vec<&ImbBenchmark> = Vec::new();
+    for table in entries.iter().flat_map(|entry| entry.tables) {
         // The same benchmark runs with one process, and then with several.
         let same_ranks = |other: &ImbBenchmark| other.ranks == table.ranks || least == 1;
-        let is_same = |(_, other): &&(&str, ImbBenchmark)| {
+        let is_same = |other: &&&ImbBenchmark| {
             other.bench == table.bench && other.axes == table.axes && same_ranks(other)
         };
-        if let Some((name, _)) = known.iter().find(is_same) {
+        if let Some(ImbBenchmark { name, .. }) = known.iter().find(is_same) {
             return Err(Error::usage(format!(
                 "{} measures the same as {name} in ombx: name one of them, or add -exclude {name}",
                 table.name
             )));
         }
-        known.push((table.name, table));
+        known.push(table);
     }
     Ok(())
 }
@@ -141,13 +141,13 @@ pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    match args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
-        true => Ok(()),
-        false => Err(Error::usage(format!(
-            "-multi: ombx has groups of processes for collectives only: add -exclude {}",
-            Vec::from_iter(names).join(",")
-        ))),
+    if args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
+        return Ok(());
     }
+    Err(Error::usage(format!(
+        "-multi: ombx has groups of processes for collectives only: add -exclude {}",
+        Vec::from_iter(names).join(",")
+    )))
 }
 
 /// Rejects groups of processes that cannot be measured.
@@ -185,15 +185,16 @@ pub(super) fn parts(
         check_groups(shown, table, ranks)?;
     }
     let with_all = table.class == ImbClass::Messages;
-    let is_single = table.mode == Some(SINGLE);
+    let is_single = table.mode == Some(ImbMode::Single);
     let aggregate = bench.own.streams.exists() && table.class != ImbClass::Rate && !is_single;
     let iter = args.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
     let element = imb::element(&args.types, bench);
-    let own = match bench.messages.one_element {
-        true => vec![Bytes(element.width())],
-        false => parse_sizes(bench.messages.sizes)?,
+    let own = if bench.messages.one_element {
+        vec![Bytes(element.width())]
+    } else {
+        parse_sizes(bench.messages.sizes)?
     };
     // A benchmark with a single size, such as an atomic operation, has no others.
     let sizes = if own.len() > 1 { sizes } else { &own[..] };

@@ -4,9 +4,9 @@ use ombx_core::{
     benchmark::Preset,
     error::{Error, Result},
 };
-use ombx_results::render::{ImbBenchmark, ImbClass};
+use ombx_results::render::{ImbBenchmark, ImbClass, ImbMode};
 
-use crate::suite::nearest;
+use crate::{arguments::argv, suite::nearest};
 
 /// A program of IMB.
 pub(crate) struct Suite {
@@ -24,71 +24,34 @@ pub(super) struct Entry {
     /// Whether IMB runs it without being asked.
     pub(super) is_default: bool,
     /// Its tables in ombx, one for each mode.
-    tables: &'static [Table],
+    pub(super) tables: &'static [ImbBenchmark],
 }
 
-/// A table of a benchmark.
-pub(super) struct Table {
-    pub(super) bench: &'static str,
-    pub(super) class: ImbClass,
-    pub(super) mode: Option<&'static str>,
-    /// Values of parameters of the benchmark.
-    pub(super) axes: Preset,
-    /// Number of processes, if it is fixed and the benchmark of ombx takes any.
-    pub(super) ranks: Option<u32>,
-}
-
-impl Entry {
-    /// Returns the descriptions of its tables for the output.
-    pub(super) fn tables(&'static self) -> Vec<ImbBenchmark> {
-        let of = |table: &Table| ImbBenchmark {
-            name: self.name,
-            bench: table.bench,
-            class: table.class,
-            mode: table.mode,
-            axes: table.axes,
-            ranks: table.ranks,
-        };
-        self.tables.iter().map(of).collect()
-    }
-}
-
-const fn table(bench: &'static str, class: ImbClass) -> Table {
-    Table { bench, class, mode: None, axes: &[], ranks: None }
-}
-
-const fn of_mode(mode: &'static str, table: Table) -> Table {
-    Table { mode: Some(mode), ..table }
+const fn table(name: &'static str, bench: &'static str, class: ImbClass) -> ImbBenchmark {
+    ImbBenchmark { name, bench, class, mode: None, axes: &[], ranks: None }
 }
 
 macro_rules! entry {
     ($name:literal, $bench:literal, $class:expr) => {
-        Entry { name: $name, is_default: true, tables: const { &[table($bench, $class)] } }
+        entry!($name, $bench, $class, &[])
     };
-}
-
-/// An entry whose receives name MPI_ANY_SOURCE.
-macro_rules! any_source {
-    ($name:literal, $bench:literal) => {
+    ($name:literal, $bench:literal, $class:expr, $axes:expr) => {
         Entry {
             name: $name,
-            is_default: false,
-            tables: const { &[Table { axes: &[("receive-from", "any")], ..table($bench, ImbClass::Single) }] },
+            is_default: true,
+            tables: const { &[ImbBenchmark { axes: $axes, ..table($name, $bench, $class) }] },
         }
     };
 }
 
-/// An entry of a nonblocking operation without computation.
+/// An entry of an operation that is started, without computation.
 macro_rules! pure {
     ($name:literal, $bench:literal, $class:expr) => {
-        Entry {
-            name: $name,
-            is_default: false,
-            tables: const { &[Table { axes: &[("overlap", "none")], ..table($bench, $class) }] },
-        }
+        only_if_named(entry!($name, $bench, $class, &[("overlap", "none")]))
     };
 }
 
+/// An operation with a benchmark that completes each by itself, and one that completes several together.
 macro_rules! modes {
     ($name:literal, $single:literal, $many:literal) => {
         modes!($name, $single, $many, &[], None)
@@ -101,9 +64,10 @@ macro_rules! modes {
             name: $name,
             is_default: true,
             tables: const {
+                let (single, many) = (table($name, $single, $class), table($name, $many, $class));
                 &[
-                    of_mode("NON-AGGREGATE", Table { axes: $axes, ranks: $ranks, ..table($single, $class) }),
-                    of_mode("AGGREGATE", Table { axes: $axes, ranks: $ranks, ..table($many, $class) }),
+                    ImbBenchmark { mode: Some(ImbMode::Single), axes: $axes, ranks: $ranks, ..single },
+                    ImbBenchmark { mode: Some(ImbMode::Aggregate), axes: $axes, ranks: $ranks, ..many },
                 ]
             },
         }
@@ -116,18 +80,9 @@ macro_rules! atomic {
         Entry {
             name: $name,
             is_default: true,
-            tables: const { &[of_mode("NON-AGGREGATE", table($bench, ImbClass::Single))] },
-        }
-    };
-}
-
-/// Accesses to several ranks.
-macro_rules! many {
-    ($name:literal, $bench:literal, $class:expr, $axes:expr) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const { &[Table { axes: $axes, ..table($bench, $class) }] },
+            tables: const {
+                &[ImbBenchmark { mode: Some(ImbMode::Single), ..table($name, $bench, ImbClass::Single) }]
+            },
         }
     };
 }
@@ -136,6 +91,7 @@ const fn only_if_named(entry: Entry) -> Entry {
     Entry { is_default: false, ..entry }
 }
 
+const ANY_SOURCE: Preset = &[("receive-from", "any")];
 const ONE_TO_ALL: Preset = &[("shape", "one_to_all")];
 const ONE_TO_ALL_LOCAL: Preset = &[("shape", "one_to_all"), ("completion", "local")];
 const ALL_TO_ALL: Preset = &[("shape", "all_to_all")];
@@ -145,16 +101,16 @@ const LOCAL: Preset = &[("sync", "flush_local")];
 const SQUARE: Preset = &[("dims", "2")];
 const CUBE: Preset = &[("dims", "3")];
 const FENCE: Preset = &[("completion", "fence")];
-const ONE_WAY_FENCE: Preset = &[("shape", "one_to_all"), ("completion", "fence")];
+const ONE_TO_ALL_FENCE: Preset = &[("shape", "one_to_all"), ("completion", "fence")];
 const PAIRS_FENCE: Preset = &[("shape", "pairs"), ("completion", "fence")];
 
 const MPI1: &[Entry] = &[
     entry!("PingPong", "p2p.latency", ImbClass::Single),
     only_if_named(entry!("PingPongSpecificSource", "p2p.latency", ImbClass::Single)),
-    any_source!("PingPongAnySource", "p2p.latency"),
+    only_if_named(entry!("PingPongAnySource", "p2p.latency", ImbClass::Single, ANY_SOURCE)),
     entry!("PingPing", "p2p.pingping", ImbClass::Single),
     only_if_named(entry!("PingPingSpecificSource", "p2p.pingping", ImbClass::Single)),
-    any_source!("PingPingAnySource", "p2p.pingping"),
+    only_if_named(entry!("PingPingAnySource", "p2p.pingping", ImbClass::Single, ANY_SOURCE)),
     entry!("Sendrecv", "p2p.sendrecv", ImbClass::Parallel(2)),
     entry!("Exchange", "p2p.exchange", ImbClass::Parallel(4)),
     only_if_named(entry!("Uniband", "p2p.mbw_mr", ImbClass::Rate)),
@@ -212,14 +168,14 @@ const RMA: &[Entry] = &[
     modes!("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", PAIRS, Some(2)),
     modes!("Put_local", "rma.put_latency", "rma.put_bw", LOCAL, None),
     only_if_named(modes!("Get_local", "rma.get_latency", "rma.get_bw", LOCAL, None)),
-    many!("Put_all_local", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL),
-    only_if_named(many!("Get_all_local", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL)),
-    many!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
-    many!("All_put_all", "rma.put_many_bw", ImbClass::Collective, ALL_TO_ALL),
-    many!("One_get_all", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
-    many!("All_get_all", "rma.get_many_bw", ImbClass::Collective, ALL_TO_ALL),
-    many!("Exchange_put", "rma.put_many_latency", ImbClass::Collective, NEIGHBOURS),
-    many!("Exchange_get", "rma.get_many_latency", ImbClass::Collective, NEIGHBOURS),
+    entry!("Put_all_local", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL),
+    only_if_named(entry!("Get_all_local", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL)),
+    entry!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
+    entry!("All_put_all", "rma.put_many_bw", ImbClass::Collective, ALL_TO_ALL),
+    entry!("One_get_all", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
+    entry!("All_get_all", "rma.get_many_bw", ImbClass::Collective, ALL_TO_ALL),
+    entry!("Exchange_put", "rma.put_many_latency", ImbClass::Collective, NEIGHBOURS),
+    entry!("Exchange_get", "rma.get_many_latency", ImbClass::Collective, NEIGHBOURS),
     modes!("Accumulate", "rma.acc_latency", "rma.acc_bw"),
     modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
     atomic!("Fetch_and_op", "rma.fop_latency"),
@@ -227,14 +183,19 @@ const RMA: &[Entry] = &[
     Entry {
         name: "Truly_passive_put",
         is_default: true,
-        tables: const { &[Table { ranks: Some(2), ..table("rma.put_passive", ImbClass::Passive) }] },
+        tables: const {
+            &[ImbBenchmark {
+                ranks: Some(2),
+                ..table("Truly_passive_put", "rma.put_passive", ImbClass::Passive)
+            }]
+        },
     },
 ];
 
 const EXT: &[Entry] = &[
     entry!("Window", "rma.window", ImbClass::Collective),
-    modes!("Unidir_Put", "rma.put_many_latency", "rma.put_many_bw", ONE_WAY_FENCE, Some(2)),
-    modes!("Unidir_Get", "rma.get_many_latency", "rma.get_many_bw", ONE_WAY_FENCE, Some(2)),
+    modes!("Unidir_Put", "rma.put_many_latency", "rma.put_many_bw", ONE_TO_ALL_FENCE, Some(2)),
+    modes!("Unidir_Get", "rma.get_many_latency", "rma.get_many_bw", ONE_TO_ALL_FENCE, Some(2)),
     modes!("Bidir_Put", "rma.put_many_latency", "rma.put_many_bw", PAIRS_FENCE, Some(2)),
     modes!("Bidir_Get", "rma.get_many_latency", "rma.get_many_bw", PAIRS_FENCE, Some(2)),
     modes!("Accumulate", "rma.acc_many_latency", "rma.acc_many_bw", FENCE, None, ImbClass::Collective),
@@ -246,8 +207,8 @@ const P2P: &[Entry] = &[
     entry!("Unirandom", "p2p.unirandom", ImbClass::Messages),
     entry!("Birandom", "p2p.birandom", ImbClass::Messages),
     entry!("Corandom", "p2p.corandom", ImbClass::Messages),
-    many!("Stencil2D", "p2p.halo", ImbClass::Messages, SQUARE),
-    many!("Stencil3D", "p2p.halo", ImbClass::Messages, CUBE),
+    entry!("Stencil2D", "p2p.halo", ImbClass::Messages, SQUARE),
+    entry!("Stencil3D", "p2p.halo", ImbClass::Messages, CUBE),
     entry!("SendRecv_Replace", "p2p.sendrecv_replace", ImbClass::Messages),
 ];
 
@@ -278,7 +239,7 @@ static SUITES: [Suite; 9] = [
     suite("IMB-NBC", "MPI-NBC part", NBC),
     suite("IMB-RMA", "MPI-RMA part", RMA),
     with_accelerators(suite("IMB-RMA-GPU", "RMA part (GPU), Technical preview", RMA)),
-    suite("IMB-IO", "MPI-IO part", IO),
+    suite(OF_FILES, "MPI-IO part", IO),
     suite(PEER_TO_PEER, "IMB-P2P part", P2P),
     suite(THREADED, "MT part", MT),
     suite("IMB-EXT", "MPI-2 part", EXT),
@@ -286,6 +247,9 @@ static SUITES: [Suite; 9] = [
 
 /// The program that runs with all processes only, and has other defaults.
 const PEER_TO_PEER: &str = "IMB-P2P";
+
+/// The program that measures files, in a directory.
+const OF_FILES: &str = "IMB-IO";
 
 /// The program with several threads, which has options of its own and a short header.
 const THREADED: &str = "IMB-MT";
@@ -295,7 +259,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Suite> {
     SUITES.iter()
 }
 
-/// Finds a program by its name, in any case, with or without `IMB-`.
+/// Finds a program by its name in upper or lower case, with or without `IMB-`.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
     let is_named = |suite: &&Suite| {
         name.eq_ignore_ascii_case(suite.name) || name.eq_ignore_ascii_case(&suite.name["IMB-".len()..])
@@ -317,6 +281,11 @@ impl Suite {
         self.name == PEER_TO_PEER
     }
 
+    /// Returns whether this is the program that measures files.
+    pub(super) fn has_files(&self) -> bool {
+        self.name == OF_FILES
+    }
+
     /// Returns whether this is the program with several threads.
     pub(super) fn has_threads(&self) -> bool {
         self.name == THREADED
@@ -329,15 +298,16 @@ impl Suite {
         self.benchmarks.iter().filter(move |entry| !(has_accelerators && is_atomic(entry)))
     }
 
-    /// Finds a benchmark by its name, in any case.
+    /// Finds a benchmark by its name in upper or lower case.
     pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
         let found = self.entries().find(|entry| entry.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
-            let near = nearest(name, self.benchmarks.iter().map(|entry| entry.name));
+            let near = nearest(name, self.entries().map(|entry| entry.name));
             let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            let called = argv::called("imb", self.name);
             Error::usage(format!(
-                "{name} is not a benchmark of {}: {} -list names them{near}",
-                self.name, self.name
+                "{name} is not a benchmark of {}: {called} -list names them{near}",
+                self.name
             ))
         })
     }
@@ -359,16 +329,14 @@ macro_rules! writes {
             tables: const {
                 &[
                     of_file(
-                        "AGGREGATE",
-                        "io.write",
-                        $class,
+                        table($name, "io.write", $class),
+                        ImbMode::Aggregate,
                         files!($files, $pointer, $access, ("file-sync", "end")),
                         $ranks,
                     ),
                     of_file(
-                        "NON-AGGREGATE",
-                        "io.write",
-                        $class,
+                        table($name, "io.write", $class),
+                        ImbMode::Single,
                         files!($files, $pointer, $access, ("file-sync", "each")),
                         $ranks,
                     ),
@@ -378,36 +346,26 @@ macro_rules! writes {
     };
 }
 
-/// Reads by one process or by all.
-macro_rules! reads {
-    ($name:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const { &[of_file("AGGREGATE", "io.read", $class, files!($files, $pointer, $access), $ranks)] },
-        }
-    };
-}
-
-const fn of_file(
-    mode: &'static str,
-    bench: &'static str,
-    class: ImbClass,
-    axes: Preset,
-    ranks: Option<u32>,
-) -> Table {
-    of_mode(mode, Table { axes, ranks, ..table(bench, class) })
-}
-
-/// Accesses that are started, by one process or by all, with their overlap.
-macro_rules! started {
+/// Other accesses, by one process or by all: reads, and accesses that are started, with their overlap.
+macro_rules! accesses {
     ($name:literal, $bench:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {
         Entry {
             name: $name,
             is_default: true,
-            tables: const { &[of_file("AGGREGATE", $bench, $class, files!($files, $pointer, $access), $ranks)] },
+            tables: const {
+                &[of_file(
+                    table($name, $bench, $class),
+                    ImbMode::Aggregate,
+                    files!($files, $pointer, $access),
+                    $ranks,
+                )]
+            },
         }
     };
+}
+
+const fn of_file(table: ImbBenchmark, mode: ImbMode, axes: Preset, ranks: Option<u32>) -> ImbBenchmark {
+    ImbBenchmark { mode: Some(mode), axes, ranks, ..table }
 }
 
 /// Benchmarks of one process, which has a file of its own.
@@ -419,44 +377,53 @@ const OVERLAP: ImbClass = ImbClass::DividedOverlap;
 
 const IO: &[Entry] = &[
     writes!("S_Write_Indv", SINGLE, ONE, "own", "individual", "independent"),
-    started!("S_IWrite_Indv", "io.iwrite", SINGLE_OVERLAP, ONE, "own", "individual", "independent"),
+    accesses!("S_IWrite_Indv", "io.iwrite", SINGLE_OVERLAP, ONE, "own", "individual", "independent"),
     writes!("S_Write_Expl", SINGLE, ONE, "own", "explicit", "independent"),
-    started!("S_IWrite_Expl", "io.iwrite", SINGLE_OVERLAP, ONE, "own", "explicit", "independent"),
+    accesses!("S_IWrite_Expl", "io.iwrite", SINGLE_OVERLAP, ONE, "own", "explicit", "independent"),
     writes!("P_Write_Indv", ALL, None, "one", "individual", "independent"),
-    started!("P_IWrite_Indv", "io.iwrite", OVERLAP, None, "one", "individual", "independent"),
+    accesses!("P_IWrite_Indv", "io.iwrite", OVERLAP, None, "one", "individual", "independent"),
     writes!("P_Write_Shared", ALL, None, "one", "shared", "independent"),
-    started!("P_IWrite_Shared", "io.iwrite", OVERLAP, None, "one", "shared", "independent"),
+    accesses!("P_IWrite_Shared", "io.iwrite", OVERLAP, None, "one", "shared", "independent"),
     writes!("P_Write_Priv", ALL, None, "own", "individual", "independent"),
-    started!("P_IWrite_Priv", "io.iwrite", OVERLAP, None, "own", "individual", "independent"),
+    accesses!("P_IWrite_Priv", "io.iwrite", OVERLAP, None, "own", "individual", "independent"),
     writes!("P_Write_Expl", ALL, None, "one", "explicit", "independent"),
-    started!("P_IWrite_Expl", "io.iwrite", OVERLAP, None, "one", "explicit", "independent"),
+    accesses!("P_IWrite_Expl", "io.iwrite", OVERLAP, None, "one", "explicit", "independent"),
     writes!("C_Write_Indv", ALL, None, "one", "individual", "collective"),
-    started!("C_IWrite_Indv", "io.iwrite", OVERLAP, None, "one", "individual", "split"),
+    accesses!("C_IWrite_Indv", "io.iwrite", OVERLAP, None, "one", "individual", "split"),
     writes!("C_Write_Shared", ALL, None, "one", "shared", "collective"),
-    started!("C_IWrite_Shared", "io.iwrite", OVERLAP, None, "one", "shared", "split"),
+    accesses!("C_IWrite_Shared", "io.iwrite", OVERLAP, None, "one", "shared", "split"),
     writes!("C_Write_Expl", ALL, None, "one", "explicit", "collective"),
-    started!("C_IWrite_Expl", "io.iwrite", OVERLAP, None, "one", "explicit", "split"),
-    reads!("S_Read_Indv", SINGLE, ONE, "own", "individual", "independent"),
-    started!("S_IRead_Indv", "io.iread", SINGLE_OVERLAP, ONE, "own", "individual", "independent"),
-    reads!("S_Read_Expl", SINGLE, ONE, "own", "explicit", "independent"),
-    started!("S_IRead_Expl", "io.iread", SINGLE_OVERLAP, ONE, "own", "explicit", "independent"),
-    reads!("P_Read_Indv", ALL, None, "one", "individual", "independent"),
-    started!("P_IRead_Indv", "io.iread", OVERLAP, None, "one", "individual", "independent"),
-    reads!("P_Read_Shared", ALL, None, "one", "shared", "independent"),
-    started!("P_IRead_Shared", "io.iread", OVERLAP, None, "one", "shared", "independent"),
-    reads!("P_Read_Priv", ALL, None, "own", "individual", "independent"),
-    started!("P_IRead_Priv", "io.iread", OVERLAP, None, "own", "individual", "independent"),
-    reads!("P_Read_Expl", ALL, None, "one", "explicit", "independent"),
-    started!("P_IRead_Expl", "io.iread", OVERLAP, None, "one", "explicit", "independent"),
-    reads!("C_Read_Indv", ALL, None, "one", "individual", "collective"),
-    started!("C_IRead_Indv", "io.iread", OVERLAP, None, "one", "individual", "split"),
-    reads!("C_Read_Shared", ALL, None, "one", "shared", "collective"),
-    started!("C_IRead_Shared", "io.iread", OVERLAP, None, "one", "shared", "split"),
-    reads!("C_Read_Expl", ALL, None, "one", "explicit", "collective"),
-    started!("C_IRead_Expl", "io.iread", OVERLAP, None, "one", "explicit", "split"),
-    Entry {
-        name: "Open_Close",
-        is_default: true,
-        tables: const { &[Table { axes: &[("files", "one")], ..table("io.open", ImbClass::Barrier) }] },
-    },
+    accesses!("C_IWrite_Expl", "io.iwrite", OVERLAP, None, "one", "explicit", "split"),
+    accesses!("S_Read_Indv", "io.read", SINGLE, ONE, "own", "individual", "independent"),
+    accesses!("S_IRead_Indv", "io.iread", SINGLE_OVERLAP, ONE, "own", "individual", "independent"),
+    accesses!("S_Read_Expl", "io.read", SINGLE, ONE, "own", "explicit", "independent"),
+    accesses!("S_IRead_Expl", "io.iread", SINGLE_OVERLAP, ONE, "own", "explicit", "independent"),
+    accesses!("P_Read_Indv", "io.read", ALL, None, "one", "individual", "independent"),
+    accesses!("P_IRead_Indv", "io.iread", OVERLAP, None, "one", "individual", "independent"),
+    accesses!("P_Read_Shared", "io.read", ALL, None, "one", "shared", "independent"),
+    accesses!("P_IRead_Shared", "io.iread", OVERLAP, None, "one", "shared", "independent"),
+    accesses!("P_Read_Priv", "io.read", ALL, None, "own", "individual", "independent"),
+    accesses!("P_IRead_Priv", "io.iread", OVERLAP, None, "own", "individual", "independent"),
+    accesses!("P_Read_Expl", "io.read", ALL, None, "one", "explicit", "independent"),
+    accesses!("P_IRead_Expl", "io.iread", OVERLAP, None, "one", "explicit", "independent"),
+    accesses!("C_Read_Indv", "io.read", ALL, None, "one", "individual", "collective"),
+    accesses!("C_IRead_Indv", "io.iread", OVERLAP, None, "one", "individual", "split"),
+    accesses!("C_Read_Shared", "io.read", ALL, None, "one", "shared", "collective"),
+    accesses!("C_IRead_Shared", "io.iread", OVERLAP, None, "one", "shared", "split"),
+    accesses!("C_Read_Expl", "io.read", ALL, None, "one", "explicit", "collective"),
+    accesses!("C_IRead_Expl", "io.iread", OVERLAP, None, "one", "explicit", "split"),
+    entry!("Open_Close", "io.open", ImbClass::Barrier, &[("files", "one")]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_benchmark_that_a_program_does_not_have_is_not_proposed() {
+        let error = |program: &str, name: &str| find(program).unwrap().find(name).err().unwrap().to_string();
+        assert!(error("IMB-RMA", "Fetch_and_opp").ends_with("did you mean Fetch_and_op?"));
+        let why = error("IMB-RMA-GPU", "Fetch_and_op");
+        assert!(!why.contains("did you mean Fetch_and_op"), "{why}");
+    }
+}

@@ -156,6 +156,14 @@ impl Judge {
         }
     }
 
+    /// Returns what a correct command line does.
+    pub(super) fn done_by(&self, words: &[&str]) -> String {
+        let before = self.traces();
+        let why = self.judge(words.to_vec(), "").expect_err("a correct command line");
+        assert!(why.contains("it is accepted"), "{why}");
+        self.traces().since(&before)
+    }
+
     fn traces(&self) -> Traces {
         let written = |to: &dyn AsFd| fstat(to.as_fd()).unwrap().st_size;
         let stat = fs::read_to_string("/proc/self/stat").unwrap();
@@ -219,8 +227,6 @@ fn the_judge_sees_what_a_line_does() {
             let why = judged.expect_err(line);
             assert!(why.contains(seen), "{why}");
         }
-        let before = judge.traces();
-        judge.judge(vec!["list"], "").unwrap_err();
-        assert_eq!(judge.traces().since(&before), "prints to standard output");
+        assert_eq!(judge.done_by(&["list"]), "prints to standard output");
     });
 }

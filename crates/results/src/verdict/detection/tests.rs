@@ -1,7 +1,7 @@
 //! Detection on simulated machines with and without slow components.
 
 use super::*;
-use crate::verdict::{Groups, Link, TIMES_AGAIN, once_more, retest_candidates};
+use crate::verdict::{Evidence, Groups, Link, TIMES_AGAIN, once_more, retest_candidates};
 
 mod groups;
 mod looks;
@@ -99,6 +99,29 @@ fn lasting(seed: u64, sigma: f64) -> impl Fn(u32, u32) -> f64 {
         });
         (sigma * dice.normal()).exp()
     }
+}
+
+#[test]
+fn a_direction_belongs_to_a_link_that_is_slow_in_both() {
+    let evidence = Evidence {
+        factor: None,
+        links: Vec::new(),
+        count: 1,
+        typical: Vec::new(),
+        ordinary: 0,
+        ordinary_ns: 0.0,
+        measured_again: false,
+    };
+    let slow =
+        |component, factor, bytes| SlowComponent { component, factor, bytes, evidence: evidence.clone() };
+    let found = slow_of_sizes(vec![
+        slow(Component::Link(0, 1), 2.0, 8),
+        slow(Component::OneWay(1, 0), 3.0, 64),
+        slow(Component::OneWay(2, 1), 1.5, 64),
+    ]);
+    let found: Vec<(Component, f64, u64)> =
+        found.into_iter().map(|slow| (slow.component, slow.factor, slow.bytes)).collect();
+    assert_eq!(found, [(Component::Link(0, 1), 3.0, 64), (Component::OneWay(2, 1), 1.5, 64)]);
 }
 
 const SHAPES: [(u32, u32); 6] = [(1, 4), (1, 16), (4, 1), (8, 2), (16, 4), (2, 8)];
