@@ -60,13 +60,17 @@ pub(crate) fn is_rank(start: &StartArgs) -> bool {
 
 /// Rejects options that have an effect only if this process starts the ranks.
 pub(crate) fn reject_options_of_start(start: &StartArgs) -> Result<()> {
-    let Some(option) = option_of_start(start) else { return Ok(()) };
+    option_of_start(start).map_or(Ok(()), |option| Err(without_start(option)))
+}
+
+/// Returns the error about an option that has no effect because this process does not start the ranks.
+pub(crate) fn without_start(option: &str) -> Error {
     let why = if detection::launcher().is_some() {
         "a launcher has already started these ranks"
     } else {
         "--launcher none starts no ranks"
     };
-    Err(Error::usage(format!("{why}: leave out {option}")))
+    Error::usage(format!("{why}: leave out {option}"))
 }
 
 /// Returns an option that has an effect only if this process starts the ranks.
@@ -76,6 +80,7 @@ fn option_of_start(start: &StartArgs) -> Option<&'static str> {
         ("--connect", start.connect.connect.is_some()),
         ("--hosts", !start.hosts().is_empty()),
         ("--hostfile", start.hostfile.is_some()),
+        ("--ssh", start.ssh.is_some()),
         ("--bind", start.bind != Bind::Auto),
         ("--launcher-arg", !start.launcher_arg.is_empty()),
         ("--interface", start.interface.is_some()),

@@ -234,7 +234,8 @@ impl Named<'_> {
 }
 
 /// Returns the texts that the user gave, or the parts of the names that are not the same everywhere. A single series has no name. A series of
-/// another state of the machine than the most frequent one comes after the one that it belongs to: its state follows the text of the user.
+/// another state of the machine than the most frequent one comes after the one that it belongs to: its state follows the text of the user. If
+/// the one that it belongs to is not drawn, it keeps the name made of its parts.
 fn names(series: &[Named<'_>], options: &Options<'_>) -> Result<Vec<String>, PlotError> {
     let made: Vec<String> = series.iter().map(|one| made_name(one, series)).collect();
     let headlines: Vec<&Named<'_>> = series.iter().filter(|one| one.other().is_none()).collect();

@@ -96,7 +96,7 @@ pub(crate) static SOCKET_BUFFER: Parameter = Parameter::free(
 pub(crate) static CONGESTION: Parameter = Parameter::free(
     "congestion",
     "NAME",
-    "TCP's congestion control, for example: --congestion reno [default: the kernel's]",
+    "Congestion control of TCP and MPTCP, for example: --congestion reno [default: the kernel's]",
     |text| {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if (1..16).contains(&text.len()) && text.bytes().all(is_of_name) {

@@ -105,7 +105,7 @@ impl FileArgs {
 
 impl OutputArgs {
     /// Returns the output in the format of another suite, without its columns.
-    pub(crate) fn of_other_suite(format: Format, file: FileArgs) -> OutputArgs {
+    pub(crate) fn from_format(format: Format, file: FileArgs) -> OutputArgs {
         OutputArgs {
             format,
             file,

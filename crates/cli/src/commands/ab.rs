@@ -162,7 +162,7 @@ pub(crate) fn ab(
         stderr_line!("ombx: {schedule}, in random order, seed {seed}");
     }
     let settings = gate.settings();
-    let interruption = Interruption::watch()?;
+    let signals = SignalForwarder::new()?;
     let (since, mut worst, mut stopped) = (Since::now(), 0, None);
     let mut cases = [Cases::default(), Cases::default()];
     let mut batches = KnownBatches::default();
@@ -183,7 +183,7 @@ pub(crate) fn ab(
             }
             let words = words_of_launch(launch, row_time, &batches, &rests[side], &words);
             let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };
-            match commands[side].launch(&words, &place, files[side].as_mut(), &interruption)? {
+            match commands[side].launch(&words, &place, files[side].as_mut(), &signals)? {
                 Ended::Complete(code, records) => {
                     worst = worst.max(code);
                     records.iter().for_each(|record| cases[side].record(record));
@@ -195,7 +195,7 @@ pub(crate) fn ab(
                 }
                 Ended::Interrupted(code) => stopped = Some(code),
             }
-            stopped = stopped.or(interruption.exit_code());
+            stopped = stopped.or(signals.exit_code());
             if stopped.is_some() {
                 break;
             }
@@ -297,15 +297,15 @@ fn words_of_launch(
 }
 
 /// Thread that passes signals on until this is dropped.
-struct Interruption {
+struct SignalForwarder {
     child: Arc<AtomicI32>,
     /// The last signal, or 0.
     signal: Arc<AtomicI32>,
     handle: Handle,
 }
 
-impl Interruption {
-    fn watch() -> Result<Interruption> {
+impl SignalForwarder {
+    fn new() -> Result<SignalForwarder> {
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         let (child, last) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
@@ -319,7 +319,7 @@ impl Interruption {
             }
         };
         supervision::spawn_thread("signals", pass_on)?;
-        Ok(Interruption { child, signal: last, handle })
+        Ok(SignalForwarder { child, signal: last, handle })
     }
 
     /// Returns the exit code of a signal that has arrived.
@@ -335,7 +335,7 @@ impl Interruption {
     }
 }
 
-impl Drop for Interruption {
+impl Drop for SignalForwarder {
     fn drop(&mut self) {
         self.handle.close();
     }

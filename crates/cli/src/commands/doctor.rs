@@ -85,11 +85,14 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     let clock = Clock::measured();
     let mut examination = if is_rank {
         role::reject_options_of_start(&args.start)?;
+        if args.start.timeout.is_some() {
+            return Err(role::without_start("--timeout"));
+        }
         within(detection::launcher())
     } else {
         let ranks = ranks(args)?;
         preflight::check(&args.start, ranks, Medium::Mpi)?;
-        let interruption = Interruption::new()?;
+        let interruption = Interruption::default();
         let examination = outside(args, ranks, &interruption);
         if let Some(code) = interruption.exit_code() {
             stderr_line!("ombx: interrupted");
@@ -215,7 +218,11 @@ fn start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Result<(
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();
-    Ok((name, probe(command, ranks, args.start.timeout, interruption)?))
+    // Signals end everything but the probe at once: its launcher and ranks must end first.
+    interruption.start()?;
+    let seen = probe(command, ranks, args.start.timeout, interruption);
+    interruption.stop();
+    Ok((name, seen?))
 }
 
 /// Returns the finding that a launcher belongs to another MPI than this program.
@@ -304,7 +311,7 @@ mod probe_tests {
     }
 
     fn why_failed(script: &str, limit: Duration, signal: usize) -> String {
-        probe(shell(script), 2, Some(limit), &Interruption::of_test(signal)).err().unwrap().to_string()
+        probe(shell(script), 2, Some(limit), &Interruption::from_signal(signal)).err().unwrap().to_string()
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
         return print(listed_benchmarks(suite));
     }
     let (job, notes) = prepare(registry, args, suite)?;
-    // Notes follow a successful run: an error stands alone in one line.
+    // Notes follow a run that ends without an error: an error stands alone in one line.
     let code = role::run(&job)?;
     if prints {
         notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", suite.name));
@@ -157,7 +157,7 @@ pub(crate) fn prepare(
         benchmarks,
     };
     let output =
-        OutputArgs { imb: Some(program), ..OutputArgs::of_other_suite(Format::Imb, args.file) }.settled()?;
+        OutputArgs { imb: Some(program), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
     let extent = Extent { ranks: ranks_or_default, rows: rows.iter().sum(), time, left_out: 0 };
     let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
     Ok((

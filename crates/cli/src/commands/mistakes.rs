@@ -9,7 +9,10 @@ mod known;
 mod options;
 mod suites;
 
-use std::{ffi::OsString, os::unix::ffi::OsStringExt};
+use std::{ffi::OsString, os::unix::ffi::OsStringExt, thread, time::Duration};
+
+use rustix::process::{Signal, getpid, kill_process};
+use signal_hook::consts::SIGTERM;
 
 use self::{imb::KNOWN_OF_IMB, judge::Judge, known::KNOWN, suites::SUITES};
 
@@ -48,6 +51,30 @@ fn doctor_starts_no_ranks_without_a_launcher() {
     Judge::alone("commands::mistakes::doctor_starts_no_ranks_without_a_launcher", |judge| {
         assert_eq!(judge.done_by(&["doctor", "--launcher", "none"]), "prints to standard output");
     });
+}
+
+#[test]
+fn a_signal_ends_doctor_while_it_reaches_hosts() {
+    let test = "commands::mistakes::a_signal_ends_doctor_while_it_reaches_hosts";
+    let signal = Judge::signal_that_ends(test, |judge| {
+        judge.set_program("mpiexec", "echo HYDRA, Open MPI");
+        judge.set_program("ssh", "kill -TERM $PPID");
+        judge.done_by(&["doctor", "--hosts", "n01", "--ssh", "ssh"]);
+    });
+    assert_eq!(signal, Some(SIGTERM));
+}
+
+#[test]
+fn a_signal_ends_doctor_after_the_probe() {
+    let test = "commands::mistakes::a_signal_ends_doctor_after_the_probe";
+    let signal = Judge::signal_that_ends(test, |judge| {
+        judge.set_program("mpiexec", "echo HYDRA, Open MPI");
+        assert!(judge.done_by(&["doctor", "-n", "2"]).contains("waits for a process"));
+        kill_process(getpid(), Signal::TERM).unwrap();
+        // The signal may reach another thread.
+        thread::sleep(Duration::from_secs(10));
+    });
+    assert_eq!(signal, Some(SIGTERM));
 }
 
 #[test]

@@ -111,8 +111,10 @@ pub(crate) fn after_list(
     let Some(list) = LISTS.iter().find(is_before) else { return error };
     let typed = matches.get_raw(list).into_iter().flatten().map(OsStr::to_string_lossy);
     let (typed, word) = (typed.collect::<Vec<_>>().join(","), &patterns[wrong]);
-    // A size may have a blank before its unit.
-    let is_unit = *list == "sizes" && Sizes::parse(&format!("{typed}{word}")).is_ok();
+    // A size may have a blank before its unit. A word that starts with a digit is another size.
+    let is_unit = *list == "sizes"
+        && !word.starts_with(|first: char| first.is_ascii_digit())
+        && Sizes::parse(&format!("{typed}{word}")).is_ok();
     let meant = if is_unit { format!("{typed}{word}") } else { format!("{typed},{word}") };
     Error::usage(format!(
         "{error}; values of --{list} have a comma between them and no blank: --{list} {meant}"

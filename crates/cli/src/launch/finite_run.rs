@@ -7,7 +7,7 @@ use std::{
     process::{Command, ExitStatus, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     thread,
@@ -19,7 +19,10 @@ use ombx_core::{
     system::{clock::Since, file::standard_input_again, limits::is_limit},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    flag,
+};
 
 use super::{orphans, shared_memory::OfRanks};
 use crate::launch::{
@@ -125,23 +128,40 @@ pub(crate) fn run(
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP, by which the user ends a command. This process notices them and does not end by itself.
-pub(crate) struct Interruption(Arc<AtomicUsize>);
+/// SIGINT, SIGTERM and SIGHUP, by which the user ends a command. Between start and stop, they are noticed and do not end this process.
+#[derive(Default)]
+pub(crate) struct Interruption {
+    /// The last signal, or 0.
+    signal: Arc<AtomicUsize>,
+    is_stopped: Arc<AtomicBool>,
+}
 
 impl Interruption {
     /// Notices signals from now on.
     pub(crate) fn new() -> Result<Interruption> {
-        let signal = Arc::new(AtomicUsize::new(0));
+        let interruption = Interruption::default();
+        interruption.start()?;
+        Ok(interruption)
+    }
+
+    /// Notices signals from now on.
+    pub(crate) fn start(&self) -> Result<()> {
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+            flag::register_conditional_default(number, Arc::clone(&self.is_stopped))
+                .and_then(|_| flag::register_usize(number, Arc::clone(&self.signal), number as usize))
                 .map_err(|e| Error::fabric(format!("signals: {e}")))?;
         }
-        Ok(Interruption(signal))
+        Ok(())
+    }
+
+    /// Lets signals end this process again. Those that have arrived stay known.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
     }
 
     /// Returns the exit code of a signal that has arrived.
     pub(crate) fn exit_code(&self) -> Option<u8> {
-        let signal = u8::try_from(self.0.load(Ordering::SeqCst)).unwrap_or(0);
+        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
         (signal > 0).then(|| Exit::SIGNAL.saturating_add(signal))
     }
 
@@ -150,8 +170,8 @@ impl Interruption {
     }
 
     #[cfg(test)]
-    pub(crate) fn of_test(signal: usize) -> Interruption {
-        Interruption(Arc::new(AtomicUsize::new(signal)))
+    pub(crate) fn from_signal(signal: usize) -> Interruption {
+        Interruption { signal: Arc::new(AtomicUsize::new(signal)), ..Interruption::default() }
     }
 }
 

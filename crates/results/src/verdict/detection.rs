@@ -31,29 +31,23 @@ pub fn nameable(times: &[LinkTimes], hosts: &Hosts) -> Vec<(u64, Option<f64>)> {
     times.iter().map(nameable_of).collect()
 }
 
-/// Combines the slow components of all message sizes: the slowest first, each once.
+/// Combines the slow components of all message sizes: the slowest first, each once. A slow direction of a link that is slow in both at another
+/// size is left out, unless it is slower.
 pub(super) fn slow_of_sizes(slow: Vec<SlowComponent>) -> Vec<SlowComponent> {
-    let links: BTreeSet<Component> = slow
-        .iter()
-        .map(|slow| &slow.component)
-        .filter(|c| matches!(c, Component::Link(..)))
-        .cloned()
-        .collect();
     let mut found: BTreeMap<Component, SlowComponent> = BTreeMap::new();
-    for mut slow in slow {
-        // A direction is part of a link that is slow in both directions at another size.
-        if let Component::OneWay(a, b) = slow.component {
-            let both = Component::Link(a.min(b), a.max(b));
-            if links.contains(&both) {
-                slow.component = both;
-            }
-        }
+    for slow in slow {
         let worst = found.entry(slow.component.clone()).or_insert_with(|| slow.clone());
         if slow.factor > worst.factor {
             *worst = slow;
         }
     }
-    let mut all: Vec<SlowComponent> = found.into_values().collect();
+    // A direction says nothing new if both directions are as slow at another size.
+    let is_said_by_link = |slow: &SlowComponent| {
+        let Component::OneWay(a, b) = slow.component else { return false };
+        let both = found.get(&Component::Link(a.min(b), a.max(b)));
+        both.is_some_and(|both| slow.factor <= both.factor)
+    };
+    let mut all: Vec<SlowComponent> = found.values().filter(|slow| !is_said_by_link(slow)).cloned().collect();
     all.sort_by(|a, b| b.factor.total_cmp(&a.factor));
     all
 }

@@ -25,6 +25,15 @@ fn a_checksum_is_the_crc_32_of_the_bytes_before_it() {
     }
 }
 
+/// Returns lines with the digits of their checksums in upper case.
+fn in_upper_case(text: &str) -> String {
+    let line = |line: &str| {
+        let (content, end) = line.rsplit_once(",\"checksum\":").unwrap();
+        format!("{content},\"checksum\":{}\n", end.to_uppercase())
+    };
+    text.lines().map(line).collect()
+}
+
 #[test]
 fn the_example_in_python_finds_a_changed_line() {
     if Command::new("python3").arg("--version").output().is_err() {
@@ -43,4 +52,11 @@ fn the_example_in_python_finds_a_changed_line() {
     assert_eq!(printed(&text), "");
     assert_eq!(printed(&text.replacen("\"n\":12,", "\"n\":13,", 1)), "line 2 was changed\n");
     assert_eq!(printed(GOLDEN), "", "lines of other programs have no checksum");
+    assert_eq!(printed(&in_upper_case(&text)), "", "digits may be in upper case");
+    for digits in ["12g45678", "", "123456789"] {
+        let line = format!("{{\"kind\":\"end\",\"checksum\":\"{digits}\"}}\n");
+        assert_eq!(printed(&line), "line 1 was changed\n", "{line}");
+    }
+    let of_other = r#"{"copied":{"file":"a","checksum":"0"},"kind":"note"}"#;
+    assert_eq!(printed(of_other), "", "an object inside the line has this checksum");
 }

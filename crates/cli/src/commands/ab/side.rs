@@ -24,7 +24,7 @@ use ombx_results::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::Interruption;
+use super::SignalForwarder;
 use crate::{
     arguments::{
         argv,
@@ -102,7 +102,7 @@ impl SideCommand {
         words: &[OsString],
         turn: &Turn,
         file: Option<&mut ResultTarget>,
-        interruption: &Interruption,
+        signals: &SignalForwarder,
     ) -> Result<Ended> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(words);
@@ -110,14 +110,14 @@ impl SideCommand {
         command.stdin(standard_input_again().map_err(|e| supervision::cannot_start(self, &e))?);
         command.stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|e| supervision::cannot_start(self, &e))?;
-        interruption.pass_on_to(&child)?;
+        signals.pass_on_to(&child)?;
         let records = match self.read(&mut child, turn, file) {
             Ok(records) => records,
             Err(error) => {
                 end(&mut child);
                 let _ = child.wait();
                 // A signal may have cut a line in two.
-                return interruption.exit_code().map_or(Err(error), |code| Ok(Ended::Interrupted(code)));
+                return signals.exit_code().map_or(Err(error), |code| Ok(Ended::Interrupted(code)));
             }
         };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;

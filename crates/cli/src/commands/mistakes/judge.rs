@@ -7,11 +7,14 @@ use std::{
     io,
     os::{
         fd::AsFd,
-        unix::fs::{FileExt, PermissionsExt},
+        unix::{
+            fs::{FileExt, PermissionsExt},
+            process::ExitStatusExt,
+        },
     },
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    process::{Command, ExitStatus, Stdio},
+    process::{self, Command, ExitStatus, Stdio},
     thread,
     time::Duration,
 };
@@ -82,12 +85,8 @@ impl Traces {
 impl Judge {
     /// Runs the body of the test with this path in a child process. Fails with its output unless it succeeds.
     pub(super) fn alone(test: &str, body: impl FnOnce(&Judge)) {
-        if let Some(directory) = env::var_os(DIRECTORY) {
-            let directory = PathBuf::from(directory);
-            let registry = Registry::load().unwrap();
-            let parser = commands::parser(&registry);
-            let line = File::create(directory.join("line")).unwrap();
-            return body(&Judge { registry, parser, directory, line });
+        if let Some(judge) = Judge::of_child() {
+            return body(&judge);
         }
         let directory = tempfile::tempdir().unwrap();
         let status = child(&directory, test);
@@ -100,6 +99,30 @@ impl Judge {
             text("line").trim_end(),
             text("stderr")
         );
+    }
+
+    /// Runs the body of the test with this path in a child process, and returns the signal that has ended it. In the child process it does
+    /// not return.
+    pub(super) fn signal_that_ends(test: &str, body: impl FnOnce(&Judge)) -> Option<i32> {
+        if let Some(judge) = Judge::of_child() {
+            body(&judge);
+            process::exit(0);
+        }
+        child(&tempfile::tempdir().unwrap(), test).and_then(|status| status.signal())
+    }
+
+    /// Returns the judge of the child process; `None` in its parent.
+    fn of_child() -> Option<Judge> {
+        let directory = PathBuf::from(env::var_os(DIRECTORY)?);
+        let registry = Registry::load().unwrap();
+        let parser = commands::parser(&registry);
+        let line = File::create(directory.join("line")).unwrap();
+        Some(Judge { registry, parser, directory, line })
+    }
+
+    /// Replaces a program in the search path by a script.
+    pub(super) fn set_program(&self, name: &str, script: &str) {
+        fs::write(self.directory.join("programs").join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
     }
 
     /// Writes a file in the working directory and returns its name.

@@ -102,7 +102,7 @@ fn lasting(seed: u64, sigma: f64) -> impl Fn(u32, u32) -> f64 {
 }
 
 #[test]
-fn a_direction_belongs_to_a_link_that_is_slow_in_both() {
+fn a_direction_is_named_beside_its_link_only_if_it_is_slower() {
     let evidence = Evidence {
         factor: None,
         links: Vec::new(),
@@ -116,12 +116,14 @@ fn a_direction_belongs_to_a_link_that_is_slow_in_both() {
         |component, factor, bytes| SlowComponent { component, factor, bytes, evidence: evidence.clone() };
     let found = slow_of_sizes(vec![
         slow(Component::Link(0, 1), 2.0, 8),
+        slow(Component::OneWay(0, 1), 1.5, 64),
         slow(Component::OneWay(1, 0), 3.0, 64),
         slow(Component::OneWay(2, 1), 1.5, 64),
     ]);
     let found: Vec<(Component, f64, u64)> =
         found.into_iter().map(|slow| (slow.component, slow.factor, slow.bytes)).collect();
-    assert_eq!(found, [(Component::Link(0, 1), 3.0, 64), (Component::OneWay(2, 1), 1.5, 64)]);
+    let one_way = |from, to, factor| (Component::OneWay(from, to), factor, 64);
+    assert_eq!(found, [one_way(1, 0, 3.0), (Component::Link(0, 1), 2.0, 8), one_way(2, 1, 1.5)]);
 }
 
 const SHAPES: [(u32, u32); 6] = [(1, 4), (1, 16), (4, 1), (8, 2), (16, 4), (2, 8)];
