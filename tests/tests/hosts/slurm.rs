@@ -119,6 +119,15 @@ fn srun_starts_ranks_on_both_hosts() {
 }
 
 #[test]
+fn processes_that_srun_starts_without_mpi_are_refused() {
+    let Some(bed) = slurm() else { return };
+    let ombx = mpi::ombx().display().to_string();
+    let words = ["salloc", "-N2", "-n2", "srun", "--mpi=none", &ombx, "run", "p2p.latency", "--quick"];
+    let done = on_slurm(&bed, &words).run().expect(6);
+    done.complains(&["srun started 2 processes"]);
+}
+
+#[test]
 fn sbatch_runs_jobs_of_cluster_bench() {
     let Some(bed) = slurm() else { return };
     let inventory: String = fs::read_to_string(bed.files.path("bed/cluster.toml")).unwrap();
