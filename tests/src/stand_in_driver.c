@@ -9,7 +9,7 @@
  *   allocation  no memory can be allocated
  *   pin         no memory of the host can be pinned
  *   copy        copies to the device fail
- *   lost        every call fails after the first 8 copies
+ *   lost        every call fails after the first 4 copies
  *   wrong       a byte of every copy of at least 64 bytes from the device is one too large
  *   spoilt      a byte of every buffer of at least 64 bytes grows by one when a call of MPI returns
  *   touch       a copy from the device returns without its bytes, and the program touches the device instead
@@ -27,7 +27,7 @@
 #define MOST 4096     /* buffers at the same time */
 #define LEAST 64      /* bytes of a buffer in which a byte is changed */
 #define CHANGED 42    /* byte */
-#define COPIES 8      /* before a device is lost */
+#define COPIES 4      /* before a device is lost */
 #define PAGE 4096
 #define MEMORY ((size_t)8 << 30)
 #define FULL ((size_t)1 << 20)

@@ -119,6 +119,18 @@ fn srun_starts_ranks_on_both_hosts() {
 }
 
 #[test]
+fn processes_that_srun_starts_without_mpi_are_refused() {
+    let Some(bed) = slurm() else { return };
+    let ombx = mpi::ombx().display().to_string();
+    let words = ["salloc", "-N2", "-n2", "srun", "--mpi=none", &ombx, "run", "p2p.latency", "--quick"];
+    // Open MPI refuses them in MPI_Init.
+    let (code, words_of_error) =
+        if mpi::is_open_mpi() { (1, "direct launched") } else { (6, "srun started 2 processes") };
+    let done = on_slurm(&bed, &words).run().expect(code);
+    assert!(done.stderr.contains(words_of_error), "{done}");
+}
+
+#[test]
 fn sbatch_runs_jobs_of_cluster_bench() {
     let Some(bed) = slurm() else { return };
     let inventory: String = fs::read_to_string(bed.files.path("bed/cluster.toml")).unwrap();

@@ -154,7 +154,9 @@ impl Plan {
                     || is_of_types && has(&["--type uint"]) && has(&["--op min", "--op max"])
             }
             Flavour::OpenMpi => {
+                let may_be_unsigned = has(&["--type uint", "--type widest"]) || !has(&["--type"]);
                 accumulates && has(&["--type float-complex", "--op land", "--op lor", "--op lxor"])
+                    || accumulates && may_be_unsigned && has(&["--op min", "--op max"])
                     || self.bench.starts_with("rma.get_acc_") && has(&["--datatype"])
             }
         }

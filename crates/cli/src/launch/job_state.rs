@@ -23,7 +23,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::{
     arguments::output::OutputArgs,
     launch::{
-        orphans::{self, RankTable},
+        orphans::RankTable,
         preflight::{self, RankHost},
         repetition::{Arrived, Early, named},
         shared_memory::OfRanks,
@@ -412,13 +412,8 @@ impl JobState<'_> {
         rank.unwrap_or_else(|| "the job".into())
     }
 
-    /// Returns the rank that died and of which signal, if the launcher names both.
     fn death(&mut self) -> Option<String> {
-        let output = self.history.launcher_output.make_contiguous();
-        let (rank, signal) = self.history.ranks.lost(output).zip(orphans::signal_in(output))?;
-        let is_unsure = signal == "SIGKILL" && self.history.ranks.may_be_killed_by_hydra(output);
-        let other = if is_unsure { " (or before it a later rank there)" } else { "" };
-        Some(format!("{rank}{other} died of {signal}"))
+        self.history.ranks.death(self.history.launcher_output.make_contiguous())
     }
 
     /// Returns how a benchmark has ended its ranks, if it has: no signal of the user and no time limit did, nobody killed the launcher,

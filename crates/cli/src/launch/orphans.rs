@@ -154,7 +154,15 @@ impl RankTable {
             return output.iter().find_map(|line| unknown(line));
         }
         let rank = output.iter().find_map(|line| self.hydra(line).or_else(|| open_mpi(line)))?;
-        self.0.get(rank).map(|process| format!("rank {rank} on {}", process.host))
+        let later = if self.may_be_killed_by_hydra(output) { " or a later rank" } else { "" };
+        self.0.get(rank).map(|process| format!("rank {rank}{later} on {}", process.host))
+    }
+
+    /// Returns the rank that died and of which signal, if the launcher names both.
+    pub(super) fn death(&self, output: &[String]) -> Option<String> {
+        let (rank, signal) = self.lost(output).zip(signal_in(output))?;
+        let other = if self.may_be_killed_by_hydra(output) { " or another signal" } else { "" };
+        Some(format!("{rank} died of {signal}{other}"))
     }
 
     /// Returns the processes of the ranks on this host.
@@ -175,11 +183,12 @@ impl RankTable {
 
     /// Returns whether Hydra may have killed the rank that it names. If a rank dies of a signal, Hydra kills the others of its host by
     /// SIGKILL, and then names the first one that died of a signal, in the order of ranks.
-    pub(super) fn may_be_killed_by_hydra(&self, output: &[String]) -> bool {
+    fn may_be_killed_by_hydra(&self, output: &[String]) -> bool {
         let named = output.iter().find_map(|line| self.hydra(line)).and_then(|rank| self.0.get(rank..));
+        let is_killed = signal_in(output).as_deref() == Some(KILLED);
         named
             .and_then(<[_]>::split_first)
-            .is_some_and(|(named, later)| later.iter().any(|rank| rank.host == named.host))
+            .is_some_and(|(named, later)| is_killed && later.iter().any(|rank| rank.host == named.host))
     }
 
     /// Reads `=   PID 4711 RUNNING AT n01`.
@@ -211,9 +220,11 @@ fn unknown(line: &str) -> Option<String> {
     Some(format!("rank {} on {host}", open_mpi(line)?))
 }
 
+const KILLED: &str = "SIGKILL";
+
 /// Returns the name of the signal by which the launcher's output says that a rank died: `EXIT STRING: Killed (signal 9)` or `exited on
 /// signal 9 (Killed)`.
-pub(super) fn signal_in(output: &[String]) -> Option<String> {
+fn signal_in(output: &[String]) -> Option<String> {
     let number = |line: &String| {
         let (before, after) = line.split_once("signal ")?;
         let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
@@ -334,18 +345,19 @@ mod rank_table_tests {
     fn hydra_may_name_a_rank_that_it_killed() {
         let process = |pid, host: &str| RankProcess { pid, host: host.into() };
         let ranks = RankTable(vec![process(1, "n01"), process(2, "n01"), process(3, "n02")]);
-        for (line, expected) in [
-            ("=   PID 1 RUNNING AT n01", true),
-            ("=   PID 2 RUNNING AT n01", false),
-            ("=   PID 3 RUNNING AT n02", false),
-            ("=   PID 4 RUNNING AT n02", false),
-            (
-                "mpiexec noticed that process rank 0 with PID 1 on node n01 exited on signal 9 (Killed).",
-                false,
-            ),
+        for (named, signal, expected) in [
+            ("PID 1 RUNNING AT n01", 9, "rank 0 or a later rank on n01 died of SIGKILL or another signal"),
+            ("PID 1 RUNNING AT n01", 11, "rank 0 on n01 died of SIGSEGV"),
+            ("PID 2 RUNNING AT n01", 9, "rank 1 on n01 died of SIGKILL"),
+            ("PID 3 RUNNING AT n02", 9, "rank 2 on n02 died of SIGKILL"),
         ] {
-            assert_eq!(ranks.may_be_killed_by_hydra(&[line.to_owned()]), expected, "{line}");
+            let output =
+                [format!("=   {named}"), format!("YOUR APPLICATION TERMINATED WITH (signal {signal})")];
+            assert_eq!(ranks.death(&output).as_deref(), Some(expected));
         }
+        let open_mpi =
+            "mpiexec noticed that process rank 0 with PID 1 on node n01 exited on signal 9 (Killed).";
+        assert_eq!(ranks.death(&[open_mpi.to_owned()]).as_deref(), Some("rank 0 on n01 died of SIGKILL"));
     }
 
     /// A rank that dies before all have connected.

@@ -49,11 +49,13 @@ impl OfRanks {
     }
 }
 
-/// Returns the number of a job of Open MPI, which is the word before the last one in the names of its files.
+/// Returns the number of a job of Open MPI from the name of a file: `vader_segment.HOST.USER.JOB.RANK`, `osc_rdma.HOST.JOB.NUMBER` or
+/// `osc_sm.HOST.JOB.RANK.NUMBER`. Names of hosts have dots too.
 fn job_of_open_mpi(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let is_its = ["vader_", "osc_"].iter().any(|start| name.starts_with(start));
-    name.rsplit('.').nth(1).filter(|_| is_its).map(str::to_owned)
+    let from_end = [("vader_", 1), ("osc_rdma.", 1), ("osc_sm.", 2)];
+    let (_, from_end) = from_end.into_iter().find(|(start, _)| name.starts_with(start))?;
+    name.rsplit('.').nth(from_end).map(str::to_owned)
 }
 
 /// Files of ranks before a job.
@@ -196,18 +198,17 @@ mod tests {
     }
 
     #[test]
-    fn later_files_of_the_same_job_are_removed() {
-        let job = std::process::id();
-        let [known, later, other] = [
-            format!("vader_segment.host.0.{job}a.0"),
-            format!("osc_rdma.host.{job}a.4"),
-            format!("osc_rdma.host.{job}b.4"),
-        ]
-        .map(|name| PathBuf::from(DIRECTORY).join(name));
-        [&known, &later, &other].iter().for_each(|path| fs::write(path, "").unwrap());
-        OfRanks { jobs: [format!("{job}a")].into(), ..OfRanks::default() }.remove();
-        assert!(!known.exists() && !later.exists() && other.exists());
-        fs::remove_file(other).unwrap();
+    fn names_of_files_have_the_number_of_the_job() {
+        for (name, expected) in [
+            ("vader_segment.n01.site.0.41d10001.3", Some("41d10001")),
+            ("osc_rdma.n01.site.41d10001.5", Some("41d10001")),
+            ("osc_sm.n01.site.41d10001.0.3", Some("41d10001")),
+            ("open_mpi.0000", None),
+            ("something.41d10001.5", None),
+        ] {
+            let path = Path::new(DIRECTORY).join(name);
+            assert_eq!(job_of_open_mpi(&path).as_deref(), expected, "{name}");
+        }
     }
 
     #[test]
@@ -259,8 +260,14 @@ mod session_directory_tests {
             fs::write(session.join("contact.txt"), format!("{family}.0;tcp://1.2.3.4:5\n{launcher}\n"))
                 .unwrap();
         }
-        let kept = ["vader_segment.somewhere.0.250001.0", "something.240001.0"];
-        for name in kept.into_iter().chain(["vader_segment.somewhere.0.240001.1"]) {
+        let kept =
+            ["vader_segment.somewhere.0.250001.0", "something.240001.0", "osc_sm.somewhere.250001.0.3"];
+        let removed = [
+            "vader_segment.somewhere.0.240001.1",
+            "osc_rdma.somewhere.240001.5",
+            "osc_sm.somewhere.240001.0.3",
+        ];
+        for name in kept.into_iter().chain(removed) {
             fs::write(shared.path().join(name), "").unwrap();
         }
         let [session] = sessions_below(base.path(), 17).try_into().unwrap();
