@@ -89,8 +89,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let parts = vec![Part { choices, plan }];
     selection::check_ranks(args.start.ranks, &parts)?;
     let graphs = graphs(&args, program)?;
-    let output =
-        OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
+    let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
     let output = output.settled()?;
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&parts[0].plan, rows), left_out: 0 };
     let work = Work::Benchmarks(parts);
