@@ -52,9 +52,11 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         detection::launcher().and_then(|started| started.ranks).and_then(|ranks| ranks.try_into().ok());
     let ranks = started.or(args.start.ranks);
     if let Some(why) = ranks.and_then(|ranks| program.refusal(ranks, args.num_pairs)) {
-        if prints {
-            stderr_line!("ombx: {why}");
+        if !prints {
+            // Open MPI ends rank 0 as soon as another rank fails. The code of rank 0 is that of the job.
+            return Ok(0);
         }
+        stderr_line!("ombx: {why}");
         return Ok(Exit::Refused.code());
     }
     let (job, notes) = prepare(args, &program)?;

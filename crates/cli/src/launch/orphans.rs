@@ -154,15 +154,15 @@ impl RankTable {
             return output.iter().find_map(|line| unknown(line));
         }
         let rank = output.iter().find_map(|line| self.hydra(line).or_else(|| open_mpi(line)))?;
-        let later = if self.may_be_killed_by_hydra(output) { " or a later rank" } else { "" };
-        self.0.get(rank).map(|process| format!("rank {rank}{later} on {}", process.host))
+        let process = self.0.get(rank)?;
+        let other = if self.may_be_killed_by_hydra(output) { " (or a later rank there)" } else { "" };
+        Some(format!("rank {rank} on {}{other}", process.host))
     }
 
     /// Returns the rank that died and of which signal, if the launcher names both.
     pub(super) fn death(&self, output: &[String]) -> Option<String> {
         let (rank, signal) = self.lost(output).zip(signal_in(output))?;
-        let other = if self.may_be_killed_by_hydra(output) { " or another signal" } else { "" };
-        Some(format!("{rank} died of {signal}{other}"))
+        Some(format!("{rank} died of {signal}"))
     }
 
     /// Returns the processes of the ranks on this host.
@@ -346,7 +346,7 @@ mod rank_table_tests {
         let process = |pid, host: &str| RankProcess { pid, host: host.into() };
         let ranks = RankTable(vec![process(1, "n01"), process(2, "n01"), process(3, "n02")]);
         for (named, signal, expected) in [
-            ("PID 1 RUNNING AT n01", 9, "rank 0 or a later rank on n01 died of SIGKILL or another signal"),
+            ("PID 1 RUNNING AT n01", 9, "rank 0 on n01 (or a later rank there) died of SIGKILL"),
             ("PID 1 RUNNING AT n01", 11, "rank 0 on n01 died of SIGSEGV"),
             ("PID 2 RUNNING AT n01", 9, "rank 1 on n01 died of SIGKILL"),
             ("PID 3 RUNNING AT n02", 9, "rank 2 on n02 died of SIGKILL"),
