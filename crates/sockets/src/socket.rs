@@ -206,7 +206,7 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// Bytes of the send buffer and of the receive buffer (`SO_SNDBUF`, `SO_RCVBUF`).
     pub buffer: Option<usize>,
-    /// Name of TCP's congestion control (`TCP_CONGESTION`).
+    /// Name of the congestion control of TCP and MPTCP (`TCP_CONGESTION`).
     pub congestion: Option<String>,
     /// Class of the packets in the IP header (DSCP, RFC 2474), below 64.
     pub dscp: Option<u8>,
@@ -261,7 +261,9 @@ impl SocketOptions {
     pub(crate) fn without_tcp(&self) -> Result<()> {
         match self.congestion {
             None => Ok(()),
-            Some(_) => Err(Error::unsupported("only TCP has a congestion control; leave out --congestion")),
+            Some(_) => Err(Error::unsupported(
+                "only TCP and MPTCP have a congestion control; leave out --congestion",
+            )),
         }
     }
 

@@ -198,6 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn later_files_of_the_same_job_are_removed() {
+        let job = std::process::id();
+        let [later, other] =
+            ["a", "b"].map(|one| PathBuf::from(DIRECTORY).join(format!("osc_sm.host.{job}{one}.0.3")));
+        [&later, &other].iter().for_each(|path| fs::write(path, "").unwrap());
+        OfRanks { jobs: [format!("{job}a")].into(), ..OfRanks::default() }.remove();
+        assert!(!later.exists() && other.exists());
+        fs::remove_file(other).unwrap();
+    }
+
+    #[test]
     fn names_of_files_have_the_number_of_the_job() {
         for (name, expected) in [
             ("vader_segment.n01.site.0.41d10001.3", Some("41d10001")),

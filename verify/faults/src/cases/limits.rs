@@ -105,6 +105,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             ENDLESS,
             6,
         )
+        .says(&["died of SIGKILL"])
         .skip_if(no_groups())
         .act(|job| {
             job.until_started()?;

@@ -85,7 +85,7 @@ impl Traces {
 impl Judge {
     /// Runs the body of the test with this path in a child process. Fails with its output unless it succeeds.
     pub(super) fn alone(test: &str, body: impl FnOnce(&Judge)) {
-        if let Some(judge) = Judge::of_child() {
+        if let Some(judge) = Judge::from_environment() {
             return body(&judge);
         }
         let directory = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ impl Judge {
     /// Runs the body of the test with this path in a child process, and returns the signal that has ended it. In the child process it does
     /// not return.
     pub(super) fn signal_that_ends(test: &str, body: impl FnOnce(&Judge)) -> Option<i32> {
-        if let Some(judge) = Judge::of_child() {
+        if let Some(judge) = Judge::from_environment() {
             body(&judge);
             process::exit(0);
         }
@@ -112,7 +112,7 @@ impl Judge {
     }
 
     /// Returns the judge of the child process; `None` in its parent.
-    fn of_child() -> Option<Judge> {
+    fn from_environment() -> Option<Judge> {
         let directory = PathBuf::from(env::var_os(DIRECTORY)?);
         let registry = Registry::load().unwrap();
         let parser = commands::parser(&registry);
