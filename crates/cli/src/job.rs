@@ -42,6 +42,26 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Returns a job of one launch, which neither reads files nor is compared with earlier runs.
+    pub(crate) fn one_launch(
+        start: StartArgs,
+        output: OutputArgs,
+        role: RoleArgs,
+        work: Work,
+        extent: Extent,
+    ) -> Job {
+        Job {
+            start,
+            output,
+            role,
+            work,
+            extent,
+            launches: Launches::ONE,
+            read_from: Vec::new(),
+            against: None,
+        }
+    }
+
     /// Returns the value of a parameter that the user chose.
     pub(crate) fn chosen(&self, name: &str) -> Option<&str> {
         self.work.plans().into_iter().find_map(|plan| plan.chosen.named(name))

@@ -23,7 +23,6 @@ use crate::commands::help::page::Page;
 use crate::{
     arguments::{
         argv,
-        launches::Launches,
         output::{Format, OutputArgs},
     },
     job::{self, Extent, Job, Work, selection},
@@ -159,20 +158,7 @@ pub(crate) fn prepare(
     let output =
         OutputArgs { imb: Some(program), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
     let extent = Extent { ranks: ranks_or_default, rows: rows.iter().sum(), time, left_out: 0 };
-    let (start, role, work) = (args.start, args.role, Work::Benchmarks(parts));
-    Ok((
-        Job {
-            start,
-            output,
-            role,
-            work,
-            extent,
-            launches: Launches::ONE,
-            read_from: Vec::new(),
-            against: None,
-        },
-        notes,
-    ))
+    Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
 }
 
 /// Returns the benchmarks that run: those that are named, or the default ones.

@@ -16,7 +16,6 @@ use self::arguments::OsuArgs;
 use crate::{
     arguments::{
         argv,
-        launches::Launches,
         output::{Format, GraphRequest, OutputArgs},
     },
     commands::{help::page::Page, imb::suites},
@@ -94,21 +93,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
     let output = output.settled()?;
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&parts[0].plan, rows), left_out: 0 };
-    let work = Work::Benchmarks(parts);
-    let (start, role) = (args.start, args.role);
-    Ok((
-        Job {
-            start,
-            output,
-            role,
-            work,
-            extent,
-            launches: Launches::ONE,
-            read_from: Vec::new(),
-            against: None,
-        },
-        notes,
-    ))
+    Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
 }
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.

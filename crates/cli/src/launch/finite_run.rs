@@ -147,8 +147,8 @@ impl Interruption {
     /// Notices signals from now on.
     pub(crate) fn start(&self) -> Result<()> {
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register_conditional_default(number, Arc::clone(&self.is_stopped))
-                .and_then(|_| flag::register_usize(number, Arc::clone(&self.signal), number as usize))
+            flag::register_usize(number, Arc::clone(&self.signal), number as usize)
+                .and_then(|_| flag::register_conditional_default(number, Arc::clone(&self.is_stopped)))
                 .map_err(|e| Error::fabric(format!("signals: {e}")))?;
         }
         Ok(())
