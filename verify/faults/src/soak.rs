@@ -83,7 +83,7 @@ impl Plan {
         let is_pipeline = bench.name == "sockets.pipeline";
         let over_mpi = !bench.name.starts_with("sockets.");
         let mut options = vec![LIMIT.to_owned()];
-        // A size that no message of ombx itself has.
+        // A size that messages of ombx itself hardly ever have.
         let flipped = 1000 + rng.u64(..1000);
         let fault = Fault::random(rng, bench, over_mpi, flipped);
         let mut most = flipped;
