@@ -106,6 +106,7 @@ pub mod pacing {
     pub(crate) mod sample_pacer;
 }
 
+pub mod order;
 pub mod result;
 pub mod stats;
 

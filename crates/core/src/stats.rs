@@ -1,5 +1,6 @@
 //! Estimates from samples: the median and percentiles, with distribution-free intervals.
 
+use crate::order::sort;
 use serde::{Deserialize, Serialize};
 
 /// Probability that the true value lies beyond one end of an interval.
@@ -218,7 +219,7 @@ impl Binomial {
 
 fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
+    sort(&mut sorted);
     sorted
 }
 

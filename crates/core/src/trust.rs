@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::{
     benchmark::Threads,
     fact::{Fact, HostFacts},
+    order::sort,
     result::{Level, Mark},
     stats::{Summary, quantile},
     system::{
@@ -41,7 +42,7 @@ impl Effect {
     /// Half the interval and the requested precision are tolerated, whichever is larger.
     fn on(samples: &[f64], summary: &Summary, precision: f64) -> Effect {
         let mut sorted = samples.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
+        sort(&mut sorted);
         let precision = if precision.is_finite() { precision } else { DEFAULT_PRECISION };
         Effect {
             sorted,

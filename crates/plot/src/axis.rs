@@ -2,6 +2,7 @@
 
 use ombx_core::{
     benchmark::Metric,
+    order::sort,
     result::{Headline, MESSAGE_RATE_UNIT, Measurement},
     unit::Bytes,
 };
@@ -55,7 +56,7 @@ impl Axis {
     /// Returns an axis with ticks where points are; `None` without points above 0.
     pub(crate) fn points(points: impl Iterator<Item = f64>, unit: Unit, scale: Scale) -> Option<Axis> {
         let mut points: Vec<f64> = points.collect();
-        points.sort_by(f64::total_cmp);
+        sort(&mut points);
         points.dedup();
         let ticks = if unit == Unit::Bytes { Ticks::Binary } else { Ticks::Decimal };
         let log = LogAxis::covering(points.iter().copied(), ticks);

@@ -1,6 +1,7 @@
 //! Series of a figure: rows that differ in message size only, and their names.
 
 use ombx_core::{
+    order::{sort, sort_by_value},
     result::{Headline, Measurement},
     stats::Percentile,
     unit::Bytes,
@@ -150,7 +151,7 @@ pub(crate) fn collect<'a>(
         // Other states of the machine give way to the series that the user chose.
         series.retain(|series| series.cases.iter().any(|case| case.samples.other.is_none()));
     }
-    series.iter_mut().for_each(|series| series.cases.sort_by(|a, b| a.x.total_cmp(&b.x)));
+    series.iter_mut().for_each(|series| sort_by_value(&mut series.cases, |case| case.x));
     // Labels that tell all series apart are names by themselves.
     if inputs.len() > 1
         && series.iter().all(|one| series.iter().filter(|other| other.parts[0] == one.parts[0]).count() == 1)
@@ -291,7 +292,7 @@ fn parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
 
 /// Returns values in ascending order.
 pub(crate) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
-    values.sort_by(f64::total_cmp);
+    sort(&mut values);
     values
 }
 

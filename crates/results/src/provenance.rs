@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     fact::{Fact, Facts, HostFacts},
+    order::sort_by_number,
     result::{Growth, Measurement, Run},
     system::node_set,
     team::Placement,
@@ -176,7 +177,7 @@ fn of_ranks(run: &Run) -> Vec<(String, String)> {
 fn ordered(facts: &Facts) -> impl Iterator<Item = (&String, &Fact)> {
     let position = |name: &str| TITLES.iter().position(|(known, _)| *known == name).unwrap_or(TITLES.len());
     let mut all: Vec<(&String, &Fact)> = facts.iter().collect();
-    all.sort_by_key(|(name, _)| position(name));
+    sort_by_number(&mut all, |(name, _)| position(name) as i64);
     all.into_iter()
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use ombx_core::{
     benchmark::payload::Check,
+    order::sort_by_number,
     result::{Measurement, Outcome, Run},
     stats::Summary,
     trust,
@@ -144,7 +145,7 @@ impl fmt::Display for Publishable {
         write!(f, "{publishable} of {} {are} fit to publish", counted(*rows, "row"))?;
         if publishable < rows {
             let mut found: Vec<_> = obstacles.iter().collect();
-            found.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            sort_by_number(&mut found, |(_, count)| -(**count as i64));
             let found: Vec<String> =
                 found.into_iter().map(|(what, count)| format!("{what} ({count})")).collect();
             write!(f, "; {} not: {}", rows - publishable, found.join(", "))?;

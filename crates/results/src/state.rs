@@ -5,6 +5,7 @@
 //! within a state it predicts nothing.
 
 use ombx_core::{
+    order::sort,
     result::{Measurement, Run},
     stats::median,
 };
@@ -74,7 +75,7 @@ impl States {
     /// Labels launches by their distances: neighbours in size that differ by at most [`OTHER_STATE`] are one state.
     pub fn new(launches: &[Distances]) -> States {
         let mut all: Vec<f64> = launches.iter().flat_map(Distances::known).collect();
-        all.sort_by(f64::total_cmp);
+        sort(&mut all);
         let states = of_distances(&all);
         let state_of = |ns: f64| states.iter().position(|state| state.last().is_some_and(|last| ns <= *last));
         let of_launch = |launch: &Distances| match launch.before_ns.zip(launch.after_ns) {
@@ -175,7 +176,7 @@ pub fn gap(values: &[f64]) -> Option<f64> {
         return None;
     }
     let mut sorted: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    sorted.sort_by(f64::total_cmp);
+    sort(&mut sorted);
     let gaps = (LEAST_IN_STATE..=n - LEAST_IN_STATE).map(|at| (sorted[at] - sorted[at - 1], at));
     let (gap, at) = gaps.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let range = |side: &[f64]| side[side.len() - 1] - side[0];
@@ -241,7 +242,7 @@ pub(crate) fn divided_by_state<T>(
     distance: impl Fn(&T) -> Option<f64>,
 ) -> (Vec<OfState<T>>, usize) {
     let mut known: Vec<f64> = all.iter().filter_map(&distance).collect();
-    known.sort_by(f64::total_cmp);
+    sort(&mut known);
     let states = of_distances(&known);
     if states.len() < 2 || known.len() * 2 < all.len() {
         return (vec![(None, all)], 0);

@@ -31,9 +31,9 @@ pub(crate) struct LaunchesArgs {
     /// It says nothing about the next launch.
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
     pub(crate) quick: bool,
-    /// Time to measure, such as 10s [default: 30s or less]
+    /// Time of all launches, such as 10s [default: 3s, or up to 30s for 9 launches or --precision]
     ///
-    /// It is for all launches. Without it and --precision, a run of 9 launches ends after 3s; more than 30s spreads 30 launches over it.
+    /// No launch starts that would exceed it; --timeout ends a job. More than 30s spreads 30 launches over it.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]

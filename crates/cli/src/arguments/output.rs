@@ -27,7 +27,7 @@ pub(crate) struct OutputArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// File for the textfile collector of Prometheus to write beside what is printed; it is replaced at the end
+    /// Also write the result for Prometheus (textfile collector) to this file, which is replaced at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
     /// Count skipped cases as success
@@ -75,7 +75,7 @@ pub(crate) struct FileArgs {
     /// Replace the result file if it exists
     #[arg(long, requires = "out", conflicts_with = "append", help_heading = "Output")]
     pub(crate) force: bool,
-    /// Add to the result file if it exists: launches of the same setup count as launches of one result
+    /// Add to the result file if it exists; launches of the same setup become one result
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) append: bool,
 }

@@ -9,6 +9,7 @@ use clap::{
 use ombx_core::{
     benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Text, Values},
     error::{Error, Result},
+    order::sort_by_number,
     system::file::{read_named_on_ranks, shown_name},
 };
 
@@ -27,7 +28,7 @@ pub(crate) fn add_options(run: Command, registry: &Registry) -> Command {
     let is_missing = |parameter: &&Parameter| !taken.iter().any(|name| name == parameter.name);
     let mut parameters: Vec<&'static Parameter> =
         registry.parameters().iter().copied().filter(is_missing).collect();
-    parameters.sort_by_key(|parameter| !parameter.names().is_empty());
+    sort_by_number(&mut parameters, |parameter| (!parameter.names().is_empty()).into());
     parameters.into_iter().fold(run, |run, parameter| {
         let having = registry.all().iter().filter(|bench| bench.parameter(parameter.name).is_some());
         let heading = match parameter.heading {
@@ -149,7 +150,7 @@ fn having(registry: &Registry, option: &str, bench: Option<&str>) -> String {
         .filter(|bench| bench.parameter(option).is_some() || (option == "sizes" && bench.messages.sized))
         .map(|bench| bench.name)
         .collect();
-    names.sort_by_key(|name| name.split('.').next() != Some(family));
+    sort_by_number(&mut names, |name| (name.split('.').next() != Some(family)).into());
     match names.len() {
         0 => String::new(),
         1 => format!("; {} has it (ombx help --{option})", names[0]),

@@ -41,7 +41,7 @@ const DATE: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// File of limits and of the directory with good days; - for standard input; ombx help expectations prints one
+    /// File of limits and of the directory with good days; - for standard input; ombx help expectations prints an example
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Add the result as a good day to the directory `baseline` of FILE, unless a limit is missed
@@ -76,7 +76,11 @@ pub(crate) struct CheckArgs {
 const FORMATS: [(&str, &str, Format); 4] = [
     ("table", "Table for people", Format::Table),
     ("json", "One JSON object", Format::Json),
-    ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    (
+        "nagios",
+        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
+        Format::Nagios,
+    ),
     ("junit", "Report for CI systems", Format::Junit),
 ];
 

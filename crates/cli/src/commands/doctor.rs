@@ -11,6 +11,7 @@ use ombx_core::{
     benchmark::{Medium, Threading},
     error::{Error, Exit, Result},
     fact::{self, HostFacts},
+    order::sort_by_number,
     result::Mark,
     system::{clock::Clock, environment::hostname, host::Host, machine},
     team::Place,
@@ -61,7 +62,11 @@ pub(crate) struct DoctorArgs {
 const FORMATS: [(&str, &str, Format); 4] = [
     ("table", "Sentences for people", Format::Table),
     ("json", "One JSON object", Format::Json),
-    ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    (
+        "nagios",
+        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
+        Format::Nagios,
+    ),
     ("junit", "Report for CI systems", Format::Junit),
 ];
 
@@ -117,7 +122,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         examination.findings.extend(accelerators::findings(&devices, examination.ranks_here));
         examination.devices = devices.iter().map(accelerators::sentence).collect();
     }
-    examination.findings.sort_by_key(|finding| std::cmp::Reverse(finding.mark.level));
+    sort_by_number(&mut examination.findings, |finding| -(finding.mark.level as i64));
     let this_host = ThisHost { clock: clock.facts(), host };
     if let Some(path) = &args.junit {
         target::replace(path, examination.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;

@@ -10,7 +10,7 @@ mod word;
 use std::{ffi::OsString, path::Path};
 
 use clap::{Args, Command};
-use ombx_core::{benchmark::Registry, error::Result};
+use ombx_core::{benchmark::Registry, error::Result, order::sort_by_number};
 use ombx_results::render::wrapped;
 
 use self::page::{Detail, Page};
@@ -20,10 +20,12 @@ const EXIT_CODES: &str = "exit-codes";
 const MARKS: &str = "marks";
 const EXPECTATIONS: &str = "expectations";
 const SUITES: &str = "suites";
+const COLUMNS: &str = "columns";
 /// Pages that are not the help of a command.
-pub(super) const PAGES: [(&str, &str); 4] = [
+pub(super) const PAGES: [(&str, &str); 5] = [
     (EXIT_CODES, "Exit codes of all commands"),
     (MARKS, "What the marks of the column trust mean, and what to do"),
+    (COLUMNS, "What the columns of tables, CSV and JSON mean"),
     (EXPECTATIONS, "File of ombx check: keys, limits, baseline"),
     (SUITES, "File of ombx run: benchmarks with options"),
 ];
@@ -32,7 +34,7 @@ const REPLACING: [&str; 2] = ["osu", "imb"];
 
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// Command, page (marks, exit-codes, expectations, suites), option, value of an option, benchmark, column, mark or exit code [default: all commands]
+    /// Command, page (marks, columns, exit-codes, expectations, suites), option, value of an option, benchmark, column, mark or exit code [default: all commands]
     #[arg(value_name = "WORD", allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -41,7 +43,7 @@ pub(crate) struct HelpArgs {
 pub(super) fn visible(parser: &Command) -> Vec<&Command> {
     let mut commands: Vec<&Command> =
         parser.get_subcommands().filter(|command| !command.is_hide_set()).collect();
-    commands.sort_by_key(|command| command.get_display_order());
+    sort_by_number(&mut commands, |command| command.get_display_order() as i64);
     commands
 }
 
@@ -72,7 +74,9 @@ fn asked_on(page: Page, registry: &Registry, parser: &Command, words: &[OsString
     }
     let detail = if words.contains(&"--help") { Detail::Full } else { Detail::Brief };
     let choices = page::named(registry, command, &words);
-    page.command(parser, (&path, command), &choices, detail)
+    let unknown =
+        page::unknown(registry, command, &words).map(|why| format!("{why}\n\n")).unwrap_or_default();
+    unknown + &page.command(parser, (&path, command), &choices, detail)
 }
 
 /// What `ombx help` prints.
@@ -92,8 +96,9 @@ pub(super) fn answer(registry: &Registry, parser: &Command, args: &HelpArgs) -> 
     let command = visible(parser).into_iter().find(|command| command.get_name() == word);
     Ok(Answer::Text(match (word.as_str(), command) {
         ("" | "-h" | "--help", _) => page.front(parser),
-        (MARKS, _) => marks(page.columns),
-        (EXIT_CODES, _) => exit_codes(page.columns),
+        (MARKS | "mark", _) => marks(page.columns),
+        (EXIT_CODES | "exit-code", _) => exit_codes(page.columns),
+        (COLUMNS | "column", _) => columns(page),
         (EXPECTATIONS | "limits" | "limit", _) => expectations(page.columns),
         (SUITES | "suite", _) => suites(page.columns),
         (name, _) if is_suite(name) => {
@@ -115,13 +120,19 @@ pub(super) fn answer(registry: &Registry, parser: &Command, args: &HelpArgs) -> 
 fn expectations(columns: usize) -> String {
     let about = "File of ombx check: jobs of ombx run, each with a limit of time (latency), bandwidth (bw) or days (within). \
                  ombx check FILE --learn adds a result to the directory `baseline`, on seven days or more. For example:";
-    format!("{}\n{}", paragraph("", 0, about, columns), examples::NODE_CHECK)
+    example(about, examples::NODE_CHECK, columns)
 }
 
 fn suites(columns: usize) -> String {
     let about = "File of ombx run: benchmarks, and the options of ombx run as keys without --. A list makes a row of each value. \
                  ombx run my.toml runs it. For example, suite:smoke:";
-    format!("{}\n{}", paragraph("", 0, about, columns), examples::SUITE)
+    example(about, examples::SUITE, columns)
+}
+
+/// Returns an example of a file, which can be used as it is: the text before it is a comment.
+fn example(about: &str, file: &str, columns: usize) -> String {
+    let about = wrapped(about, columns.saturating_sub("# ".len())).join("\n# ");
+    format!("# {about}\n\n{file}")
 }
 
 fn exit_codes(columns: usize) -> String {
@@ -129,6 +140,15 @@ fn exit_codes(columns: usize) -> String {
     let lines =
         rows.map(|row| paragraph(&row.code, 10, &format!("{} ({})", row.meaning, row.commands), columns));
     lines.collect()
+}
+
+fn columns(page: Page) -> String {
+    reference::columns().map(|row| column(&row, page)).collect()
+}
+
+/// Returns the names of a column or a word, and what it means.
+fn column(row: &reference::Column, page: Page) -> String {
+    page.paragraph(&format!("{}{}", row.kind, row.names.join(", ")), &row.meaning)
 }
 
 fn marks(columns: usize) -> String {
@@ -291,6 +311,11 @@ mod tests {
             ("95%", "column 95% within this run"),
             ("jitter us", "RFC 3550"),
             ("ci95_low_ns", "interval of the median"),
+            ("ci95", "interval of the median"),
+            ("95 %", "column 95% within this run"),
+            ("row", "one benchmark at one size"),
+            ("preempted 3x (up to 12%)", "code   preempted"),
+            ("interrupts of eth0", "mark interrupts of DEVICE"),
         ] {
             assert!(of(word).contains(part), "{word}: {}", of(word));
         }
@@ -299,6 +324,7 @@ mod tests {
             ("MPI_Put", "rma.put_bw"),
             ("publish", "publishable"),
             ("NUMA", "far_device"),
+            ("gpu", "--memory"),
         ] {
             let found = of(word);
             assert!(found.contains(part) && found.ends_with("explains one\n"), "{word}: {found}");

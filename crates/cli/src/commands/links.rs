@@ -49,7 +49,11 @@ const ALL_TO_ALL: &str = "collective.alltoall";
 const FORMATS: [(&str, &str, Format); 7] = [
     ("table", "Verdict, maps and tables for people", Format::Table),
     ("json", "Verdict with its evidence and figures of each size, as one JSON object", Format::Json),
-    ("nagios", "One line for monitoring, with exit code 0, 1, 2 or 3", Format::Nagios),
+    (
+        "nagios",
+        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
+        Format::Nagios,
+    ),
     ("junit", "Report for CI systems: each conclusion, and each slow part", Format::Junit),
     ("csv", "CSV, one line per link", Format::Csv),
     ("jsonl", "Lines of the result file", Format::Jsonl),

@@ -8,6 +8,7 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
     error::{Error, Exit, Result},
     measure::{plan::Effort, runner::Part},
+    order::sort_by_number,
     unit::Bytes,
 };
 use ombx_results::render::OsuTable;
@@ -111,7 +112,7 @@ fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
 }
 
 /// Options of OMB that no program of ombx has, and where they are said.
-const NOTES: &str = "Not supported: -a and -r (computing on devices), a directory after -c. \
+const NOTES: &str = "Not supported: -a and -r (computing on devices), a directory after -c (it is not read). \
                      More: ombx help exit-codes, ombx run BENCHMARK --help (the same benchmark with intervals and marks)";
 
 /// Returns the help of a program, or of `ombx osu` with the options of all programs.
@@ -120,7 +121,7 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
     let page = Page::of_stdout();
     let Some(program) = program else {
         let usage = "ombx osu PROGRAM [OPTIONS] [H|D|MD|MH]..";
-        let about = "Replace an OSU benchmark: same name, options, output\nombx osu lists the programs, ombx osu PROGRAM --help \
+        let about = "Replace an OSU benchmark: same name, options, output\nIt starts the ranks, if no launcher has. ombx osu lists the programs, ombx osu PROGRAM --help \
                      has the options of one.";
         if !argv::asks_for_all_options() {
             return Ok(page.replacing(about, usage, osu));
@@ -292,7 +293,9 @@ fn all() -> impl Iterator<Item = &'static str> {
 fn covered(registry: &Registry) -> Vec<(&'static Osu, &'static Benchmark)> {
     let mut names: Vec<(&Osu, &Benchmark)> =
         registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (osu, *bench))).collect();
-    names.sort_by_key(|(osu, _)| all().position(|name| name == osu.name).unwrap_or(usize::MAX));
+    sort_by_number(&mut names, |(osu, _)| {
+        all().position(|name| name == osu.name).map_or(i64::MAX, |at| at as i64)
+    });
     names
 }
 

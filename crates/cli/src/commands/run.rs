@@ -209,7 +209,7 @@ pub(crate) struct RunArgs {
     /// Its benchmarks and options hold, except those given here; the order is random.
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) like: Option<PathBuf>,
-    /// Begin with the benchmark of this number, from 1, in the order of measuring; ranks that fail name it
+    /// Leave out the benchmarks before this number, which a failed run prints
     #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) from: Option<u32>,
 
@@ -225,7 +225,7 @@ pub(crate) struct RunArgs {
     pub(crate) sizes: Option<Sizes>,
     /// Load on other ranks: a benchmark that they repeat
     ///
-    /// Its messages have 4K bytes, or as p2p.bw:64K; A+B are both at once. Of a list, each is measured; with nothing, rows have impact factors.
+    /// Its messages have 4K bytes, or as in p2p.bw:64K. A+B is both at once, and A,B one after the other; with nothing in the list, rows have impact factors.
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
     /// Iterations to verify, outside the timed region: some, or as many as are timed
@@ -243,13 +243,13 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) launches: LaunchesArgs,
-    /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t; with --quick for example: --duration 10s
+    /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t, for example: --quick --duration 10s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
     pub(crate) duration: Option<Duration>,
     /// Print the figure of the running row after each such time of sampling, as iperf3 -i: on standard error, with --format jsonl on standard output
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
-    /// Earlier runs, a result file or a directory of them: they tell where the next run lies [default: the 20 newest files in the
+    /// Earlier runs, from which the interval of the next run comes: a result file or a directory of them [default: the 20 newest files in the
     /// directory of -o]
     #[arg(long, value_name = "PATH", help_heading = "Output")]
     pub(crate) against: Option<PathBuf>,

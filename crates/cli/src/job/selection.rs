@@ -9,6 +9,7 @@ use ombx_core::{
         runner::Part,
         session::{selected, sizes_of},
     },
+    order::sort_by_number,
 };
 
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.
@@ -45,7 +46,9 @@ pub(crate) fn in_order(parts: &[Part]) -> Vec<(usize, usize)> {
             media.push(medium(place));
         }
     }
-    places.sort_by_key(|place| media.iter().position(|one| *one == medium(place)));
+    sort_by_number(&mut places, |place| {
+        media.iter().position(|one| *one == medium(place)).map_or(-1, |at| at as i64)
+    });
     places
 }
 

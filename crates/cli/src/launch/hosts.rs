@@ -17,6 +17,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
+    order::sort_by_number,
     system::{
         clock::Since,
         file::{read_named, shown_name},
@@ -296,7 +297,9 @@ pub(super) fn reach(
         thread::sleep(POLL);
     }
     failures.extend(waiting.map(|host| (host.as_str(), "not tried".to_owned())));
-    failures.sort_by_key(|(failed, _)| hosts.iter().position(|host| host == failed));
+    sort_by_number(&mut failures, |(failed, _)| {
+        hosts.iter().position(|host| host == failed).map_or(-1, |at| at as i64)
+    });
     match failures.as_slice() {
         [] => Ok(names),
         some => Err(Error::fabric(message(shell, hosts.len(), some))),

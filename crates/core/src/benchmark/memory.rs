@@ -95,7 +95,7 @@ impl ParameterValue for BufferMemory {
     const PARAMETER: &'static Parameter = &Parameter::list_of::<BufferMemory>(
         "memory",
         "PLACE[:PLACE]",
-        "Memory of the buffers of messages: host, cuda (cuMemAlloc), cuda-managed (prefetched to the device), cuda-managed-host (to the host), \
+        "Memory of the buffers of messages, such as cuda on a GPU or host:cuda; it is host, cuda (cuMemAlloc), cuda-managed (prefetched to the device), cuda-managed-host (to the host), \
          cuda-pinned (host memory that the driver has pinned), and the same with rocm. A colon separates sender and receiver (one-sided: origin \
          and target), and a comma separates values, each with rows of its own: --memory cuda,cuda:host",
     )

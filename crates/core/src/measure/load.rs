@@ -15,6 +15,7 @@ use crate::{
         runner::{Background, Repeated},
         session::{Ranks, Session, Sink, skipped},
     },
+    order::sort_by_number,
     result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     stats::Summary,
     team::{EnteredBarrier, Place, Team},
@@ -346,9 +347,9 @@ fn in_turns(hosts: &[&str], seed: u64) -> Vec<Rank> {
     let mut by_host: Vec<Vec<Rank>> = on_host.into_values().collect();
     by_host.iter_mut().for_each(|ranks| random.shuffle(ranks));
     random.shuffle(&mut by_host);
-    by_host.sort_by_key(|ranks| !ranks.contains(&Rank(0)));
+    sort_by_number(&mut by_host, |ranks| (!ranks.contains(&Rank(0))).into());
     if let Some(first) = by_host.first_mut() {
-        first.sort_by_key(|rank| *rank != Rank(0));
+        sort_by_number(first, |rank| (*rank != Rank(0)).into());
     }
     let most = by_host.iter().map(Vec::len).max().unwrap_or(0);
     (0..most).flat_map(|at| by_host.iter().filter_map(move |ranks| ranks.get(at).copied())).collect()

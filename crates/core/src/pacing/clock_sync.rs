@@ -9,6 +9,7 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 use crate::{
     benchmark::{Context, Figure, Figures},
     error::Result,
+    order::sort,
     pacing::{
         mesh::Mesh,
         paced_kernel::{FIRST_WINDOW_NS, Pacer, StartTimes},
@@ -411,7 +412,7 @@ impl<'k, M: Mesh> WindowPacing<'k, M> {
         let spans = self.spans(stamps);
         let late = Self::late(&spans).len();
         let mut times: Vec<f64> = spans.iter().map(|(start, end)| end - start).collect();
-        times.sort_unstable_by(f64::total_cmp);
+        sort(&mut times);
         let mine = [times.get(times.len() * 9 / 10).copied().unwrap_or(0.0), late as f64];
         let Some(all) = self.team.gather(&mine.map(f64::to_le_bytes).concat())? else { return Ok(()) };
         let largest = |part: usize| {

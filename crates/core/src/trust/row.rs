@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     benchmark::{Figure, Figures, payload::Check},
     measure::stop::Ending,
+    order::sort_by_number,
     result::{Growth, Level, Mark, Samples},
     stats::{self, Summary},
     system::environment::Counters,
@@ -231,7 +232,7 @@ const NAMED_COUNTERS: usize = 3;
 fn named<'a>(grown: impl Iterator<Item = &'a Growth>) -> (String, u64) {
     let mut all: Vec<&Growth> = grown.collect();
     let sum = all.iter().map(|one| one.by).fold(0, u64::saturating_add);
-    all.sort_by_key(|one| std::cmp::Reverse(one.by));
+    sort_by_number(&mut all, |one| -i64::try_from(one.by).unwrap_or(i64::MAX));
     let named = all.iter().take(NAMED_COUNTERS).map(|one| format!("{} {one}", one.host));
     let more = all.len().saturating_sub(NAMED_COUNTERS);
     let more = (more > 0).then(|| format!("{more} more"));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
+    order::sort_by_number,
     result::{Measurement, Outcome},
     unit::Bytes,
 };
@@ -91,9 +92,9 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
             }
         }
     }
-    found.iter_mut().for_each(|sweep| sweep.points.sort_by_key(|p| p.bytes));
+    found.iter_mut().for_each(|sweep| sort_by_number(&mut sweep.points, |point| point.bytes as i64));
     // The sides of a comparison lie over each other in one chart.
-    found.sort_by_key(|sweep| sweep.case);
+    sort_by_number(&mut found, |sweep| sweep.case as i64);
     found
 }
 

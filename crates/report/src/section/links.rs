@@ -1,7 +1,7 @@
 //! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Metric, unit::Bytes};
+use ombx_core::{benchmark::Metric, order::sort_by_number, unit::Bytes};
 use ombx_results::{
     file::RunOutcome,
     number::{Units, four_digits},
@@ -95,7 +95,7 @@ fn of_run(links: &LinkRun, units: Units) -> Markup {
 
 /// Returns the sizes in the order of maps: first those at which something is slow.
 fn in_order(mut sizes: Vec<LinkTimes>, verdict: &Verdict) -> Vec<LinkTimes> {
-    sizes.sort_by_key(|times| verdict.slow.iter().all(|slow| slow.bytes != times.bytes));
+    sort_by_number(&mut sizes, |times| verdict.slow.iter().all(|slow| slow.bytes != times.bytes).into());
     sizes
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
+    order::sort_by_number,
     result::{Level, Measurement, Outcome, Run},
     team::Place,
     trust,
@@ -319,7 +320,7 @@ fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
         found.entry(code).or_insert((advice, vec![], 0, 0)).3 += rows;
     }
     let mut found: Vec<_> = found.into_iter().collect();
-    found.sort_by_key(|(_, (_, rows, _, links))| std::cmp::Reverse(rows.len() + links));
+    sort_by_number(&mut found, |(_, (_, rows, _, links))| -((rows.len() + links) as i64));
     let links = runs.links_in_rounds().map(LinkSweep::row_count).sum::<usize>();
     let measured = runs.rows().filter(|r| is_ok(r.row)).count() + links;
     let finding = |(code, (advice, rows, others, links)): (&str, (&str, Vec<usize>, usize, usize))| {

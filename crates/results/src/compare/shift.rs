@@ -3,7 +3,10 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use ombx_core::stats::median;
+use ombx_core::{
+    order::{sort, sort_by_value},
+    stats::median,
+};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::compare::comparison::Unit;
@@ -24,7 +27,7 @@ impl Shifts {
         let pairs =
             |[a, b]: &Stratum| a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect::<Vec<_>>();
         let mut all: Vec<f64> = strata.iter().flat_map(pairs).collect();
-        all.sort_unstable_by(f64::total_cmp);
+        sort(&mut all);
         Shifts(all)
     }
 
@@ -90,7 +93,7 @@ impl Shifts {
             .enumerate()
             .flat_map(|(at, x)| differences[at..].iter().map(move |y| (x + y) / 2.0));
         let mut all: Vec<f64> = pairs.collect();
-        all.sort_unstable_by(f64::total_cmp);
+        sort(&mut all);
         Shifts(all)
     }
 }
@@ -247,7 +250,7 @@ fn adjusted(cases: usize, sided: impl Fn(f64) -> f64, each: impl FnOnce(&mut dyn
     each(&mut |statistics| {
         if observed.is_empty() {
             observed = statistics.iter().map(|statistic| sided(*statistic)).collect();
-            order.sort_by(|a, b| observed[*a].total_cmp(&observed[*b]));
+            sort_by_value(&mut order, |case| observed[*case]);
         }
         all += 1;
         let mut largest = f64::NEG_INFINITY;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::engine::Phases,
+    order::{sort, sort_by_number, sort_by_value},
     result::{
         AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
     },
@@ -272,9 +273,9 @@ fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Opti
         let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
         let is_bound = marks.iter().all(|mark| mark.effect.is_some());
         if is_bound {
-            marks.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
+            sort_by_value(&mut marks, |mark| -effect(mark));
         } else {
-            marks.sort_by_key(|mark| std::cmp::Reverse(mark.level));
+            sort_by_number(&mut marks, |mark| -(mark.level as i64));
         }
         let mark = (*marks.get(count / 2)?).clone();
         Some(match printed.filter(|_| is_bound) {
@@ -318,7 +319,7 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
         return None;
     }
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sort(&mut sorted);
     let (least, most) = (sorted[0], sorted[n - 1]);
     let Some((lower, _)) = order_bounds(n, 0.5).filter(|_| n >= LEAST_LONG_LAUNCHES as usize) else {
         return Some(Interval { low: least, high: most, coverage: coverage(n, 1), drift: false });

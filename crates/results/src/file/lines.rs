@@ -3,6 +3,7 @@
 use ombx_core::{
     benchmark::{ConnectionCounters, Figure, Metric, payload::Check},
     measure::collect::Interval,
+    order::sort,
     result::{Measurement, Outcome, OverLaunches, Rates, Run, Samples, StateFigure, Tally},
     stats::{Percentile, Summary, order_bounds, quantile_index},
 };
@@ -357,7 +358,7 @@ pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
     let mut times = Measurement::combine(&row.samples, work.legs);
     let Some(last) = times.len().checked_sub(1) else { return Ok(()) };
     let mean = times.iter().sum::<f64>() / times.len() as f64;
-    times.sort_unstable_by(f64::total_cmp);
+    sort(&mut times);
     // The headline of several pairs is that of the total.
     let is_total = row.samples.iter().any(|samples| !samples.started_ns.is_empty());
     let middle = if is_total { [mean; 2] } else { [times[last / 2], times[last.div_ceil(2)]] };
@@ -366,7 +367,7 @@ pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
     };
     let narrowest = bounds(&times, 0.5);
     let mut single = Measurement::combine(row.of_single_iterations(), work.legs);
-    single.sort_unstable_by(f64::total_cmp);
+    sort(&mut single);
     let percentile = |given: &Option<Percentile>, quantile: f64| {
         given.as_ref().is_none_or(|given| {
             !single.is_empty()

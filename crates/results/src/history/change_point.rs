@@ -5,7 +5,10 @@
 //! of the segment in units of the noise, but at most [`MOST_LOSS`]. An outlier is thus cheaper than a change. The minimum is found by
 //! their recursion over levels (R-FPOP), on a grid of levels: the values themselves, and the middles between neighbours.
 
-use ombx_core::stats::{median, quantile};
+use ombx_core::{
+    order::sort,
+    stats::{median, quantile},
+};
 
 /// Minimum number of values in which a look searches for changes. Fewer do not show how much the values scatter.
 const LEAST_IN_LOOK: usize = 10;
@@ -130,7 +133,7 @@ fn noise(values: &[f64]) -> f64 {
 /// Returns the levels that a segment may have: the values and the middles between neighbours; of many values, quantiles.
 fn levels(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
+    sort(&mut sorted);
     let count = (2 * sorted.len() - 1).min(MOST_LEVELS);
     (0..count).filter_map(|at| quantile(&sorted, at as f64 / (count - 1) as f64)).collect()
 }

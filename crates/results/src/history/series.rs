@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use ombx_core::{benchmark::Metric, system::node_set};
+use ombx_core::{benchmark::Metric, order::sort_by_value, system::node_set};
 
 use super::{
     change_point::{LEAST_RUNS, confirmed_changes},
@@ -472,7 +472,7 @@ pub fn events(history: &History) -> Vec<Event<'_>> {
     }
     for event in &mut events {
         let size = |change: &Change| change.ratio.ln().abs();
-        event.changes.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
+        sort_by_value(&mut event.changes, |(_, change)| -size(change));
         event.differences = event.changes.iter().flat_map(|(_, change)| &change.differences).collect();
         event.hosts = hosts(event.changes.iter().filter_map(|(series, _)| series.case.ends.as_ref()));
     }

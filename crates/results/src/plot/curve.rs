@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{result::Headline, stats::median, unit::Bytes};
+use ombx_core::{order::sort_by_value, result::Headline, stats::median, unit::Bytes};
 
 use crate::{
     number::tick_label,
@@ -25,7 +25,7 @@ pub(crate) fn draw(
 ) -> Result<()> {
     let mut curve: Vec<(f64, Headline)> =
         points.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, head)| (*bytes as f64, *head)).collect();
-    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sort_by_value(&mut curve, |point| point.0);
     let x = LogAxis::covering(curve.iter().map(|p| p.0), Ticks::Binary);
     let y = LogAxis::covering(curve.iter().flat_map(|p| extent(&p.1)), Ticks::Decimal);
     let (Some(x), Some(y)) = (x, y) else { return Ok(()) };

@@ -9,7 +9,7 @@ use crate::{
     render::{heading, plain},
     samples::CaseSamples,
 };
-use ombx_core::{result::Headline, unit::Bytes};
+use ombx_core::{order::sort, result::Headline, unit::Bytes};
 
 /// Height of the chart over time, in lines.
 const LINES: usize = 10;
@@ -129,7 +129,7 @@ impl Screen {
     }
 
     fn histogram(&self, out: &mut dyn Write, mut values: Vec<f64>, axis: &ValueAxis) -> Result<()> {
-        values.sort_by(f64::total_cmp);
+        sort(&mut values);
         let (low, high) = (values[0], values[values.len() - 1]);
         let ends = if low < high { axis.ranges(low, high, RANGES) } else { vec![low, high] };
         let counts = counts(&values, &ends);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ombx_core::{
+    order::sort_by_value,
     result::{Level, Measurement, Outcome},
     stats::Summary,
     unit::Bytes,
@@ -178,7 +179,7 @@ fn verdict(times: &[Timed]) -> Verdict {
         return undecided(format!("{} has no interval", timed.algorithm));
     }
     let mut order: Vec<&Timed> = times.iter().collect();
-    order.sort_by(|a, b| a.summary.median.total_cmp(&b.summary.median));
+    sort_by_value(&mut order, |row| row.summary.median);
     let (Some(fastest), Some(next)) = (order.first(), order.get(1)) else {
         return undecided(NO_VALUE.into());
     };

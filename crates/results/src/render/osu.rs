@@ -7,6 +7,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{Aggregation, Figure, Metric, Osu, Work, payload::Check},
+    order::sort,
     result::{Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
@@ -508,7 +509,7 @@ fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
     }
     let unit = if row.metric == Metric::Bandwidth { "BW(MB/s)" } else { "Lat(us)" };
     let mut figures = if options.percentiles.is_empty() { Vec::new() } else { iterations(row) };
-    figures.sort_by(f64::total_cmp);
+    sort(&mut figures);
     for percent in &options.percentiles {
         let figure = two_decimals(percentile(&figures, *percent));
         columns.push(Column::new(format!("P{percent} Tail {unit}"), figure));

@@ -9,6 +9,7 @@ use crate::{
     verdict::times::is_sampled,
 };
 use ombx_core::{
+    order::sort_by_value,
     result::Measurement,
     unit::{Bytes, counted},
 };
@@ -144,7 +145,7 @@ impl Expectation {
             Limit::Bandwidth(_) => number::rate(sweep.mb_per_s(times.bytes, l.ns).unwrap_or(0.0)),
         };
         let mut links: Vec<(Link, f64)> = times.shortest.iter().map(|l| (*l, worse(l))).collect();
-        links.sort_by(|a, b| b.1.total_cmp(&a.1));
+        sort_by_value(&mut links, |(_, ratio)| -ratio);
         let missing = links.iter().take_while(|(_, ratio)| *ratio > 1.0).count();
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
         // Links that are not kept are faster than some that are.
@@ -278,7 +279,7 @@ impl Reference {
                 links.push((*l, again.map_or(ratio, |again| again.min(ratio))));
             }
             let Some(overall) = ombx_core::stats::median(&sweep) else { continue };
-            links.sort_by(|a, b| b.1.total_cmp(&a.1));
+            sort_by_value(&mut links, |(_, ratio)| -ratio);
             let (all, bytes) = (counted(links.len(), "link"), Bytes(times.bytes));
             if overall >= MIN_REFERENCE_FACTOR {
                 verdict.missed.push(format!(

@@ -11,6 +11,7 @@ use crate::{
         relative::{self, RelativeLink, Retested, Scope, median, recentre, relative_times},
     },
 };
+use ombx_core::order::{sort, sort_by_value};
 
 /// Part of the links of a slow group that are slow by at least half of its factor. With fewer, some of its hosts are slow.
 const MOST: f64 = 0.8;
@@ -48,7 +49,7 @@ pub(super) fn slow_of_sizes(slow: Vec<SlowComponent>) -> Vec<SlowComponent> {
         both.is_some_and(|both| slow.factor <= both.factor)
     };
     let mut all: Vec<SlowComponent> = found.values().filter(|slow| !is_said_by_link(slow)).cloned().collect();
-    all.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    sort_by_value(&mut all, |part| -part.factor);
     all
 }
 
@@ -373,7 +374,7 @@ fn spread(mut logs: Vec<f64>) -> f64 {
     if logs.is_empty() {
         return MIN_SPREAD;
     }
-    logs.sort_unstable_by(f64::total_cmp);
+    sort(&mut logs);
     let upper = logs[(logs.len() - 1) * 84 / 100];
     let middle = median(&logs);
     let deviations = logs.iter().map(|x| (x - middle).abs()).collect::<Vec<_>>();

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::unit::{Bytes, plural};
+use ombx_core::{
+    order::{sort, sort_by_value},
+    unit::{Bytes, plural},
+};
 
 use crate::percentiles::upper_quantile;
 
@@ -85,7 +88,7 @@ impl FewUnits {
                 Part::Link(_) if !self.by_rank => return None,
                 Part::Link([a, b]) => {
                     let mut ways: Vec<&RelativeLink> = own().collect();
-                    ways.sort_by(|a, b| b.log.total_cmp(&a.log));
+                    sort_by_value(&mut ways, |way| -way.log);
                     // The part has the mean of both directions.
                     match ways[..] {
                         [slow, other] if slow.log - other.log > log => {
@@ -143,7 +146,7 @@ fn pair_times(links: &[Link], hosts: &Hosts, scope: Scope) -> (Vec<PairTime>, us
 }
 
 fn lower_quartile(mut logs: Vec<f64>) -> f64 {
-    logs.sort_by(f64::total_cmp);
+    sort(&mut logs);
     logs.get(logs.len() / 4).copied().unwrap_or(0.0)
 }
 
@@ -343,7 +346,7 @@ pub(super) fn explain(
         let fits = sets.iter().filter_map(|set| fit(set));
         let mut significant: Vec<Fit> =
             fits.filter(|fit| fit.is_significant(pairs, of(fit.freedom))).collect();
-        significant.sort_by(|a, b| a.squares.total_cmp(&b.squares));
+        sort_by_value(&mut significant, |model| model.squares);
         if let Some(next) = significant.into_iter().next() {
             let more = next.parameters.saturating_sub(best.parameters).max(1) as f64;
             let improvement = (best.squares - next.squares) / (more * next.spread * next.spread);

@@ -7,6 +7,7 @@ use std::{
 
 use ombx_core::{
     benchmark::Metric,
+    order::sort_by_value,
     result::{Measurement, Run},
     stats,
 };
@@ -149,7 +150,7 @@ fn usually_slow(launches: &[Vec<(Link, bool)>], directed: bool, hosts: &Hosts) -
     let mut outliers = Outliers::default();
     for ((from, to), mut rows) in of_ends {
         let missing = launches.len() - rows.len().min(launches.len());
-        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sort_by_value(&mut rows, |(ns, _)| f64::from(*ns));
         let at = |middle: usize| rows.get(middle.checked_sub(missing)?);
         let (low, high) = (at((launches.len() - 1) / 2), at(launches.len() / 2));
         if let (Some(low), Some(high)) = (low, high) {

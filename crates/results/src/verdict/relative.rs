@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{stats, unit::counted};
+use ombx_core::{order::sort_by_value, stats, unit::counted};
 use serde::{Deserialize, Serialize};
 
 use super::{Component, Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, link_name};
@@ -200,7 +200,7 @@ pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]
         let kind = counts.into_iter().max_by_key(|(_, links)| *links).map_or(0, |(distance, _)| distance);
         own.retain(|l| distance(l) == kind);
         let Ordinary { count: ordinary, ns, typical } = &kinds[kind];
-        own.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+        sort_by_value(&mut own, |link| -f64::from(link.ns));
         let measured_again = own.iter().any(|l| times.retested(l.from, l.to).is_some());
         let slowest = own.iter().take(EVIDENCE_LINKS);
         let ratios: Vec<f64> = own.iter().map(|l| f64::from(l.ns) / ns).collect();
@@ -293,8 +293,7 @@ impl Ordinary {
         let mut kind: Vec<&Link> =
             links.iter().filter(|l| hosts.distance(l.from, l.to) == distance).copied().collect();
         let ns = median(&kind.iter().map(|l| f64::from(l.ns)).collect::<Vec<_>>());
-        let apart = |l: &Link| (f64::from(l.ns) - ns).abs();
-        kind.sort_by(|a, b| apart(a).total_cmp(&apart(b)));
+        sort_by_value(&mut kind, |link| (f64::from(link.ns) - ns).abs());
         let typical = kind.iter().take(TYPICAL_LINKS).map(|l| [l.from, l.to]).collect();
         Ordinary { count: kind.len(), ns, typical }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_core::order::sort_by_value;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -51,7 +52,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     for of_size in times.iter().map(LinkTimes::averaged) {
         let of_size = &of_size;
         let mut links = relative_times(of_size, hosts);
-        links.sort_by(|a, b| b.log.total_cmp(&a.log));
+        sort_by_value(&mut links, |link| -link.log);
         let mut slowest: Vec<RelativeLink> = links.iter().take(count).copied().collect();
         let mut add = |links: Vec<RelativeLink>| {
             let new = |l: &RelativeLink| slowest.iter().all(|s| (s.from, s.to) != (l.from, l.to));
@@ -66,7 +67,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
             if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_UNIT, REFERENCE_LINKS) };
         let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
         let mut found = at_one_size(of_size, hosts, times.len()).slow;
-        found.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+        sort_by_value(&mut found, |part| -part.factor);
         for slow in found {
             if slow.component.is_link() {
                 singles += 1;
@@ -95,7 +96,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
                 usual.retain(|l| !named.contains(&(l.from, l.to)));
             }
             let centre = median(&usual.iter().map(|l| l.log).collect::<Vec<_>>());
-            usual.sort_by(|a, b| (a.log - centre).abs().total_cmp(&(b.log - centre).abs()));
+            sort_by_value(&mut usual, |link| (link.log - centre).abs());
             all.extend(usual.into_iter().take(references).map(|l| again(l, false)));
         }
     }
@@ -134,7 +135,7 @@ pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[Component
     let ratio =
         |l: &Link| SlowLink { link: *l, factor: f64::from(l.ns) / usual[hosts.distance(l.from, l.to)] };
     let mut links: Vec<SlowLink> = links.map(ratio).collect();
-    links.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    sort_by_value(&mut links, |link| -link.factor);
     links.truncate(count);
     links
 }

@@ -8,6 +8,7 @@ use std::{
 use ombx_core::{
     benchmark::payload::Check,
     fact::HostFacts,
+    order::sort_by_value,
     result::{Growth, Level, Measurement, Run},
     unit::{Bytes, counted},
 };
@@ -455,7 +456,7 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
     let split = |times: &LinkTimes| {
         let mut links: Vec<Link> =
             times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside).copied().collect();
-        links.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+        sort_by_value(&mut links, |link| link.ns.into());
         let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
         let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
         let mean = |links: &[Link]| {

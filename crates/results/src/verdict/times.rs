@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ombx_core::{
+    order::sort_by_value,
     result::{Level, Mark, Measurement},
     stats,
 };
@@ -268,7 +269,7 @@ impl Tiles {
             // A launch that measured nothing in a block does not count.
             let of_launches = launches.iter().filter_map(|tiles| tiles.slowest.get(at).copied());
             let mut rows: Vec<Link> = of_launches.filter(|row| row.ns > 0.0).collect();
-            rows.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+            sort_by_value(&mut rows, |row| row.ns.into());
             rows.get(rows.len() / 2).copied().unwrap_or(first.slowest[at])
         };
         Tiles {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io, time::Duration};
 
 use comfy_table::{Table, presets};
-use ombx_core::{benchmark::Metric, fact::HostFacts, result::Growth, unit::Bytes};
+use ombx_core::{benchmark::Metric, fact::HostFacts, order::sort_by_number, result::Growth, unit::Bytes};
 use ombx_results::{
     causes,
     render::{
@@ -45,7 +45,7 @@ impl Report {
         let mut parts: Vec<String> = Vec::new();
         let mut findings: Vec<&Finding> =
             self.findings.iter().filter(|finding| finding.state != State::Met).collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.state));
+        sort_by_number(&mut findings, |finding| -(finding.state as i64));
         parts.extend(findings.into_iter().map(sentence));
         if parts.is_empty() {
             parts.push(match all {

@@ -39,6 +39,7 @@ const ALL: [Examples; 20] = [
             "budget",
             "timeout",
             "precision",
+            "percentiles",
             "format",
             "output",
             "like",
@@ -155,6 +156,7 @@ const ALL: [Examples; 20] = [
         command: "check",
         common: &["learn", "store", "format", "output", "junit"],
         examples: &[
+            ("A file to edit", "ombx help expectations > my.toml && ombx check my.toml"),
             ("Is this node as good as it was?", "ombx check node-check.toml"),
             ("Learn a good day", "ombx check node-check.toml --learn"),
             (
@@ -221,10 +223,10 @@ const ALL: [Examples; 20] = [
         command: "compare",
         common: &["margin", "fail-on", "format", "junit", "markdown", "names"],
         examples: &[
-            ("Two results", "ombx compare before.jsonl after.jsonl"),
+            ("Two results of several runs each", "ombx compare before.jsonl after.jsonl"),
             (
-                "A gate in CI: no case may be slower by more than 5 %",
-                "ombx compare --base a1.jsonl a2.jsonl --new b1.jsonl b2.jsonl --fail-on 5%",
+                "A gate in CI: no case may be slower by more than 5 % (four runs a side)",
+                "ombx compare --base old/*.jsonl --new new/*.jsonl --fail-on 5%",
             ),
             ("Many files, and a report for CI", "ombx compare 'nightly/*.jsonl' today/ --junit report.xml"),
         ],

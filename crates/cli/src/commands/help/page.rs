@@ -1,11 +1,16 @@
 //! The help of commands: one screen for `-h`, all options for `--help`, and the options of a benchmark after its name.
 
+use std::collections::BTreeSet;
+
 use clap::{Arg, ArgAction, Command, builder::PossibleValue};
-use ombx_core::benchmark::{Benchmark, Choice, Heading, Registry};
+use ombx_core::{
+    benchmark::{Benchmark, Choice, Heading, Registry},
+    error::Error,
+};
 use ombx_results::render::wrapped;
 
 use super::examples::{self, Examples};
-use crate::{arguments::parameters, job::lookup, output::terminal};
+use crate::{arguments::parameters, job::lookup, output::terminal, suite::is_suite};
 
 /// Widest page, and that without a terminal.
 const WIDEST: usize = 110;
@@ -17,6 +22,8 @@ const NARROW: usize = 10;
 const FEW: usize = 3;
 /// Title of options that only `ombx run` explains.
 const OF_RUN: &str = "Options of ombx run (ombx run --help explains them)";
+/// Default of the sizes of any benchmark.
+const OF_BENCHMARK: &str = "the benchmark's";
 /// Heading of options without another one.
 const OPTIONS: &str = "Options";
 /// Commands that measure benchmarks with the options of `ombx run`.
@@ -264,9 +271,10 @@ impl Page {
     fn of_benchmarks(self, own: &[&Arg], choices: &[Choice], detail: Detail) -> String {
         let names: Vec<&str> = benchmarks(choices).iter().map(|bench| bench.name).collect();
         let of = if names.len() > 3 { format!("these {} benchmarks", names.len()) } else { names.join(", ") };
+        let sizes = benchmarks(choices).iter().map(|bench| bench.messages.sizes).collect::<BTreeSet<_>>();
         let lines = own.iter().map(|arg| {
             if detail == Detail::Full {
-                return self.argument(arg, detail);
+                return self.argument(&with_sizes(arg, &sizes), detail);
             }
             let values = arg.get_possible_values();
             let names: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
@@ -357,10 +365,25 @@ pub(super) fn named(registry: &Registry, command: &Command, words: &[&str]) -> V
     words.iter().filter_map(|word| lookup::find(registry, word).ok()).flatten().collect()
 }
 
+/// Returns why the first word after a command that measures is no benchmark; `None` if it is one, an option or a file.
+pub(super) fn unknown(registry: &Registry, command: &Command, words: &[&str]) -> Option<Error> {
+    let first = words.first().filter(|word| !word.starts_with('-') && !is_suite(word))?;
+    MEASURE.contains(&command.get_name()).then(|| lookup::find(registry, first).err()).flatten()
+}
+
 fn benchmarks(choices: &[Choice]) -> Vec<&'static Benchmark> {
     let mut benches: Vec<&'static Benchmark> = choices.iter().map(|choice| choice.bench).collect();
     benches.dedup_by_key(|bench| bench.name);
     benches
+}
+
+/// Returns an option whose text has the sizes of benchmarks in place of "the benchmark's", if all have the same.
+fn with_sizes(arg: &Arg, sizes: &BTreeSet<&str>) -> Arg {
+    let text = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
+    match sizes.first().filter(|_| sizes.len() == 1 && text.contains(OF_BENCHMARK)) {
+        Some(sizes) => arg.clone().long_help(text.replace(OF_BENCHMARK, sizes)),
+        None => arg.clone(),
+    }
 }
 
 /// Returns the options of a command that some of the benchmarks have.

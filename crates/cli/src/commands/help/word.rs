@@ -19,13 +19,14 @@ const LAST_SIGNAL: u8 = 64;
 /// Words before the number of an exit code.
 const BEFORE_CODE: [&str; 2] = ["exit code ", "exit "];
 /// Fewest letters of a word that texts are searched for.
-const FEWEST_LETTERS: usize = 4;
+const FEWEST_LETTERS: usize = 3;
 /// English words that texts are not searched for.
-const COMMON: [&str; 40] = [
-    "about", "above", "after", "also", "before", "below", "between", "both", "does", "each", "else", "every",
-    "from", "have", "here", "into", "less", "many", "more", "most", "much", "must", "none", "only", "other",
-    "over", "same", "some", "such", "than", "that", "their", "them", "then", "there", "they", "this", "what",
-    "when", "with",
+const COMMON: [&str; 60] = [
+    "all", "and", "any", "are", "but", "can", "for", "has", "how", "its", "may", "new", "not", "now", "off",
+    "one", "out", "the", "two", "who", "about", "above", "after", "also", "before", "below", "between",
+    "both", "does", "each", "else", "every", "from", "have", "here", "into", "less", "many", "more", "most",
+    "much", "must", "none", "only", "other", "over", "same", "some", "such", "than", "that", "their", "them",
+    "then", "there", "they", "this", "what", "when", "with",
 ];
 /// Maximum number of names of a kind that a search of the texts lists.
 const LISTED: usize = 24;
@@ -242,20 +243,18 @@ fn grouped(parser: &Command, of: impl Fn(&Command) -> Vec<String>) -> Option<Str
     (!texts.is_empty()).then(|| texts.iter().map(of_commands).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the columns with this heading, else those whose headings begin with it, or have it before a unit.
+/// Returns the columns with this heading, else those whose headings begin with its words, or have it before a unit.
 fn columns(word: &str, page: Page) -> Option<String> {
     let is_plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let percent = word.strip_prefix('p').filter(is_plain).and_then(|percent| percent.parse::<f64>().ok());
     let heading = if percent.is_some_and(|percent| percent < 100.0) { PERCENTILE } else { word };
     let of = |is_meant: &dyn Fn(&str) -> bool| -> String {
         let found = reference::columns().filter(|column| column.names.iter().any(|name| is_meant(name)));
-        let line = |column: reference::Column| {
-            page.paragraph(&format!("{}{}", column.kind, column.names.join(", ")), &column.meaning)
-        };
-        found.map(line).collect()
+        found.map(|column| super::column(&column, page)).collect()
     };
     let stem = heading.rsplit_once(' ').filter(|(_, unit)| UNITS.contains(unit)).map(|(stem, _)| stem);
-    let begins = |name: &str| name.strip_prefix(heading).is_some_and(|rest| rest.starts_with(' '));
+    let spelled = heading.replace(" %", "%");
+    let begins = |name: &str| name.strip_prefix(&spelled).is_some_and(|rest| rest.starts_with([' ', '_']));
     let lines = [of(&|name| name == heading), of(&|name| Some(name) == stem || begins(name))];
     lines.into_iter().find(|lines| !lines.is_empty())
 }
@@ -267,10 +266,21 @@ fn marks(word: &str, page: Page) -> Option<String> {
         mark.code.replace('_', " ") == wanted
             || shown == wanted
             || shown.split(", ").any(|name| name == wanted)
+            || has_form(&wanted, &mark.shown)
     };
     let found: String =
         reference::marks().filter(is_named).map(|mark| super::mark(&mark, page.columns)).collect();
     (!found.is_empty()).then(|| format!("mark {}", found.trim_start()))
+}
+
+/// Returns whether a mark of a table, such as `preempted 3x`, has this form, such as `preempted Nx`.
+fn has_form(mark: &str, form: &str) -> bool {
+    let (words, forms) = (mark.split_whitespace(), form.split_whitespace());
+    let stands_for_any = |form: &str| form.contains(|c: char| c.is_uppercase());
+    let fits = |(word, form): (&str, &str)| stands_for_any(form) || word == form;
+    words.clone().count() == forms.clone().count()
+        && words.clone().zip(forms.clone()).all(fits)
+        && words.zip(forms).any(|(word, form)| word == form)
 }
 
 fn levels(word: &str, page: Page) -> Option<String> {

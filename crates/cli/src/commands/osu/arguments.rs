@@ -66,7 +66,7 @@ pub(crate) struct OsuArgs {
     /// Kind of window in one-sided tests: create, allocate, dynamic [default: OMB's, by program]
     #[arg(short, long, value_name = "WIN", help_heading = "As OMB")]
     pub(crate) win_options: Option<String>,
-    /// Allocate window memory without the hint alloc_shm, also as -no-hints and as -n without a number (OMB 3.x)
+    /// Allocate window memory without the hint alloc_shm; OMB 3.x writes -no-hints, or -n without a number
     #[arg(long, help_heading = "As OMB")]
     pub(crate) no_hints: bool,
     /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
@@ -106,7 +106,7 @@ pub(crate) struct OsuArgs {
     /// Start MPI as a session of MPI 4
     #[arg(short = 'I', long, help_heading = "As OMB")]
     pub(crate) session: bool,
-    /// Accelerator: cuda, rocm, or managed in collectives; other programs have D, MD or MH for each rank
+    /// Accelerator: cuda, rocm, or managed in collectives; other programs have D, MD or MH for each rank, for example: osu_bw -d cuda D D
     #[arg(short = 'd', long, value_name = "TYPE", help_heading = "As OMB")]
     pub(crate) accelerator: Option<String>,
     /// Count events of PAPI, per operation and rank: PAPI_TOT_INS, PAPI_TOT_CYC, PAPI_L3_TCM, PAPI_TLB_DM, PAPI_BR_INS, PAPI_BR_MSP
@@ -124,7 +124,7 @@ pub(crate) struct OsuArgs {
     /// Leave ombx out of the first line, so that every line is OMB's; also OMBX_OMB_TITLE=1 in the environment
     #[arg(long, help_heading = "Output")]
     pub(crate) omb_title: bool,
-    /// Print on standard error also how the measurement differs from that of OMB at every run
+    /// At every run, print on standard error how the measurement differs from that of OMB
     #[arg(long, help_heading = "Output")]
     pub(crate) verbose: bool,
 
