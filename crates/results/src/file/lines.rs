@@ -10,7 +10,7 @@ use ombx_core::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA, round::RoundLinks},
+    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA},
     verdict::Verdict,
 };
 
@@ -204,8 +204,7 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
             Some(_) => Record::Case(Box::new(row)),
             None => Record::Launch(Box::new(row)),
         }),
-        "round" => decoded(text).and_then(|links: RoundLinks| {
-            let round = links.with(decoded(text)?);
+        "round" => decoded(text).and_then(|round: Round| {
             round.check()?;
             Ok(Record::Round(Box::new(round)))
         }),

@@ -1,12 +1,18 @@
 //! Rounds of a sweep over links: the times of links that were measured at the same time, in arrays.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use ombx_core::{
     result::{Level, Mark, Measurement, Outcome},
     stats::Summary,
 };
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, MapAccess, Visitor},
+};
 
 use super::lines::{check_row, is_finite_and_not_negative};
 use crate::verdict::{BENCH, RETEST, ROUND, key_of_link};
@@ -42,23 +48,48 @@ pub struct Round {
     pub marks: Vec<RoundMark>,
 }
 
-/// Fields of a round that its row does not have. A flattened field would make the reader of serde keep all others, each number as a value of
-/// its own.
-#[derive(Deserialize)]
-pub(super) struct RoundLinks {
-    round: Option<u32>,
-    from: Vec<u32>,
-    to: Vec<u32>,
-    median_ns: Vec<f32>,
-    #[serde(default)]
-    marks: Vec<RoundMark>,
+/// A flattened field would make the reader of serde keep each number of the arrays as a value of its own. Here only the fields of the row
+/// are kept so.
+impl<'de> Deserialize<'de> for Round {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Round, D::Error> {
+        from.deserialize_map(RoundVisitor)
+    }
 }
 
-impl RoundLinks {
-    /// Returns the round with what its links share.
-    pub(super) fn with(self, row: Measurement) -> Round {
-        let RoundLinks { round: number, from, to, median_ns, marks } = self;
-        Round { row, number, from, to, median_ns, marks }
+struct RoundVisitor;
+
+impl<'de> Visitor<'de> for RoundVisitor {
+    type Value = Round;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a round")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Round, A::Error> {
+        let (mut number, mut from, mut to, mut median_ns, mut marks) = (None, None, None, None, None);
+        let mut row = serde_json::Map::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let is_repeated = match name.as_str() {
+                "round" => number.replace(fields.next_value()?).is_some(),
+                "from" => from.replace(fields.next_value()?).is_some(),
+                "to" => to.replace(fields.next_value()?).is_some(),
+                "median_ns" => median_ns.replace(fields.next_value()?).is_some(),
+                "marks" => marks.replace(fields.next_value()?).is_some(),
+                _ => row.insert(name.clone(), fields.next_value()?).is_some(),
+            };
+            if is_repeated {
+                return Err(A::Error::custom(format!("duplicate field `{name}`")));
+            }
+        }
+        let missing = A::Error::missing_field;
+        Ok(Round {
+            row: Measurement::deserialize(serde_json::Value::Object(row)).map_err(A::Error::custom)?,
+            number: number.flatten(),
+            from: from.ok_or_else(|| missing("from"))?,
+            to: to.ok_or_else(|| missing("to"))?,
+            median_ns: median_ns.ok_or_else(|| missing("median_ns"))?,
+            marks: marks.unwrap_or_default(),
+        })
     }
 }
 
