@@ -185,7 +185,7 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
             let time = "Time for all launches together [default: 60s]";
             let ab = ab.mut_arg("budget", |budget| budget.help(time).long_help(time));
             let ab = ab.mut_arg("launches", |launches| launches.help(turns));
-            let files = "Two new result files with all raw data: ab-a.jsonl and ab-b.jsonl for ab.jsonl";
+            let files = "Result files with all raw data: -o ab.jsonl writes ab-a.jsonl and ab-b.jsonl";
             let ab = ab.mut_arg("out", |out| out.help(files).long_help(files));
             let ab = ab.mut_arg("format", |format| format.value_parser(some_of(&compare::FORMATS)));
             // The end of a comparison depends on its verdicts.

@@ -4,7 +4,6 @@ use std::{fmt, str::FromStr};
 
 use ombx_core::{
     error::{Error, Result},
-    order::sort_by_value,
     result::{ClockFacts, Measurement, SingleTimes},
     stats::{Percentile, least_samples},
     system::clock::Facts,
@@ -25,7 +24,7 @@ const TAIL: f64 = 0.025;
 /// would be too low where few launches have most of the slow iterations.
 pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percentile> {
     let mut all: Vec<(f32, u32)> = launches.iter().flat_map(|one| one.counts.iter().copied()).collect();
-    sort_by_value(&mut all, |(ns, _)| f64::from(*ns));
+    all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = launches.iter().map(|one| one.count()).sum();
     let at_rank = |rank: u64| {
         let mut before = 0;

@@ -73,7 +73,7 @@ pub mod session {
         connection::join_timeout,
         coordinator::{Coordinator, Reach, SessionEvent, listen},
         peers::OnEnd,
-        team::SocketTeam,
+        team::{Cpus, SocketTeam},
     };
 }
 

@@ -241,7 +241,8 @@ pub(crate) fn over_streams<P: Pattern, L: Link + Send>(session: &mut Session<'_>
         PatternKernel::<P, L>::iterations_per_check(case).div_ceil(streams.into())
     };
     let kind = KernelKind { iterations_per_check, ..const { KernelKind::new::<PatternKernel<P, L>>() } };
-    let group = ThreadGroup { threads, cpus: team.cpus(), waiting: Waiting::Asleep, serves: Some("stream") };
+    let cpus = team.cpus_of_threads(threads);
+    let group = ThreadGroup { threads, cpus, waiting: Waiting::Asleep, serves: Some("stream") };
     run_grouped(session, kind, &group, open_stream::<P, L>)
 }
 

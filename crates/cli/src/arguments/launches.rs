@@ -31,9 +31,9 @@ pub(crate) struct LaunchesArgs {
     /// It says nothing about the next launch.
     #[arg(long, conflicts_with_all = ["launches", "budget"], help_heading = "How long")]
     pub(crate) quick: bool,
-    /// Time of all launches, such as 10s [default: 3s, or up to 30s for 9 launches or --precision]
+    /// Time of all launches, such as 10s [default: 3s; 30s for 9 launches, or with --precision]
     ///
-    /// No launch starts that would exceed it; --timeout ends a job. More than 30s spreads 30 launches over it.
+    /// Six launches may take longer, up to 3 min. More than 30s without --precision spreads 30 launches over it. --timeout ends a job.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]

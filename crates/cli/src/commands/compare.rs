@@ -85,7 +85,7 @@ pub(crate) struct GateArgs {
     /// Differences up to this do not matter [default: 5%]
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin, conflicts_with = "fail_on", help_heading = "Comparison")]
     margin: Option<f64>,
-    /// Exit with 3 if a case is slower by more than this or fails on the new side only, and with 8 if a case is undecided (--undecided); it is the margin too, for example: 5%
+    /// Exit with 3 if a case is slower by more than this or fails on the new side only, else with 8 if a case is not shown to be slower by at most this (--undecided pass: 0). It is also the margin, for example: 5%
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin, help_heading = "Comparison")]
     fail_on: Option<f64>,
     /// What --fail-on does about undecided cases

@@ -25,7 +25,7 @@ const COLUMNS: &str = "columns";
 pub(super) const PAGES: [(&str, &str); 5] = [
     (EXIT_CODES, "Exit codes of all commands"),
     (MARKS, "What the marks of the column trust mean, and what to do"),
-    (COLUMNS, "What the columns of tables, CSV and JSON mean"),
+    (COLUMNS, "What the columns of tables and of CSV mean"),
     (EXPECTATIONS, "File of ombx check: keys, limits, baseline"),
     (SUITES, "File of ombx run: benchmarks with options"),
 ];
@@ -97,7 +97,7 @@ pub(super) fn answer(registry: &Registry, parser: &Command, args: &HelpArgs) -> 
     Ok(Answer::Text(match (word.as_str(), command) {
         ("" | "-h" | "--help", _) => page.front(parser),
         (MARKS | "mark", _) => marks(page.columns),
-        (EXIT_CODES | "exit-code", _) => exit_codes(page.columns),
+        (EXIT_CODES | "exit-code" | "exit codes" | "exit code", _) => exit_codes(page.columns),
         (COLUMNS | "column", _) => columns(page),
         (EXPECTATIONS | "limits" | "limit", _) => expectations(page.columns),
         (SUITES | "suite", _) => suites(page.columns),
@@ -143,7 +143,13 @@ fn exit_codes(columns: usize) -> String {
 }
 
 fn columns(page: Page) -> String {
-    reference::columns().map(|row| column(&row, page)).collect()
+    let mut text = String::new();
+    for (title, columns) in reference::sections() {
+        text += &format!("{title}\n\n");
+        columns.for_each(|row| text += &column(&row, page));
+        text.push('\n');
+    }
+    text
 }
 
 /// Returns the names of a column or a word, and what it means.
@@ -316,6 +322,10 @@ mod tests {
             ("row", "one benchmark at one size"),
             ("preempted 3x (up to 12%)", "code   preempted"),
             ("interrupts of eth0", "mark interrupts of DEVICE"),
+            ("far from mlx5_0", "mark far from DEVICE"),
+            ("n1 eth0 rx_errors +12 (up to 2%)", "mark HOST DEVICE COUNTER"),
+            ("not converged (3%)", "code   not_converged"),
+            ("±1.5 %, not ±1 %", "code   precision_missed"),
         ] {
             assert!(of(word).contains(part), "{word}: {}", of(word));
         }
@@ -332,6 +342,10 @@ mod tests {
         assert!(of("srun").starts_with("did you mean 'run'?\n"), "{}", of("srun"));
         for word in ["exit quickly", "p-1", "p1e1", "pnan", "p100", "there"] {
             assert!(word::explained(&registry, &parser, word, page).is_err(), "{word}");
+        }
+        for word in ["shared memory", "ranks on two hosts", "clock skew"] {
+            let text = word::explained(&registry, &parser, word, page).unwrap_or_default();
+            assert!(!text.contains("\n  code"), "{word}: {text}");
         }
         for word in ["doubts", "127"] {
             let wrong = word::explained(&registry, &parser, word, page).unwrap_err();

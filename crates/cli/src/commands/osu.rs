@@ -112,7 +112,7 @@ fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
 }
 
 /// Options of OMB that no program of ombx has, and where they are said.
-const NOTES: &str = "Not supported: -a and -r (computing on devices), a directory after -c (it is not read). \
+const NOTES: &str = "Not supported: -a and -r (computing on devices), a directory after -c (wrong data is reported on standard error). \
                      More: ombx help exit-codes, ombx run BENCHMARK --help (the same benchmark with intervals and marks)";
 
 /// Returns the help of a program, or of `ombx osu` with the options of all programs.

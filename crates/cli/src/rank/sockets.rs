@@ -17,12 +17,12 @@ use std::{
 use ombx_core::{
     error::{Error, Kind, Result},
     system::{clock::Since, environment::hostname},
-    team::Team,
+    team::{Place, Team},
     unit::Rank,
 };
 use ombx_sockets::{
     Coordinator, SocketTeam, Token,
-    session::{Reach, SessionEvent, join_timeout, listen},
+    session::{Cpus, Reach, SessionEvent, join_timeout, listen},
     socket::{self, address_towards},
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -55,7 +55,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
     let start = &state.job.start;
     if let Some(invitation) = coordinator::accepted() {
         let Invitation { token, rank, on_host, .. } = invitation;
-        let cpus = if start.bind == Bind::None { Vec::new() } else { bind(*on_host) };
+        let cpus = if start.bind == Bind::None { Cpus::default() } else { bind(*on_host) };
         let on_end = |code: u8, _: &str| process::exit(code.into());
         let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
         let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
@@ -92,17 +92,17 @@ fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
 }
 
 /// Binds this rank to a core if this host has one for each of its ranks. Returns its share of the cores, of which that one is the first.
-fn bind((rank, ranks): (u32, u32)) -> Vec<u32> {
-    let cores = cores();
+fn bind((rank, ranks): (u32, u32)) -> Cpus {
+    let (cores, all) = (cores(), Place::here().cpu_numbers());
     if cores.len() < ranks as usize {
-        return Vec::new();
+        return Cpus::default();
     }
-    let share: Vec<u32> = cores.into_iter().skip(rank as usize).step_by(ranks as usize).collect();
+    let own: Vec<u32> = cores.into_iter().skip(rank as usize).step_by(ranks as usize).collect();
     let mut set = CpuSet::new();
-    share.iter().take(1).for_each(|core| set.set(*core as usize));
+    own.iter().take(1).for_each(|core| set.set(*core as usize));
     // If binding is not permitted, results show where the rank may run.
     let _ = sched_setaffinity(None, &set);
-    share
+    Cpus { own, all }
 }
 
 /// Time in which rank 0 must write the file.

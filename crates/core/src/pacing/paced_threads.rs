@@ -80,8 +80,8 @@ pub fn run_matched<K: Kernel + Send, S: SampleLength>(session: &mut Session<'_>)
 pub struct ThreadGroup {
     /// Their number.
     pub threads: u32,
-    /// CPUs of this rank, which its threads take in turn; empty: the system chooses.
-    pub cpus: Vec<u32>,
+    /// CPUs on which each thread may run, taken in turn; empty: those of the thread that starts them.
+    pub cpus: Vec<Vec<u32>>,
     /// How they wait for each other.
     pub waiting: Waiting,
     /// What each serves, as errors name it; `None`: errors name no thread.
@@ -101,11 +101,11 @@ impl ThreadGroup {
         }
     }
 
-    /// Binds the calling thread, number `thread`, to its CPU.
+    /// Binds the calling thread, number `thread`, to its CPUs.
     fn bind(&self, thread: u32) {
-        if let Some(cpu) = self.cpus.get(thread as usize % self.cpus.len().max(1)) {
+        if let Some(cpus) = self.cpus.get(thread as usize % self.cpus.len().max(1)) {
             let mut set = CpuSet::new();
-            set.set(*cpu as usize);
+            cpus.iter().for_each(|cpu| set.set(*cpu as usize));
             // If binding is not permitted, results show where the rank may run.
             let _ = sched_setaffinity(None, &set);
         }

@@ -92,7 +92,9 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
             }
         }
     }
-    found.iter_mut().for_each(|sweep| sort_by_number(&mut sweep.points, |point| point.bytes as i64));
+    found.iter_mut().for_each(|sweep| {
+        sort_by_number(&mut sweep.points, |point| i64::try_from(point.bytes).unwrap_or(i64::MAX))
+    });
     // The sides of a comparison lie over each other in one chart.
     sort_by_number(&mut found, |sweep| sweep.case as i64);
     found

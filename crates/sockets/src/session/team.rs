@@ -47,7 +47,27 @@ struct Session {
     connection: Connection,
     token: Token,
     link_options: RefCell<LinkOptions>,
-    cpus: RefCell<Vec<u32>>,
+    cpus: RefCell<Cpus>,
+}
+
+/// CPUs of a rank that is bound to one of them; empty if it is not bound.
+#[derive(Debug, Clone, Default)]
+pub struct Cpus {
+    /// Its share of the cores, which no other rank uses.
+    pub own: Vec<u32>,
+    /// All that it could use before it was bound.
+    pub all: Vec<u32>,
+}
+
+impl Cpus {
+    /// Returns the CPUs of each of some threads: a core of its own, or all where there are more threads than own cores.
+    fn of_threads(&self, threads: u32) -> Vec<Vec<u32>> {
+        match self.own.len() {
+            0 => Vec::new(),
+            own if own < threads as usize => vec![self.all.clone()],
+            _ => self.own.iter().map(|cpu| vec![*cpu]).collect(),
+        }
+    }
 }
 
 /// Purpose of a message between ranks: its last byte, which detects ranks that are out of step.
@@ -113,13 +133,14 @@ impl SocketTeam {
         &self.session.token
     }
 
-    /// Sets the CPUs that no other rank uses. The threads of several streams are bound to them in turn; without CPUs they are not bound.
-    pub fn set_cpus(&self, cpus: Vec<u32>) {
+    /// Sets the CPUs of the threads of several streams.
+    pub fn set_cpus(&self, cpus: Cpus) {
         *self.session.cpus.borrow_mut() = cpus;
     }
 
-    pub(crate) fn cpus(&self) -> Vec<u32> {
-        self.session.cpus.borrow().clone()
+    /// Returns the CPUs of each of some threads, taken in turn.
+    pub(crate) fn cpus_of_threads(&self, threads: u32) -> Vec<Vec<u32>> {
+        self.session.cpus.borrow().of_threads(threads)
     }
 
     /// Returns how the next connections for payload are made.

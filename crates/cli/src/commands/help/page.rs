@@ -271,7 +271,8 @@ impl Page {
     fn of_benchmarks(self, own: &[&Arg], choices: &[Choice], detail: Detail) -> String {
         let names: Vec<&str> = benchmarks(choices).iter().map(|bench| bench.name).collect();
         let of = if names.len() > 3 { format!("these {} benchmarks", names.len()) } else { names.join(", ") };
-        let sizes = benchmarks(choices).iter().map(|bench| bench.messages.sizes).collect::<BTreeSet<_>>();
+        let sized = benchmarks(choices).into_iter().filter(|bench| bench.messages.sized);
+        let sizes = sized.map(|bench| bench.messages.sizes).collect::<BTreeSet<_>>();
         let lines = own.iter().map(|arg| {
             if detail == Detail::Full {
                 return self.argument(&with_sizes(arg, &sizes), detail);
@@ -362,13 +363,15 @@ pub(super) fn named(registry: &Registry, command: &Command, words: &[&str]) -> V
     if !MEASURE.contains(&command.get_name()) {
         return Vec::new();
     }
-    words.iter().filter_map(|word| lookup::find(registry, word).ok()).flatten().collect()
+    let names = words.iter().flat_map(|word| word.split(','));
+    names.filter_map(|name| lookup::find(registry, name).ok()).flatten().collect()
 }
 
 /// Returns why the first word after a command that measures is no benchmark; `None` if it is one, an option or a file.
 pub(super) fn unknown(registry: &Registry, command: &Command, words: &[&str]) -> Option<Error> {
     let first = words.first().filter(|word| !word.starts_with('-') && !is_suite(word))?;
-    MEASURE.contains(&command.get_name()).then(|| lookup::find(registry, first).err()).flatten()
+    let wrong = || first.split(',').find_map(|name| lookup::find(registry, name).err());
+    MEASURE.contains(&command.get_name()).then(wrong).flatten()
 }
 
 fn benchmarks(choices: &[Choice]) -> Vec<&'static Benchmark> {

@@ -57,9 +57,22 @@ pub(super) struct Column {
     pub(super) meaning: String,
 }
 
+/// Returns all columns and words.
 pub(super) fn columns() -> impl Iterator<Item = Column> {
-    // Each table begins with its kind.
+    sections().flat_map(|(_, columns)| columns)
+}
+
+/// Returns the title and the columns of each section.
+pub(super) fn sections() -> impl Iterator<Item = (String, impl Iterator<Item = Column>)> {
     COLUMNS
+        .split("\n## ")
+        .skip(1)
+        .map(|section| (plain(section.lines().next().unwrap_or_default()), columns_of(section)))
+}
+
+fn columns_of(section: &'static str) -> impl Iterator<Item = Column> {
+    // Each table begins with its kind.
+    section
         .split("\n| ")
         .scan("", |kind, row| {
             *kind = if row.starts_with("column |") {

@@ -21,17 +21,21 @@ const BEFORE_CODE: [&str; 2] = ["exit code ", "exit "];
 /// Fewest letters of a word that texts are searched for.
 const FEWEST_LETTERS: usize = 3;
 /// English words that texts are not searched for.
-const COMMON: [&str; 60] = [
+const COMMON: [&str; 68] = [
     "all", "and", "any", "are", "but", "can", "for", "has", "how", "its", "may", "new", "not", "now", "off",
-    "one", "out", "the", "two", "who", "about", "above", "after", "also", "before", "below", "between",
-    "both", "does", "each", "else", "every", "from", "have", "here", "into", "less", "many", "more", "most",
-    "much", "must", "none", "only", "other", "over", "same", "some", "such", "than", "that", "their", "them",
-    "then", "there", "they", "this", "what", "when", "with",
+    "one", "out", "the", "two", "who", "own", "per", "set", "use", "was", "via", "too", "yet", "about",
+    "above", "after", "also", "before", "below", "between", "both", "does", "each", "else", "every", "from",
+    "have", "here", "into", "less", "many", "more", "most", "much", "must", "none", "only", "other", "over",
+    "same", "some", "such", "than", "that", "their", "them", "then", "there", "they", "this", "what", "when",
+    "with",
 ];
 /// Maximum number of names of a kind that a search of the texts lists.
 const LISTED: usize = 24;
 /// Column of which every percentile has one.
 const PERCENTILE: &str = "p50";
+/// What stands for a number, and for a name, in the forms of marks.
+const NUMBERS: [&str; 6] = ["D", "M", "N", "P", "Q", "R"];
+const NAMES: [&str; 4] = ["COUNTER", "DEVICE", "HOST", "NAME"];
 /// Last words of headings, which are no part of the names.
 const UNITS: [&str; 7] = ["us", "ns", "ms", "percent", "MB/s", "MiB/s", "Gbit/s"];
 
@@ -57,7 +61,8 @@ pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page:
         let further = [named_after(registry, word, page), mentioned(registry, parser, word, page)];
         text = further.into_iter().flatten().collect::<Vec<_>>().join("\n");
         let is_family = families::nearest(registry, &word.to_lowercase()).is_some();
-        let near = near(registry, parser, word).filter(|_| !text.is_empty() && !is_family);
+        let near = near(registry, parser, word)
+            .filter(|near| !text.is_empty() && !is_family && !near.eq_ignore_ascii_case(word));
         if let Some(near) = near {
             text = format!("did you mean '{near}'?\n\n{text}");
         }
@@ -254,7 +259,12 @@ fn columns(word: &str, page: Page) -> Option<String> {
     };
     let stem = heading.rsplit_once(' ').filter(|(_, unit)| UNITS.contains(unit)).map(|(stem, _)| stem);
     let spelled = heading.replace(" %", "%");
-    let begins = |name: &str| name.strip_prefix(&spelled).is_some_and(|rest| rest.starts_with([' ', '_']));
+    // English words begin names of CSV too.
+    let is_name = heading.contains(|c: char| c.is_ascii_digit() || c == '_');
+    let begins = |name: &str| {
+        let rest = name.strip_prefix(&spelled);
+        rest.is_some_and(|rest| rest.starts_with(' ') || (is_name && rest.starts_with('_')))
+    };
     let lines = [of(&|name| name == heading), of(&|name| Some(name) == stem || begins(name))];
     lines.into_iter().find(|lines| !lines.is_empty())
 }
@@ -266,7 +276,7 @@ fn marks(word: &str, page: Page) -> Option<String> {
         mark.code.replace('_', " ") == wanted
             || shown == wanted
             || shown.split(", ").any(|name| name == wanted)
-            || has_form(&wanted, &mark.shown)
+            || has_form(&word.to_lowercase(), &mark.shown)
     };
     let found: String =
         reference::marks().filter(is_named).map(|mark| super::mark(&mark, page.columns)).collect();
@@ -276,11 +286,12 @@ fn marks(word: &str, page: Page) -> Option<String> {
 /// Returns whether a mark of a table, such as `preempted 3x`, has this form, such as `preempted Nx`.
 fn has_form(mark: &str, form: &str) -> bool {
     let (words, forms) = (mark.split_whitespace(), form.split_whitespace());
-    let stands_for_any = |form: &str| form.contains(|c: char| c.is_uppercase());
-    let fits = |(word, form): (&str, &str)| stands_for_any(form) || word == form;
-    words.clone().count() == forms.clone().count()
-        && words.clone().zip(forms.clone()).all(fits)
-        && words.zip(forms).any(|(word, form)| word == form)
+    let fits = |(word, form): (&str, &str)| match form.trim_matches(|c: char| !c.is_uppercase()) {
+        letters if NAMES.contains(&letters) => true,
+        letters if NUMBERS.contains(&letters) => word.contains(|c: char| c.is_ascii_digit()),
+        _ => word == form.to_lowercase(),
+    };
+    words.clone().count() == forms.clone().count() && words.zip(forms).all(fits)
 }
 
 fn levels(word: &str, page: Page) -> Option<String> {
