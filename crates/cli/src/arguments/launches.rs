@@ -23,7 +23,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(3);
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
-    /// Start the ranks this many times [default: at least 9 times, until --precision is reached or --budget is spent]
+    /// Start the ranks this many times [default: 9 or more, until --precision or --budget is reached]
     #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
     pub(crate) launches: Option<u32>,
     /// Start the ranks once: a first look
@@ -33,7 +33,7 @@ pub(crate) struct LaunchesArgs {
     pub(crate) quick: bool,
     /// Time of all launches, such as 10s [default: 3s; 30s for 9 launches, or with --precision]
     ///
-    /// Six launches may take longer, up to 3 min. More than 30s without --precision spreads 30 launches over it. --timeout ends a job.
+    /// Six launches may take longer, up to 3 min. More than 30s without --precision is for 30 launches.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "How long")]
     pub(crate) budget: Option<Duration>,
     /// Seed of the random order of cases in each launch [default: a new one each time]

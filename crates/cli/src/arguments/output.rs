@@ -27,7 +27,7 @@ pub(crate) struct OutputArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) file: FileArgs,
-    /// Also write the result for Prometheus (textfile collector) to this file, which is replaced at the end
+    /// Also write the result to this file for Prometheus (textfile collector), replaced at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
     /// Count skipped cases as success

@@ -209,7 +209,7 @@ pub(crate) struct RunArgs {
     /// Its benchmarks and options hold, except those given here; the order is random.
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) like: Option<PathBuf>,
-    /// Begin with the benchmark of this number, from 1, in the order of measuring; a failed run under a launcher prints it
+    /// Begin with the benchmark of this number, from 1, in the order of measuring; a failed run prints it
     #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) from: Option<u32>,
 
@@ -225,7 +225,7 @@ pub(crate) struct RunArgs {
     pub(crate) sizes: Option<Sizes>,
     /// Load on other ranks: a benchmark that they repeat
     ///
-    /// Its messages have 4K bytes; p2p.bw:64K has others. A+B is both loads at once, and A,B makes a row of each. With the load `nothing` in the list, rows have impact factors.
+    /// Its messages have 4K bytes; p2p.bw:64K has others. A+B is both at once, A,B makes a row of each. Rows beside the load `nothing` have impact factors.
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
     /// Iterations to verify, outside the timed region: some, or as many as are timed

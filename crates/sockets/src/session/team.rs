@@ -423,6 +423,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn threads_have_cores_of_their_own_or_share_all_cpus() {
+        let cpus = Cpus { own: vec![0, 4], all: vec![0, 1, 2, 3, 4, 5] };
+        assert_eq!(cpus.of_threads(2), [[0], [4]]);
+        assert_eq!(cpus.of_threads(3), [[0, 1, 2, 3, 4, 5]]);
+        assert!(Cpus::default().of_threads(2).is_empty());
+    }
+
+    #[test]
     fn parts_are_in_the_order_of_ranks_and_none_is_missing() {
         let parts = [part_of(1, b"one"), part_of(0, b""), part_of(2, &[2; 300])].concat();
         assert_eq!(parts_of(&parts, 3).unwrap(), [Vec::new(), b"one".to_vec(), vec![2; 300]]);

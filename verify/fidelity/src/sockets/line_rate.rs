@@ -459,6 +459,6 @@ mod tests {
         };
         assert!(!of(101.0, 0.9).is_missed());
         assert!(of(99.0, 0.9).is_missed() && of(101.0, 1.1).is_missed());
-        assert!(of(99.0, 0.9).cells()[3].starts_with("0.990"));
+        assert!(of(99.0, 0.9).cells()[4].starts_with("0.990"));
     }
 }
