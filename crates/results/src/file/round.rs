@@ -83,7 +83,9 @@ impl<'de> Visitor<'de> for RoundVisitor {
         }
         let missing = A::Error::missing_field;
         Ok(Round {
-            row: Measurement::deserialize(serde_json::Value::Object(row)).map_err(A::Error::custom)?,
+            // A reader of values would be compiled for this alone.
+            row: serde_json::from_str(&serde_json::Value::Object(row).to_string())
+                .map_err(A::Error::custom)?,
             number: number.flatten(),
             from: from.ok_or_else(|| missing("from"))?,
             to: to.ok_or_else(|| missing("to"))?,
