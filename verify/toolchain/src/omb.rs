@@ -14,8 +14,15 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Directory in which OMB was built with one MPI.
-pub struct Omb(PathBuf);
+/// OMB, built with one MPI.
+pub struct Omb {
+    directory: PathBuf,
+    /// What make printed about errors.
+    errors: String,
+}
+
+/// Errors of make that a message has.
+const ERRORS: usize = 3;
 
 impl Omb {
     /// Builds a copy of the sources with six decimals instead of two: a put of 20 ns would be 0.02. Each directory of sources has a copy of
@@ -46,13 +53,27 @@ impl Omb {
         // Some programs need functions that a library lacks: the others are built.
         let mut make = Command::new("make");
         make.args(["--keep-going", "--silent"]).current_dir(&copy);
-        let _ = make.output();
-        Ok(Omb(copy))
+        let printed = make.output().map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
+        let errors: Vec<String> = printed
+            .unwrap_or_else(|e| e.to_string())
+            .lines()
+            .filter(|line| !line.starts_with("make"))
+            .take(ERRORS)
+            .map(str::to_owned)
+            .collect();
+        Ok(Omb { directory: copy, errors: errors.join("\n") })
     }
 
     /// Returns the path of a program.
     pub fn program(&self, name: &str) -> Result<PathBuf> {
-        found(&self.0, name).ok_or_else(|| Failure::Missing(format!("{name} was not built")))
+        let not_built = || {
+            let directory = self.directory.display();
+            Failure::Missing(format!(
+                "{name} was not built in {directory}; make began with:\n{}",
+                self.errors
+            ))
+        };
+        found(&self.directory, name).ok_or_else(not_built)
     }
 }
 
