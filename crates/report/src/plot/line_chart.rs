@@ -1,5 +1,7 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use ombx_core::{
     result::{Headline, Measurement, OverLaunches},
@@ -74,17 +76,27 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
     Canvas::both(|canvas| chart(canvas, &canvas.id(id), title, series, quantity))
 }
 
+/// Returns the sizes, with their ascending positions, that are at least `least` after the one before that is returned.
+fn apart(sizes: impl Iterator<Item = (u64, f64)>, least: f64) -> impl Iterator<Item = (u64, f64)> {
+    let mut last = f64::NEG_INFINITY;
+    sizes.filter(move |(_, at)| {
+        let is_apart = *at >= last + least;
+        last = if is_apart { *at } else { last };
+        is_apart
+    })
+}
+
 fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
     let (width, height) = (canvas.width(), canvas.pick(430.0, 330.0));
     let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 10.0), height - 48.0);
     let points = || series.iter().flat_map(|s| &s.points);
-    let sizes = points().filter(|p| p.bytes > 0).map(|p| p.bytes as f64);
-    let x = LogAxis::covering(sizes, Ticks::Binary);
+    let sizes: BTreeSet<u64> = points().map(|p| p.bytes).filter(|bytes| *bytes > 0).collect();
+    let x = LogAxis::covering(sizes.iter().map(|bytes| *bytes as f64), Ticks::Binary);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let Some(y) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
         return html! {};
     };
-    let ticks = if canvas.is_wide() { 16 } else { 7 };
+    let most_ticks = canvas.pick(16.0, 7.0);
     let zero = points().any(|p| p.bytes == 0);
     let from = if zero { left + ZERO } else { left };
     let across = |bytes: u64| match (&x, bytes) {
@@ -106,10 +118,10 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
                 text x=(n(across(0))) y=(bottom + 18.0) text-anchor="middle" { "0" }
                 path.axis d={ "M" (n(from - 7.0)) " " (bottom + 5.0) "l4-10m3 10l4-10" } {}
             }
-            @for value in x.iter().flat_map(|x| x.ticks(ticks)) {
-                @let at = n(across(value as u64));
+            @for (bytes, at) in apart(sizes.iter().map(|bytes| (*bytes, across(*bytes))), (right - from) / most_ticks) {
+                @let at = n(at);
                 path.grid d={ "M" (at) " " (TOP) "V" (bottom) } {}
-                text x=(at) y=(bottom + 18.0) text-anchor="middle" { (Bytes(value as u64)) }
+                text x=(at) y=(bottom + 18.0) text-anchor="middle" { (Bytes(bytes)) }
             }
             path.axis d={ "M" (left) " " (TOP) "V" (bottom) "H" (right) } {}
             text.soft x=((left + right) / 2.0) y=(height - 8.0) text-anchor="middle" { "message size in bytes" }
@@ -175,4 +187,16 @@ fn description(series: &[Series], quantity: Quantity) -> String {
     };
     let each: Vec<String> = series.iter().filter_map(of).collect();
     format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_where_points_are_and_apart() {
+        let positions = [(8, 0.0), (16, 10.0), (1024, 70.0), (2048, 80.0), (65536, 140.0)];
+        let kept: Vec<u64> = apart(positions.into_iter(), 20.0).map(|(bytes, _)| bytes).collect();
+        assert_eq!(kept, [8, 1024, 65536]);
+    }
 }
