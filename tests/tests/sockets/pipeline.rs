@@ -101,7 +101,14 @@ fn senders_and_receivers_are_bound_in_turn() {
 
 /// Returns the process of a running job whose name contains `who`.
 fn process_of(job: &Running, who: &str) -> Process {
-    let found = job.processes().into_iter().find(|process| process.to_string().contains(who));
+    let find = || job.processes().into_iter().find(|process| process.to_string().contains(who));
+    // A process has its name a moment after its start.
+    let found = (0..1000).find_map(|_| {
+        find().or_else(|| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            None
+        })
+    });
     found.unwrap_or_else(|| panic!("no process is called {who}"))
 }
 
