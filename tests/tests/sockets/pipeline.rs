@@ -99,17 +99,11 @@ fn senders_and_receivers_are_bound_in_turn() {
     job.wait().expect(143).leaves_nothing();
 }
 
-/// Returns the process of a running job whose name contains `who`.
-fn process_of(job: &Running, who: &str) -> Process {
-    let find = || job.processes().into_iter().find(|process| process.to_string().contains(who));
-    // A process has its name a moment after its start.
-    let found = (0..1000).find_map(|_| {
-        find().or_else(|| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            None
-        })
-    });
-    found.unwrap_or_else(|| panic!("no process is called {who}"))
+/// Returns the process of a running job whose name contains `who`. A process has its name a moment after its start.
+fn process_of(job: &mut Running, who: &str) -> Process {
+    let find = |job: &Running| job.processes().into_iter().find(|process| process.to_string().contains(who));
+    job.until(&format!("a process is called {who}"), |job| find(job).is_some());
+    find(job).unwrap_or_else(|| panic!("no process is called {who}"))
 }
 
 #[test]
@@ -118,7 +112,7 @@ fn a_node_reports_while_its_run_lasts() {
     let start = |node: u32| format!("ombx: node {node}: run ");
     job.until("both nodes have run", |job| [0, 1].iter().all(|node| job.stderr().contains(&start(*node))));
     // The second node now receives no more blocks of the first. It sends at least what its two buffers hold, and receives one.
-    process_of(&job, "receiver from node 0 in phase 2 of node 1").signal(Signal::STOP);
+    process_of(&mut job, "receiver from node 0 in phase 2 of node 1").signal(Signal::STOP);
     let before = job.stderr().len();
     let is_part = |line: &str| {
         let Some((_, counts)) = line.strip_prefix(&start(1)).and_then(|line| line.split_once(", ")) else {
@@ -232,7 +226,7 @@ fn killed(who: &str) -> Done {
     let mut job = Job::ombx(ENDLESS).args(["--nodes", "2", "--phases", "3"]).start();
     // 2 nodes, 6 phases, 8 senders and 8 receivers.
     job.until("all processes are there", |job| roles(job).values().sum::<usize>() == 24);
-    process_of(&job, who).signal(Signal::KILL);
+    process_of(&mut job, who).signal(Signal::KILL);
     job.wait()
 }
 

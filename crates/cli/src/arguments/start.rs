@@ -66,7 +66,7 @@ pub(crate) struct StartArgs {
     /// New file on a shared file system, through which ranks of an external launcher connect by sockets
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
     pub(crate) rendezvous: Option<PathBuf>,
-    /// End the job as failed after this time [default: by rows and --max-time]
+    /// End the job as failed after this time [default: from the number of rows and --max-time]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
     pub(crate) timeout: Option<Duration>,
     /// Server that runs rank 1; only `ombx run` sets it

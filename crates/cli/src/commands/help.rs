@@ -381,6 +381,22 @@ mod tests {
         }
     }
 
+    #[cfg(all(feature = "mpi", feature = "sockets"))]
+    #[test]
+    fn a_wrong_name_is_said_before_the_help() {
+        let registry = Registry::load().unwrap();
+        let parser = parser(&registry);
+        let help = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            asked_on(Page { columns: 80, is_coloured: false }, &registry, &parser, &words)
+        };
+        assert!(help("ombx run p2p.latencyy --help").starts_with("no benchmark is called"));
+        assert!(help("ombx run p2p.latency,p2p.bw -h").starts_with("p2p.latency "));
+        for known in ["ombx run suite:smoke -h", "ombx run -n 2 -h", "ombx show nothing.jsonl -h"] {
+            assert!(!help(known).contains("no benchmark"), "{known}");
+        }
+    }
+
     #[test]
     fn the_pages_have_every_row() {
         let marks = marks(60);

@@ -13,6 +13,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, MapAccess, Visitor},
 };
+use serde_json::{json, value::RawValue};
 
 use super::lines::{check_row, is_finite_and_not_negative};
 use crate::verdict::{BENCH, RETEST, ROUND, key_of_link};
@@ -48,8 +49,8 @@ pub struct Round {
     pub marks: Vec<RoundMark>,
 }
 
-/// A flattened field would make the reader of serde keep each number of the arrays as a value of its own. Here only the fields of the row
-/// are kept so.
+/// A flattened field would make the reader of serde keep each number of the arrays as a value of its own. Here the fields of the row are
+/// kept as text, until all are there.
 impl<'de> Deserialize<'de> for Round {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Round, D::Error> {
         from.deserialize_map(RoundVisitor)
@@ -67,7 +68,7 @@ impl<'de> Visitor<'de> for RoundVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Round, A::Error> {
         let (mut number, mut from, mut to, mut median_ns, mut marks) = (None, None, None, None, None);
-        let mut row = serde_json::Map::new();
+        let mut row = String::new();
         while let Some(name) = fields.next_key::<String>()? {
             let is_repeated = match name.as_str() {
                 "round" => number.replace(fields.next_value()?).is_some(),
@@ -75,7 +76,12 @@ impl<'de> Visitor<'de> for RoundVisitor {
                 "to" => to.replace(fields.next_value()?).is_some(),
                 "median_ns" => median_ns.replace(fields.next_value()?).is_some(),
                 "marks" => marks.replace(fields.next_value()?).is_some(),
-                _ => row.insert(name.clone(), fields.next_value()?).is_some(),
+                _ => {
+                    let value: Box<RawValue> = fields.next_value()?;
+                    let comma = if row.is_empty() { "" } else { "," };
+                    row += &format!("{comma}{}:{}", json!(name), value.get());
+                    false
+                }
             };
             if is_repeated {
                 return Err(A::Error::custom(format!("duplicate field `{name}`")));
@@ -83,9 +89,7 @@ impl<'de> Visitor<'de> for RoundVisitor {
         }
         let missing = A::Error::missing_field;
         Ok(Round {
-            // A reader of values would be compiled for this alone.
-            row: serde_json::from_str(&serde_json::Value::Object(row).to_string())
-                .map_err(A::Error::custom)?,
+            row: serde_json::from_str(&format!("{{{row}}}")).map_err(A::Error::custom)?,
             number: number.flatten(),
             from: from.ok_or_else(|| missing("from"))?,
             to: to.ok_or_else(|| missing("to"))?,

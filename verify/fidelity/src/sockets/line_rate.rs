@@ -1,6 +1,7 @@
 //! ombx and iperf3 at line rate, in turns, on loopback and between two network namespaces: rate, CPU time per gigabyte and loss.
 //!
-//! ombx binds each rank to a core, its default. iperf3 runs without affinity, its default, and with a core for each end. CPU time is that of all processes of a program at both ends, read in `/proc` from outside while data flows.
+//! ombx binds each rank to a core, its default. iperf3 runs without affinity, its default, and with a core for each end. CPU time is that
+//! of all processes of a program at both ends, read in `/proc` from outside while data flows.
 
 use std::{
     collections::BTreeMap,
