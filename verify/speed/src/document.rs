@@ -13,6 +13,7 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
     let head = [
         "MPI",
         "command",
+        "OMB",
         "turns",
         "OMB 6 times, s",
         "ombx, s",
@@ -29,19 +30,21 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
         let interval =
             || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
         let verdict = if swept.missed() { "MISSED" } else { "met" };
-        let [omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
-            None => [(); 5].map(|()| String::new()),
-            Some((_, goal)) => [
+        let [program, omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
+            None => [(); 6].map(|()| String::new()),
+            Some(beside) => [
+                format!("`{}`", beside.command()),
                 number(|taken| taken.omb_s),
                 number(Taken::ratio),
                 interval(),
-                goal.to_string(),
+                beside.goal.to_string(),
                 verdict.to_owned(),
             ],
         };
         vec![
             swept.flavour.to_string(),
             format!("`{}`", swept.sweep.command()),
+            program,
             swept.runs.len().to_string(),
             omb,
             number(|taken| taken.whole_s),

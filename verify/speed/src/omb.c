@@ -1,6 +1,6 @@
 /* The loops of four OSU Micro-Benchmarks 7.4 with OMB's own counts, window and buffers: the time that a run of OMB takes.
  *
- * usage: mpiexec -n RANKS PROGRAM latency|bw|put_bw|mbw_mr */
+ * usage: mpiexec -n RANKS PROGRAM latency|bw|put_bw|mbw_mr [-b multiple] */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,8 @@ enum { LARGEST = 4 << 20, LARGE = 8192, WINDOW = 64 };
 
 struct row {
     int rank, pairs, peer, bytes, iterations, warm_up;
+    /* Bytes from the buffer of a message of a window to that of the next one. */
+    size_t stride;
     char *out, *in;
 };
 
@@ -44,9 +46,9 @@ static double bw(const struct row *r)
         }
         for (int w = 0; w < WINDOW; w++)
             if (r->rank < r->pairs)
-                MPI_Isend(r->out, r->bytes, MPI_CHAR, r->peer, 100, MPI_COMM_WORLD, &requests[w]);
+                MPI_Isend(r->out + w * r->stride, r->bytes, MPI_CHAR, r->peer, 100, MPI_COMM_WORLD, &requests[w]);
             else
-                MPI_Irecv(r->in, r->bytes, MPI_CHAR, r->peer, 100, MPI_COMM_WORLD, &requests[w]);
+                MPI_Irecv(r->in + w * r->stride, r->bytes, MPI_CHAR, r->peer, 100, MPI_COMM_WORLD, &requests[w]);
         MPI_Waitall(WINDOW, requests, statuses);
         if (r->rank < r->pairs)
             MPI_Recv(r->in, 4, MPI_CHAR, r->peer, 101, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -94,13 +96,15 @@ int main(int argc, char **argv)
     r.peer = (r.rank + r.pairs) % ranks;
     const char *name = argc > 1 ? argv[1] : "";
     int round_trips = !strcmp(name, "latency"), puts = !strcmp(name, "put_bw");
+    int multiple = argc > 3 && !strcmp(argv[3], "multiple");
     if (!round_trips && !puts && strcmp(name, "bw") && strcmp(name, "mbw_mr")) {
-        fprintf(stderr, "usage: mpiexec -n RANKS PROGRAM latency|bw|put_bw|mbw_mr\n");
+        fprintf(stderr, "usage: mpiexec -n RANKS PROGRAM latency|bw|put_bw|mbw_mr [-b multiple]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     for (r.bytes = 1; r.bytes <= LARGEST; r.bytes *= 2) {
         int large = r.bytes > LARGE;
-        size_t room = (size_t)r.bytes * (puts ? WINDOW : 1);
+        size_t room = (size_t)r.bytes * (puts || multiple ? WINDOW : 1);
+        r.stride = multiple ? r.bytes : 0;
         r.iterations = round_trips ? (large ? 1000 : 10000) : (large ? 20 : 100);
         r.warm_up = round_trips ? (large ? 10 : 100) : (large ? 2 : 10);
         /* An acknowledgement has 4 bytes. */

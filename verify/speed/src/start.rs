@@ -70,13 +70,14 @@ impl Program {
         timed(self.two_ranks().arg(&self.bare))
     }
 
-    /// Returns seconds of one of OMB's programs, by its name without `osu_`.
-    pub(crate) fn omb(&self, name: &str) -> Result<f64> {
+    /// Returns seconds of one of OMB's programs, whose name has no `osu_`, with options.
+    pub(crate) fn omb(&self, words: &[&str]) -> Result<f64> {
         let mut command = self.two_ranks();
         match &self.omb {
-            Some(omb) => timed(command.arg(omb.program(&format!("osu_{name}"))?)),
-            None => timed(command.arg(&self.loops).arg(name)),
-        }
+            Some(omb) => command.arg(omb.program(&format!("osu_{}", words[0]))?).args(&words[1..]),
+            None => command.arg(&self.loops).args(words),
+        };
+        timed(&mut command)
     }
 
     /// Returns the command that starts two ranks of a program, which must be added.

@@ -23,16 +23,26 @@ const PRECISE: f64 = 0.02;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Sweep {
     pub(crate) words: &'static [&'static str],
-    /// Program of OMB that measures the same, without `osu_`, and the maximum time of ombx as a part of that of [`OMB_RUNS`] runs of it.
-    pub(crate) omb: Option<(&'static str, f64)>,
+    pub(crate) omb: Option<Beside>,
 }
 
-/// Commands without an option: every size from 1 B to 4 MiB.
-pub(crate) const SWEEPS: [Sweep; 4] = [
-    Sweep { words: &["p2p.latency"], omb: Some(("latency", 0.5)) },
-    Sweep { words: &["p2p.bw"], omb: Some(("bw", 0.9)) },
-    Sweep { words: &["rma.put_bw"], omb: Some(("put_bw", 0.7)) },
-    Sweep { words: &["p2p.mbw_mr"], omb: Some(("mbw_mr", 0.9)) },
+/// What OMB has for a sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Beside {
+    /// Its program and options, without `osu_`.
+    pub(crate) words: &'static [&'static str],
+    /// Maximum time of ombx as a part of that of [`OMB_RUNS`] runs.
+    pub(crate) goal: f64,
+}
+
+/// Every size from 1 B to 4 MiB. The buffers of `osu_bw` are other ones than those of `p2p.bw`, so each also runs with those of the other.
+pub(crate) const SWEEPS: [Sweep; 6] = [
+    Sweep::beside(&["p2p.latency"], &["latency"], 0.5),
+    Sweep::beside(&["p2p.bw"], &["bw"], 0.9),
+    Sweep::beside(&["p2p.bw"], &["bw", "-b", "multiple"], 0.9),
+    Sweep::beside(&["p2p.bw", "--buffers", "single"], &["bw"], 0.9),
+    Sweep::beside(&["rma.put_bw"], &["put_bw"], 0.7),
+    Sweep::beside(&["p2p.mbw_mr"], &["mbw_mr"], 0.9),
 ];
 
 /// The suite of all OSU benchmarks.
@@ -67,6 +77,10 @@ pub(crate) struct Swept {
 }
 
 impl Sweep {
+    const fn beside(words: &'static [&'static str], omb: &'static [&'static str], goal: f64) -> Sweep {
+        Sweep { words, omb: Some(Beside { words: omb, goal }) }
+    }
+
     /// Returns the command line.
     pub(crate) fn command(&self) -> String {
         format!("ombx run {}", self.words.join(" "))
@@ -75,7 +89,7 @@ impl Sweep {
     /// Runs the sweep between two halves of the runs of OMB.
     pub(crate) fn measure(&self, program: &Program) -> Result<Taken> {
         let half = || match self.omb {
-            Some((name, _)) => (0..OMB_RUNS / 2).map(|_| program.omb(name)).sum(),
+            Some(beside) => (0..OMB_RUNS / 2).map(|_| program.omb(beside.words)).sum(),
             None => Ok(0.0),
         };
         let (bare_s, before) = (program.bare()?, half()?);
@@ -93,6 +107,13 @@ impl Sweep {
         let taken = read(&out);
         let _ = fs::remove_file(&out);
         Ok(Taken { whole_s, command: phases_in(&messages)?, ..taken? })
+    }
+}
+
+impl Beside {
+    /// Returns the command line.
+    pub(crate) fn command(&self) -> String {
+        format!("osu_{}", self.words.join(" "))
     }
 }
 
@@ -130,7 +151,7 @@ impl Swept {
 
     /// Returns whether the median ratio exceeds the goal.
     pub(crate) fn missed(&self) -> bool {
-        self.sweep.omb.is_some_and(|(_, goal)| self.median(Taken::ratio) > goal)
+        self.sweep.omb.is_some_and(|beside| self.median(Taken::ratio) > beside.goal)
     }
 }
 
@@ -180,7 +201,7 @@ mod tests {
         assert!(!swept(&[4.0, 4.9, 90.0]).missed());
         assert!(swept(&[4.0, 5.1, 90.0]).missed());
         let other = |sweep| Swept { sweep, ..swept(&[4.0, 8.9, 90.0]) };
-        assert!(!other(&SWEEPS[1]).missed() && other(&SWEEPS[2]).missed());
+        assert!(!other(&SWEEPS[1]).missed() && other(&SWEEPS[4]).missed());
         assert_eq!(swept(&[4.0, 5.1, 90.0]).interval(), None);
         assert_eq!(swept(&[3.0, 2.0, 4.0, 5.0, 1.0, 6.0]).interval(), Some([0.1, 0.6]));
         assert!(!Swept { sweep: &SUITE, ..swept(&[100.0]) }.missed());

@@ -78,7 +78,7 @@ impl Plan {
 pub enum Verify {
     /// None.
     Off,
-    /// Some: 64, if they take no longer than half of the samples, and more within 5 % of their time.
+    /// Some, within a part of the time of the samples.
     #[default]
     Sampled,
     /// As many as were timed.

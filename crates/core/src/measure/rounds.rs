@@ -13,7 +13,7 @@ use crate::{
         engine::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
-        stop::{self, Ending, WarmUpGoal},
+        stop::{self, Checks, Ending, WarmUpGoal},
     },
     result::{Measurement, Samples},
     stats::Summary,
@@ -297,17 +297,23 @@ impl OpenCase<'_, '_> {
     /// Compares what arrived, then runs many single iterations, each with a fresh pattern, and compares after each.
     ///
     /// A pattern of its own proves that the data moved in this iteration and not in an earlier one. `whole` such iterations show what
-    /// one delivers. Returns the number of iterations
-    /// that were checked so.
+    /// one delivers. Returns the number of iterations that were checked so.
     pub(crate) fn verify(&mut self, fill: Fill, whole: u64, sampling: &Sampling) -> Result<(Check, u64)> {
         let (team, verify) = (self.session.team, self.session.plan.verify);
         if verify == Verify::Off {
             return Ok((Check::Off, 0));
         }
         team.barrier()?;
+        let start = self.session.clock.mark();
         team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
-        let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
+        // Filling takes about as long as comparing.
+        let each = Duration::from_nanos(2 * start.elapsed_ns())
+            + sampling.spent.div_f64(sampling.iterations.max(1) as f64);
+        let launch = self.session.plan.launch.as_ref().map_or(1, |launch| launch.number);
+        let checks = Checks { launch, whole, sampled: sampling.spent };
+        let first = if verify == Verify::Full { 1 } else { checks.first(each) };
+        let (start, mut checked, mut more) = (self.session.clock.mark(), 0, team.broadcast_value(first)?);
         while found == Check::Passed && more > 0 {
             let mut mine = Check::Passed;
             for _ in 0..more {
@@ -326,7 +332,7 @@ impl OpenCase<'_, '_> {
             let spent = Duration::from_nanos(start.elapsed_ns());
             let next = match verify {
                 Verify::Full => sampling.iterations.saturating_sub(checked).min(checked).min(MOST_UNREPORTED),
-                _ => stop::more_checks(checked, whole, spent, sampling.spent),
+                Verify::Sampled | Verify::Off => checks.more(checked, spent),
             };
             more = team.broadcast_value(next)?;
         }
