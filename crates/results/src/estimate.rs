@@ -212,13 +212,13 @@ impl Schedule {
 }
 
 /// Time of a row until two launches have shown how they scatter.
-pub const FIRST_ROW_TIME: Duration = Duration::from_millis(20);
-/// Minimum time of a row in a launch.
-const LEAST: Duration = Duration::from_millis(10);
+pub const FIRST_ROW_TIME: Duration = Duration::from_millis(10);
+/// Minimum time of a row in a launch, a tick of the scheduler. Intervals of shorter rows become wider, however much launches scatter.
+const LEAST: Duration = Duration::from_millis(4);
 /// Half widths of a 95 % interval in standard errors.
 const HALF_WIDTH: f64 = 1.96;
 
-/// Returns the time of a row in the next launch, which measures the rows that `is_left` names: sqrt(A T / R) / s, at least 10 ms.
+/// Returns the time of a row in the next launch, which measures the rows that `is_left` names: sqrt(A T / R) / s, at least 4 ms.
 ///
 /// A is the squared standard error of a row times its time, s the standard
 /// deviation between launches, both as a fraction of the median. T is `fixed`, the time of a launch without its samples, and R

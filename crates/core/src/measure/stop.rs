@@ -185,8 +185,10 @@ pub fn next_round(
 /// Checked iterations that a row should have in its first launch, and in each later one. Nine launches have 128, of which 59 exclude errors
 /// in more than 5 % of the iterations.
 const CHECKED: [u64; 2] = [64, 8];
-/// Parts of the time of the samples that checks may take: up to this number of iterations, and beyond it.
-const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.05];
+/// Parts of the time of the samples that checks up to this number may take.
+const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.2];
+/// Part of the time of the samples that checks beyond this number may take.
+const PART_BEYOND: f64 = 0.05;
 /// Time for checks that every row has.
 const LEAST_FOR_CHECKS: Duration = Duration::from_millis(2);
 
@@ -205,7 +207,7 @@ impl Checks {
     /// Returns how many iterations are checked first, if each takes about `each`: one, but none in a later launch if the launches up to
     /// it have as many as their time allows.
     pub fn first(&self, each: Duration) -> u64 {
-        let of_launch = self.time(PARTS_FOR_CHECKS[0]).as_secs_f64() / each.as_secs_f64().max(1e-9);
+        let of_launch = self.time(PARTS_FOR_CHECKS[1]).as_secs_f64() / each.as_secs_f64().max(1e-9);
         let until = |launches: u32| (f64::from(launches) * of_launch).floor();
         u64::from(self.launch <= 1 || until(self.launch) > until(self.launch - 1))
     }
@@ -218,8 +220,9 @@ impl Checks {
         let each = spent.as_secs_f64() / checked as f64;
         let affordable =
             |part: f64| (self.time(part).saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64;
-        let [wanted, beyond] = PARTS_FOR_CHECKS.map(affordable);
-        let least = CHECKED[usize::from(self.launch > 1)].max(self.whole);
+        let is_later = usize::from(self.launch > 1);
+        let [wanted, beyond] = [PARTS_FOR_CHECKS[is_later], PART_BEYOND].map(affordable);
+        let least = CHECKED[is_later].max(self.whole);
         wanted.min(least.saturating_sub(checked)).max(beyond).min(checked)
     }
 
@@ -391,13 +394,14 @@ mod tests {
     #[test]
     fn later_launches_check_less() {
         // 2 ms allow 20.
-        assert_eq!((checked(2, 100, 20), checked(2, 1000, 20)), (20, 8));
+        assert_eq!((checked(2, 100, 20), checked(2, 400, 20), checked(2, 1000, 20)), (20, 8, 4));
         assert_eq!(checked(9, 10, 100), 500);
-        // Half of 240 ms allows three iterations of 80 ms in two launches, and one of 500 ms in four and a bit.
-        let of_nine =
-            |each_ms, sampled_ms| (1..=9).map(|n| checked(n, each_ms * 1000, sampled_ms)).collect::<Vec<_>>();
-        assert_eq!(of_nine(80, 240), [1; 9]);
-        assert_eq!(of_nine(500, 240), [1, 0, 0, 0, 1, 0, 0, 0, 1]);
-        assert_eq!(of_nine(160, 240), [1, 1, 0, 1, 0, 1, 1, 0, 1]);
+        // A fifth of 240 ms allows three checks of 80 ms in five launches, and one of 500 ms in eleven.
+        let of_nine = |each_ms: u64, sampled_ms| {
+            (1..=9).map(|n| checked(n, each_ms * 1000, sampled_ms)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_nine(40, 240), [3, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(of_nine(80, 240), [1, 1, 0, 1, 1, 0, 1, 0, 1]);
+        assert_eq!(of_nine(500, 240), [1, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 }
