@@ -667,6 +667,7 @@ mod probe_tests {
     use std::time::Duration;
 
     static FAST: Benchmark = Benchmark::of::<Probe<50>>("probe.fast", "50 ns").sizes("8");
+    static MEDIUM: Benchmark = Benchmark::of::<Probe<200_000>>("probe.medium", "200 us").sizes("8");
     static SLOW: Benchmark = Benchmark::of::<Probe<50_000_000>>("probe.slow", "50 ms").sizes("8");
     static ALL: Benchmark =
         Benchmark::of::<Probe<3000>>("probe.all", "3 us").sizes("8").layout(Layout::Everyone { least: 1 });
@@ -719,6 +720,17 @@ mod probe_tests {
             measure(2, &SLOW, &plan).unwrap().rows.remove(0).summary.unwrap().n
         });
         assert_eq!(samples, [6, 3]);
+    }
+
+    #[test]
+    fn launches_share_the_checks_of_a_row() {
+        let launch = Launch { number: 2, of: 9, order: 1 };
+        let checked = [None, Some(launch)].map(|launch| {
+            let plan = Plan { effort: Effort::Time(Duration::from_millis(30)), launch, ..Plan::default() };
+            measure(2, &MEDIUM, &plan).unwrap().rows.remove(0).checked
+        });
+        // 64 take less than half of the time. Of those of a launch, 8 are needed and 2 ms allow 10.
+        assert_eq!(checked, [64, 10]);
     }
 
     #[test]

@@ -8,6 +8,12 @@ use crate::{
     sweep::{Swept, Taken},
 };
 
+/// Returns MPI, command, and the program of OMB that runs beside it.
+fn named(swept: &Swept) -> [String; 3] {
+    let program = swept.sweep.omb.map_or_else(String::new, |beside| format!("`{}`", beside.command()));
+    [swept.flavour.to_string(), format!("`{}`", swept.sweep.command()), program]
+}
+
 /// Returns the time of each sweep beside that of OMB.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
     let head = [
@@ -30,10 +36,9 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
         let interval =
             || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
         let verdict = if swept.missed() { "MISSED" } else { "met" };
-        let [program, omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
-            None => [(); 6].map(|()| String::new()),
+        let [omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
+            None => [(); 5].map(|()| String::new()),
             Some(beside) => [
-                format!("`{}`", beside.command()),
                 number(|taken| taken.omb_s),
                 number(Taken::ratio),
                 interval(),
@@ -41,9 +46,10 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
                 verdict.to_owned(),
             ],
         };
+        let [flavour, command, program] = named(swept);
         vec![
-            swept.flavour.to_string(),
-            format!("`{}`", swept.sweep.command()),
+            flavour,
+            command,
             program,
             swept.runs.len().to_string(),
             omb,
@@ -67,10 +73,10 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
         .and_then(|swept| swept.runs.first())
         .map_or_else(Vec::new, |taken| taken.command.iter().map(|(name, _)| name.as_str()).collect());
     let head: Vec<&str> =
-        ["MPI", "command, % of its time"].into_iter().chain(names.iter().copied()).collect();
+        ["MPI", "command, % of its time", "beside"].into_iter().chain(names.iter().copied()).collect();
     let line = |swept: &Swept| {
         let part = |at: usize| swept.median(|taken| 100.0 * taken.command[at].1 / taken.whole_s);
-        let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
+        let words = named(swept);
         words.into_iter().chain((0..names.len()).map(|at| format!("{:.1}", part(at)))).collect()
     };
     table(&head, swept.iter().map(line).collect())
@@ -79,13 +85,13 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
     let names = ombx_core::measure::engine::Phases::default().named().map(|(name, _)| name);
-    let head: Vec<&str> = ["MPI", "command, ms of a launch"]
+    let head: Vec<&str> = ["MPI", "command, ms of a launch", "beside"]
         .into_iter()
         .chain(names)
         .chain(["between rows", "start and end", "bare MPI"])
         .collect();
     let line = |swept: &Swept| {
-        let words = [swept.flavour.to_string(), format!("`{}`", swept.sweep.command())];
+        let words = named(swept);
         let part =
             |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
         let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);

@@ -87,7 +87,14 @@ fn run(options: &Options) -> Result<ExitCode> {
         for (at, swept) in swept.iter_mut().enumerate() {
             let program = &programs[at / chosen().count()];
             let taken = swept.sweep.measure(program)?;
-            println!("-- turn {turn}, {}, {}: {:.3}", swept.flavour, swept.sweep.command(), taken.ratio());
+            let beside =
+                swept.sweep.omb.map_or_else(String::new, |beside| format!(" beside {}", beside.command()));
+            println!(
+                "-- turn {turn}, {}, {}{beside}: {:.3}",
+                swept.flavour,
+                swept.sweep.command(),
+                taken.ratio()
+            );
             swept.runs.push(taken);
         }
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST = 4 << 20, LARGE = 8192, WINDOW = 64 };
+enum { LARGEST = 4 << 20, LARGE = 8192, WINDOW = 64, PAGE = 4096 };
 
 struct row {
     int rank, pairs, peer, bytes, iterations, warm_up;
@@ -103,8 +103,9 @@ int main(int argc, char **argv)
     }
     for (r.bytes = 1; r.bytes <= LARGEST; r.bytes *= 2) {
         int large = r.bytes > LARGE;
-        size_t room = (size_t)r.bytes * (puts || multiple ? WINDOW : 1);
-        r.stride = multiple ? r.bytes : 0;
+        /* Buffers of OMB begin at a page. */
+        r.stride = multiple ? ((size_t)r.bytes + PAGE - 1) / PAGE * PAGE : 0;
+        size_t room = multiple ? r.stride * WINDOW : (size_t)r.bytes * (puts ? WINDOW : 1);
         r.iterations = round_trips ? (large ? 1000 : 10000) : (large ? 20 : 100);
         r.warm_up = round_trips ? (large ? 10 : 100) : (large ? 2 : 10);
         /* An acknowledgement has 4 bytes. */

@@ -13,7 +13,7 @@ use crate::{
         engine::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
-        stop::{self, Checks, Ending, WarmUpGoal},
+        stop::{self, Ending, WarmUpGoal},
     },
     result::{Measurement, Samples},
     stats::Summary,
@@ -304,16 +304,10 @@ impl OpenCase<'_, '_> {
             return Ok((Check::Off, 0));
         }
         team.barrier()?;
-        let start = self.session.clock.mark();
         team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
-        // Filling takes about as long as comparing.
-        let each = Duration::from_nanos(2 * start.elapsed_ns())
-            + sampling.spent.div_f64(sampling.iterations.max(1) as f64);
-        let launch = self.session.plan.launch.as_ref().map_or(1, |launch| launch.number);
-        let checks = Checks { launch, whole, sampled: sampling.spent };
-        let first = if verify == Verify::Full { 1 } else { checks.first(each) };
-        let (start, mut checked, mut more) = (self.session.clock.mark(), 0, team.broadcast_value(first)?);
+        let wanted = stop::checks_of_row(whole, self.session.plan.launch.is_some());
+        let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
         while found == Check::Passed && more > 0 {
             let mut mine = Check::Passed;
             for _ in 0..more {
@@ -332,7 +326,7 @@ impl OpenCase<'_, '_> {
             let spent = Duration::from_nanos(start.elapsed_ns());
             let next = match verify {
                 Verify::Full => sampling.iterations.saturating_sub(checked).min(checked).min(MOST_UNREPORTED),
-                Verify::Sampled | Verify::Off => checks.more(checked, spent),
+                _ => stop::more_checks(checked, wanted, spent, sampling.spent),
             };
             more = team.broadcast_value(next)?;
         }

@@ -182,54 +182,29 @@ pub fn next_round(
     if more < 1.0 { Err(Ending::OutOfBudget) } else { Ok(more as u64) }
 }
 
-/// Checked iterations that a row should have in its first launch, and in each later one. Nine launches have 128, of which 59 exclude errors
-/// in more than 5 % of the iterations.
-const CHECKED: [u64; 2] = [64, 8];
-/// Parts of the time of the samples that checks up to this number may take.
-const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.2];
-/// Part of the time of the samples that checks beyond this number may take.
-const PART_BEYOND: f64 = 0.05;
-/// Time for checks that every row has.
-const LEAST_FOR_CHECKS: Duration = Duration::from_millis(2);
+/// Checks of a row in a run of one launch.
+const CHECKED: u64 = 64;
+/// Checks of a row in one of several launches: nine launches have 72, of which 59 exclude errors in more than 5 % of the iterations.
+const CHECKED_OF_LAUNCH: u64 = 8;
+/// Parts of the time of the samples that checks may take: up to this number of iterations, and beyond it.
+const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.05];
+/// Times for checks that every row has, likewise. A row with checks of 1 ms has all of its checks, however short its samples are.
+const LEAST_FOR_CHECKS: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(2)];
 
-/// Time for the checks of a row after its samples.
-#[derive(Debug, Clone, Copy)]
-pub struct Checks {
-    /// Number of the launch, from 1.
-    pub launch: u32,
-    /// Checks that show everything that one iteration delivers.
-    pub whole: u64,
-    /// Time of the samples.
-    pub sampled: Duration,
+/// Returns how many checks a row should have, if `whole` of them show everything that one iteration delivers.
+pub fn checks_of_row(whole: u64, is_one_of_launches: bool) -> u64 {
+    if is_one_of_launches { CHECKED_OF_LAUNCH * whole } else { CHECKED.max(whole) }
 }
 
-impl Checks {
-    /// Returns how many iterations are checked first, if each takes about `each`: one, but none in a later launch if the launches up to
-    /// it have as many as their time allows.
-    pub fn first(&self, each: Duration) -> u64 {
-        let of_launch = self.time(PARTS_FOR_CHECKS[1]).as_secs_f64() / each.as_secs_f64().max(1e-9);
-        let until = |launches: u32| (f64::from(launches) * of_launch).floor();
-        u64::from(self.launch <= 1 || until(self.launch) > until(self.launch - 1))
-    }
-
-    /// Returns how many more iterations are checked after `checked` in the time `spent`; at most as many again.
-    pub fn more(&self, checked: u64, spent: Duration) -> u64 {
-        if checked == 0 {
-            return 0;
-        }
-        let each = spent.as_secs_f64() / checked as f64;
-        let affordable =
-            |part: f64| (self.time(part).saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64;
-        let is_later = usize::from(self.launch > 1);
-        let [wanted, beyond] = [PARTS_FOR_CHECKS[is_later], PART_BEYOND].map(affordable);
-        let least = CHECKED[is_later].max(self.whole);
-        wanted.min(least.saturating_sub(checked)).max(beyond).min(checked)
-    }
-
-    /// Returns the time for checks that take a part of the time of the samples.
-    fn time(&self, part: f64) -> Duration {
-        self.sampled.mul_f64(part).max(LEAST_FOR_CHECKS)
-    }
+/// Returns how many more iterations are checked after `checked` of `wanted` in the time `spent`, for samples that took `sampled`; at most
+/// as many again.
+pub fn more_checks(checked: u64, wanted: u64, spent: Duration, sampled: Duration) -> u64 {
+    let each = spent.as_secs_f64() / checked as f64;
+    let affordable = |at: usize| {
+        let time = sampled.mul_f64(PARTS_FOR_CHECKS[at]).max(LEAST_FOR_CHECKS[at]);
+        (time.saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64
+    };
+    affordable(0).min(wanted.saturating_sub(checked)).max(affordable(1)).min(checked)
 }
 
 #[cfg(test)]
@@ -369,39 +344,43 @@ mod tests {
         }
     }
 
-    /// Returns how many iterations a launch checks, if each takes `each_us`.
-    fn checked(launch: u32, each_us: u64, sampled_ms: u64) -> u64 {
-        let checks = Checks { launch, whole: 1, sampled: Duration::from_millis(sampled_ms) };
-        let (mut checked, mut more) = (0, checks.first(Duration::from_micros(each_us)));
+    /// Returns how many iterations are checked, if each takes `each_us`.
+    fn checked(wanted: u64, each_us: u64, sampled_ms: u64) -> u64 {
+        let (mut checked, mut more) = (0, 1);
         while more > 0 {
             checked += more;
-            more = checks.more(checked, Duration::from_micros(each_us * checked));
+            let spent = Duration::from_micros(each_us * checked);
+            more = more_checks(checked, wanted, spent, Duration::from_millis(sampled_ms));
         }
         checked
     }
 
     #[test]
     fn checks_take_a_part_of_the_time_of_the_samples() {
+        let wanted = checks_of_row(1, false);
         // 100 x 10 us are 5 % of 20 ms, but every row has 2 ms.
-        assert_eq!(checked(1, 10, 20), 200);
-        assert_eq!(checked(1, 10, 100), 500);
+        assert_eq!(checked(wanted, 10, 20), 200);
+        assert_eq!(checked(wanted, 10, 100), 500);
         // 64 x 100 us are less than half of 20 ms, and 64 x 1 ms more.
-        assert_eq!((checked(1, 100, 20), checked(1, 1000, 20)), (64, 10));
+        assert_eq!((checked(wanted, 100, 20), checked(wanted, 1000, 20)), (64, 10));
         // One is always checked.
-        assert_eq!(checked(1, 100_000, 20), 1);
+        assert_eq!(checked(wanted, 100_000, 20), 1);
     }
 
     #[test]
-    fn later_launches_check_less() {
-        // 2 ms allow 20.
-        assert_eq!((checked(2, 100, 20), checked(2, 400, 20), checked(2, 1000, 20)), (20, 8, 4));
-        assert_eq!(checked(9, 10, 100), 500);
-        // A fifth of 240 ms allows three checks of 80 ms in five launches, and one of 500 ms in eleven.
-        let of_nine = |each_ms: u64, sampled_ms| {
-            (1..=9).map(|n| checked(n, each_ms * 1000, sampled_ms)).collect::<Vec<_>>()
-        };
-        assert_eq!(of_nine(40, 240), [3, 1, 1, 1, 1, 1, 1, 1, 1]);
-        assert_eq!(of_nine(80, 240), [1, 1, 0, 1, 1, 0, 1, 0, 1]);
-        assert_eq!(of_nine(500, 240), [1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    fn launches_share_the_checks_of_a_row() {
+        let wanted = checks_of_row(1, true);
+        assert!(9 * wanted >= 59);
+        // 2 ms allow 20, 8 ms allow 8, whether samples take 4 ms or 10 ms.
+        for sampled_ms in [4, 10] {
+            assert_eq!([100, 300, 1000].map(|us| checked(wanted, us, sampled_ms)), [20, 8, 8]);
+        }
+        assert_eq!(checked(wanted, 2000, 4), 4);
+        // Half of 240 ms allows one check of 80 ms.
+        assert_eq!(checked(wanted, 80_000, 240), 1);
+        // Messages of a window that share a buffer are checked one by one.
+        assert_eq!(checks_of_row(64, true), 512);
+        assert_eq!(checked(512, 100, 4), 80);
+        assert_eq!([checks_of_row(4, false), checks_of_row(100, false)], [64, 100]);
     }
 }

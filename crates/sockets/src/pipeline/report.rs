@@ -11,7 +11,7 @@ use ombx_core::{
     measure::{
         plan::{Effort, Verify},
         session::Session,
-        stop::{self, Checks},
+        stop,
     },
     result::{Mark, Measurement, Outcome, Samples},
     stats::Summary,
@@ -250,7 +250,7 @@ impl Measuring<'_, '_> {
         if !self.checks || self.compares_all(self.timed) {
             return Ok(());
         }
-        let checks = Checks { launch: 1, whole: 1, sampled };
+        let wanted = stop::checks_of_row(1, self.session.plan.launch.is_some());
         let (since, mut more) = (Since::now(), 1);
         while self.check == Check::Passed && more > 0 {
             self.run(Data::Fresh)?;
@@ -258,7 +258,7 @@ impl Measuring<'_, '_> {
             if more == 0 {
                 more = match self.session.plan.verify {
                     Verify::Full => (self.runs.len() as u64).saturating_sub(self.checked),
-                    Verify::Sampled | Verify::Off => checks.more(self.checked, since.elapsed()),
+                    _ => stop::more_checks(self.checked, wanted, since.elapsed(), sampled),
                 };
             }
         }
