@@ -70,7 +70,7 @@ impl Program {
         timed(self.two_ranks().arg(&self.bare))
     }
 
-    /// Returns seconds of one of OMB's programs, whose name has no `osu_`, with options.
+    /// Returns seconds of a program of OMB, by its name without `osu_` and its options.
     pub(crate) fn omb(&self, words: &[&str]) -> Result<f64> {
         let mut command = self.two_ranks();
         match &self.omb {

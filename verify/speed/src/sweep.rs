@@ -23,19 +23,21 @@ const PRECISE: f64 = 0.02;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Sweep {
     pub(crate) words: &'static [&'static str],
+    /// What it is compared with.
     pub(crate) omb: Option<Beside>,
 }
 
-/// What OMB has for a sweep.
+/// Program of OMB that measures the same as a sweep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Beside {
-    /// Its program and options, without `osu_`.
+    /// Its name, without `osu_`, and its options.
     pub(crate) words: &'static [&'static str],
     /// Maximum time of ombx as a part of that of [`OMB_RUNS`] runs.
     pub(crate) goal: f64,
 }
 
-/// Every size from 1 B to 4 MiB. The buffers of `osu_bw` are other ones than those of `p2p.bw`, so each also runs with those of the other.
+/// Every size from 1 B to 4 MiB. By default, messages of a window share a buffer in `osu_bw` and not in `p2p.bw`: each also runs with the
+/// default of the other.
 pub(crate) const SWEEPS: [Sweep; 6] = [
     Sweep::beside(&["p2p.latency"], &["latency"], 0.5),
     Sweep::beside(&["p2p.bw"], &["bw"], 0.9),
