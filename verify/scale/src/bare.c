@@ -1,6 +1,9 @@
-/* Bare MPI program: rank 0 prints a line when all ranks have started. With an argument, all sleep then. */
+/* Bare MPI program: rank 0 prints a line when all ranks have started. With `stay`, all sleep then; with a number, they make so many
+ * barriers more. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int main(int argc, char **argv) {
@@ -12,8 +15,11 @@ int main(int argc, char **argv) {
         puts("{\"kind\":\"run\"}");
         fflush(stdout);
     }
-    if (argc > 1)
+    if (argc > 1 && strcmp(argv[1], "stay") == 0)
         sleep(3);
+    else if (argc > 1)
+        for (int i = atoi(argv[1]); i > 0; i--)
+            MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;
 }

@@ -1,4 +1,5 @@
-//! Start of a job: what `ombx run` adds to the time of the launcher with an empty MPI program, and to the memory of a rank.
+//! Start of a job: what `ombx run` adds to the time of the launcher with an empty MPI program, and to the memory of a rank; and what a
+//! barrier of that program adds, where ranks share CPUs.
 
 use ombx_core::{stats::median, system::environment};
 use ombx_toolchain::{failure::Result, mpi::Flavour, table::table};
@@ -15,19 +16,22 @@ const GOAL_MB: f64 = 3.0;
 const SHORT: [&str; 7] = ["run", "collective.barrier", "--iterations", "1", "--warmup", "0", "--no-verify"];
 const LONG: [&str; 4] = ["run", "collective.barrier", "--duration", "2s"];
 
+/// Barriers that the empty program makes to show the time of one.
+const BARRIERS: &str = "10";
+
 /// Starts of jobs with one number of ranks.
 pub(crate) struct Starts {
     flavour: Flavour,
     ranks: u32,
-    /// Seconds of the empty program and of ombx, of each turn.
-    seconds: Vec<[f64; 2]>,
+    /// Seconds of the empty program, of ombx, and of the empty program with [`BARRIERS`] more, of each turn.
+    seconds: Vec<[f64; 3]>,
     /// The same programs while their memory was read.
     memory: [Outcome; 2],
     /// Whether all jobs have ended before their deadline.
     is_complete: bool,
 }
 
-/// Starts both programs in turns; which comes first alternates.
+/// Starts all programs in turns; which comes first changes.
 pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result<Starts> {
     let mut starts = Starts {
         flavour: programs.mpi.flavour,
@@ -38,27 +42,28 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
     };
     starts.is_complete = starts.memory.iter().all(|outcome| outcome.complete);
     for turn in 0..turns {
-        let mut both = [0.0; 2];
-        for program in [turn % 2, 1 - turn % 2].map(usize::from) {
-            let outcome = if program == 0 {
-                job::bare(programs, &[], limits)?
-            } else {
-                job::ombx(programs, &SHORT, limits)?
+        let mut all = [0.0; 3];
+        for program in [turn, turn + 1, turn + 2].map(|at| usize::from(at % 3)) {
+            let outcome = match program {
+                0 => job::bare(programs, &[], limits)?,
+                1 => job::ombx(programs, &SHORT, limits)?,
+                _ => job::bare(programs, &[BARRIERS], limits)?,
             };
-            both[program] = outcome.total_s;
+            all[program] = outcome.total_s;
             starts.is_complete &= outcome.complete;
         }
-        starts.seconds.push(both);
+        starts.seconds.push(all);
         if !starts.is_complete {
             break;
         }
     }
     let [added, least, most] = starts.added_ms();
     println!(
-        "   {}, {} ranks: {added:.0} ms ({least:.0} .. {most:.0}) and {:.1} MB more",
+        "   {}, {} ranks: {added:.0} ms ({least:.0} .. {most:.0}) and {:.1} MB more, a barrier {:.1} ms",
         starts.flavour,
         starts.ranks,
-        starts.added_mb()
+        starts.added_mb(),
+        starts.barrier_ms()
     );
     Ok(starts)
 }
@@ -66,11 +71,18 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
 impl Starts {
     /// Returns the median, over turns, of milliseconds that ombx takes longer, and the least and the most.
     fn added_ms(&self) -> [f64; 3] {
-        let added: Vec<f64> = self.seconds.iter().map(|[bare, ombx]| (ombx - bare) * 1e3).collect();
+        let added: Vec<f64> = self.seconds.iter().map(|[bare, ombx, _]| (ombx - bare) * 1e3).collect();
         let [least, most] = added
             .iter()
             .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)]);
         [median(&added).unwrap_or(f64::NAN), least, most]
+    }
+
+    /// Returns the median, over turns, of milliseconds that a barrier of the empty program takes.
+    fn barrier_ms(&self) -> f64 {
+        let count: f64 = BARRIERS.parse().unwrap_or(f64::NAN);
+        let each: Vec<f64> = self.seconds.iter().map(|[bare, _, more]| (more - bare) * 1e3 / count).collect();
+        median(&each).unwrap_or(f64::NAN)
     }
 
     /// Returns the MB that ombx adds to a rank.
@@ -94,6 +106,7 @@ pub(crate) fn document(all: &[Starts]) -> String {
         "empty program, ms",
         "ombx run adds, ms",
         "range",
+        "a barrier adds, ms",
         "empty rank, MB",
         "private",
         "ombx adds, MB",
@@ -101,7 +114,7 @@ pub(crate) fn document(all: &[Starts]) -> String {
         "",
     ];
     let line = |starts: &Starts| {
-        let bare: Vec<f64> = starts.seconds.iter().map(|[bare, _]| bare * 1e3).collect();
+        let bare: Vec<f64> = starts.seconds.iter().map(|[bare, ..]| bare * 1e3).collect();
         let [added, least, most] = starts.added_ms();
         let private = starts.memory.each_ref().map(|outcome| outcome.private_bytes as f64 / 1e6);
         vec![
@@ -111,6 +124,7 @@ pub(crate) fn document(all: &[Starts]) -> String {
             format!("{:.0}", median(&bare).unwrap_or(f64::NAN)),
             format!("{added:.0}"),
             format!("{least:.0} .. {most:.0}"),
+            format!("{:.2}", starts.barrier_ms()),
             format!("{:.1}", starts.memory[0].rank_bytes as f64 / 1e6),
             format!("{:.1}", private[0]),
             format!("{:.1}", starts.added_mb()),
@@ -137,13 +151,19 @@ mod tests {
         let starts = |ombx_s: f64, ombx_mb: u64| Starts {
             flavour: Flavour::Mpich,
             ranks: 2,
-            seconds: vec![[0.050, ombx_s], [0.060, ombx_s + 0.010], [0.050, 9.0]],
+            seconds: vec![[0.050, ombx_s, 0.080], [0.060, ombx_s + 0.010, 0.090], [0.050, 9.0, 0.080]],
             memory: [rank(4), rank(ombx_mb)],
             is_complete: true,
         };
         assert!(!starts(0.090, 6).missed());
         assert!(starts(0.110, 6).missed() && starts(0.090, 8).missed());
         let text = document(&[starts(0.090, 6)]);
-        assert!(text.contains("| 40 ") && text.contains("| 2.0 ") && text.contains("| met "), "{text}");
+        assert!(
+            text.contains("| 40 ")
+                && text.contains("| 3.00 ")
+                && text.contains("| 2.0 ")
+                && text.contains("| met "),
+            "{text}"
+        );
     }
 }

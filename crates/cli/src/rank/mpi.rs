@@ -136,8 +136,8 @@ fn another(what: &str) -> Error {
     ))
 }
 
-/// Fails on all ranks if one differs from rank 0. Rank 0 then sends process ID and host of each rank to the launching process. All
-/// ranks must call it.
+/// Fails on a rank that differs from rank 0, which then has to end the job. Rank 0 sends process ID and host of each rank to the launching
+/// process. All ranks must call it.
 pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let (words, threads) = (hash_of(&argv::typed()[1..]), hash_of(&argv::threads()));
     let library = hash_of(&ombx_mpi::library_version());
@@ -145,7 +145,7 @@ pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Resu
         .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
     let [words, threads, library] = same;
     let other = words?.or(threads?).or(library?);
-    team.agree(other.map_or(Ok(()), |what| Err(another(what))))?;
+    other.map_or(Ok(()), |what| Err(another(what)))?;
     let pid = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
     let ranks = team.gather(&codec::encode(&RankProcess { pid, host: hostname() }))?;
     if let Some((pipe, ranks)) = launching_process.zip(ranks) {

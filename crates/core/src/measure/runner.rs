@@ -214,9 +214,10 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
         Some(all) => all.iter().map(|bytes| Place::from_bytes(bytes)).collect(),
         None => Some(Vec::new()),
     };
-    team.agree(places.ok_or_else(|| {
+    // Ranks do not agree on failures of the transport: who has one ends the job.
+    places.ok_or_else(|| {
         Error::fabric("cannot read the place of a rank; start the same build of ombx on every rank")
-    }))
+    })
 }
 
 /// Returns whether this rank is the first one of its host. Collective.
@@ -236,9 +237,9 @@ fn gather_hosts(team: &dyn Team, places: &[Place], is_first: bool) -> Result<Vec
     let facts = |(place, bytes): (&Place, Vec<u8>)| Some((place.host.clone(), fact::decode_facts(&bytes)?));
     let hosts: Option<Vec<_>> = described.map(facts).collect();
     let hosts = hosts.map(HostFacts::grouped);
-    team.agree(hosts.ok_or_else(|| {
+    hosts.ok_or_else(|| {
         Error::fabric("cannot read the facts about a host; start the same build of ombx on every rank")
-    }))
+    })
 }
 
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
