@@ -244,12 +244,16 @@ const OF_IMB: [(u32, &str, &str); 20] = [
     (2, "IMB-MT", "-repeat 4 -warmup 2 -count 1,2"),
 ];
 
-/// Replaces figures by their width, and facts of the system and the command line by their names.
+/// Replaces figures by their width, and facts of the system, the release of IMB and the command line by their names.
 fn without_figures(stdout: &str) -> String {
+    const TITLE: &str = "Intel(R) MPI Benchmarks ";
     const FACTS: [&str; 6] = ["# Date", "# Machine", "# System", "# Release", "# Version", "# MPI "];
     let line = |line: &str| {
         if let Some(fact) = FACTS.iter().find(|fact| line.starts_with(**fact)) {
             return (*fact).to_owned();
+        }
+        if let Some((_, release)) = line.split_once(TITLE) {
+            return format!("{TITLE}{}", release.split_once(',').map_or(release, |(_, part)| part));
         }
         if line.starts_with('#') {
             return if line.contains("IMB-") && !line.contains("Benchmarks") {

@@ -325,7 +325,7 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
         return Some(Interval { low: least, high: most, coverage: coverage(n, 1), drift: false });
     };
     let center = (n + 1) as f64 / 2.0;
-    let q = correlation(values) + 1.0 / n as f64;
+    let q = correlation(values, &sorted) + 1.0 / n as f64;
     let exceeds = |errors: f64| q > errors / (n as f64).sqrt();
     let widening = if exceeds(1.0) { ((1.0 + q) / (1.0 - q).max(f64::EPSILON)).sqrt() } else { 1.0 };
     // The tolerance keeps a rank that rounding moves by a last digit.
@@ -351,13 +351,12 @@ fn coverage(n: usize, lower: usize) -> f64 {
     1.0 - 2.0 * outside
 }
 
-/// Returns the lag-1 autocorrelation of the ranks of the values. Equal values share the mean of their ranks.
-fn correlation(values: &[f64]) -> f64 {
+/// Returns the lag-1 autocorrelation of the ranks of the values, which are also given sorted. Equal values share the mean of their ranks.
+fn correlation(values: &[f64], sorted: &[f64]) -> f64 {
     let rank = |x: f64| {
-        let (below, equal) = values.iter().fold((0, 0), |(below, equal), other| {
-            (below + usize::from(*other < x), equal + usize::from(*other == x))
-        });
-        below as f64 + (equal - 1) as f64 / 2.0
+        let below = sorted.partition_point(|other| *other < x);
+        let not_above = sorted.partition_point(|other| *other <= x);
+        (below + not_above - 1) as f64 / 2.0
     };
     let mean = (values.len() - 1) as f64 / 2.0;
     let deviations: Vec<f64> = values.iter().map(|x| rank(*x) - mean).collect();
