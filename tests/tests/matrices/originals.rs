@@ -253,7 +253,10 @@ fn without_figures(stdout: &str) -> String {
             return (*fact).to_owned();
         }
         if let Some((_, release)) = line.split_once(TITLE) {
-            return format!("{TITLE}{}", release.split_once(',').map_or(release, |(_, part)| part));
+            return format!(
+                "{TITLE}{}",
+                release.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+            );
         }
         if line.starts_with('#') {
             return if line.contains("IMB-") && !line.contains("Benchmarks") {
