@@ -76,9 +76,13 @@ impl Job {
     }
 }
 
-/// Returns the host file, and the files that benchmarks read and write, with their descriptions.
+/// Returns the host file, the file of the token, and the files that benchmarks read and write, with their descriptions.
 pub(crate) fn files_used(start: &StartArgs, plans: &[&Plan]) -> Vec<(&'static str, PathBuf)> {
-    let hostfile = start.hostfile.iter().map(|path| ("the host file that is read", path.clone()));
+    let named = [
+        ("the host file that is read", &start.hostfile),
+        ("the file of the token", &start.connect.token_file),
+    ];
+    let of_start = named.into_iter().filter_map(|(what, path)| Some((what, path.clone()?)));
     let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
     // A path may stand for a file of each node.
     let of_plan = |plan: &&Plan| {
@@ -92,7 +96,7 @@ pub(crate) fn files_used(start: &StartArgs, plans: &[&Plan]) -> Vec<(&'static st
         };
         ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
     };
-    hostfile.chain(plans.iter().flat_map(of_plan)).collect()
+    of_start.chain(plans.iter().flat_map(of_plan)).collect()
 }
 
 /// Size of a job whose ranks this process starts.

@@ -236,6 +236,8 @@ fn options_of_one_command_write_different_files() {
         ("limits.toml", "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<5us'\n"),
         ("hosts", "localhost\n"),
         ("groups", "rack r1: n1\n"),
+        ("lengths", "8\n"),
+        ("names", "PingPong\n"),
         ("golden.jsonl", GOLDEN),
     ];
     for (name, text) in inputs {
@@ -266,6 +268,10 @@ fn options_of_one_command_write_different_files() {
         "links -n 2 --groups @/groups --junit @/groups",
         "links -n 2 --hostfile @/hosts --junit @/link/hosts",
         "run sockets.latency --sizes 8 --hostfile @/hosts --openmetrics @/hosts",
+        "doctor --hostfile @/hosts --junit @/hosts",
+        "imb IMB-MPI1 PingPong -msglen @/lengths -o @/lengths --force",
+        "imb IMB-MPI1 -input @/names -o @/names --force",
+        "run sockets.latency --connect n2 --token-file @/hosts -o @/hosts --force",
     ];
     lines.extend(others.map(str::to_owned));
     for line in &lines {

@@ -27,6 +27,7 @@ use crate::{
         output::{Format, some_of},
         start::StartArgs,
     },
+    job::files_used,
     launch::{
         detection,
         finite_run::{self, Interruption},
@@ -83,6 +84,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         return Err(Error::usage(format!("ombx doctor has no option {option}: it measures nothing")));
     }
     if let Some(path) = &args.junit {
+        target::check_all(&[("--junit", Some(path))], &files_used(&args.start, &[]))?;
         target::check_path("--junit", path)?;
     }
     let shared_memory = rustix::fs::statvfs("/dev/shm").ok();

@@ -158,7 +158,10 @@ pub(crate) fn prepare(
     let output =
         OutputArgs { imb: Some(program), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
     let extent = Extent { ranks: ranks_or_default, rows: rows.iter().sum(), time, left_out: 0 };
-    Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
+    let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
+    let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
+    let job = Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent);
+    Ok((Job { read_from, ..job }, notes))
 }
 
 /// Returns the benchmarks that run: those that are named, or the default ones.
