@@ -19,6 +19,8 @@ use crate::{delegate, package::Need, setup};
 
 /// File that README shows.
 const PICTURE: &str = "docs/report.png";
+/// The page, beside the results.
+const PAGE: &str = "report.html";
 /// Width and height of the picture, in pixels.
 const SIZE: &str = "885,2040";
 /// Browsers that draw a page without a screen.
@@ -58,9 +60,12 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         Ok(links) => results.push(links),
         Err(why) => println!("without links: {why}"),
     }
-    let page = directory.join("report.html");
-    output(Command::new(&ombx).args(["report", "--force"]).args(&results).arg("-o").arg(&page))?;
-    draw(&browser, &page, &workspace.root.join(PICTURE))?;
+    // The page names its files as the command does.
+    let names = results.iter().filter_map(|file| file.file_name());
+    let mut report = Command::new(&ombx);
+    report.current_dir(&directory).args(["report", "--force"]).args(names).args(["-o", PAGE]);
+    output(&mut report)?;
+    draw(&browser, &directory.join(PAGE), &workspace.root.join(PICTURE))?;
     println!("Written: {PICTURE}");
     Ok(ExitCode::SUCCESS)
 }
