@@ -88,8 +88,9 @@ ombx_core::inventory::submit! {
         Metric::Bandwidth,
         method(
             "on both ranks a window of sends and a window of recvs on one socket; when a send would block, the rank receives; \
-             poll waits only when neither can proceed; with --streams as in sockets.bw",
-            "iperf3 --bidir, which has a connection for each direction",
+             poll waits only when neither can proceed; with --streams N, N connections each way, each with a thread on both ranks, \
+             as in sockets.bw",
+            "iperf3 --bidir -P N, which waits for no acknowledgement",
         ),
         by_transport::<BiStream>,
     ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER])

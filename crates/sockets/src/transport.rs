@@ -1,7 +1,7 @@
 //! Kinds of sockets: their values of `--transport`, their protocols, and the options that each has.
 
 use ombx_core::{
-    benchmark::{Case, Context, Depth, Kernel, Parameter, ParameterValue},
+    benchmark::{Case, Context, Depth, Kernel, Method, Metric, Parameter, ParameterValue, Role, Work},
     error::{Error, Result},
     measure::{
         engine::{Loops, run},
@@ -15,7 +15,7 @@ use ombx_core::{
     },
     two_sided::{
         datagrams::run_datagrams,
-        pattern::{Link, Pattern, PatternKernel},
+        pattern::{Link, Pattern, PatternKernel, Stream},
         request::run_requests,
     },
     unit::{Bytes, digits},
@@ -227,12 +227,12 @@ fn each_count<'a>(session: &mut Session<'a>, run: impl Fn(&mut Session<'a>) -> R
     })
 }
 
-/// Runs a pattern over as many links as the team has streams. If there are several, each has a thread on both ranks, and the messages
-/// of a window are divided over them.
+/// Runs a pattern over as many links as the team has streams. If there are several, each has a thread on both ranks, or one for each
+/// direction that carries data, with a link of its own; and the messages of a window are divided over the streams.
 pub(crate) fn over_streams<P: Pattern, L: Link + Send>(session: &mut Session<'_>) -> Result<()> {
     let team = team(session)?;
-    let threads = team.link_options().streams;
-    if threads == 1 {
+    let streams = team.link_options().streams;
+    if streams == 1 {
         return run::<PatternKernel<P, L>>(session);
     }
     let iterations_per_check = |case: &Case| {
@@ -241,19 +241,63 @@ pub(crate) fn over_streams<P: Pattern, L: Link + Send>(session: &mut Session<'_>
         PatternKernel::<P, L>::iterations_per_check(case).div_ceil(streams.into())
     };
     let kind = KernelKind { iterations_per_check, ..const { KernelKind::new::<PatternKernel<P, L>>() } };
+    let threads = streams * directions::<P>();
     let cpus = team.cpus_of_threads(threads);
-    let group = ThreadGroup { threads, cpus, waiting: Waiting::Asleep, serves: Some("stream") };
+    let serves = if P::BOTH_WAYS { "connection" } else { "stream" };
+    let group = ThreadGroup { threads, cpus, waiting: Waiting::Asleep, serves: Some(serves) };
     run_grouped(session, kind, &group, open_stream::<P, L>)
 }
 
-/// Opens a stream with its share of a window: the first ones have a message more if the window cannot be divided evenly.
+/// Returns the number of directions in which a pattern sends windows.
+const fn directions<P: Pattern>() -> u32 {
+    if P::BOTH_WAYS { 2 } else { 1 }
+}
+
+/// Opens one direction of a stream with its share of a window: the first ones have a message more if the window cannot be divided evenly.
 fn open_stream<P: Pattern, L: Link + Send>(cx: &Context<'_>, case: &Case) -> Result<Box<dyn Loops + Send>> {
-    let (messages, streams) = (case.depth(), cx.threads);
+    let [messages, streams] = [case.depth(), cx.threads / directions::<P>()];
     if messages < streams {
         return Err(Error::unsupported(format!("{messages} messages do not occupy {streams} streams")));
     }
-    let share = messages / streams + u32::from(cx.thread < messages % streams);
-    Ok(Box::new(PatternKernel::<P, L>::open(cx, &case.clone().with(Depth(share)))?))
+    let [stream, direction] = [cx.thread / directions::<P>(), cx.thread % directions::<P>()];
+    let share = messages / streams + u32::from(stream < messages % streams);
+    let case = case.clone().with(Depth(share));
+    Ok(match (P::BOTH_WAYS, direction) {
+        (false, _) => Box::new(PatternKernel::<P, L>::open(cx, &case)?),
+        (true, 0) => Box::new(PatternKernel::<Stream, L>::open(cx, &case)?),
+        (true, _) => {
+            // The rank that answers sends.
+            let role = if cx.role == Role::Active { Role::Passive } else { Role::Active };
+            Box::new(PatternKernel::<ReverseStream, L>::open(&Context { role, ..*cx }, &case)?)
+        }
+    })
+}
+
+/// A stream from the rank that answers to the rank that is timed.
+enum ReverseStream {}
+
+impl Pattern for ReverseStream {
+    const METRIC: Metric = Stream::METRIC;
+    const METHOD: Method = Stream::METHOD;
+    const BOTH_WAYS: bool = Stream::BOTH_WAYS;
+
+    fn messages(depth: u32) -> u32 {
+        Stream::messages(depth)
+    }
+
+    fn work(bytes: u64, depth: u64) -> Work {
+        Stream::work(bytes, depth)
+    }
+
+    #[inline(always)]
+    fn active<L: Link>(link: &mut L, depth: u32) -> Result<()> {
+        Stream::passive(link, depth)
+    }
+
+    #[inline(always)]
+    fn passive<L: Link>(link: &mut L, depth: u32) -> Result<()> {
+        Stream::active(link, depth)
+    }
 }
 
 /// Opens and closes connections over TCP.

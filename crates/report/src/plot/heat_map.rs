@@ -19,6 +19,8 @@ const SHADES: usize = 7;
 const MAX_CELLS: usize = 64;
 const LONGEST_LABEL: usize = 24;
 const CHARACTER: f64 = 7.4;
+/// The same where the page is narrow, of larger digits.
+const CHARACTER_IF_NARROW: f64 = CHARACTER * 17.0 / 11.5;
 /// Minimum distance of labels in pixels.
 const LABEL_DISTANCE: f64 = 13.0;
 
@@ -80,7 +82,7 @@ pub(crate) fn draw(
                 @if cell >= 40.0 {
                     g aria-hidden="true" {
                         @for (from, to, link, time) in times_that_fit {
-                            text.on.(if shades.shade(link.factor) > 4 { "high" } else { "low" })
+                            text.on.(if shades.shade(link.factor) > 4 { "high" } else { "low" }).long[time.chars().count() as f64 * CHARACTER_IF_NARROW > cell - 4.0]
                                 x=(n(left + cell * (to as f64 + 0.5))) y=(n(top + cell * (from as f64 + 0.5))) dy="4" { (time) }
                         }
                     }

@@ -69,9 +69,9 @@ const TESTS: [Test; 6] = [
         iperf3: "-l 128K -N -R",
     },
     Test {
-        name: "TCP, both directions",
+        name: "TCP, both directions, 2 streams",
         ombx: "sockets.bibw --streams 2 --sizes 128K --window 4096 --buffers single",
-        iperf3: "-l 128K -N --bidir",
+        iperf3: "-l 128K -N --bidir -P 2",
     },
     Test {
         name: "UDP, 1400 B, unlimited, GSO and GRO in ombx only",
