@@ -20,7 +20,12 @@ use ombx_core::{
 use ombx_links::sweep;
 
 use crate::{
-    arguments::{launches::Launches, output::OutputArgs, role::RoleArgs, start::StartArgs},
+    arguments::{
+        launches::Launches,
+        output::{Existing, OutputArgs},
+        role::RoleArgs,
+        start::StartArgs,
+    },
     output::target,
 };
 
@@ -71,7 +76,11 @@ impl Job {
     pub(crate) fn check_files(&self) -> Result<()> {
         let OutputArgs { file, junit, openmetrics, .. } = &self.output;
         let written = [("-o", &file.out), ("--junit", junit), ("--openmetrics", openmetrics)];
-        let used = [files_used(&self.start, &self.work.plans()), self.read_from.clone()].concat();
+        // Rows that are added to a file of earlier runs replace none of them.
+        let is_added = file.existing() == Existing::Append;
+        let against = self.against.iter().filter(|_| !is_added).cloned();
+        let earlier = against.map(|path| ("the earlier runs that are read", path)).collect();
+        let used = [files_used(&self.start, &self.work.plans()), self.read_from.clone(), earlier].concat();
         target::check_all(&written.map(|(option, path)| (option, path.as_ref())), &used)
     }
 }
@@ -133,7 +142,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    fn plans(&self) -> Vec<&Plan> {
+    pub(crate) fn plans(&self) -> Vec<&Plan> {
         match self {
             Work::Benchmarks(parts) => parts.iter().map(|part| &part.plan).collect(),
             Work::Links(_, plan) => vec![plan],

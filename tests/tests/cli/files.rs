@@ -243,6 +243,8 @@ fn options_of_one_command_write_different_files() {
     for (name, text) in inputs {
         files.write(name, text);
     }
+    let suite = format!("[[entry]]\nrun = 'sockets.latency'\nhostfile = '{root}/hosts'\nlatency = '<5us'\n");
+    files.write("hosts.toml", suite);
     std::os::unix::fs::symlink(".", files.path("link")).unwrap();
     let commands = [
         ("check @/limits.toml", vec!["-o", "--junit", "--openmetrics"]),
@@ -269,6 +271,10 @@ fn options_of_one_command_write_different_files() {
         "links -n 2 --hostfile @/hosts --junit @/link/hosts",
         "run sockets.latency --sizes 8 --hostfile @/hosts --openmetrics @/hosts",
         "doctor --hostfile @/hosts --junit @/hosts",
+        "check @/hosts.toml --junit @/hosts",
+        "model -o @/hosts --force -- --hostfile @/hosts",
+        "model -o @/hosts --force -- --hostfile=@/hosts",
+        "run sockets.latency --sizes 8 --against @/golden.jsonl -o @/golden.jsonl --force",
         "imb IMB-MPI1 PingPong -msglen @/lengths -o @/lengths --force",
         "imb IMB-MPI1 -input @/names -o @/names --force",
         "run sockets.latency --connect n2 --token-file @/hosts -o @/hosts --force",

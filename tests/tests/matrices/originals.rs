@@ -252,9 +252,9 @@ fn without_figures(stdout: &str) -> String {
         if let Some(fact) = FACTS.iter().find(|fact| line.starts_with(**fact)) {
             return (*fact).to_owned();
         }
-        if let Some((_, release)) = line.split_once(TITLE) {
+        if let Some((before, release)) = line.split_once(TITLE) {
             return format!(
-                "{TITLE}{}",
+                "{before}{TITLE}{}",
                 release.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
             );
         }

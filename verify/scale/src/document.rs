@@ -68,8 +68,8 @@ pub(crate) fn model(constants: &Constants) -> String {
         ),
     };
     let mut text = format!(
-        "A row of links has {:.0} bytes, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n\
-         | sweep | ranks | rows | result | kept by rank 0 | rows of a step | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
+        "A row of links has {:.0} bytes in the largest simulated sweep, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n\
+         | sweep | ranks | rows | result | kept by rank 0 | received for a round | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
@@ -139,13 +139,17 @@ pub(crate) fn write(workspace: &Workspace, name: &str, section: &str) -> Result<
 }
 
 /// Writes what was measured over MPI: in short the largest job of each MPI, and the extrapolation.
-pub(crate) fn write_over_mpi(workspace: &Workspace, lines: &[Line], libraries: &[String]) -> Result<()> {
+pub(crate) fn write_over_mpi(
+    workspace: &Workspace,
+    (lines, swept): (&[Line], &[Swept]),
+    libraries: &[String],
+) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let heading =
         format!("{}, {}, {cpus} CPUs shared by all ranks.", environment::timestamp(), libraries.join("; "));
     let of_each_mpi = lines.chunk_by(|a, b| a.flavour == b.flavour);
     let largest: Vec<Line> = of_each_mpi.filter_map(|lines| lines.last().cloned()).collect();
-    let model = model(&Constants::of(lines));
+    let model = model(&Constants::of(lines, swept));
     let section = format!("{heading}\n\n{}\n{model}", table(&largest));
     let tables = format!("{METHOD}\n{heading}\n\n{}\n{model}", table(lines));
     evidence::write(workspace, "scale", &section, &tables)

@@ -54,7 +54,7 @@ struct Options {
     /// Measure only what `ombx run` adds to an empty MPI program
     #[arg(long)]
     start: bool,
-    /// Turns of both programs with --start
+    /// Turns of the programs with --start
     #[arg(long, value_name = "N", default_value_t = 7, requires = "start", value_parser = clap::value_parser!(u16).range(1..=1000))]
     turns: u16,
     /// Deadline of a job, in seconds
@@ -147,13 +147,13 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     println!("\n{}\n{}", document::sessions(&sessions), document::simulated(&swept));
     if !options.without_mpi {
-        println!("{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines)));
+        println!("{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines, &swept)));
     }
     if options.write {
         document::write(&workspace, "scale-sockets", &document::sessions(&sessions))?;
         document::write(&workspace, "scale-simulated", &document::simulated(&swept))?;
         if !options.without_mpi {
-            document::write_over_mpi(&workspace, &lines, &libraries)?;
+            document::write_over_mpi(&workspace, (&lines, &swept), &libraries)?;
         }
     }
     let incomplete =

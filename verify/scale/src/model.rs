@@ -2,12 +2,12 @@
 
 use ombx_results::verdict::MOST_ROWS;
 
-use crate::line::Line;
+use crate::{line::Line, simulated::Swept};
 
 /// Constants measured on this machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Constants {
-    /// Bytes of a row of `links` with few samples.
+    /// Bytes of a row of `links`.
     pub(crate) row_bytes: f64,
     /// Bytes of the first record per rank.
     pub(crate) place_bytes: f64,
@@ -41,10 +41,11 @@ pub(crate) struct Modelled {
 }
 
 impl Constants {
-    pub(crate) fn of(lines: &[Line]) -> Constants {
+    /// Bytes of a row are those of the largest simulated sweep: what a record of a round has besides is spread over its many links.
+    pub(crate) fn of(lines: &[Line], swept: &[Swept]) -> Constants {
         let widest = lines.iter().filter(|line| line.tasks[0].rows > 0).max_by_key(|line| line.ranks);
-        let links = widest.map(|line| &line.tasks[0]);
-        let row_bytes = links.map_or(0.0, |links| links.row_bytes as f64 / links.rows as f64);
+        let largest = swept.iter().max_by_key(|swept| swept.shape.ranks);
+        let row_bytes = largest.map_or(0.0, |swept| swept.result_bytes as f64 / swept.rows as f64);
         let place_bytes = widest.map_or(0.0, |line| line.tasks[0].run_bytes as f64 / f64::from(line.ranks));
         // Few ranks share the code of libraries among few: such jobs are left out of the growth.
         let many = |line: &&Line| line.ranks >= 16 || lines.len() < 4;

@@ -31,7 +31,7 @@ pub(crate) struct Starts {
     is_complete: bool,
 }
 
-/// Starts all programs in turns; which comes first changes.
+/// Starts all programs in turns, in six orders.
 pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result<Starts> {
     let mut starts = Starts {
         flavour: programs.mpi.flavour,
@@ -43,7 +43,11 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
     starts.is_complete = starts.memory.iter().all(|outcome| outcome.complete);
     for turn in 0..turns {
         let mut all = [0.0; 3];
-        for program in [turn, turn + 1, turn + 2].map(|at| usize::from(at % 3)) {
+        let mut order = [turn, turn + 1, turn + 2].map(|at| usize::from(at % 3));
+        if turn % 2 == 1 {
+            order.reverse();
+        }
+        for program in order {
             let outcome = match program {
                 0 => job::bare(programs, &[], limits)?,
                 1 => job::ombx(programs, &SHORT, limits)?,

@@ -98,8 +98,10 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     let good = good_days(&expectations, args)?;
     let out = args.out.out.as_ref();
     let derived = [("--openmetrics", args.openmetrics.as_ref()), ("--junit", args.junit.as_ref())];
-    let expected = ("the file of expectations", args.file.clone());
-    target::check_all(&[&[("-o", out)], derived.as_slice()].concat(), &[expected])?;
+    let of_entries = expectations.entries.iter().flat_map(|entry| entry.used.clone());
+    let used: Vec<_> =
+        [("the file of expectations", args.file.clone())].into_iter().chain(of_entries).collect();
+    target::check_all(&[&[("-o", out)], derived.as_slice()].concat(), &used)?;
     for (option, path) in derived {
         path.map_or(Ok(()), |path| target::check_path(option, path))?;
     }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
@@ -122,7 +122,8 @@ fn measured(args: &ModelArgs) -> Result<Measured> {
     }
     let out = match &args.out.out {
         Some(path) => {
-            target::check(path, "-o", [])?;
+            let hostfile = hostfile(&args.run).map(|path| ("the host file that is read", path));
+            target::check(path, "-o", hostfile)?;
             Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
         }
         None => None,
@@ -135,6 +136,13 @@ fn measured(args: &ModelArgs) -> Result<Measured> {
         Some(mut file) => file.write(|out| out.write_all(contents.as_bytes())),
         None => Ok(()),
     })
+}
+
+/// Returns the host file that words of `ombx run` name.
+fn hostfile(words: &[String]) -> Option<&Path> {
+    let at = words.iter().position(|word| word == "--hostfile" || word.starts_with("--hostfile="))?;
+    let path = words[at].split_once('=').map(|(_, path)| path);
+    path.or_else(|| words.get(at + 1).map(String::as_str)).map(Path::new)
 }
 
 fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {

@@ -136,8 +136,8 @@ fn another(what: &str) -> Error {
     ))
 }
 
-/// Fails on a rank that differs from rank 0, which then has to end the job. Rank 0 sends process ID and host of each rank to the launching
-/// process. All ranks must call it.
+/// Fails on a rank that differs from rank 0: the caller must end the job then, because the others wait. Rank 0 sends process ID and host of
+/// each rank to the launching process. All ranks must call it.
 pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let (words, threads) = (hash_of(&argv::typed()[1..]), hash_of(&argv::threads()));
     let library = hash_of(&ombx_mpi::library_version());

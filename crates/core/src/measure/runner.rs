@@ -214,7 +214,7 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
         Some(all) => all.iter().map(|bytes| Place::from_bytes(bytes)).collect(),
         None => Some(Vec::new()),
     };
-    // Ranks do not agree on failures of the transport: who has one ends the job.
+    // Only rank 0 can fail here, and its caller ends the job.
     places.ok_or_else(|| {
         Error::fabric("cannot read the place of a rank; start the same build of ombx on every rank")
     })

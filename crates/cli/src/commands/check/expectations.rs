@@ -16,6 +16,7 @@ use ombx_results::verdict::Expectation;
 
 use crate::{
     commands::run,
+    job::files_used,
     launch::preflight,
     suite::{EntryJob, OwnKeys, OwnValue, Suite},
 };
@@ -67,6 +68,8 @@ pub(super) struct Entry {
     pub(super) absolute: Option<Expectation>,
     /// Part by which the time may exceed that of good days.
     pub(super) within: Option<f64>,
+    /// Files that the job uses, with their descriptions.
+    pub(super) used: Vec<(&'static str, PathBuf)>,
 }
 
 impl Expectations {
@@ -191,12 +194,13 @@ impl Entry {
         for choice in &part.choices {
             preflight::check(&args.start, ranks, choice.bench.ranks.medium)?;
         }
-        run::job(args, ranks, vec![part], None)?;
+        let job = run::job(args, ranks, vec![part], None)?;
+        let used = files_used(&job.start, &job.work.plans());
         if !says_launches {
             options.push(LAUNCHES.to_owned());
         }
         let Limits { absolute, within } = limits;
-        Ok(Entry { patterns: patterns.to_vec(), options, absolute, within })
+        Ok(Entry { patterns: patterns.to_vec(), options, absolute, within, used })
     }
 
     /// Returns the names of the benchmarks and hosts as the file has them.
