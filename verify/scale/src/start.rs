@@ -17,7 +17,7 @@ const SHORT: [&str; 7] = ["run", "collective.barrier", "--iterations", "1", "--w
 const LONG: [&str; 4] = ["run", "collective.barrier", "--duration", "2s"];
 
 /// Barriers that the empty program makes to show the time of one.
-const BARRIERS: &str = "10";
+const BARRIERS: u32 = 10;
 
 /// Starts of jobs with one number of ranks.
 pub(crate) struct Starts {
@@ -51,7 +51,7 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
             let outcome = match program {
                 0 => job::bare(programs, &[], limits)?,
                 1 => job::ombx(programs, &SHORT, limits)?,
-                _ => job::bare(programs, &[BARRIERS], limits)?,
+                _ => job::bare(programs, &[&BARRIERS.to_string()], limits)?,
             };
             all[program] = outcome.total_s;
             starts.is_complete &= outcome.complete;
@@ -84,8 +84,8 @@ impl Starts {
 
     /// Returns the median, over turns, of milliseconds that a barrier of the empty program takes.
     fn barrier_ms(&self) -> f64 {
-        let count: f64 = BARRIERS.parse().unwrap_or(f64::NAN);
-        let each: Vec<f64> = self.seconds.iter().map(|[bare, _, more]| (more - bare) * 1e3 / count).collect();
+        let each = |[bare, _, more]: &[f64; 3]| (more - bare) * 1e3 / f64::from(BARRIERS);
+        let each: Vec<f64> = self.seconds.iter().map(each).collect();
         median(&each).unwrap_or(f64::NAN)
     }
 
