@@ -74,7 +74,7 @@ impl<L: DatagramLink> Paced<L> {
         if case.bytes.0 > L::MAX_BYTES {
             return Err(Error::unsupported(format!("a datagram carries at most {} bytes", L::MAX_BYTES)));
         }
-        let slots = Slots::new(case.bytes.0, BUFFERS);
+        let slots = Slots { stride: L::HEADER + case.bytes.0, ..Slots::new(case.bytes.0, BUFFERS) };
         cx.afford(2 * slots.total())?;
         let link = L::open(cx, slots)?;
         let (role, rank, peer) = (cx.role, cx.rank(), cx.peer);
@@ -201,6 +201,8 @@ pub struct Arrival {
 pub trait DatagramLink: Sized + 'static {
     /// Maximum size of a message in bytes.
     const MAX_BYTES: u64 = u64::MAX;
+    /// Bytes before each message in its slot. The link writes and reads them.
+    const HEADER: u64 = 0;
 
     /// Returns the maximum number of datagrams that a call sends.
     fn most_sent(&self) -> usize;
@@ -233,9 +235,9 @@ pub trait DatagramLink: Sized + 'static {
     fn arrived(&self) -> &[Option<u64>];
     /// Makes [`DatagramLink::arrived`] return no number until datagrams arrive.
     fn forget(&mut self);
-    /// Returns the buffer that datagrams are sent from.
+    /// Returns the buffer that datagrams are sent from, from the first message on.
     fn outgoing(&mut self) -> &mut [u8];
-    /// Returns the buffer that datagrams are received in.
+    /// Returns the buffer that datagrams are received in, from the first message on.
     fn incoming(&mut self) -> &mut [u8];
 }
 

@@ -1,6 +1,7 @@
 //! UDP at an offered rate between two ranks. What is lost stays lost; a TCP connection carries the report of each round.
 //!
 //! A datagram is a header of 24 bytes, that is round, number and time of sending, and a message. Those that are due go in [trains](Trains).
+//! Datagrams lie one after the other in memory, so that a call has one range of bytes, or two where the buffer starts again.
 
 use std::{
     io::{Read, Write},
@@ -30,7 +31,7 @@ use crate::{
     link::{
         CONNECT_TIMEOUT, connect_peers, datagram_socket,
         stream::{Buffer, closed, failed},
-        trains::{self, MOST, Trains},
+        trains::{self, Trains},
     },
     session::SocketTeam,
     socket::Stream,
@@ -62,12 +63,10 @@ pub(crate) struct PacedDatagrams {
     control: Stream,
     trains: Trains,
     slots: Slots,
+    /// Datagrams to send, and room for one more.
     outgoing: Buffer,
+    /// Datagrams that arrived, and room for one more, which the kernel may join to the longest train.
     incoming: Buffer,
-    /// Headers of the datagrams that a call has received.
-    heads: [[u8; LENGTH]; MOST],
-    /// Room for a datagram that the kernel has joined to the longest train.
-    rest: Buffer,
     /// Number of the round, on both ends. The first is random, so that nobody can guess it.
     round: u64,
     /// Numbers of the datagrams whose messages are in the slots of `incoming`.
@@ -86,8 +85,9 @@ fn header(words: [u64; 3]) -> [u8; LENGTH] {
     bytes
 }
 
-fn words(header: [u8; LENGTH]) -> [u64; 3] {
-    let mut words = header.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+/// Returns the words of the header of a datagram.
+fn words(datagram: &[u8]) -> [u64; 3] {
+    let mut words = datagram.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
     [(); 3].map(|()| words.next().unwrap_or_default())
 }
 
@@ -107,7 +107,7 @@ impl PacedDatagrams {
         let since = Since::now();
         while since.elapsed() < CONNECT_TIMEOUT {
             let sent = Since::now();
-            self.trains.send(&self.socket, &[header([self.round, u64::MAX, 0])], std::iter::empty())?;
+            self.trains.send_packed(&self.socket, [&header([self.round, u64::MAX, 0]), &[]], LENGTH)?;
             let mut byte = [0];
             set_socket_timeout(&self.control, Timeout::Recv, Some(SILENCE)).map_err(failed)?;
             match recv(&self.control, &mut byte, RecvFlags::empty()) {
@@ -129,7 +129,7 @@ impl PacedDatagrams {
         while since.elapsed() < CONNECT_TIMEOUT {
             let mut head = [0; LENGTH];
             if let Ok((LENGTH, _)) = recv(&self.socket, &mut head, RecvFlags::empty())
-                && words(head) == [self.round, u64::MAX, 0]
+                && words(&head) == [self.round, u64::MAX, 0]
             {
                 return self.tell(CROSSED);
             }
@@ -156,6 +156,8 @@ impl PacedDatagrams {
 }
 
 impl DatagramLink for PacedDatagrams {
+    const HEADER: u64 = LENGTH as u64;
+
     #[inline(always)]
     fn most_sent(&self) -> usize {
         self.trains.most_sent()
@@ -164,35 +166,31 @@ impl DatagramLink for PacedDatagrams {
     #[inline(always)]
     fn send(&mut self, numbers: Range<u64>, sent_ns: u64) -> Result<()> {
         let PacedDatagrams { socket, trains, slots, outgoing, round, .. } = self;
-        let message = |number: u64| {
-            let start = slots.offset((number % u64::from(slots.count)) as u32);
-            &outgoing.bytes()[start..start + slots.bytes as usize]
-        };
-        let (first, datagrams) = (numbers.start, (numbers.end - numbers.start) as usize);
-        if datagrams == 1 {
-            let head = header([*round, first, sent_ns]);
-            return trains.send(socket, &[head], [message(first)].into_iter());
+        let length = slots.stride as usize;
+        let place = |number: u64| slots.offset((number % u64::from(slots.count)) as u32);
+        for number in numbers.clone() {
+            let head = header([*round, number, sent_ns]);
+            outgoing.bytes_mut()[place(number)..][..LENGTH].copy_from_slice(&head);
         }
-        let heads: [_; MOST] = std::array::from_fn(|at| header([*round, first + at as u64, sent_ns]));
-        trains.send(socket, &heads[..datagrams], numbers.map(message))
+        let (start, buffer_end) = (place(numbers.start), slots.total() as usize);
+        let end = start + (numbers.end - numbers.start) as usize * length;
+        let ranges = [start..end.min(buffer_end), 0..end.saturating_sub(buffer_end)];
+        trains.send_packed(socket, ranges.map(|range| &outgoing.bytes()[range]), length)
     }
 
     #[inline(always)]
     fn receive(&mut self, found: &mut [Arrival]) -> Result<usize> {
-        let PacedDatagrams { socket, trains, slots, incoming, heads, rest, round, arrived, next, .. } = self;
-        let (length, stride) = (slots.bytes as usize, slots.stride as usize);
-        let most = trains.most_received();
+        let PacedDatagrams { socket, trains, slots, incoming, round, arrived, next, .. } = self;
+        let (length, most) = (slots.stride as usize, trains.most_received());
         loop {
             if *next + most > arrived.len() {
                 *next = 0;
             }
-            let mut places = incoming.bytes_mut()[slots.offset(*next as u32)..]
-                .chunks_mut(stride)
-                .map(|place| &mut place[..length]);
+            let places = &mut incoming.bytes_mut()[*next * length..];
             let received = if most == 1 {
-                trains::receive_one(socket, &mut heads[0], places.next().unwrap_or_default())
+                recv(&*socket, &mut places[..length], RecvFlags::empty()).map(|(bytes, _)| bytes)
             } else {
-                trains::receive(socket, &mut heads[..most], places, rest.bytes_mut())
+                trains::receive_packed(socket, &mut places[..(most + 1) * length])
             };
             let bytes = match received {
                 Ok(bytes) => bytes,
@@ -201,13 +199,14 @@ impl DatagramLink for PacedDatagrams {
                 Err(Errno::CONNREFUSED) => return Err(closed()),
                 Err(errno) => return Err(failed(errno)),
             };
-            let datagrams = (bytes / (LENGTH + length)).min(most);
-            let numbers = &mut arrived[*next..*next + most];
-            let mut count = 0;
+            let datagrams = (bytes / length).min(most);
+            let numbers = &mut arrived[*next..];
+            let overwritten = bytes.div_ceil(length).min(numbers.len());
             // What a call overwrites has not arrived any more.
-            numbers[..(datagrams + 1).min(most)].fill(None);
-            for (head, arrived) in heads[..datagrams].iter().zip(numbers) {
-                let [of_round, number, sent_ns] = words(*head);
+            numbers[..overwritten].fill(None);
+            let mut count = 0;
+            for (datagram, arrived) in places[..datagrams * length].chunks_exact(length).zip(numbers) {
+                let [of_round, number, sent_ns] = words(datagram);
                 if of_round == *round && count < found.len() {
                     *arrived = Some(number);
                     found[count] = Arrival { number, sent_ns, at_ns: 0 };
@@ -240,6 +239,7 @@ impl DatagramLink for PacedDatagrams {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
+        let length = slots.stride as usize;
         let socket = cx.agree(datagram_socket(cx, &options, slots, LENGTH))?;
         let control = Stream::from(connect_peers::<Tcp>(cx)?);
         let port = socket.local_addr().map_err(set_up)?.port();
@@ -251,9 +251,8 @@ impl DatagramLink for PacedDatagrams {
         let connected = socket.connect(SocketAddr::new(address, of_peer.port));
         let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?));
         cx.agree(limited.map_err(set_up))?;
-        let length = LENGTH + slots.bytes as usize;
         let trains = Trains::enable(&socket, slots, length, LENGTH, options.offload);
-        let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
+        let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total() + slots.stride));
         let round = round ^ of_peer.round;
         let arrived = vec![None; slots.count as usize];
         let mut link = PacedDatagrams {
@@ -263,8 +262,6 @@ impl DatagramLink for PacedDatagrams {
             slots,
             outgoing,
             incoming,
-            heads: [[0; LENGTH]; MOST],
-            rest: Buffer::touched(length as u64),
             round,
             arrived,
             next: 0,
@@ -348,10 +345,10 @@ impl DatagramLink for PacedDatagrams {
     }
 
     fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
+        &mut self.outgoing.bytes_mut()[LENGTH..]
     }
 
     fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
+        &mut self.incoming.bytes_mut()[LENGTH..]
     }
 }

@@ -102,8 +102,8 @@ impl Trains {
         mut messages: impl Iterator<Item = &'m [u8]>,
     ) -> Result<()> {
         if let [head] = heads {
-            return self
-                .send_parts(socket, &[IoSlice::new(head), IoSlice::new(messages.next().unwrap_or(&[]))]);
+            let parts = [IoSlice::new(head), IoSlice::new(messages.next().unwrap_or(&[]))];
+            return self.send_pairs(socket, &parts);
         }
         let mut parts = [IoSlice::new(&[]); 2 * MOST];
         let mut used = 0;
@@ -111,33 +111,49 @@ impl Trains {
             (parts[used], parts[used + 1]) = (IoSlice::new(head), IoSlice::new(message));
             used += 2;
         }
-        self.send_parts(socket, &parts[..used])
+        self.send_pairs(socket, &parts[..used])
     }
 
-    /// Sends datagrams of two parts each. Without buffer space they are lost.
+    /// Sends datagrams of `length` bytes that lie one after the other, in two ranges, like [`Trains::send`].
     #[inline(always)]
-    fn send_parts(&self, socket: &UdpSocket, parts: &[IoSlice<'_>]) -> Result<()> {
+    pub(super) fn send_packed(&self, socket: &UdpSocket, ranges: [&[u8]; 2], length: usize) -> Result<()> {
+        let parts = ranges.map(IoSlice::new);
+        let datagrams = ranges.iter().map(|range| range.len() / length).sum();
+        if self.send_once(socket, &parts, datagrams)? {
+            return Ok(());
+        }
+        let mut each = ranges.into_iter().flat_map(|range| range.chunks(length));
+        each.try_for_each(|datagram| self.send_once(socket, &[IoSlice::new(datagram)], 1).map(drop))
+    }
+
+    /// Sends datagrams of two parts each.
+    #[inline(always)]
+    fn send_pairs(&self, socket: &UdpSocket, parts: &[IoSlice<'_>]) -> Result<()> {
+        if self.send_once(socket, parts, parts.len() / 2)? {
+            return Ok(());
+        }
+        parts.chunks(2).try_for_each(|pair| self.send_once(socket, pair, 1).map(drop))
+    }
+
+    /// Sends datagrams with one call. Without buffer space they are lost. Returns `false` if nothing is sent because the route or its
+    /// device does not divide trains: from then on each datagram is sent by itself.
+    #[inline(always)]
+    fn send_once(&self, socket: &UdpSocket, parts: &[IoSlice<'_>], datagrams: usize) -> Result<bool> {
         loop {
             match sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
                 Ok(_) | Err(Errno::NOBUFS) => {
-                    count(&self.sends, parts.len() / 2);
-                    return Ok(());
+                    count(&self.sends, datagrams);
+                    return Ok(true);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.sent.get() > 1 => {
-                    return self.send_each(socket, parts);
+                    self.sent.set(1);
+                    set_option(socket, SOL_UDP, UDP_SEGMENT, 0).map_err(failed)?;
+                    return Ok(false);
                 }
                 Err(errno) => return Err(failed(errno)),
             }
         }
-    }
-
-    /// Sends each datagram by itself from now on, because the route or its device does not divide trains.
-    #[cold]
-    fn send_each(&self, socket: &UdpSocket, parts: &[IoSlice<'_>]) -> Result<()> {
-        self.sent.set(1);
-        set_option(socket, SOL_UDP, UDP_SEGMENT, 0).map_err(failed)?;
-        parts.chunks(2).try_for_each(|parts| self.send_parts(socket, parts))
     }
 
     /// Counts a call that received this number of datagrams.
@@ -192,7 +208,20 @@ pub(super) fn receive<'m, const HEAD: usize>(
         used += 2;
     }
     parts[used] = IoSliceMut::new(rest);
-    let received = receive_parts(socket, &mut parts[..=used])?;
+    whole(receive_parts(socket, &mut parts[..=used])?)
+}
+
+/// Receives a train into a buffer, its datagrams one after the other. Returns its bytes.
+///
+/// # Errors
+/// [`Errno::MSGSIZE`] if some of its bytes are cut off.
+#[inline(always)]
+pub(super) fn receive_packed(socket: &UdpSocket, buffer: &mut [u8]) -> rustix::io::Result<usize> {
+    whole(receive_parts(socket, &mut [IoSliceMut::new(buffer)])?)
+}
+
+#[inline(always)]
+fn whole(received: RecvMsg) -> rustix::io::Result<usize> {
     if received.flags.contains(ReturnFlags::TRUNC) { Err(Errno::MSGSIZE) } else { Ok(received.bytes) }
 }
 
@@ -273,6 +302,25 @@ mod tests {
         if has_trains() {
             passes(Offload::On, 8.0);
         }
+    }
+
+    /// Five datagrams, of which the last two are at the start of the buffer.
+    #[test]
+    fn a_packed_train_arrives_in_order() {
+        if !has_trains() {
+            return;
+        }
+        let [from, to] = pair();
+        let [sender, _receiver] = [&from, &to].map(|socket| enable(socket, Slots::new(96, 8), Offload::On));
+        let buffer: Vec<u8> = (0..500).map(|at| (at / 100) as u8).collect();
+        let send = || sender.send_packed(&from, [&buffer[200..], &buffer[..200]], 100).unwrap();
+        let mut arrived = [9; 500];
+        send();
+        assert_eq!(receive_packed(&to, &mut arrived), Ok(500));
+        let order: Vec<u8> = arrived.chunks(100).map(|datagram| datagram[0]).collect();
+        assert_eq!((order, sender.sends.get()), (vec![2, 3, 4, 0, 1], [1, 5]));
+        send();
+        assert_eq!(receive_packed(&to, &mut arrived[..499]), Err(Errno::MSGSIZE));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    iter,
     net::{IpAddr, SocketAddr},
     rc::Rc,
     time::Duration,
@@ -263,6 +264,22 @@ impl SocketTeam {
         (first..(first + BRANCHES).min(self.ranks.len() as u64)).map(|rank| Rank(rank as u32))
     }
 
+    /// Gathers the parts of all ranks on rank 0, which gets its own part and a message of each child; returns `None` on other ranks.
+    fn gather_messages(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let own = iter::once(Ok(part_of(self.own_rank, mine)));
+        let received = self.children().map(|child| self.receive_step(child, Step::Gather));
+        let messages = own.chain(received).collect::<Result<Vec<_>>>()?;
+        match self.parent() {
+            Some(parent) => self.send_step(parent, Step::Gather, &messages.concat()).map(|()| None),
+            None => Ok(Some(messages)),
+        }
+    }
+
+    /// Returns the bytes of each rank of a gather, in rank order.
+    fn parts_of<'m>(&self, messages: &'m [Vec<u8>]) -> Result<Vec<&'m [u8]>> {
+        parts_of(messages, self.ranks.len()).ok_or_else(|| self.out_of_step(Rank(0)))
+    }
+
     fn part(&self, ranks: Vec<u32>) -> SocketTeam {
         let mine = self.ranks[self.own_rank as usize];
         let own_rank = ranks.iter().position(|rank| *rank == mine).unwrap_or(0) as u32;
@@ -302,17 +319,9 @@ impl Team for SocketTeam {
     }
 
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let mut all = part_of(self.own_rank, mine);
-        for child in self.children() {
-            all.extend(self.receive_step(child, Step::Gather)?);
-        }
-        match self.parent() {
-            Some(parent) => self.send_step(parent, Step::Gather, &all).map(|()| None),
-            None => {
-                let parts = parts_of(&all, self.ranks.len());
-                parts.map(Some).ok_or_else(|| self.out_of_step(Rank(0)))
-            }
-        }
+        let Some(messages) = self.gather_messages(mine)? else { return Ok(None) };
+        let parts = self.parts_of(&messages)?;
+        Ok(Some(parts.into_iter().map(<[u8]>::to_vec).collect()))
     }
 
     fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
@@ -324,8 +333,9 @@ impl Team for SocketTeam {
         for (turn, start) in starts.iter().enumerate() {
             let end = starts.get(turn + 1).copied().unwrap_or(u32::MAX);
             let sent = if (*start..end).contains(&self.own_rank) { mine } else { &[] };
-            for bytes in self.gather(sent)?.into_iter().flatten().filter(|bytes| !bytes.is_empty()) {
-                take(bytes)?;
+            let Some(messages) = self.gather_messages(sent)? else { continue };
+            for bytes in self.parts_of(&messages)?.into_iter().filter(|bytes| !bytes.is_empty()) {
+                take(bytes.to_vec())?;
             }
         }
         Ok(())
@@ -406,16 +416,22 @@ fn part_of(rank: u32, bytes: &[u8]) -> Vec<u8> {
     [&rank.to_le_bytes()[..], &(bytes.len() as u64).to_le_bytes(), bytes].concat()
 }
 
-/// Splits the parts of a gather; `None` if one is malformed or missing.
-fn parts_of(mut bytes: &[u8], ranks: usize) -> Option<Vec<Vec<u8>>> {
+/// Splits the messages of a gather into the parts of the ranks; `None` if one is malformed or missing.
+fn parts_of(messages: &[Vec<u8>], ranks: usize) -> Option<Vec<&[u8]>> {
     let mut parts = vec![None; ranks];
-    while let Some((rank, rest)) = bytes.split_first_chunk::<4>() {
-        let (length, rest) = rest.split_first_chunk::<8>()?;
-        let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        *parts.get_mut(u32::from_le_bytes(*rank) as usize)? = Some(part.to_vec());
-        bytes = rest;
+    for message in messages {
+        let mut bytes = &message[..];
+        while let Some((rank, rest)) = bytes.split_first_chunk::<4>() {
+            let (length, rest) = rest.split_first_chunk::<8>()?;
+            let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+            *parts.get_mut(u32::from_le_bytes(*rank) as usize)? = Some(part);
+            bytes = rest;
+        }
+        if !bytes.is_empty() {
+            return None;
+        }
     }
-    if bytes.is_empty() { parts.into_iter().collect() } else { None }
+    parts.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -432,10 +448,15 @@ mod tests {
 
     #[test]
     fn parts_are_in_the_order_of_ranks_and_none_is_missing() {
-        let parts = [part_of(1, b"one"), part_of(0, b""), part_of(2, &[2; 300])].concat();
-        assert_eq!(parts_of(&parts, 3).unwrap(), [Vec::new(), b"one".to_vec(), vec![2; 300]]);
-        assert_eq!(parts_of(&parts, 4), None);
-        assert!((1..parts.len()).all(|cut| parts_of(&parts[..cut], 3).is_none()));
-        assert_eq!(parts_of(&part_of(7, b""), 1), None);
+        let mut messages = vec![[part_of(1, b"one"), part_of(0, b"")].concat(), part_of(2, &[2; 300])];
+        assert_eq!(parts_of(&messages, 3).unwrap(), [&b""[..], b"one", &[2; 300]]);
+        assert_eq!(parts_of(&messages, 4), None);
+        assert_eq!(parts_of(&messages[..1], 3), None);
+        for message in [1, 0] {
+            while messages[message].pop().is_some() {
+                assert_eq!(parts_of(&messages, 3), None);
+            }
+        }
+        assert_eq!(parts_of(&[part_of(7, b"")], 1), None);
     }
 }
