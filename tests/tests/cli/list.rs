@@ -22,7 +22,7 @@ fn every_benchmark_is_there() {
 
 #[test]
 fn long_tells_method_axes_and_place() {
-    let done = Job::ombx("list --long rma.put_bw p2p.latency").run().expect(0);
+    let done = Job::ombx("list --long sockets.connect collective.barrier").run().expect(0);
     insta::with_settings!({filters => vec![(r"\.rs:\d+", ".rs:[line]")]}, {
         insta::assert_snapshot!(done.stdout);
     });
