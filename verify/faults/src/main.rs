@@ -99,7 +99,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     let mut lines = Vec::new();
     let mut versions = Vec::new();
     for mpi in installed(options.mpi)? {
-        let stage = Stage::set(&mpi, &workspace, !options.no_build)?;
+        let stage = Stage { gate: options.gate, ..Stage::set(&mpi, &workspace, !options.no_build)? };
         versions.push(format!("{} {}", mpi.flavour, mpi.version));
         let chosen: Vec<Case> = cases::all(&stage)
             .into_iter()

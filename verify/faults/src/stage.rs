@@ -18,6 +18,8 @@ pub(crate) struct Stage {
     /// Path of the interposed library.
     pub(crate) library: PathBuf,
     pub(crate) benches: Vec<Bench>,
+    /// Whether only the cases of the gate run.
+    pub(crate) gate: bool,
 }
 
 impl Stage {
@@ -31,7 +33,7 @@ impl Stage {
         };
         let library = interpose::library(mpi, &target.join("faults"))?;
         let benches = registry::read(&ombx)?;
-        Ok(Self { mpi: mpi.clone(), ombx, library, benches })
+        Ok(Self { mpi: mpi.clone(), ombx, library, benches, gate: false })
     }
 
     /// Returns arguments of `ombx run` that apply rules in the ranks.

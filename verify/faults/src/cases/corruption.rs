@@ -58,7 +58,7 @@ impl Group {
             sizes.push(UNTOUCHED.to_string());
         }
         let rules = flips.iter().map(|&flip| self.rule(flip)).collect();
-        let job = Rc::new(self.job(stage, rules, &sizes, &self.effort));
+        let job = Rc::new(self.job(stage, rules, &sizes, &self.effort(stage)));
         let fault =
             if self.given { "one byte of what is given flips" } else { "one byte of what arrives flips" };
         let derived = self.derived;

@@ -86,7 +86,9 @@ pub(super) struct Group {
     /// Options of the job.
     pub(super) words: String,
     /// Further options of jobs in which single bytes flip.
-    pub(super) effort: String,
+    pub(super) effort: &'static str,
+    /// Whether every kind of window is measured, in the gate the default one alone.
+    every_window: bool,
     pub(super) given: bool,
     /// Whether bytes flip in calls of threads other than the main thread only.
     pub(super) on_workers: bool,
@@ -154,6 +156,12 @@ impl Group {
         self.names.iter().filter_map(|name| stage.bench(name)).collect()
     }
 
+    /// Returns the options of jobs in which single bytes flip.
+    pub(super) fn effort(&self, stage: &Stage) -> String {
+        let windows = if self.every_window && !stage.gate { " --win all" } else { "" };
+        format!("{}{windows}", self.effort)
+    }
+
     /// Returns the job of all benchmarks with these sizes.
     pub(super) fn job(&self, stage: &Stage, rules: Vec<Rule>, sizes: &[String], effort: &str) -> Job {
         let known = self.known(stage);
@@ -199,12 +207,12 @@ impl Group {
 
     /// Measures one iteration.
     pub(super) fn once(self) -> Self {
-        Self { effort: ONCE.to_owned(), ..self }
+        Self { effort: ONCE, ..self }
     }
 
     /// Measures with every kind of window.
     pub(super) fn in_every_window(self) -> Self {
-        Self { effort: self.effort + " --win all", ..self }
+        Self { every_window: true, ..self }
     }
 
     /// Limits the group to messages of one element.
@@ -218,7 +226,8 @@ pub(super) fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]
     Group {
         names,
         words: words.to_owned(),
-        effort: MANY.to_owned(),
+        effort: MANY,
+        every_window: false,
         given: false,
         on_workers: false,
         pairs: 1,
