@@ -299,10 +299,7 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
         run,
         median,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
-        log_instructions: match row.figures.get(INSTRUCTIONS) {
-            Some(Figure::Value(count)) if *count > 0.0 => Some(count.ln()),
-            _ => None,
-        },
+        log_instructions: row.figure(INSTRUCTIONS).filter(|count| *count > 0.0).map(f64::ln),
         invalid: row.marks(Level::Invalid).find(|mark| is_invalid(mark)).map(|mark| mark.code.clone()),
         marks: row.doubts().map(|mark| mark.code.clone()).collect(),
         links: None,

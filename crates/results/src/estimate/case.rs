@@ -193,8 +193,8 @@ fn figures(rows: &[Measurement]) -> Figures {
     rows.iter()
         .flat_map(|row| &row.figures)
         .for_each(|(name, figure)| all.entry(name).or_default().push(figure));
-    let value = |figure: &&Figure| if let Figure::Value(x) = figure { Some(*x) } else { None };
-    let values = |figures: &[&Figure]| figures.iter().filter_map(value).collect::<Vec<f64>>();
+    let values =
+        |figures: &[&Figure]| figures.iter().filter_map(|figure| figure.value()).collect::<Vec<f64>>();
     let mut combined: Figures = BTreeMap::new();
     for (name, figures) in &all {
         let values = values(figures);
@@ -210,9 +210,8 @@ fn figures(rows: &[Measurement]) -> Figures {
             continue;
         };
         combined.retain(|name, _| !ends.contains(name));
-        let found =
-            interval(&values(figures)).filter(|_| matches!(combined.get(*name), Some(Figure::Value(_))));
-        if let Some(found) = found {
+        let is_resolved = combined.get(*name).is_some_and(|figure| figure.value().is_some());
+        if let Some(found) = interval(&values(figures)).filter(|_| is_resolved) {
             combined.extend(ends.into_iter().zip([found.low, found.high].map(Figure::Value)));
         }
     }
@@ -231,10 +230,7 @@ fn figures(rows: &[Measurement]) -> Figures {
 /// Replaces a share of datagrams by that of all launches together. The interval covers both the one over launches and Wilson's
 /// interval of the sums: if no launch has lost a datagram, the next one may lose some.
 fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
-    let value = |figures: &Figures, name: &str| match figures.get(name) {
-        Some(Figure::Value(value)) => Some(*value),
-        _ => None,
-    };
+    let value = |figures: &Figures, name: &str| figures.get(name)?.value();
     let [low, high] = ["low", "high"].map(|end| format!("{}_{end}_percent", share.name));
     let mut pooled = share.figures(part as u64, all as u64);
     for (name, wider) in [(low, f64::min as fn(f64, f64) -> f64), (high, f64::max)] {

@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use ombx_core::{
-    benchmark::{ElementType, Figure, Preset, RankMatrix},
+    benchmark::{ElementType, Preset, RankMatrix},
     result::{AcrossRanks, Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
@@ -553,10 +553,7 @@ impl ImbClass {
         let (ops, legs) = row.work.map_or((1, 1), |work| (work.ops, work.legs));
         let partners = threads * u64::from(row.pairs);
         let messages = if self == ImbClass::ThreadRate { ops / partners } else { legs };
-        let ns = |name: &str| match row.figures.get(name) {
-            Some(Figure::Value(us)) => us * 1e3 / messages as f64,
-            Some(Figure::Unresolved(_)) | None => f64::NAN,
-        };
+        let ns = |name: &str| row.figure(name).map_or(f64::NAN, |us| us * 1e3 / messages as f64);
         let [least, largest, mean] = ["thread_min_us", "thread_max_us", "thread_mean_us"].map(ns);
         match self {
             ImbClass::ThreadRate => cells.extend([
@@ -594,10 +591,7 @@ fn decimals(value: f64) -> String {
 
 /// Returns a figure. An overlap that is not resolved is the one that follows from the printed times, of which `whole` is that of both together.
 fn figure(row: &Measurement, name: &str, whole_ns: f64) -> String {
-    let value = |name: &str| match row.figures.get(name) {
-        Some(Figure::Value(value)) => *value,
-        Some(Figure::Unresolved(_)) | None => f64::NAN,
-    };
+    let value = |name: &str| row.figure(name).unwrap_or(f64::NAN);
     let (is_overlap, found) = (name == "overlap_percent", value(name));
     let computed = (100.0 - (whole_ns / 1e3 - value("compute_us")) / value("pure_us") * 100.0).max(0.0);
     decimals(if is_overlap && found.is_nan() { computed } else { found })

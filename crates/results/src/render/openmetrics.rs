@@ -12,7 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 use ombx_core::{
-    benchmark::{Figure, Metric},
+    benchmark::Metric,
     result::{Level, Measurement, Outcome, Run, Tally},
     system::node_set,
 };
@@ -227,10 +227,8 @@ impl Renderer for OpenMetrics {
             self.add("ombx_doubts", &of_level, Some(marks as f64));
         }
         for (name, figure) in &row.figures {
-            if let Figure::Value(value) = figure {
-                let named = labels(&[all.as_slice(), &[("name", name)]].concat());
-                self.add("ombx_figure", &named, Some(*value));
-            }
+            let named = labels(&[all.as_slice(), &[("name", name)]].concat());
+            self.add("ombx_figure", &named, figure.value());
         }
         Ok(())
     }

@@ -587,16 +587,12 @@ fn validation(row: &Measurement) -> &'static str {
 /// Returns a figure of a nonblocking collective. An overlap that is not resolved is the one that follows from the other figures, as OMB
 /// computes it.
 fn resolved(row: &Measurement, name: &str) -> String {
-    let value = |name: &str| match row.figures.get(name) {
-        Some(Figure::Value(value)) => Some(*value),
-        Some(Figure::Unresolved(_)) | None => None,
-    };
     let computed = || {
         let overall = mean(row, row.summary.as_ref()?) / 1e3;
-        let (pure, compute) = (value("pure_us")?, value("compute_us")?);
+        let (pure, compute) = (row.figure("pure_us")?, row.figure("compute_us")?);
         (name == "overlap_percent").then(|| (100.0 - (overall - compute) / pure * 100.0).max(0.0))
     };
-    two_decimals(value(name).or_else(computed))
+    two_decimals(row.figure(name).or_else(computed))
 }
 
 /// Returns work per nanosecond at the mean time. Of several pairs, that is the work of all pairs over the mean of the pairs' times, like

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{Figure, Metric},
+    benchmark::Metric,
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
     },
@@ -370,14 +370,10 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     let total = row.mb_per_s()?.median;
     let (source, sink) = (plain(axis("source")?), plain(axis("sink")?));
     let block = Bytes(row.bytes?);
-    let figure = |name: String| match row.figures.get(&name) {
-        Some(Figure::Value(x)) => Some(*x),
-        _ => None,
-    };
     let mut text = format!(
         "  {source} -> {nodes} x {phases} -> {sink}: {buffers} x {nodes} x {block} through each node, {total:.1} MB/s in all\n"
     );
-    let started = figure("started_processes".into()).unwrap_or(0.0) as usize;
+    let started = row.figure("started_processes").unwrap_or(0.0) as usize;
     let ends = nodes * nodes * (phases - 1);
     let _ = if started > nodes {
         writeln!(
@@ -408,7 +404,7 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     text.truncate(text.trim_end().len());
     for node in 0..nodes {
         let arrow = format!("[##]{}> ", "=".repeat(STEP - 6));
-        let rate = figure(format!("node{node}_mb_per_s"))?;
+        let rate = row.figure(&format!("node{node}_mb_per_s"))?;
         let _ = write!(
             text,
             "\n  {:<w$}{}[##]  {rate:.1} MB/s",
@@ -420,7 +416,7 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
             let (label, noun) = if what == "data" { ("waits for", "data") } else { ("", "buffer") };
             let _ = write!(text, "\n  {label:<w$}", w = MARGIN - 2);
             for phase in 1..=phases {
-                let ms = figure(format!("node{node}_phase{phase}_waited_for_{what}_ms"))?;
+                let ms = row.figure(&format!("node{node}_phase{phase}_waited_for_{what}_ms"))?;
                 let _ = write!(text, "{:<STEP$}", format!("{noun} {ms:.2} ms"));
             }
             text.truncate(text.trim_end().len());

@@ -157,10 +157,8 @@ pub fn format_row(
     figures.extend(
         row.over_launches().and_then(|over| over.between).iter().flat_map(|b| between(shown, row, b)),
     );
-    let end =
-        |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
     for (name, value) in &row.figures {
-        let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
+        let ends = interval_names(name).and_then(|[low, high]| Some([row.figure(&low)?, row.figure(&high)?]));
         let cell = match value {
             Figure::Value(x) => match ends {
                 None if is_count(name) && x.fract() == 0.0 => format!("{x:.0}"),
