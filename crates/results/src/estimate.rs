@@ -20,7 +20,7 @@ pub(crate) use self::{
     cases::{have_same_setup, without_samples},
 };
 pub use self::{
-    case::{Interval, estimate, estimate_in, interval},
+    case::{Interval, estimate, interval},
     cases::{Cases, Group, tally},
 };
 

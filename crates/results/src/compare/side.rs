@@ -320,15 +320,6 @@ pub(super) struct Units {
     pub(super) excluded: Option<Reason>,
 }
 
-/// State of a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UnitState {
-    In(usize),
-    /// The launches of a turn met different states, or a launch changed its state.
-    Mixed,
-    Unknown,
-}
-
 impl Units {
     /// Returns the units of the state that both sides met most often.
     pub(super) fn of(sides: [&SideResults; 2]) -> Units {
@@ -353,23 +344,23 @@ impl Units {
         let turns = turns(sides);
         let unit = if turns.is_some() { Unit::Turn } else { Unit::Run };
         let is_looked_at = turns.as_ref().is_some_and(|(_, is_open)| *is_open);
-        let all: [Vec<(UnitState, Vec<usize>)>; 2] = match turns {
+        let all: [Vec<(LaunchState, Vec<usize>)>; 2] = match turns {
             Some((pairs, _)) => {
                 let has_one_state = !is_local || labels.distances_ns().len() <= 1;
                 let state = |[a, b]: [usize; 2]| match [state_of(0, a), state_of(1, b)] {
-                    [LaunchState::In(a), LaunchState::In(b)] if a == b => UnitState::In(a),
+                    [LaunchState::In(a), LaunchState::In(b)] if a == b => LaunchState::In(a),
                     [LaunchState::Unknown, _] | [_, LaunchState::Unknown] if has_one_state => {
-                        UnitState::In(0)
+                        LaunchState::In(0)
                     }
-                    [LaunchState::Unknown, _] | [_, LaunchState::Unknown] => UnitState::Unknown,
-                    _ => UnitState::Mixed,
+                    [LaunchState::Unknown, _] | [_, LaunchState::Unknown] => LaunchState::Unknown,
+                    _ => LaunchState::Changed,
                 };
                 [0, 1].map(|side| pairs.iter().map(|pair| (state(*pair), vec![pair[side]])).collect())
             }
             None => [0, 1].map(|side| runs(sides[side], |launch| state_of(side, launch))),
         };
         let count = |side: usize, state: usize| {
-            all[side].iter().filter(|(of, _)| *of == UnitState::In(state)).count()
+            all[side].iter().filter(|(of, _)| *of == LaunchState::In(state)).count()
         };
         let number = if is_local { labels.distances_ns().len().max(1) } else { 1 };
         let common =
@@ -379,15 +370,15 @@ impl Units {
         let excluded = match () {
             () if common(&best).0 >= least => None,
             () if all.iter().any(|side| side.len() < least) => Some(Reason::FewUnits(unit)),
-            () if all.iter().flatten().any(|(state, _)| *state == UnitState::Unknown) => {
+            () if all.iter().flatten().any(|(state, _)| *state == LaunchState::Unknown) => {
                 Some(Reason::UnknownState)
             }
             () => Some(Reason::MachineChanged),
         };
         let of = all.each_ref().map(Vec::len);
-        let in_state = |units: &Vec<(UnitState, Vec<usize>)>| {
+        let in_state = |units: &Vec<(LaunchState, Vec<usize>)>| {
             let counted =
-                units.iter().filter(|(state, _)| excluded.is_some() || *state == UnitState::In(best));
+                units.iter().filter(|(state, _)| excluded.is_some() || *state == LaunchState::In(best));
             counted.map(|(_, launches)| launches.clone()).collect::<Vec<_>>()
         };
         let chosen = all.each_ref().map(in_state);
@@ -433,31 +424,26 @@ impl Units {
 }
 
 /// Returns the launches of each run of a side and its most frequent state. Only launches in this state count.
-fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(UnitState, Vec<usize>)> {
+fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(LaunchState, Vec<usize>)> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for (at, launch) in side.launched().iter().enumerate() {
         runs.resize(runs.len().max(launch.run + 1), Vec::new());
         runs[launch.run].push(at);
     }
     let labelled = |launches: Vec<usize>| {
-        let known = || launches.iter().filter_map(|at| in_state(state_of(*at)));
+        let in_state =
+            |at: &usize| if let LaunchState::In(state) = state_of(*at) { Some(state) } else { None };
+        let known = || launches.iter().filter_map(in_state);
         let count = |state: usize| known().filter(|other| *other == state).count();
         match known().max_by_key(|state| (count(*state), std::cmp::Reverse(*state))) {
-            None => (UnitState::Unknown, launches),
+            None => (LaunchState::Unknown, launches),
             Some(most) => {
-                let is_in = |at: &usize| in_state(state_of(*at)) == Some(most);
-                (UnitState::In(most), launches.into_iter().filter(is_in).collect())
+                let is_in = |at: &usize| state_of(*at) == LaunchState::In(most);
+                (LaunchState::In(most), launches.into_iter().filter(is_in).collect())
             }
         }
     };
     runs.into_iter().map(labelled).collect()
-}
-
-fn in_state(state: LaunchState) -> Option<usize> {
-    match state {
-        LaunchState::In(state) => Some(state),
-        LaunchState::Changed | LaunchState::Unknown => None,
-    }
 }
 
 /// Returns the launches of both sides in each turn, and whether `ab` looked at them; `None` unless all launches are from turns of the

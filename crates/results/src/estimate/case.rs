@@ -23,26 +23,17 @@ use crate::{
 /// Codes of marks about the interval within a launch, which the interval over launches replaces.
 const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
 
-/// Returns the row over launches of a case in one state of the machine, as [`estimate_in`] does.
+/// Returns the row over launches of a case in one state of the machine; `None` without rows.
 pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
     let launches: Vec<usize> = (0..rows.len()).collect();
-    estimated(rows, &launches, None, None)
+    estimate_in(rows, &launches, None, None)
 }
 
 /// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
 ///
-/// `rows` are in the order of launches, at most one per launch, and `launches` has the number of each one's launch in `states`. A failure
-/// in any launch is a failure of the row. The summary is that of the most frequent state; `elapsed_s` is the time of all launches.
-pub fn estimate_in(
-    rows: &[Measurement],
-    launches: &[usize],
-    states: &States,
-    elapsed_s: Option<f64>,
-) -> Option<Measurement> {
-    estimated(rows, launches, Some(states), elapsed_s)
-}
-
-fn estimated(
+/// `rows` are in the order of launches, at most one per launch, and `launches` has the number of each one's launch in `states`; without
+/// `states` all are in one. A failure in any launch is a failure of the row. The summary is that of the most frequent state; `elapsed_s` is the time of all launches.
+pub(super) fn estimate_in(
     rows: &[Measurement],
     launches: &[usize],
     states: Option<&States>,
@@ -407,7 +398,7 @@ mod tests {
             Distances { before_ns: ns, after_ns: ns }
         });
         let numbers: Vec<usize> = (0..rows.len()).collect();
-        let row = estimate_in(&rows, &numbers, &States::new(&distances), Some(2.9)).unwrap();
+        let row = estimate_in(&rows, &numbers, Some(&States::new(&distances)), Some(2.9)).unwrap();
         let over = row.launches.as_ref().unwrap();
         assert_eq!((row.launch_count(), row.launches_in_state(), over.elapsed_s), (11, 9, Some(2.9)));
         assert_eq!((row.headline().unwrap().value, row.launch_range()), (0.304, Some([0.3, 0.308])));

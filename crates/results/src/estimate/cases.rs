@@ -225,7 +225,7 @@ impl Group {
     }
 
     fn estimate(&self, at: usize, states: &States) -> Option<Measurement> {
-        let mut row = estimate_in(&self.rows[at], &self.row_launches[at], states, self.elapsed_s())?;
+        let mut row = estimate_in(&self.rows[at], &self.row_launches[at], Some(states), self.elapsed_s())?;
         row.trust.extend(self.asked().and_then(|asked| precision_missed(&row, asked)));
         Some(row)
     }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use ombx_core::{
     benchmark::Metric,
     fact::HostFacts,
-    result::{Level, Measurement, Run},
+    result::{Level, Measurement, Run, StateFigure},
     stats::median,
     system::node_set,
     team::Placement,
@@ -22,7 +22,7 @@ use crate::{
     file::{Record, Records},
     provenance::title,
     runs::{hosts, library},
-    state::{self, StateFigure, States},
+    state::{self, States},
     verdict::{self, Hosts, MOST_RANKS},
 };
 
@@ -215,7 +215,7 @@ fn dated_rows(row: &Measurement, hosts: &Hosts, states: &States) -> Vec<DatedRow
         invalid: row.trust.iter().any(|mark| mark.level == Level::Invalid),
         core_to_core_ns,
     };
-    let other = |StateFigure { median_ns, ends_ns, core_to_core_ns }: StateFigure| {
+    let other = |StateFigure { median_ns, ends_ns, core_to_core_ns, .. }: StateFigure| {
         let ends = ends_ns.and_then(|[a, b]| Some([row.in_unit(a)?, row.in_unit(b)?]));
         let ci95 = ends.map(|[a, b]| [a.min(b), a.max(b)]);
         Some(DatedRow { value: row.in_unit(median_ns)?, ci95, core_to_core_ns, ..first.clone() })
