@@ -82,8 +82,8 @@ impl Csv {
         let chosen = row.summary.as_ref().map(|summary| summary.chosen.as_slice()).unwrap_or_default();
         let of = |(at, _): (usize, f64)| {
             let found = chosen.get(at).and_then(|(_, percentile)| *percentile);
-            let end = |side: usize| text(found.and_then(|p| Some(p.ci95?[side])));
-            [text(found.map(|p| p.value)), end(0), end(1)]
+            let [low, high] = ends(found.and_then(|p| p.ci95));
+            [text(found.map(|p| p.value)), low, high]
         };
         self.chosen().flat_map(of).collect()
     }
@@ -179,7 +179,7 @@ fn interval_kind(row: &Measurement) -> &'static str {
 /// by colons; states are separated by semicolons.
 fn other_states(row: &Measurement) -> String {
     let state = |state: &StateFigure| {
-        let [low, high] = [0, 1].map(|side| text(state.ends_ns.map(|ends| ends[side])));
+        let [low, high] = ends(state.ends_ns);
         let cores = text(state.core_to_core_ns);
         format!("{}:{}:{low}:{high}:{cores}", state.launches.len(), state.median_ns)
     };
@@ -196,8 +196,14 @@ fn mark_levels(row: &Measurement) -> String {
     row.trust.iter().map(|mark| mark.level.name()).collect::<Vec<_>>().join(";")
 }
 
-fn text(value: Option<impl ToString>) -> String {
+/// Returns the field of a value, which is empty without one.
+pub(super) fn text(value: Option<impl ToString>) -> String {
     value.map(|v| v.to_string()).unwrap_or_default()
+}
+
+/// Returns the fields of both ends of an interval.
+pub(super) fn ends(interval: Option<[f64; 2]>) -> [String; 2] {
+    [0, 1].map(|end| text(interval.map(|ends| ends[end])))
 }
 
 /// Columns in order. New columns are added at the end only.
@@ -231,7 +237,7 @@ impl Renderer for LinksCsv {
         // Of a link in a round only the median is known.
         let all = s.filter(|_| !row.samples.is_empty());
         let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
-        let bound = |side: usize| us(s.and_then(|s| s.ci95).map(|ci| ci[side]));
+        let [low, high] = ends(s.and_then(|s| s.ci95).map(|ends| ends.map(|ns| ns / 1e3)));
         let fields = [
             self.run.clone(),
             axis("from"),
@@ -247,8 +253,8 @@ impl Renderer for LinksCsv {
             row.check.name().into(),
             text(all.map(|s| s.n)),
             us(s.map(|s| s.median)),
-            bound(0),
-            bound(1),
+            low,
+            high,
             us(all.map(|s| s.min)),
             us(all.map(|s| s.max)),
             text(row.mb_per_s().map(|rate| rate.median)),

@@ -20,8 +20,7 @@ use crate::{
         Renderer,
         monitoring::{Figure, Status, line},
         plain,
-        table::cells::{Fitted, fitted, grid},
-        wrapped,
+        table::cells::{aligned, broken, grid},
     },
     runs::banner,
     verdict::{
@@ -337,9 +336,8 @@ impl Links {
         let Some(columns) = self.columns.filter(|columns| text.chars().count() > *columns) else {
             return text.to_owned();
         };
-        let indent = text.len() - text.trim_start().len();
-        let lines = wrapped(text, columns.saturating_sub(indent + 2));
-        " ".repeat(indent) + &lines.join(&format!("\n{}", " ".repeat(indent + 2)))
+        let indent = " ".repeat(text.len() - text.trim_start().len());
+        format!("{indent}{}", broken(text, Some(columns), &format!("{indent}  ")))
     }
 
     /// Prints the sweep once it has ended.
@@ -528,17 +526,10 @@ impl Links {
                 [first.to_string(), step.links.to_string()].into_iter().chain(us).chain(rates).collect(),
             );
         }
-        let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
-        let mut grid = grid(titles.clone(), 0..titles.len());
-        grid.add_rows(rows);
+        let table = aligned(0..titles.len(), titles, rows, self.columns);
         let each = steps.len().div_ceil(MOST_STEPS);
         let joined = if each > 1 { format!(", {each} a line") } else { String::new() };
-        writeln!(
-            out,
-            "links that were measured at the same time, {} steps{joined}:\n{}",
-            steps.len(),
-            grid.trim_fmt()
-        )
+        writeln!(out, "links that were measured at the same time, {} steps{joined}:\n{table}", steps.len())
     }
 
     /// Prints the slowest links relative to the ordinary ones of their kind, and the times of those that were measured again alone.
@@ -570,11 +561,8 @@ impl Links {
             titles.remove(column);
             rows.iter_mut().for_each(|row| _ = row.remove(column));
         }
-        let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
-        let mut grid = grid(titles.clone(), 2..titles.len());
-        grid.add_rows(rows);
         let title = if times.measured <= FEW { "" } else { "slowest of their kind:\n" };
-        writeln!(out, "{title}{}", grid.trim_fmt())
+        writeln!(out, "{title}{}", aligned(2..titles.len(), titles, rows, self.columns))
     }
 }
 

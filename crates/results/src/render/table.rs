@@ -17,7 +17,7 @@ use ombx_core::{
     unit::{Bytes, counted},
 };
 
-use self::cells::{Fitted, fitted, grid};
+use self::cells::{Fitted, broken, fitted, grid};
 use crate::{
     file::RunOutcome,
     impact::{LoadImpacts, UNDER},
@@ -25,7 +25,7 @@ use crate::{
     number::Units,
     plot::curve,
     publishable::{Publishable, Reached},
-    render::{Paint, Renderer, Shown, plain, wrapped},
+    render::{Paint, Renderer, Shown, plain},
     runs::{banner, launches},
     state,
 };
@@ -227,10 +227,7 @@ impl Table {
 
     /// Returns a sentence, broken into lines that fit. Lines after the first are indented.
     fn sentence(&self, text: &str) -> String {
-        match self.columns {
-            Some(columns) => wrapped(text, columns.saturating_sub(4)).join("\n    "),
-            None => text.to_owned(),
-        }
+        broken(text, self.columns, "    ")
     }
 
     /// Prints a sentence below a table.

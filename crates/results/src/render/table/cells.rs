@@ -467,6 +467,19 @@ pub(crate) fn grid(titles: impl Into<Row>, right: Range<usize>) -> Table {
     grid
 }
 
+/// Returns a table of which spare columns are left out until it fits. The columns in `right` are aligned to the right.
+pub(crate) fn aligned(
+    right: Range<usize>,
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    columns: Option<usize>,
+) -> String {
+    let Fitted { titles, rows, .. } = fitted(titles, rows, columns);
+    let mut grid = grid(titles, right);
+    grid.add_rows(rows);
+    grid.trim_fmt()
+}
+
 /// Formats a message size.
 pub(crate) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes).to_string())
@@ -490,6 +503,14 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Breaks a text into lines that fit, of which those after the first are indented; `None` means that there is no limit.
+pub(crate) fn broken(text: &str, columns: Option<usize>, indent: &str) -> String {
+    match columns {
+        Some(columns) => wrapped(text, columns.saturating_sub(indent.len())).join(&format!("\n{indent}")),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
