@@ -168,10 +168,6 @@ pub(crate) fn collect<'a>(
     }
 }
 
-fn size(bytes: u64) -> String {
-    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
-}
-
 /// Returns the 99th percentile of the time of a row, in microseconds.
 fn p99(row: &Measurement) -> Option<Headline> {
     let Percentile { value, ci95 } = row.summary.as_ref()?.p99?;
@@ -192,7 +188,7 @@ pub(crate) fn by_size<'a>(
         let chosen: Vec<usize> =
             (0..kept).map(|at| if kept == 1 { 0 } else { at * last / (kept - 1) }).collect();
         for (_, case) in cases.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)) {
-            let size = case.row.bytes.map(size);
+            let size = case.row.bytes.map(|bytes| Bytes(bytes).with_noun());
             curves.push((parts.iter().cloned().chain(size).collect(), case));
         }
     }
@@ -286,7 +282,7 @@ fn parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
         .map(|(name, value)| format!("{name}={value}"));
     let depth = row.depth.map(|depth| format!("window {depth}"));
     let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
-    let size = row.bytes.filter(|_| by_rate).map(size);
+    let size = row.bytes.filter(|_| by_rate).map(|bytes| Bytes(bytes).with_noun());
     std::iter::once(row.bench.clone()).chain(axes).chain(size).chain(depth).chain(pairs).collect()
 }
 

@@ -7,18 +7,20 @@ use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
     result::{Measurement, Outcome},
+    unit::{Bytes, counted},
 };
 use ombx_results::{
     compare::{Comparison, Counts},
     file::RunOutcome,
     impact::LoadImpacts,
     number::{Decimals, Units},
+    provenance,
     render::{compare, heading},
     verdict::{Conclusion, Sentence},
 };
 
 use crate::{
-    page::{NumberedRow, RunEntry, RunList, count, is_link, is_ok, of_bytes},
+    page::{NumberedRow, RunEntry, RunList, is_link, is_ok},
     section::{links::LinkRun, rows},
 };
 
@@ -69,7 +71,8 @@ fn tally(runs: &RunList<'_>) -> Markup {
 
 /// Returns the number of launches of each run, or the smallest and the largest, with its noun; `None` without benchmarks.
 fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
-    let each = || runs.entries.iter().filter(|entry| !entry.is_sweep()).map(RunEntry::launches);
+    let benchmarks = || runs.entries.iter().map(|entry| entry.run).filter(|run| !run.is_sweep());
+    let each = || benchmarks().map(provenance::launches);
     let (low, high) = (each().min()?, each().max()?);
     let text = if low == high { low.to_string() } else { format!("{low} to {high}") };
     Some((if high == 1 { "launch" } else { "launches" }, text))
@@ -101,7 +104,7 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
             text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
         }
         if let Some(bytes) = row.bytes {
-            text += &format!(" for {}", of_bytes(bytes));
+            text += &format!(" for {}", Bytes(bytes).with_noun());
         }
         let name = if runs.entries.len() > 1 { with_run(runs, run, &heading(row)) } else { heading(row) };
         Some((name, text))
@@ -139,7 +142,7 @@ fn failures(runs: &RunList<'_>) -> Vec<Finding> {
 /// Runs that did not complete.
 fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
     let finding = |entry: &RunEntry<'_>| {
-        let after = format!("{} after {}", entry.name, count(entry.run.row_count(), "row"));
+        let after = format!("{} after {}", entry.name, counted(entry.run.row_count(), "row"));
         let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
             (true, ..) => {
                 ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
@@ -169,8 +172,8 @@ fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
             Conclusion::None => ("", "No verdict"),
         };
         let what = if at == 0 { with_run(runs, links.run, &sentence.text) } else { sentence.text.clone() };
-        let evidence = sentence.evidence.iter().map(|text| as_sentence(text));
-        evidence.fold(Finding::new(class, badge, as_sentence(&what)), Finding::more)
+        let evidence = sentence.evidence.iter().map(|text| as_sentence(text, &STARTS));
+        evidence.fold(Finding::new(class, badge, as_sentence(&what, &STARTS)), Finding::more)
     };
     links.verdict.sentences.iter().enumerate().map(finding).collect()
 }
@@ -180,16 +183,19 @@ fn under_load(runs: &RunList<'_>) -> Vec<Finding> {
     let of_run = |(at, entry): (usize, &RunEntry<'_>)| {
         let mut impacts = LoadImpacts::default();
         entry.rows().for_each(|numbered| impacts.add(numbered.row));
-        let finding = |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text)));
+        let finding =
+            |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text), &STARTS));
         impacts.sentences(runs.units, Units::symbol).iter().map(finding).collect::<Vec<_>>()
     };
     runs.entries.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// Returns a clause as a sentence. Names of hosts and files keep their letters.
-fn as_sentence(clause: &str) -> String {
-    let starts =
-        ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks ", "latency ", "bandwidth "];
+/// Beginnings of clauses that are no names of hosts and files.
+const STARTS: [&str; 10] =
+    ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks ", "latency ", "bandwidth "];
+
+/// Returns a clause as a sentence. It gets a capital letter if it begins with one of these: names keep their letters.
+pub(super) fn as_sentence(clause: &str, starts: &[&str]) -> String {
     let mut text = clause.to_owned();
     if starts.iter().any(|start| clause.starts_with(start)) {
         text[..1].make_ascii_uppercase();
@@ -266,7 +272,7 @@ fn row_links(runs: &RunList<'_>, rows: &[usize]) -> Markup {
         };
         let link = end("from").zip(end("to")).filter(|_| is_link(row));
         let name = link.map_or_else(|| heading(row), |(from, to)| format!("{from} to {to}"));
-        let size = row.bytes.map(|bytes| format!(", {}", of_bytes(bytes)));
+        let size = row.bytes.map(|bytes| format!(", {}", Bytes(bytes).with_noun()));
         Some(format!("{name}{}", size.unwrap_or_default()))
     };
     html! {

@@ -9,7 +9,7 @@ use ombx_core::{
     result::{Level, Measurement, Outcome, Run},
     team::Place,
     trust,
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 use ombx_results::{
     compare::Comparison,
@@ -20,7 +20,7 @@ use ombx_results::{
 };
 
 use crate::{
-    page::{NumberedRow, RunEntry, RunList, count, is_link, is_ok},
+    page::{NumberedRow, RunEntry, RunList, is_link, is_ok},
     section::{
         answer::{Finding, MAX_ROWS, by_sentence, list, with_run},
         pipeline,
@@ -43,7 +43,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
                     @let bench = &rows[0].row.bench;
                     details.rows open[all <= MAX_OPEN] {
                         summary {
-                            b { (bench) } " · " (count(rows.len(), "row"))
+                            b { (bench) } " · " (counted(rows.len(), "row"))
                             @if runs.entries.len() > 1 { " · " (entry.name) }
                         }
                         (table(bench, &rows, &entry.run.run, runs.units))
@@ -192,7 +192,7 @@ fn figures_of(row: &Measurement, text: &FormattedRow, figures: &BTreeSet<&str>) 
             @else if at == last { td.long {
                 span.is-doubt { (cell) }
                 @if !notes.is_empty() {
-                    details.notes { summary { (count(notes.len(), "note")) } (notes.join(", ")) }
+                    details.notes { summary { (counted(notes.len(), "note")) } (notes.join(", ")) }
                 }
             } }
             @else { td { (cell) } }
@@ -238,7 +238,7 @@ pub(crate) fn fold(runs: &RunList<'_>, comparison: Option<&Comparison>) -> Marku
             @for sentence in single { p { (sentence) } }
             @if !doubts.is_empty() { (list(runs, &doubts)) }
             @if !notes.is_empty() {
-                details { summary { (count(notes.len(), "note")) } (list(runs, &notes)) }
+                details { summary { (counted(notes.len(), "note")) } (list(runs, &notes)) }
             }
         }
     }
@@ -262,12 +262,12 @@ fn line(runs: &RunList<'_>, remarks: usize) -> String {
             *counts.entry(trust::phrase(code)).or_default() += rows;
         }
         let counts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} ({n})")).collect();
-        parts.push(format!("{marked} of {} of links are marked: {}", count(all, "row"), counts.join(", ")));
+        parts.push(format!("{marked} of {} of links are marked: {}", counted(all, "row"), counts.join(", ")));
     }
     let skipped = runs.tally().skipped as usize;
-    parts.extend((skipped > 0).then(|| format!("{} skipped", count(skipped, "row"))));
+    parts.extend((skipped > 0).then(|| format!("{} skipped", counted(skipped, "row"))));
     parts.extend(
-        (remarks > 0).then(|| format!("{} on how the sides were measured", count(remarks, "remark"))),
+        (remarks > 0).then(|| format!("{} on how the sides were measured", counted(remarks, "remark"))),
     );
     match (parts.is_empty(), publishable.is_complete() && marked + skipped + remarks == 0) {
         (true, _) => "No doubts.".into(),
@@ -326,9 +326,12 @@ fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     let finding = |(code, (advice, rows, others, links)): (&str, (&str, Vec<usize>, usize, usize))| {
         let marked = rows.len() + links;
         let all = marked == measured && marked > MAX_ROWS;
-        let which = if all { "every row".into() } else { count(marked, "row") };
-        let similar =
-            if others > 0 { format!(" ({} with other values)", count(others, "row")) } else { String::new() };
+        let which = if all { "every row".into() } else { counted(marked, "row") };
+        let similar = if others > 0 {
+            format!(" ({} with other values)", counted(others, "row"))
+        } else {
+            String::new()
+        };
         let (class, badge) = match level {
             Level::Invalid => ("is-bad", "Invalid"),
             Level::Caution => ("is-doubt", "Caution"),
