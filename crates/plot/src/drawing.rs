@@ -245,13 +245,14 @@ impl std::fmt::Display for Color {
 }
 
 /// Formats a coordinate with at most one decimal.
-pub(crate) fn n(value: f64) -> String {
+pub fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A path through points.
-struct Path<'a>(&'a [Point]);
+/// The path of a line through points in SVG.
+#[derive(Debug, Clone, Copy)]
+pub struct Path<'a>(pub &'a [Point]);
 
 impl std::fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

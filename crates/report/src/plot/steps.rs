@@ -11,7 +11,7 @@ use ombx_results::{
     verdict::{Step, join_steps},
 };
 
-use crate::plot::{Canvas, n, polyline};
+use crate::plot::{Canvas, Path, n};
 
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 66.0;
@@ -75,7 +75,7 @@ fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step], units: Units) -> 
                 text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" { (unit) }
                 @for (at, name) in NAMES.into_iter().enumerate() {
                     @let line: Vec<_> = points.iter().map(|(first, step)| (across(*first), down(figures(step, units)[at]))).collect();
-                    g class={ "series s" (at) } { path.line d=(polyline(&line)) { title { (name) } } }
+                    g class={ "series s" (at) } { path.line d=(Path(&line)) { title { (name) } } }
                 }
             }
     }

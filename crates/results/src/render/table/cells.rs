@@ -492,12 +492,18 @@ pub(crate) fn interval(bounds: Option<[f64; 2]>, format: impl Fn(f64) -> String)
 
 /// Breaks a text between words into lines of at most this many characters. A longer word has a line of its own.
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    wrapped_at(" ", text, columns)
+}
+
+/// Breaks a text at a separator into lines of at most this many characters. A longer part has a line of its own.
+pub fn wrapped_at(separator: &str, text: &str, columns: usize) -> Vec<String> {
+    let width = |text: &str| text.chars().count();
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for word in text.split(separator).filter(|word| !word.is_empty()) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
-                line.push(' ');
-                line.push_str(word);
+            Some(line) if width(line) + width(separator) + width(word) <= columns => {
+                *line += separator;
+                *line += word;
             }
             _ => lines.push(word.to_owned()),
         }
