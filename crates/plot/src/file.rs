@@ -290,7 +290,7 @@ fn parts(color: Color) -> [f32; 3] {
 
 /// Returns a PNG file.
 pub(crate) fn png(drawing: &Drawing) -> Result<Vec<u8>, PlotError> {
-    let scale = drawing.dots_per_inch() / POINTS_PER_INCH / POINT;
+    let scale = drawing.dots_per_inch / POINTS_PER_INCH / POINT;
     let [width, height] = [drawing.size.0, drawing.size.1].map(|units| (units * scale).round() as u32);
     let mut pixels =
         Pixmap::new(width, height).ok_or_else(|| PlotError::Library("it is too large".into()))?;

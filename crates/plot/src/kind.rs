@@ -47,7 +47,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::LineAndSymbol),
         square: false,
     };
-    let drawn = frame.draw(options, |plane| {
+    let drawing = frame.draw(options, |plane| {
         for (series, Curve { case, .. }) in curves.curves.iter().enumerate() {
             let figure = case.headline;
             if let Some([low, high]) = figure.ci95 {
@@ -69,7 +69,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
             }
         }
     });
-    Ok(drawn.with_cases(curves.drawn))
+    Ok(Drawing { drawn: curves.drawn, ..drawing })
 }
 
 /// Draws samples in the order of measurement, launch after launch.
@@ -85,7 +85,7 @@ pub(crate) fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Draw
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Band),
         square: false,
     };
-    let drawn = frame.draw(options, |plane| {
+    let drawing = frame.draw(options, |plane| {
         if let [only] = &curves.curves[..] {
             let range = range(all[0].iter().copied());
             for start in starts(
@@ -112,7 +112,7 @@ pub(crate) fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Draw
             );
         }
     });
-    Ok(drawn.with_cases(curves.drawn))
+    Ok(Drawing { drawn: curves.drawn, ..drawing })
 }
 
 /// Consecutive samples.
@@ -157,7 +157,11 @@ fn step(samples: usize) -> f64 {
 /// sampled.
 const MAX_CELLS: usize = 128;
 
-pub(crate) fn draw(
+/// Draws the links of one message size as a heat map; without a size, of the largest.
+///
+/// # Errors
+/// There are no links of this size.
+pub fn heat_map(
     sweep: &LinkSweep,
     slow: &[Component],
     bytes: Option<u64>,

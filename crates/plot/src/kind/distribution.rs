@@ -34,12 +34,12 @@ pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing,
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Line),
         square: false,
     };
-    let drawn = frame.draw(options, |plane| {
+    let drawing = frame.draw(options, |plane| {
         for (series, values) in sorted.iter().enumerate().filter(|(_, values)| !values.is_empty()) {
             plane.line(steps(values), series);
         }
     });
-    Ok(drawn.with_cases(curves.drawn))
+    Ok(Drawing { drawn: curves.drawn, ..drawing })
 }
 
 /// Returns the points of a curve from sorted values.
@@ -73,14 +73,14 @@ pub(crate) fn histogram(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dr
         keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Area),
         square: false,
     };
-    let drawn = frame.draw(options, |plane| {
+    let drawing = frame.draw(options, |plane| {
         for (series, shares) in shares.iter().enumerate().filter(|(at, _)| !all[*at].is_empty()) {
             let outline = bars(shares, &ends, floor);
             plane.faint(outline.clone(), series);
             plane.line(outline, series);
         }
     });
-    Ok(drawn.with_cases(curves.drawn))
+    Ok(Drawing { drawn: curves.drawn, ..drawing })
 }
 
 /// Returns the percentage of sorted values in each range.
@@ -136,8 +136,8 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
         keys: frame::keys(&names, Sample::Symbol),
         square: false,
     };
-    let figure = frame.draw(options, |plane| violins.iter().for_each(|violin| violin.draw(plane)));
-    Ok(figure.with_cases(drawn))
+    let drawing = frame.draw(options, |plane| violins.iter().for_each(|violin| violin.draw(plane)));
+    Ok(Drawing { drawn, ..drawing })
 }
 
 /// Distribution of one case.
