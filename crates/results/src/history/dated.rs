@@ -200,14 +200,13 @@ fn dated_rows(row: &Measurement, hosts: &Hosts, states: &States) -> Vec<DatedRow
     let Some(headline) = row.headline().filter(|_| !row.axes.contains_key(verdict::RETEST)) else {
         return Vec::new();
     };
-    let rank = |axis: &str| row.axes.get(axis)?.parse::<u32>().ok();
-    let ends = if row.bench == verdict::BENCH { rank("from").zip(rank("to")) } else { None };
-    let key = ends.map_or_else(|| row.key.clone(), |(from, to)| key_of_link(&row.key, [from, to], hosts));
+    let ends = verdict::ends_of(row).filter(|_| row.bench == verdict::BENCH);
+    let key = ends.map_or_else(|| row.key.clone(), |ends| key_of_link(&row.key, ends, hosts));
     let mut figures = state::state_figures(row, states).into_iter();
     let core_to_core_ns = figures.next().and_then(|first| first.core_to_core_ns);
     let first = DatedRow {
         key,
-        ends: ends.map(|(from, to)| [from, to].map(|rank| hosts.name(rank).to_owned())),
+        ends: ends.map(|ends| ends.map(|rank| hosts.name(rank).to_owned())),
         ranks: row.ranks,
         metric: row.metric,
         value: headline.value,

@@ -22,7 +22,7 @@ use crate::{
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
     runs::{hosts, library},
-    verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
+    verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict, ends_of},
 };
 
 /// Metrics in the order of output, one on each line: name without unit, unit, help text, and the object of the interval of those that have
@@ -244,12 +244,9 @@ impl OpenMetrics {
         self.in_sweep = true;
         self.sweep.add(row);
         self.transport = row.axes.get("transport").cloned().unwrap_or_default();
-        let end = |axis: &str| row.axes.get(axis).and_then(|rank| rank.parse::<u32>().ok());
         // Links that were measured again keep the marks of the sweep.
-        let (Some(from), Some(to), false) = (end("from"), end("to"), row.axes.contains_key(RETEST)) else {
-            return;
-        };
-        let link = self.link_labels([from, to], row.bytes.unwrap_or(0));
+        let Some(ends) = ends_of(row).filter(|_| !row.axes.contains_key(RETEST)) else { return };
+        let link = self.link_labels(ends, row.bytes.unwrap_or(0));
         self.add("ombx_failed", &link, flag(matches!(row.outcome, Outcome::Failed(_))));
         self.doubts(&link, row);
     }

@@ -158,9 +158,8 @@ impl LinkSweep {
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
-        if self.obstacle.is_none() {
-            self.obstacle = no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
-        }
+        let reason = || no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
+        self.obstacle = self.obstacle.take().or_else(reason);
     }
 
     /// Adds the links of a round of the run.
@@ -180,9 +179,8 @@ impl LinkSweep {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());
-        if self.obstacle.is_none() {
-            self.obstacle = no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
-        }
+        let reason = || no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
+        self.obstacle = self.obstacle.take().or_else(reason);
     }
 
     /// Adds the links of a sweep of the current launch alone.
@@ -203,9 +201,7 @@ impl LinkSweep {
             self.checks.entry(*bytes).or_default().add(*checks);
         }
         self.grown.join(&of_launch.grown);
-        if self.obstacle.is_none() {
-            self.obstacle.clone_from(&of_launch.obstacle);
-        }
+        self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
     }
 
     fn count(&mut self, level: Level, code: &str, advice: &str, rows: usize) {
