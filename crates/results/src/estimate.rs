@@ -59,28 +59,6 @@ pub enum Ending {
     Fixed,
 }
 
-impl Ending {
-    /// All endings.
-    pub const ALL: [Ending; 5] =
-        [Ending::Precise, Ending::Most, Ending::Enough, Ending::Budget, Ending::Fixed];
-
-    /// Returns the name in result files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Ending::Precise => "precise",
-            Ending::Most => "most",
-            Ending::Enough => "enough",
-            Ending::Budget => "budget",
-            Ending::Fixed => "fixed",
-        }
-    }
-
-    /// Returns the ending with a name.
-    pub fn from_name(name: &str) -> Option<Ending> {
-        Ending::ALL.into_iter().find(|ending| ending.name() == name)
-    }
-}
-
 /// What the launches of a run have reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<'a> {

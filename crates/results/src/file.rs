@@ -16,6 +16,7 @@ use ombx_core::{
     result::{Measurement, Run, Tally},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use self::lines::{Checksum, RowKind};
 use crate::{
@@ -227,7 +228,7 @@ impl Launched {
         }
         set(ELAPSED, self.elapsed_s.to_string());
         if let Some(Ended { why, precision, is_asked }) = self.ended {
-            set(ENDED, why.name().to_owned());
+            set(ENDED, json!(why).as_str().unwrap_or_default().to_owned());
             set(GOAL, precision.to_string());
             set(ASKED, is_asked.to_string());
         }
@@ -238,7 +239,7 @@ impl Launched {
         let number =
             |option: &str| plan.get(option)?.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);
         let ended = || {
-            let why = Ending::from_name(plan.get(ENDED)?)?;
+            let why = serde_json::from_value(json!(plan.get(ENDED)?)).ok()?;
             Some(Ended { why, precision: number(GOAL)?, is_asked: plan.get(ASKED)? == "true" })
         };
         Some(Launched {

@@ -239,11 +239,6 @@ impl Conclusion {
     /// All conclusions.
     pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
 
-    /// Returns the conclusion with a name.
-    pub fn of_name(name: &str) -> Option<Conclusion> {
-        Conclusion::ALL.into_iter().find(|conclusion| conclusion.name() == name)
-    }
-
     /// Returns the name in result files.
     pub const fn name(self) -> &'static str {
         match self {

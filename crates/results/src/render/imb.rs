@@ -435,17 +435,16 @@ impl ImbClass {
             ImbClass::Single | ImbClass::OneToAll => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
             ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, MSG_PER_S],
             ImbClass::Messages => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S, MSG_PER_S],
-            ImbClass::Parallel(_) | ImbClass::Divided => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
-            ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
-            ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Parallel(_) | ImbClass::Divided | ImbClass::Threads(_) => {
+                &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S]
+            }
+            ImbClass::Collective | ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Barrier | ImbClass::ThreadBarrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Overlap | ImbClass::SingleOverlap | ImbClass::DividedOverlap => {
                 &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP]
             }
             ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
-            ImbClass::Threads(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::ThreadRate => &[BYTES, REPETITIONS, T_AVG, MB_PER_S, MSG_PER_S],
-            ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
-            ImbClass::ThreadBarrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Passive => &[BYTES, REPETITIONS, T_PURE, T_OVRL],
         }
     }
@@ -468,9 +467,6 @@ impl ImbClass {
 
     /// Returns the cells of a row.
     fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
-        if self.has_threads() {
-            return self.cells_of_threads(row);
-        }
         let bytes = row.bytes.unwrap_or(0) * u64::from(self.portions(row.ranks));
         // A window of one-sided operations is one iteration with as many repetitions as operations.
         let operations = if self == ImbClass::Rate { 1 } else { row.depth.unwrap_or(1) };
@@ -535,7 +531,7 @@ impl ImbClass {
             ImbClass::Threads(_)
             | ImbClass::ThreadRate
             | ImbClass::ThreadCollective
-            | ImbClass::ThreadBarrier => {}
+            | ImbClass::ThreadBarrier => return self.cells_of_threads(row),
         }
         cells
     }

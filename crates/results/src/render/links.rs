@@ -34,16 +34,17 @@ const SCHEMA: (&str, u32, u32) = ("ombx.links", 1, 0);
 const SENTENCES: usize = 3;
 
 /// What is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// One JSON object.
+    #[default]
     Json,
     /// One line for monitoring. Nothing is written about a sweep that is not complete.
     Monitoring,
 }
 
 /// Collects the links of one sweep and writes their verdict at the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LinksSummary {
     form: Form,
     sweep: LinkSweep,
@@ -56,13 +57,7 @@ pub struct LinksSummary {
 impl LinksSummary {
     /// Returns a renderer without links.
     pub fn new(form: Form) -> LinksSummary {
-        LinksSummary {
-            form,
-            sweep: LinkSweep::default(),
-            verdict: None,
-            tally: Tally::default(),
-            outcome: None,
-        }
+        LinksSummary { form, ..LinksSummary::default() }
     }
 
     fn monitoring(&self, verdict: &Verdict) -> String {
