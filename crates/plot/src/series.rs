@@ -12,8 +12,9 @@ use ombx_results::{
 };
 
 use crate::{
-    axis::Quantity,
-    frame::{MAX_SERIES, Options, PlotError},
+    axis::{Axis, Quantity},
+    drawing::Drawing,
+    frame::{self, Frame, MAX_SERIES, Options, Plane, PlotError, Sample},
 };
 
 /// Results under one name: those of a file, or of several files.
@@ -79,6 +80,22 @@ pub(crate) struct Curves<'a> {
     pub(crate) curves: Vec<Curve<'a>>,
     /// Number of cases that are drawn, and of all, if not all are.
     pub(crate) drawn: Option<(usize, usize)>,
+}
+
+impl Curves<'_> {
+    /// Draws a figure whose legend names the curves. `inside` draws what is between the axes.
+    pub(crate) fn draw(
+        &self,
+        axes: (Axis, Axis),
+        titles: (String, String),
+        sample: fn(usize) -> Sample,
+        options: &Options<'_>,
+        inside: impl FnOnce(&mut Plane<'_>),
+    ) -> Drawing {
+        let keys = frame::keys(self.curves.iter().map(|curve| &curve.name), sample);
+        let drawing = Frame { axes, titles, keys, square: false }.draw(options, inside);
+        Drawing { drawn: self.drawn, ..drawing }
+    }
 }
 
 pub(crate) struct Curve<'a> {

@@ -339,21 +339,13 @@ impl Links {
     fn print(&mut self, out: &mut dyn Write) -> Result<()> {
         let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
         let reached = self.verdict.take();
-        let verdict = match outcome {
-            RunOutcome::Complete => reached.unwrap_or_else(|| {
-                Verdict::incomplete(format!(
-                    "not complete: no verdict was reached after {}",
-                    counted(rows, "row")
-                ))
-            }),
-            RunOutcome::Interrupted => {
-                Verdict::incomplete(format!("not complete: interrupted after {}", counted(rows, "row")))
-            }
-            RunOutcome::Broken => Verdict::incomplete(format!(
-                "not complete: the job ended early, after {}",
-                counted(rows, "row")
-            )),
+        let why = match outcome {
+            RunOutcome::Complete => "no verdict was reached after",
+            RunOutcome::Interrupted => "interrupted after",
+            RunOutcome::Broken => "the job ended early, after",
         };
+        let incomplete = || Verdict::incomplete(format!("not complete: {why} {}", counted(rows, "row")));
+        let verdict = reached.filter(|_| outcome == RunOutcome::Complete).unwrap_or_else(incomplete);
         writeln!(out)?;
         for line in verdict.lines() {
             writeln!(out, "{}", self.sentence(&plain(&line)))?;
