@@ -224,10 +224,10 @@ fn check(row: &Measurement) -> Markup {
 /// Returns the line and what it unfolds.
 pub(crate) fn fold(runs: &RunList<'_>, comparison: Option<&Comparison>) -> Markup {
     let mut doubts = skipped(runs);
-    doubts.extend(marks(runs, &[Level::Invalid, Level::Caution]));
+    doubts.extend([Level::Invalid, Level::Caution].into_iter().flat_map(|level| marks(runs, level)));
     let remarks = comparison.map_or(&[][..], |comparison| &comparison.notes);
     let line = line(runs, remarks.len());
-    let (notes, single) = (marks(runs, &[Level::Note]), one_launch(runs));
+    let (notes, single) = (marks(runs, Level::Note), one_launch(runs));
     if doubts.is_empty() && notes.is_empty() && single.is_empty() && remarks.is_empty() {
         return html! { p.doubts { (line) } };
     }
@@ -298,12 +298,8 @@ fn in_rounds<'a>(runs: &'a RunList<'_>) -> impl Iterator<Item = (Level, &'a str,
     runs.links_in_rounds().flat_map(LinkSweep::marks)
 }
 
-/// Marks of measured rows with one of these levels, by level and code; the most frequent of a level first.
-fn marks(runs: &RunList<'_>, levels: &[Level]) -> Vec<Finding> {
-    levels.iter().flat_map(|level| marks_of_level(runs, *level)).collect()
-}
-
-fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
+/// Marks of measured rows with this level, by code, the most frequent first.
+fn marks(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     // Advice, rows, rows with other advice, and links in rounds.
     let mut found: BTreeMap<&str, (&str, Vec<usize>, usize, usize)> = BTreeMap::new();
     for r in runs.rows().filter(|r| is_ok(r.row)) {

@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use ombx_core::{
     benchmark::Figure,
-    result::{ClockFacts, Measurement, Outcome, Run, StateFigure, Tally},
+    result::{Measurement, Outcome, Run, StateFigure, Tally},
     system::node_set,
 };
 
@@ -30,11 +30,7 @@ const COLUMNS: &str = "\
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
 pub struct Csv {
-    run: String,
-    library: String,
-    started: String,
-    launch: String,
-    clock: Option<ClockFacts>,
+    run: Option<Run>,
     shown: Shown,
     lines: Lines,
 }
@@ -44,16 +40,12 @@ const ALWAYS: [f64; 3] = [95.0, 99.0, 99.9];
 
 impl Renderer for Csv {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.run.clone_from(&run.id);
-        self.library.clone_from(&run.library);
-        self.started.clone_from(&run.started);
-        self.launch = run.plan.get("launch").cloned().unwrap_or_default();
-        self.clock = Some(run.clock.clone());
+        self.run = Some(run.clone());
         Ok(())
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        let row = self.shown.complete(row, self.clock.as_ref());
+        let row = self.shown.complete(row, self.run.as_ref().map(|run| &run.clock));
         let units = self.shown.units;
         let chosen = self.chosen().flat_map(|(_, percent)| columns_of(percent));
         let columns: Vec<String> = COLUMNS.split(',').map(str::to_owned).chain(chosen).collect();
@@ -97,8 +89,10 @@ impl Csv {
             Outcome::Ok => "",
             Outcome::Skipped(why) | Outcome::Failed(why) => why,
         };
+        let of_run =
+            |text: fn(&Run) -> Option<&String>| self.run.as_ref().and_then(text).cloned().unwrap_or_default();
         match column {
-            "run" => self.run.clone(),
+            "run" => of_run(|run| Some(&run.id)),
             "bench" => row.bench.clone(),
             "key" => row.key.clone(),
             "axes" => row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(";"),
@@ -107,11 +101,11 @@ impl Csv {
             "outcome" => outcome_name(&row.outcome).into(),
             "reason" => reason.into(),
             "check" => row.check.name().into(),
-            "library" => self.library.clone(),
+            "library" => of_run(|run| Some(&run.library)),
             "trust" => mark_codes(row),
             "figures" => figures(row),
-            "started" => self.started.clone(),
-            "launch" => self.launch.clone(),
+            "started" => of_run(|run| Some(&run.started)),
+            "launch" => of_run(|run| run.plan.get("launch")),
             "levels" => mark_levels(row),
             "publishable" => obstacles(row).is_empty().to_string(),
             "interval" => interval_kind(row).into(),
