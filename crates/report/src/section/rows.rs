@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
-    order::sort_by_number,
+    order::{grouped, sort_by_number},
     result::{Level, Measurement, Outcome, Run},
     team::Place,
     trust,
@@ -56,16 +56,8 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
 
 /// Groups rows by benchmark and metric, in the order of measurement.
 fn benchmarks<'a>(rows: impl Iterator<Item = NumberedRow<'a>>) -> Vec<Vec<NumberedRow<'a>>> {
-    let mut places = BTreeMap::new();
-    let mut groups: Vec<Vec<NumberedRow<'a>>> = Vec::new();
-    for numbered in rows {
-        let place = *places.entry((&numbered.row.bench, numbered.row.metric.name())).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
-        groups[place].push(numbered);
-    }
-    groups
+    let keyed = rows.map(|numbered| ((&numbered.row.bench, numbered.row.metric.name()), numbered));
+    grouped(keyed).into_iter().map(|(_, rows)| rows).collect()
 }
 
 /// Columns of a table in front of the figures.

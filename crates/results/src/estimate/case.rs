@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::engine::Phases,
-    order::{sort, sort_by_number, sort_by_value},
+    order::{grouped, sort, sort_by_number, sort_by_value},
     result::{
         AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
     },
@@ -242,20 +242,14 @@ const NO_EFFECT: f64 = 0.0005;
 /// median nor much of the interval. The level of a known effect follows from half the interval that is printed, as a fraction.
 fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Option<f64>) -> Vec<Mark> {
     let count = rows.len();
-    let mut by_code: Vec<(&str, Vec<&Mark>)> = Vec::new();
-    for row in rows {
+    let worst_by_code = |row: &'r Measurement| {
         let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
         for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
             let kept = worst.entry(mark.code.as_str()).or_insert(mark);
             *kept = if mark.level > kept.level { mark } else { kept };
         }
-        for (code, mark) in worst {
-            match by_code.iter_mut().find(|(known, _)| *known == code) {
-                Some((_, marks)) => marks.push(mark),
-                None => by_code.push((code, vec![mark])),
-            }
-        }
-    }
+        worst
+    };
     let of_most = |(_, mut marks): (&str, Vec<&Mark>)| {
         let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
         let is_bound = marks.iter().all(|mark| mark.effect.is_some());
@@ -270,7 +264,7 @@ fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Opti
             None => mark,
         })
     };
-    by_code.into_iter().filter_map(of_most).collect()
+    grouped(rows.flat_map(worst_by_code)).into_iter().filter_map(of_most).collect()
 }
 
 /// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use ombx_core::{
     benchmark::Metric,
     fact::HostFacts,
+    order::grouped,
     result::{Level, Measurement, Run, StateFigure},
     stats::median,
     system::node_set,
@@ -21,7 +22,7 @@ use crate::{
     estimate::{Cases, Group, interval},
     file::{Record, Records},
     provenance::title,
-    runs::{hosts, library},
+    runs::{hosts, library, number},
     state::{self, States},
     verdict::{self, Hosts, MOST_RANKS},
 };
@@ -112,7 +113,7 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
     for record in records {
         let record = record.map_err(|e| e.to_string())?;
         if let Record::Run(run) = &record {
-            let this = (launch(run), start(run)?);
+            let this = (number(run, "launch").unwrap_or(1), start(run)?);
             if last.is_some_and(|last| is_another_result(last, this)) {
                 add(&mut results, &std::mem::take(&mut cases), &large);
             }
@@ -132,11 +133,6 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
 
 fn is_another_result((last, before): (u64, Timestamp), (launch, started): (u64, Timestamp)) -> bool {
     launch < last || (launch == last && started.duration_since(before) > LONGEST_PAUSE)
-}
-
-/// Returns the number of a launch; 1 if it is the only one.
-fn launch(run: &Run) -> u64 {
-    run.plan.get("launch").and_then(|launch| launch.parse().ok()).unwrap_or(1)
 }
 
 fn start(run: &Run) -> Result<Timestamp, String> {
@@ -167,20 +163,14 @@ fn dated(group: &Group) -> Option<DatedResult> {
 
 /// Returns the rows of a setup, one for each state of the machine. Of a case that was measured several times in a state, the median.
 fn rows(group: &Group) -> Vec<DatedRow> {
-    let hosts = Hosts::of_run(&group.run);
-    let mut rows: Vec<Vec<DatedRow>> = Vec::new();
-    let states = group.states();
-    let mut places = BTreeMap::new();
-    for row in group.estimates().iter().flat_map(|row| dated_rows(row, &hosts, &states)) {
+    let (hosts, states) = (Hosts::of_run(&group.run), group.states());
+    let named = |row: DatedRow| {
         let state = row.core_to_core_ns.map(f64::to_bits);
-        let name = (row.key.clone(), row.ends.clone(), row.ranks, state);
-        let at = *places.entry(name).or_insert_with(|| {
-            rows.push(Vec::new());
-            rows.len() - 1
-        });
-        rows[at].push(row);
-    }
-    rows.into_iter().filter_map(combined).collect()
+        ((row.key.clone(), row.ends.clone(), row.ranks, state), row)
+    };
+    let estimates = group.estimates();
+    let rows = estimates.iter().flat_map(|row| dated_rows(row, &hosts, &states)).map(named);
+    grouped(rows).into_iter().filter_map(|(_, rows)| combined(rows)).collect()
 }
 
 fn combined(mut rows: Vec<DatedRow>) -> Option<DatedRow> {

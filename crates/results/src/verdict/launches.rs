@@ -15,6 +15,7 @@ use ombx_core::{
 use super::{Hosts, Link, LinkTimes, RETEST, ROUND, TimesBySize};
 use crate::{
     file::Round,
+    runs::number,
     verdict::times::{Outliers, Tiles, ends_of},
 };
 
@@ -33,10 +34,9 @@ pub(super) struct Launch {
 
 impl Launch {
     pub(super) fn of_run(run: &Run) -> Launch {
-        let number = |option: &str| run.plan.get(option).and_then(|number| number.parse().ok()).unwrap_or(1);
         let shared = run.plan.iter().filter(|(name, _)| !OF_LAUNCH.contains(&name.as_str()));
         Launch {
-            position: (number("launch"), number("launches")),
+            position: (number(run, "launch").unwrap_or(1), number(run, "launches").unwrap_or(1)),
             hosts: run.places.iter().map(|place| place.host.clone()).collect(),
             options: shared.map(|(name, value)| (name.clone(), value.clone())).collect(),
         }

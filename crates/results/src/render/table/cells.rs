@@ -16,6 +16,7 @@ use ombx_core::{
 use crate::{
     number::{Decimals, figure},
     render::{self, Shown, plain},
+    runs,
 };
 
 /// Number of figures beside percentiles: headline, interval, minimum and maximum.
@@ -68,7 +69,7 @@ pub enum Scope {
 impl Scope {
     /// Returns what the rows of a run are about. The plan of several launches has their number.
     pub fn of(run: &Run) -> Scope {
-        match run.plan.get("launches").and_then(|count| count.parse().ok()) {
+        match runs::number(run, "launches") {
             Some(2u32..) if run.plan.contains_key("runs") => Scope::Runs,
             Some(2u32..) => Scope::Launches,
             _ => Scope::OneLaunch,
