@@ -18,7 +18,7 @@ use ombx_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::lines::{Checksum, RowKind};
+use self::lines::{Checksum, Line};
 use crate::{
     estimate::Ending,
     runs::is_same_launch,
@@ -38,12 +38,12 @@ pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
 
 /// Writes the row of one of several launches without a copy of the row.
 pub fn write_launch(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
-    write_line(out, lines::row_to_json(row, RowKind::Launch))
+    write_line(out, lines::row_to_json(row, Line::Launch))
 }
 
 /// Writes the row over all launches. If there is only one launch, this is the row of that launch, with its raw samples.
 pub fn write_case(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
-    write_line(out, lines::row_to_json(row, RowKind::Case))
+    write_line(out, lines::row_to_json(row, Line::Case))
 }
 
 /// Writes the figure of an interval of a row that is still measured. Readers of result files skip it.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
+    order::grouped,
     result::{Measurement, Outcome},
     unit::{Bytes, counted},
 };
@@ -80,22 +81,11 @@ fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
 
 /// Returns the main figure of each series: the time of the smallest message, or the largest bandwidth.
 fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
-    let mut places: BTreeMap<(usize, String), usize> = BTreeMap::new();
-    let mut series: Vec<(usize, &Measurement)> = Vec::new();
-    for (at, entry) in runs.entries.iter().enumerate() {
-        let rows = entry.rows().map(|numbered| numbered.row);
-        for row in rows.filter(|row| is_ok(row) && !is_link(row) && row.headline().is_some()) {
-            let place = *places.entry((at, heading(row))).or_insert_with(|| {
-                series.push((at, row));
-                series.len() - 1
-            });
-            let (_, first) = &mut series[place];
-            if is_before(row, first) {
-                *first = row;
-            }
-        }
-    }
-    let text = |(run, row): (usize, &Measurement)| {
+    let entries = runs.entries.iter().enumerate();
+    let rows = entries.flat_map(|(at, entry)| entry.rows().map(move |numbered| (at, numbered.row)));
+    let rows = rows.filter(|(_, row)| is_ok(row) && !is_link(row) && row.headline().is_some());
+    let text = |((run, name), rows): ((usize, String), Vec<&Measurement>)| {
+        let row = rows.into_iter().reduce(|main, row| if is_before(row, main) { row } else { main })?;
         let figure = runs.units.of_headline(row.metric, row.headline()?);
         let decimals = Decimals::of(figure.value, figure.ci95);
         let unit = runs.units.symbol(row.metric);
@@ -106,10 +96,9 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
         if let Some(bytes) = row.bytes {
             text += &format!(" for {}", Bytes(bytes).with_noun());
         }
-        let name = if runs.entries.len() > 1 { with_run(runs, run, &heading(row)) } else { heading(row) };
-        Some((name, text))
+        Some((with_run(runs, run, &name), text))
     };
-    series.into_iter().filter_map(text).collect()
+    grouped(rows.map(|(at, row)| ((at, heading(row)), row))).into_iter().filter_map(text).collect()
 }
 
 /// Returns whether a row has the main figure of its series rather than another row.

@@ -33,7 +33,7 @@ pub struct SideResults {
     pub(super) complete: usize,
     /// Why instructions were not counted, although the side was to count them.
     pub(super) no_instructions: Option<String>,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
     places: HashMap<String, usize>,
     /// Links in rounds of the current launch, if these are too many for a case of each.
     links: Option<LinksByHost>,
@@ -143,15 +143,6 @@ impl SideResults {
     /// Returns the number of launches.
     pub fn count(&self) -> usize {
         self.launches
-    }
-
-    /// Returns what is known of each launch.
-    pub(super) fn launched(&self) -> &[LaunchInfo] {
-        &self.launched
-    }
-
-    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter()
     }
 
     pub(super) fn row(&self, key: &str) -> Option<&Row> {
@@ -334,9 +325,9 @@ impl Units {
 
     /// Returns the units. States count only if all ranks are on one host.
     fn among(sides: [&SideResults; 2], is_local: bool) -> Units {
-        let distances: Vec<_> = sides.iter().flat_map(|side| side.launched()).map(|l| l.distances).collect();
+        let distances: Vec<_> = sides.iter().flat_map(|side| &side.launched).map(|l| l.distances).collect();
         let labels = States::new(&distances);
-        let first = [0, sides[0].launched().len()];
+        let first = [0, sides[0].launched.len()];
         let state_of = |side: usize, launch: usize| match is_local {
             true => labels.of(first[side] + launch),
             false => LaunchState::In(0),
@@ -426,7 +417,7 @@ impl Units {
 /// Returns the launches of each run of a side and its most frequent state. Only launches in this state count.
 fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(LaunchState, Vec<usize>)> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
-    for (at, launch) in side.launched().iter().enumerate() {
+    for (at, launch) in side.launched.iter().enumerate() {
         runs.resize(runs.len().max(launch.run + 1), Vec::new());
         runs[launch.run].push(at);
     }
@@ -450,7 +441,7 @@ fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(Lau
 /// same comparison.
 fn turns([base, new]: [&SideResults; 2]) -> Option<(Vec<[usize; 2]>, bool)> {
     let of = |side: &SideResults| {
-        side.launched().iter().map(|launch| launch.turn.clone()).collect::<Option<Vec<_>>>()
+        side.launched.iter().map(|launch| launch.turn.clone()).collect::<Option<Vec<_>>>()
     };
     let (a, b) = (of(base)?, of(new)?);
     let first = a.first()?;

@@ -135,7 +135,7 @@ impl Search<'_> {
             let scope = Scope { level, inside };
             let few = FewUnits::of(self.times, self.hosts, scope, self.sizes, &self.slow);
             let (found, limit) = match &few {
-                Some(few) => (few.confirmed(self.times, self.hosts, &self.again), Some(few.nameable())),
+                Some(few) => (few.confirmed(self.times, self.hosts, &self.again), Some(few.found.nameable)),
                 None => self.many(scope),
             };
             for (part, log) in found {
@@ -164,7 +164,7 @@ impl Search<'_> {
             if few.by_rank {
                 self.links.retain(|l| !scope.has(l.distance));
                 if inside == self.is_all_clear_inside() {
-                    self.nameable = Some(few.nameable());
+                    self.nameable = Some(few.found.nameable);
                 }
             }
         }

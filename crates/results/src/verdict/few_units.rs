@@ -16,7 +16,7 @@ use super::{
 
 /// Slow parts of few units.
 pub(super) struct FewUnits {
-    found: Explanation,
+    pub(super) found: Explanation,
     /// Whether the units are ranks: each host has one rank, or there is one host.
     pub(super) by_rank: bool,
     scope: Scope,
@@ -57,11 +57,6 @@ impl FewUnits {
         let (pairs, offsets) = pair_times(&times.sweep, hosts, scope);
         let found = explain_by(&pairs, sizes, times.row_error, offsets, suspects)?;
         Some(FewUnits { found, by_rank: hosts.count() == hosts.ranks() as usize, scope })
-    }
-
-    /// Returns the logarithm of the smallest factor that is named in 95 of 100 runs.
-    pub(super) fn nameable(&self) -> f64 {
-        self.found.nameable
     }
 
     /// Returns the slow parts. Without a repeat of all links, the links that were measured again must confirm them.
