@@ -234,7 +234,7 @@ const VARIABLE: &str = "variable ";
 const UNSET: &str = "unset";
 
 /// A fact that differs between two runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difference {
     /// Name, such as `kernel`.
     pub name: String,

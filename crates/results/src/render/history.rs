@@ -15,7 +15,7 @@ use super::{
     plain,
 };
 use crate::{
-    history::{Case, Change, Difference, Event, History, LEAST_RUNS, Series, events},
+    history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
     render::{
@@ -334,11 +334,10 @@ fn case_object(history: &History, series: &Series) -> Value {
 }
 
 fn change_object(history: &History, series: &Series, change: &Change) -> Value {
-    let difference = |d: &Difference| json!({"name": d.name, "before": d.before, "after": d.after});
     present(json!({
         "since": history.started(series, change.at), "before": history.started(series, change.at - 1),
         "time_ratio": present(json!({"estimate": change.ratio, "ci90": change.ci90})),
-        "differences": change.differences.iter().map(difference).collect::<Vec<_>>(),
+        "differences": change.differences,
     }))
 }
 

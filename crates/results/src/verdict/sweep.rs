@@ -355,15 +355,9 @@ impl LinkSweep {
                 (found.slow, found.nameable) = (both, None);
             }
         }
-        let power: Vec<(u64, Option<f64>)> =
-            sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
-        let of_groups: Vec<(u64, Vec<Option<f64>>)> = sizes
-            .iter()
-            .zip(&detected)
-            .map(|(times, found)| (times.bytes, found.nameable_groups.clone()))
-            .collect();
-        let found = times.0.iter().zip(detected);
-        let found = found.flat_map(|(times, found)| found.slow.into_iter().map(move |slow| (times, slow)));
+        let found = times.0.iter().zip(&mut detected).flat_map(|(times, found)| {
+            std::mem::take(&mut found.slow).into_iter().map(move |slow| (times, slow))
+        });
         let (waited, slow): (Vec<_>, Vec<_>) =
             found.partition(|(times, slow)| times.is_disturbed(&slow.component, &self.hosts));
         let of_sizes = |found: Vec<(&LinkTimes, SlowComponent)>| {
@@ -376,17 +370,15 @@ impl LinkSweep {
             )
         });
         let doubt = waited.or_else(|| verdict.doubt.take());
-        let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&power));
+        let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&detected));
         verdict.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
             // One link is too few however it was measured.
             (Some(waited), Some(reason)) if self.units() >= MIN_UNITS => Some(format!("{waited}; {reason}")),
             (_, reason) => reason,
         });
-        verdict.nameable = power
-            .iter()
-            .filter_map(|(bytes, factor)| Some(Nameable { bytes: *bytes, factor: (*factor)? }))
-            .collect();
-        verdict.power = few_units::power_clause(&power, &of_groups, &self.hosts);
+        let nameable = |found: &Detected| Some(Nameable { bytes: found.bytes, factor: found.nameable? });
+        verdict.nameable = detected.iter().filter_map(nameable).collect();
+        verdict.power = few_units::power_clause(&detected, &self.hosts);
         verdict
     }
 
