@@ -245,3 +245,30 @@ fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)
     };
     sources.iter().map(|source| (unique(source.name), source.file)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn the_content_security_policy_has_the_hashes_of_style_and_script() {
+        for (kind, text) in [("style", STYLE), ("script", SCRIPT)] {
+            let hash = format!("{kind}-src 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+            assert!(POLICY.contains(&hash), "set this hash in page.rs: {hash}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_file_brings_no_control_characters() {
+        let golden = include_str!("../../results/tests/golden/one_launch.jsonl");
+        let doctored = golden.replace("p2p.latency", "p2p\\u001b[2J\\u202elatency");
+        let file = ombx_results::file::read(doctored.as_bytes()).unwrap();
+        let sources = [Source { name: "a.jsonl", file: &file }];
+        let html = page(&Report { sources: &sources, ..Report::default() });
+        assert!(html.contains("p2p [2J latency"));
+        assert!(html.chars().all(|c| c == '\n' || !c.is_control()));
+    }
+}
