@@ -103,7 +103,7 @@ pub struct Drawing {
     /// Number of cases that are drawn, and of all, if a figure cannot show all of them.
     pub drawn: Option<(usize, usize)>,
     /// Resolution as PNG.
-    pub(crate) dots_per_inch: f64,
+    pub dots_per_inch: f64,
 }
 
 impl Drawing {
