@@ -1,5 +1,7 @@
 //! Sorting by a number. The sort of the standard library is compiled again for every type and comparison, about 5 KB each. Here one is
-//! compiled for `f64`, and one for pairs of a number and a place, which take 16 bytes for each item.
+//! compiled for `f64`, and one for pairs of a number and a place, which take 16 bytes for each item. Grouping keeps the order.
+
+use std::collections::BTreeMap;
 
 /// Sorts values in ascending order. Ordering is that of [`f64::total_cmp`], in all functions of this module.
 pub fn sort(values: &mut [f64]) {
@@ -32,6 +34,17 @@ pub fn sort_by_number<T>(items: &mut [T], mut number: impl FnMut(&T) -> i64) {
             at = next;
         }
     }
+}
+
+/// Groups items by their keys, in the order in which keys first appear.
+pub fn grouped<K: Ord + Clone, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let (mut groups, mut places) = (Vec::<(K, Vec<T>)>::new(), BTreeMap::new());
+    for (key, item) in items {
+        let at = *places.entry(key.clone()).or_insert(groups.len());
+        groups.resize_with(groups.len().max(at + 1), || (key.clone(), Vec::new()));
+        groups[at].1.push(item);
+    }
+    groups
 }
 
 /// Returns the places of numbers in the order of the numbers, then of places.
@@ -71,5 +84,11 @@ mod tests {
         let mut items = vec![(2, 'a'), (i64::MIN, 'b'), (2, 'c'), (i64::MAX, 'd'), (1, 'e'), (2, 'f')];
         sort_by_number(&mut items, |item| item.0);
         assert_eq!(items.iter().map(|item| item.1).collect::<String>(), "beacfd");
+    }
+
+    #[test]
+    fn groups_have_the_order_in_which_they_appear() {
+        let groups = grouped([('b', 1), ('a', 2), ('b', 3), ('c', 4)]);
+        assert_eq!(groups, [('b', vec![1, 3]), ('a', vec![2]), ('c', vec![4])]);
     }
 }

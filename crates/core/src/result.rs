@@ -384,6 +384,11 @@ impl Measurement {
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
+    /// Returns the value of a figure; `None` if the row does not have it, or it was not resolved.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.get(name)?.value()
+    }
+
     /// Returns the marks that are more than notes.
     pub fn doubts(&self) -> impl Iterator<Item = &Mark> {
         self.marks(Level::Caution)

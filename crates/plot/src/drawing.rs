@@ -97,13 +97,13 @@ impl FileFormat {
 #[derive(Debug, Clone)]
 pub struct Drawing {
     /// In the order in which they are painted.
-    pub(crate) shapes: Vec<Shape>,
+    pub shapes: Vec<Shape>,
     /// Width and height in tenths of a point.
     pub(crate) size: (f64, f64),
-    /// Cases that are drawn, of all.
-    drawn: Option<(usize, usize)>,
+    /// Number of cases that are drawn, and of all, if a figure cannot show all of them.
+    pub drawn: Option<(usize, usize)>,
     /// Resolution as PNG.
-    dots_per_inch: f64,
+    pub dots_per_inch: f64,
 }
 
 impl Drawing {
@@ -127,26 +127,6 @@ impl Drawing {
         let rows = figures.len().div_ceil(columns);
         let drawing = Drawing::new(shapes, (columns as f64 * width, rows as f64 * height));
         Some(Drawing { dots_per_inch: DOTS_PER_INCH_OF_GRID, ..drawing })
-    }
-
-    /// Says how many cases are drawn, of how many.
-    pub(crate) fn with_cases(self, drawn: Option<(usize, usize)>) -> Drawing {
-        Drawing { drawn, ..self }
-    }
-
-    /// Returns the number of cases that are drawn, and of all, if a figure cannot show all of them.
-    pub fn drawn(&self) -> Option<(usize, usize)> {
-        self.drawn
-    }
-
-    /// Returns the resolution as PNG.
-    pub fn dots_per_inch(&self) -> f64 {
-        self.dots_per_inch
-    }
-
-    /// Returns the shapes in the order in which they are painted.
-    pub fn shapes(&self) -> &[Shape] {
-        &self.shapes
     }
 
     /// Returns width and height in points.
@@ -245,13 +225,14 @@ impl std::fmt::Display for Color {
 }
 
 /// Formats a coordinate with at most one decimal.
-pub(crate) fn n(value: f64) -> String {
+pub fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A path through points.
-struct Path<'a>(&'a [Point]);
+/// The path of a line through points in SVG.
+#[derive(Debug, Clone, Copy)]
+pub struct Path<'a>(pub &'a [Point]);
 
 impl std::fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -14,7 +14,7 @@ use skrifa::{
     outline::{DrawSettings, OutlinePen},
 };
 use tiny_skia::{
-    FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
+    FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, PathSegment, Pixmap, Stroke, StrokeDash, Transform,
 };
 
 use crate::{
@@ -73,67 +73,49 @@ fn letters(font: &FontRef<'_>, text: &str, anchor: Anchor) -> Vec<(GlyphId, f64)
     glyphs.into_iter().map(place).collect()
 }
 
-/// Draws the outlines of a text with a pen whose vertical axis points up from the base line.
-fn outline(font: &FontRef<'_>, (glyph, x): (GlyphId, f64), pen: &mut impl OutlinePen) {
-    let settings = DrawSettings::unhinted(Size::new(TEXT as f32), LocationRef::default());
-    if let Some(outline) = font.outline_glyphs().get(glyph) {
-        // A glyph of the font in this crate has an outline that can be drawn.
-        let _ = outline.draw(settings, &mut Moved { pen, x: x as f32, y: (BASE_LINE * TEXT) as f32 });
-    }
-}
-
-/// A pen that moves glyphs, and turns their vertical axis downwards.
-struct Moved<'a, P> {
-    pen: &'a mut P,
+/// Outlines of letters as a path. Glyphs move to their places, and their vertical axis turns downwards.
+struct Outlines {
+    path: PathBuilder,
+    /// Start of the glyph.
     x: f32,
+    /// Its base line.
     y: f32,
 }
 
-impl<P: OutlinePen> OutlinePen for Moved<'_, P> {
+impl OutlinePen for Outlines {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.pen.move_to(self.x + x, self.y - y);
+        self.path.move_to(self.x + x, self.y - y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.pen.line_to(self.x + x, self.y - y);
+        self.path.line_to(self.x + x, self.y - y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.pen.quad_to(self.x + x1, self.y - y1, self.x + x, self.y - y);
+        self.path.quad_to(self.x + x1, self.y - y1, self.x + x, self.y - y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.pen.curve_to(self.x + x1, self.y - y1, self.x + x2, self.y - y2, self.x + x, self.y - y);
+        self.path.cubic_to(self.x + x1, self.y - y1, self.x + x2, self.y - y2, self.x + x, self.y - y);
     }
 
     fn close(&mut self) {
-        self.pen.close();
+        self.path.close();
     }
 }
 
-/// The data of a path in SVG.
-struct SvgPen<'a>(&'a mut String);
-
-impl OutlinePen for SvgPen<'_> {
-    fn move_to(&mut self, x: f32, y: f32) {
-        let _ = write!(self.0, "M{x:.2} {y:.2}");
+/// Returns the outlines of a text, whose place is the origin; `None` without any.
+fn outlines(font: &FontRef<'_>, text: &str, anchor: Anchor) -> Option<Path> {
+    let mut pen = Outlines { path: PathBuilder::new(), x: 0.0, y: (BASE_LINE * TEXT) as f32 };
+    for (glyph, x) in letters(font, text, anchor) {
+        pen.x = x as f32;
+        let settings = DrawSettings::unhinted(Size::new(TEXT as f32), LocationRef::default());
+        if let Some(outline) = font.outline_glyphs().get(glyph) {
+            // A glyph of the font in this crate has an outline that can be drawn.
+            let _ = outline.draw(settings, &mut pen);
+        }
     }
-
-    fn line_to(&mut self, x: f32, y: f32) {
-        let _ = write!(self.0, "L{x:.2} {y:.2}");
-    }
-
-    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let _ = write!(self.0, "Q{x1:.2} {y1:.2} {x:.2} {y:.2}");
-    }
-
-    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let _ = write!(self.0, "C{x1:.2} {y1:.2} {x2:.2} {y2:.2} {x:.2} {y:.2}");
-    }
-
-    fn close(&mut self) {
-        self.0.push('Z');
-    }
+    pen.path.finish()
 }
 
 /// Returns a self-contained SVG file: letters are outlines.
@@ -141,7 +123,20 @@ pub(crate) fn svg(drawing: &Drawing) -> String {
     let font = font();
     drawing.as_svg("", |svg, text, anchor| {
         svg.push_str("<path d=\"");
-        letters(&font, text, anchor).into_iter().for_each(|letter| outline(&font, letter, &mut SvgPen(svg)));
+        for segment in outlines(&font, text, anchor).iter().flat_map(Path::segments) {
+            let _ = match segment {
+                PathSegment::MoveTo(to) => write!(svg, "M{:.2} {:.2}", to.x, to.y),
+                PathSegment::LineTo(to) => write!(svg, "L{:.2} {:.2}", to.x, to.y),
+                PathSegment::QuadTo(by, to) => {
+                    write!(svg, "Q{:.2} {:.2} {:.2} {:.2}", by.x, by.y, to.x, to.y)
+                }
+                PathSegment::CubicTo(by, and, to) => {
+                    let [(x1, y1), (x2, y2), (x, y)] = [by, and, to].map(|point| (point.x, point.y));
+                    write!(svg, "C{x1:.2} {y1:.2} {x2:.2} {y2:.2} {x:.2} {y:.2}")
+                }
+                PathSegment::Close => write!(svg, "Z"),
+            };
+        }
         svg.push_str("\"/>");
     })
 }
@@ -281,13 +276,10 @@ fn page_content(
 }
 
 fn trace(content: &mut Content, points: &[Point]) {
-    for (at, (x, y)) in points.iter().enumerate() {
-        let (x, y) = (*x as f32, *y as f32);
-        if at == 0 {
-            content.move_to(x, y)
-        } else {
-            content.line_to(x, y)
-        };
+    let Some(((x, y), others)) = points.split_first() else { return };
+    content.move_to(*x as f32, *y as f32);
+    for (x, y) in others {
+        content.line_to(*x as f32, *y as f32);
     }
 }
 
@@ -296,34 +288,9 @@ fn parts(color: Color) -> [f32; 3] {
     [color.0, color.1, color.2].map(|part| f32::from(part) / 255.0)
 }
 
-/// Outlines of letters as a path of tiny-skia.
-struct PathPen(PathBuilder);
-
-impl OutlinePen for PathPen {
-    fn move_to(&mut self, x: f32, y: f32) {
-        self.0.move_to(x, y);
-    }
-
-    fn line_to(&mut self, x: f32, y: f32) {
-        self.0.line_to(x, y);
-    }
-
-    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.0.quad_to(x1, y1, x, y);
-    }
-
-    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.0.cubic_to(x1, y1, x2, y2, x, y);
-    }
-
-    fn close(&mut self) {
-        self.0.close();
-    }
-}
-
 /// Returns a PNG file.
 pub(crate) fn png(drawing: &Drawing) -> Result<Vec<u8>, PlotError> {
-    let scale = drawing.dots_per_inch() / POINTS_PER_INCH / POINT;
+    let scale = drawing.dots_per_inch / POINTS_PER_INCH / POINT;
     let [width, height] = [drawing.size.0, drawing.size.1].map(|units| (units * scale).round() as u32);
     let mut pixels =
         Pixmap::new(width, height).ok_or_else(|| PlotError::Library("it is too large".into()))?;
@@ -349,11 +316,9 @@ pub(crate) fn png(drawing: &Drawing) -> Result<Vec<u8>, PlotError> {
                 }
             }
             Shape::Text { text, at, anchor, is_upright } => {
-                let mut pen = PathPen(PathBuilder::new());
-                letters(&font, text, *anchor).into_iter().for_each(|letter| outline(&font, letter, &mut pen));
                 let turned = if *is_upright { Transform::from_rotate(-90.0) } else { Transform::identity() };
                 let placed = turned.post_translate(at.0 as f32, at.1 as f32).post_concat(whole);
-                if let Some(path) = pen.0.finish() {
+                if let Some(path) = outlines(&font, text, *anchor) {
                     pixels.fill_path(&path, &paint(Color(0, 0, 0), 1.0), FillRule::Winding, placed, None);
                 }
             }
@@ -364,15 +329,10 @@ pub(crate) fn png(drawing: &Drawing) -> Result<Vec<u8>, PlotError> {
 
 /// Returns a path through points; `None` without a line.
 fn path(points: &[Point], is_closed: bool) -> Option<Path> {
+    let ((x, y), others) = points.split_first()?;
     let mut path = PathBuilder::new();
-    for (at, (x, y)) in points.iter().enumerate() {
-        let (x, y) = (*x as f32, *y as f32);
-        if at == 0 {
-            path.move_to(x, y)
-        } else {
-            path.line_to(x, y)
-        };
-    }
+    path.move_to(*x as f32, *y as f32);
+    others.iter().for_each(|(x, y)| path.line_to(*x as f32, *y as f32));
     if is_closed {
         path.close();
     }

@@ -1,10 +1,6 @@
 //! What all figures have: their size, title, legend and axes.
 
-use ombx_results::{
-    number::Units,
-    render::plain,
-    verdict::{Component, LinkSweep},
-};
+use ombx_results::{number::Units, render::plain};
 
 use crate::{
     axis::{Axis, Quantity},
@@ -230,34 +226,26 @@ impl Plane<'_> {
     fn mesh(&mut self, titles: &(String, String), (x_ticks, y_ticks): (usize, usize)) {
         let [(left, top), (right, bottom)] = self.corners;
         let axes = self.axes;
-        // The other values of an axis do not matter for a place on it.
-        let across: Vec<(f64, f64)> = axes
-            .0
-            .ticks(x_ticks)
-            .into_iter()
-            .map(|value| (value, left + axes.0.position(value) * (right - left)))
-            .collect();
-        let down: Vec<(f64, f64)> = axes
-            .1
-            .ticks(y_ticks)
-            .into_iter()
-            .map(|value| (value, bottom - axes.1.position(value) * (bottom - top)))
-            .collect();
-        for (_, x) in &across {
-            self.shapes.push(style::stroke(vec![(*x, top), (*x, bottom)], GRID, GRID_LINE));
+        let x_of = |value: &f64| left + axes.0.position(*value) * (right - left);
+        let y_of = |value: &f64| bottom - axes.1.position(*value) * (bottom - top);
+        let (across, down) = (axes.0.ticks(x_ticks), axes.1.ticks(y_ticks));
+        for x in across.iter().map(x_of) {
+            self.shapes.push(style::stroke(vec![(x, top), (x, bottom)], GRID, GRID_LINE));
         }
-        for (_, y) in &down {
-            self.shapes.push(style::stroke(vec![(left, *y), (right, *y)], GRID, GRID_LINE));
+        for y in down.iter().map(y_of) {
+            self.shapes.push(style::stroke(vec![(left, y), (right, y)], GRID, GRID_LINE));
         }
-        for x in axes.0.marks().into_iter().map(|value| left + axes.0.position(value) * (right - left)) {
+        for x in axes.0.marks().iter().map(x_of) {
             self.shapes.push(style::stroke(vec![(x, bottom), (x, bottom + TICK / 2.0)], INK, AXIS));
         }
-        for (value, x) in across {
+        for value in across {
+            let x = x_of(&value);
             self.shapes.push(style::stroke(vec![(x, bottom), (x, bottom + TICK)], INK, AXIS));
             let at = (x, bottom + 2.0 * TICK + TEXT / 2.0);
             self.shapes.push(style::text(axes.0.label(value), at, Anchor::Middle));
         }
-        for (value, y) in down {
+        for value in down {
+            let y = y_of(&value);
             self.shapes.push(style::stroke(vec![(left - TICK, y), (left, y)], INK, AXIS));
             self.shapes.push(style::text(axes.1.label(value), (left - 2.0 * TICK, y), Anchor::End));
         }
@@ -420,19 +408,6 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
         Kind::Samples => kind::samples(&series::by_size(series, kind::MOST_OF_SAMPLES, options)?, options),
         Kind::Launches => kind::launches(&series::by_size(series, kind::MOST_OF_LAUNCHES, options)?, options),
     }
-}
-
-/// Draws the links of one message size as a heat map; without a size, of the largest.
-///
-/// # Errors
-/// There are no links of this size.
-pub fn heat_map(
-    sweep: &LinkSweep,
-    slow: &[Component],
-    bytes: Option<u64>,
-    options: &Options<'_>,
-) -> Result<Drawing, PlotError> {
-    kind::draw(sweep, slow, bytes, options)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use ombx_results::{
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    frame::{self, Frame, Key, Options, PlotError, Sample},
+    frame::{Frame, Key, Options, PlotError, Sample},
     series::{Curve, Curves, no_samples, range, sorted},
     style::{self, Fill, GRID, SHADES},
 };
@@ -41,13 +41,9 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
     });
     let Some(y) = Axis::values(values, options.y) else { return Err(no_samples()) };
     let end = most as f64 + 0.5;
-    let frame = Frame {
-        axes: (Axis::exact(0.5, end, 1.0), y),
-        titles: ("launch".into(), curves.quantity.axis_title()),
-        keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::LineAndSymbol),
-        square: false,
-    };
-    let drawn = frame.draw(options, |plane| {
+    let titles = ("launch".into(), curves.quantity.axis_title());
+    let axes = (Axis::exact(0.5, end, 1.0), y);
+    Ok(curves.draw(axes, titles, Sample::LineAndSymbol, options, |plane| {
         for (series, Curve { case, .. }) in curves.curves.iter().enumerate() {
             let figure = case.headline;
             if let Some([low, high]) = figure.ci95 {
@@ -68,8 +64,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
                 plane.symbol((x, figure.value), series, fill);
             }
         }
-    });
-    Ok(drawn.with_cases(curves.drawn))
+    }))
 }
 
 /// Draws samples in the order of measurement, launch after launch.
@@ -79,13 +74,9 @@ pub(crate) fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Draw
     let Some(y) = Axis::values(all.iter().flatten().copied(), options.y) else {
         return Err(no_samples());
     };
-    let frame = Frame {
-        axes: (Axis::exact(0.0, longest.max(2) as f64, step(longest)), y),
-        titles: ("sample, in the order of measurement".into(), curves.quantity.axis_title()),
-        keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Band),
-        square: false,
-    };
-    let drawn = frame.draw(options, |plane| {
+    let titles = ("sample, in the order of measurement".into(), curves.quantity.axis_title());
+    let axes = (Axis::exact(0.0, longest.max(2) as f64, step(longest)), y);
+    Ok(curves.draw(axes, titles, Sample::Band, options, |plane| {
         if let [only] = &curves.curves[..] {
             let range = range(all[0].iter().copied());
             for start in starts(
@@ -111,8 +102,7 @@ pub(crate) fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Draw
                 style::color(series),
             );
         }
-    });
-    Ok(drawn.with_cases(curves.drawn))
+    }))
 }
 
 /// Consecutive samples.
@@ -157,7 +147,11 @@ fn step(samples: usize) -> f64 {
 /// sampled.
 const MAX_CELLS: usize = 128;
 
-pub(crate) fn draw(
+/// Draws the links of one message size as a heat map; without a size, of the largest.
+///
+/// # Errors
+/// There are no links of this size.
+pub fn heat_map(
     sweep: &LinkSweep,
     slow: &[Component],
     bytes: Option<u64>,

@@ -31,7 +31,8 @@ mod style;
 
 pub use self::{
     axis::Quantity,
-    drawing::{Anchor, Color, Drawing, FileFormat, Point, Shape},
-    frame::{Kind, MAX_SERIES, Options, PlotError, Scale, Width, draw, heat_map},
+    drawing::{Anchor, Color, Drawing, FileFormat, Path, Point, Shape, n as coordinate},
+    frame::{Kind, MAX_SERIES, Options, PlotError, Scale, Width, draw},
+    kind::heat_map,
     series::Input,
 };

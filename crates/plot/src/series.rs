@@ -12,8 +12,9 @@ use ombx_results::{
 };
 
 use crate::{
-    axis::Quantity,
-    frame::{MAX_SERIES, Options, PlotError},
+    axis::{Axis, Quantity},
+    drawing::Drawing,
+    frame::{self, Frame, MAX_SERIES, Options, Plane, PlotError, Sample},
 };
 
 /// Results under one name: those of a file, or of several files.
@@ -79,6 +80,22 @@ pub(crate) struct Curves<'a> {
     pub(crate) curves: Vec<Curve<'a>>,
     /// Number of cases that are drawn, and of all, if not all are.
     pub(crate) drawn: Option<(usize, usize)>,
+}
+
+impl Curves<'_> {
+    /// Draws a figure whose legend names the curves. `inside` draws what is between the axes.
+    pub(crate) fn draw(
+        &self,
+        axes: (Axis, Axis),
+        titles: (String, String),
+        sample: fn(usize) -> Sample,
+        options: &Options<'_>,
+        inside: impl FnOnce(&mut Plane<'_>),
+    ) -> Drawing {
+        let keys = frame::keys(self.curves.iter().map(|curve| &curve.name), sample);
+        let drawing = Frame { axes, titles, keys, square: false }.draw(options, inside);
+        Drawing { drawn: self.drawn, ..drawing }
+    }
 }
 
 pub(crate) struct Curve<'a> {
@@ -168,10 +185,6 @@ pub(crate) fn collect<'a>(
     }
 }
 
-fn size(bytes: u64) -> String {
-    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
-}
-
 /// Returns the 99th percentile of the time of a row, in microseconds.
 fn p99(row: &Measurement) -> Option<Headline> {
     let Percentile { value, ci95 } = row.summary.as_ref()?.p99?;
@@ -192,7 +205,7 @@ pub(crate) fn by_size<'a>(
         let chosen: Vec<usize> =
             (0..kept).map(|at| if kept == 1 { 0 } else { at * last / (kept - 1) }).collect();
         for (_, case) in cases.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)) {
-            let size = case.row.bytes.map(size);
+            let size = case.row.bytes.map(|bytes| Bytes(bytes).with_noun());
             curves.push((parts.iter().cloned().chain(size).collect(), case));
         }
     }
@@ -286,7 +299,7 @@ fn parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
         .map(|(name, value)| format!("{name}={value}"));
     let depth = row.depth.map(|depth| format!("window {depth}"));
     let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
-    let size = row.bytes.filter(|_| by_rate).map(size);
+    let size = row.bytes.filter(|_| by_rate).map(|bytes| Bytes(bytes).with_noun());
     std::iter::once(row.bench.clone()).chain(axes).chain(size).chain(depth).chain(pairs).collect()
 }
 

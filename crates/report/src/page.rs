@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ombx_core::{
     result::{Measurement, Outcome, Tally},
-    unit::Bytes,
+    unit::counted,
 };
 use ombx_results::{
     file::{ResultFile, RunOutcome, RunWithRows},
@@ -22,8 +22,6 @@ use crate::{
 
 /// Hosts up to which the title names each.
 const MOST_HOSTS: usize = 3;
-/// Number of characters of a date in RFC 3339.
-const DATE: usize = 10;
 const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
@@ -103,7 +101,7 @@ pub fn page(report: &Report<'_>) -> String {
 fn title(sources: &[Source<'_>], runs: &RunList<'_>) -> String {
     let files = match sources {
         [one] => one.name.to_owned(),
-        [one, rest @ ..] => format!("{} and {}", one.name, count(rest.len(), "other file")),
+        [one, rest @ ..] => format!("{} and {}", one.name, counted(rest.len(), "other file")),
         [] => return "no files".into(),
     };
     let all = || runs.entries.iter().map(|entry| &entry.run.run);
@@ -111,11 +109,11 @@ fn title(sources: &[Source<'_>], runs: &RunList<'_>) -> String {
     let places = match &names[..] {
         [] => String::new(),
         [first, .., last] if names.len() > MOST_HOSTS => {
-            format!(" · {first} .. {last} ({})", count(names.len(), "host"))
+            format!(" · {first} .. {last} ({})", counted(names.len(), "host"))
         }
         few => format!(" · {}", few.join(", ")),
     };
-    let day = all().map(|run| run.started.chars().take(DATE).collect::<String>()).min();
+    let day = all().map(|run| history::date(&run.started)).min();
     format!("{files}{places}{}", day.map(|day| format!(" · {day}")).unwrap_or_default())
 }
 
@@ -125,8 +123,8 @@ fn lead(runs: &RunList<'_>) -> String {
     for entry in &runs.entries {
         let run = &entry.run.run;
         let hosts = hosts(run);
-        let at = if let [host] = hosts[..] { host.to_owned() } else { count(hosts.len(), "host") };
-        let part = format!("{}, {} on {at}", library(run), count(run.places.len(), "rank"));
+        let at = if let [host] = hosts[..] { host.to_owned() } else { counted(hosts.len(), "host") };
+        let part = format!("{}, {} on {at}", library(run), counted(run.places.len(), "rank"));
         if !parts.contains(&part) {
             parts.push(part);
         }
@@ -219,24 +217,9 @@ impl<'a> RunEntry<'a> {
         self.run.end.map_or(RunOutcome::Broken, |(outcome, _)| outcome)
     }
 
-    /// Returns the number of launches that its rows come from.
-    pub(crate) fn launches(&self) -> usize {
-        self.run.rows.iter().map(Measurement::launch_count).max().unwrap_or(1).max(1)
-    }
-
-    /// Returns whether it is a run of `ombx links`.
-    pub(crate) fn is_sweep(&self) -> bool {
-        self.run.is_sweep()
-    }
-
     /// Returns whether the run has links.
     pub(crate) fn has_links(&self) -> bool {
-        self.links.is_some() || self.link_rows().next().is_some()
-    }
-
-    /// Returns the rows of `ombx links` that are not in rounds.
-    pub(crate) fn link_rows(&self) -> impl Iterator<Item = &'a Measurement> + use<'a> {
-        self.run.rows.iter().filter(|row| is_link(row))
+        self.links.is_some() || self.run.rows.iter().any(is_link)
     }
 }
 
@@ -261,17 +244,6 @@ fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)
             .unwrap_or_default()
     };
     sources.iter().map(|source| (unique(source.name), source.file)).collect()
-}
-
-/// Formats a count with its noun: `1 row`, `2 rows`, `3 launches`.
-pub(crate) fn count(n: usize, noun: &str) -> String {
-    let plural = if noun.ends_with("ch") { "es" } else { "s" };
-    format!("{n} {noun}{}", if n == 1 { "" } else { plural })
-}
-
-/// Formats a message size with its noun: `1 byte`, `64K bytes`.
-pub(crate) fn of_bytes(bytes: u64) -> String {
-    if bytes == 1 { "1 byte".into() } else { format!("{} bytes", Bytes(bytes)) }
 }
 
 #[cfg(test)]

@@ -6,14 +6,12 @@ pub(crate) mod line_chart;
 pub(crate) mod steps;
 pub(crate) mod trend;
 
-use std::fmt::Write;
-
 use maud::{Markup, html};
-use ombx_results::number::Decimals;
+use ombx_results::{number::Decimals, render::wrapped_at};
 
 use self::line_chart::Point;
 
-pub(crate) use ombx_plot::Quantity;
+pub(crate) use ombx_plot::{Path, Quantity, coordinate as n};
 
 /// Size of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +78,7 @@ pub(crate) struct Labels {
 
 impl Labels {
     pub(crate) fn new(canvas: Canvas, names: impl Iterator<Item = String>) -> Self {
-        Self { canvas, texts: names.map(|name| wrapped(&name)).collect() }
+        Self { canvas, texts: names.map(|name| wrapped_at(" · ", &name, LONGEST_LINE)).collect() }
     }
 
     /// Returns the distance of the edge of the drawing from that of the plot.
@@ -113,21 +111,6 @@ impl Labels {
             }
         }
     }
-}
-
-/// Breaks a name between its parts where a line would be too long.
-fn wrapped(name: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for part in name.split(" · ") {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + part.chars().count() + 3 <= LONGEST_LINE => {
-                *line += " · ";
-                *line += part;
-            }
-            _ => lines.push(part.to_owned()),
-        }
-    }
-    lines
 }
 
 /// Formats a figure with its unit, its interval, and the number of launches.
@@ -166,12 +149,6 @@ pub(crate) fn shortened(text: &str, max: usize) -> String {
 /// Maximum number of series in one chart. There is one colour and one symbol for each.
 pub(crate) const MAX_SERIES: usize = 8;
 
-/// Formats a coordinate with at most one decimal.
-pub(crate) fn n(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
 /// Returns the outline of the symbol of a series, centred at the origin. Shapes differ for readers who do not see colours.
 pub(crate) fn symbol(series: usize) -> &'static str {
     [
@@ -184,15 +161,6 @@ pub(crate) fn symbol(series: usize) -> &'static str {
         "M0-5L4.8-1.5L2.9 4.1H-2.9L-4.8-1.5z",
         "M-5-2.6h10v5.2h-10z",
     ][series % MAX_SERIES]
-}
-
-/// Returns the path of a line through points.
-pub(crate) fn polyline(points: &[(f64, f64)]) -> String {
-    let mut path = String::new();
-    for (at, (x, y)) in points.iter().enumerate() {
-        let _ = write!(path, "{}{} {}", if at == 0 { 'M' } else { 'L' }, n(*x), n(*y));
-    }
-    path
 }
 
 /// Returns the path of a vertical interval with caps.

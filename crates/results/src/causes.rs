@@ -87,23 +87,21 @@ struct Total {
 impl Totals {
     /// Adds the growth of a counter in one row.
     pub fn add(&mut self, one: &Growth) {
-        let key = [&one.device, &one.counter, &one.host].map(String::clone);
-        let total = || Total { sum: Growth { by: 0, ..one.clone() }, squares: 0.0, most: 0 };
-        let total = self.0.entry(key).or_insert_with(total);
-        total.sum.by = total.sum.by.saturating_add(one.by);
-        total.squares += (one.by as f64).powi(2);
-        total.most = total.most.max(one.by);
+        self.add_total(&Total { sum: one.clone(), squares: (one.by as f64).powi(2), most: one.by });
     }
 
     /// Adds the growth of other rows.
     pub(crate) fn join(&mut self, others: &Totals) {
-        for (key, other) in &others.0 {
-            let empty = || Total { sum: Growth { by: 0, ..other.sum.clone() }, squares: 0.0, most: 0 };
-            let total = self.0.entry(key.clone()).or_insert_with(empty);
-            total.sum.by = total.sum.by.saturating_add(other.sum.by);
-            total.squares += other.squares;
-            total.most = total.most.max(other.most);
-        }
+        others.0.values().for_each(|total| self.add_total(total));
+    }
+
+    fn add_total(&mut self, other: &Total) {
+        let key = [&other.sum.device, &other.sum.counter, &other.sum.host].map(String::clone);
+        let empty = || Total { sum: Growth { by: 0, ..other.sum.clone() }, squares: 0.0, most: 0 };
+        let total = self.0.entry(key).or_insert_with(empty);
+        total.sum.by = total.sum.by.saturating_add(other.sum.by);
+        total.squares += other.squares;
+        total.most = total.most.max(other.most);
     }
 
     /// Returns the sums over the rows.

@@ -59,7 +59,8 @@ fn without_instructions(base: &SideResults, new: &SideResults, cases: &[CaseComp
 impl Comparison {
     /// Compares two sides.
     pub fn of(base: &SideResults, new: &SideResults, settings: Settings) -> Comparison {
-        let mut measured: Vec<_> = base.rows().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
+        let mut measured: Vec<_> =
+            base.rows.iter().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
         measured.sort_by_cached_key(|(row, _)| row.id.sort_key());
         let units = Units::of([base, new]);
@@ -73,11 +74,11 @@ impl Comparison {
                 };
                 Some(Unmatched { key: row.id.key.clone(), only, why })
             };
-            from.rows().filter(|row| row.measured()).filter_map(unmatched).collect()
+            from.rows.iter().filter(|row| row.measured()).filter_map(unmatched).collect()
         };
         let unmatched = [lost(base, new, Side::Base), lost(new, base, Side::New)].concat();
         let sound = |key: &str| base.row(key).is_none_or(|row| row.failed.is_none());
-        let broken = new.rows().filter_map(|row| Some((row.id.key.clone(), row.failed.clone()?)));
+        let broken = new.rows.iter().filter_map(|row| Some((row.id.key.clone(), row.failed.clone()?)));
         let cases = evaluated(&measured, [base, new], &units, settings);
         Comparison {
             base: base.info("base"),

@@ -20,7 +20,7 @@ pub(crate) use self::{
     cases::{have_same_setup, without_samples},
 };
 pub use self::{
-    case::{Interval, estimate, estimate_in, interval},
+    case::{Interval, estimate, interval},
     cases::{Cases, Group, tally},
 };
 
@@ -57,28 +57,6 @@ pub enum Ending {
     Budget,
     /// The user chose the number of launches.
     Fixed,
-}
-
-impl Ending {
-    /// All endings.
-    pub const ALL: [Ending; 5] =
-        [Ending::Precise, Ending::Most, Ending::Enough, Ending::Budget, Ending::Fixed];
-
-    /// Returns the name in result files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Ending::Precise => "precise",
-            Ending::Most => "most",
-            Ending::Enough => "enough",
-            Ending::Budget => "budget",
-            Ending::Fixed => "fixed",
-        }
-    }
-
-    /// Returns the ending with a name.
-    pub fn from_name(name: &str) -> Option<Ending> {
-        Ending::ALL.into_iter().find(|ending| ending.name() == name)
-    }
 }
 
 /// What the launches of a run have reached.

@@ -16,8 +16,9 @@ use ombx_core::{
     result::{Measurement, Run, Tally},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use self::lines::{Checksum, RowKind};
+use self::lines::{Checksum, Line};
 use crate::{
     estimate::Ending,
     runs::is_same_launch,
@@ -37,12 +38,12 @@ pub fn write(out: &mut dyn Write, record: &Record) -> std::io::Result<()> {
 
 /// Writes the row of one of several launches without a copy of the row.
 pub fn write_launch(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
-    write_line(out, lines::row_to_json(row, RowKind::Launch))
+    write_line(out, lines::row_to_json(row, Line::Launch))
 }
 
 /// Writes the row over all launches. If there is only one launch, this is the row of that launch, with its raw samples.
 pub fn write_case(out: &mut dyn Write, row: &Measurement) -> std::io::Result<()> {
-    write_line(out, lines::row_to_json(row, RowKind::Case))
+    write_line(out, lines::row_to_json(row, Line::Case))
 }
 
 /// Writes the figure of an interval of a row that is still measured. Readers of result files skip it.
@@ -227,7 +228,7 @@ impl Launched {
         }
         set(ELAPSED, self.elapsed_s.to_string());
         if let Some(Ended { why, precision, is_asked }) = self.ended {
-            set(ENDED, why.name().to_owned());
+            set(ENDED, json!(why).as_str().unwrap_or_default().to_owned());
             set(GOAL, precision.to_string());
             set(ASKED, is_asked.to_string());
         }
@@ -238,7 +239,7 @@ impl Launched {
         let number =
             |option: &str| plan.get(option)?.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);
         let ended = || {
-            let why = Ending::from_name(plan.get(ENDED)?)?;
+            let why = serde_json::from_value(json!(plan.get(ENDED)?)).ok()?;
             Some(Ended { why, precision: number(GOAL)?, is_asked: plan.get(ASKED)? == "true" })
         };
         Some(Launched {

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use ombx_core::{
-    benchmark::{Figure, Metric, interval_names},
+    benchmark::{Metric, interval_names},
     measure::plan::Under,
     result::{Measurement, Outcome},
     unit::Bytes,
@@ -53,12 +53,8 @@ struct Factor {
 impl Factor {
     /// Returns a figure of a row.
     fn new(row: &Measurement, name: &str) -> Option<Factor> {
-        let value = |name: &str| match row.figures.get(name) {
-            Some(Figure::Value(value)) => Some(*value),
-            _ => None,
-        };
-        let ends = interval_names(name).and_then(|[low, high]| Some([value(&low)?, value(&high)?]));
-        Some(Factor { times: value(name)?, ends })
+        let ends = interval_names(name).and_then(|[low, high]| Some([row.figure(&low)?, row.figure(&high)?]));
+        Some(Factor { times: row.figure(name)?, ends })
     }
 
     /// Returns the low end, if the interval shows that the load makes messages slower.
@@ -191,7 +187,11 @@ impl LoadImpacts {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{benchmark::Work, result::OverLaunches, stats::Summary};
+    use ombx_core::{
+        benchmark::{Figure, Work},
+        result::OverLaunches,
+        stats::Summary,
+    };
 
     use super::*;
 

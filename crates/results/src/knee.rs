@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{
-    benchmark::Figure,
     result::{Measurement, Outcome},
     two_sided::request::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT},
 };
@@ -28,13 +27,13 @@ struct Load {
 impl Load {
     /// Returns the load of a row; `None` if the row has none or its figures are unresolved.
     fn of(row: &Measurement) -> Option<Load> {
-        let value = |name: &str| match row.figures.get(name) {
-            Some(Figure::Value(value)) => Some(*value),
-            _ => None,
-        };
-        let (offered, achieved, backlog) = (value(OFFERED)?, value(ACHIEVED)?, value(BACKLOG)?);
-        let interval = value(ENDS[0]).zip(value(ENDS[1])).map(<[f64; 2]>::from);
-        Some(Load { offered, achieved, interval, saturated: backlog > SATURATED_PERCENT })
+        let interval = row.figure(ENDS[0]).zip(row.figure(ENDS[1])).map(<[f64; 2]>::from);
+        Some(Load {
+            offered: row.figure(OFFERED)?,
+            achieved: row.figure(ACHIEVED)?,
+            interval,
+            saturated: row.figure(BACKLOG)? > SATURATED_PERCENT,
+        })
     }
 
     fn in_words(&self) -> String {
@@ -143,7 +142,7 @@ fn ends(loads: &[Load]) -> (Option<&Load>, Option<&Load>) {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::Metric;
+    use ombx_core::benchmark::{Figure, Metric};
 
     use super::*;
 

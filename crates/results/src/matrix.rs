@@ -64,11 +64,8 @@ impl<F: Read + Write + Seek> Bands<F> {
     /// # Errors
     /// A temporary file cannot be written.
     pub fn add(&mut self, row: &Measurement) -> Result<()> {
-        let rank = |axis: &str| row.axes.get(axis)?.parse().ok();
-        match (row.bytes, rank("from"), rank("to"), &row.summary) {
-            (Some(bytes), Some(from), Some(to), Some(summary)) if !row.axes.contains_key(RETEST) => {
-                self.link(bytes, Link { from, to, ns: summary.median as f32 })
-            }
+        match (row.bytes, Link::of_row(row)) {
+            (Some(bytes), Some(link)) if !row.axes.contains_key(RETEST) => self.link(bytes, link),
             _ => Ok(()),
         }
     }

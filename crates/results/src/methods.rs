@@ -81,16 +81,19 @@ fn what(run: &Run, names: BTreeSet<&str>, sizes: &BTreeSet<u64>) -> String {
         }
         _ => String::new(),
     };
-    let commit = run.software.get("commit").and_then(Fact::known);
-    let commit = commit.map(|commit| format!("commit {commit}, ")).unwrap_or_default();
-    let compiler = run.software.get("compiler").and_then(Fact::known);
-    let compiler = compiler.map(|compiler| format!(" by {compiler}")).unwrap_or_default();
+    let commit = software(run, "commit").map(|commit| format!("commit {commit}, ")).unwrap_or_default();
+    let compiler = software(run, "compiler").map(|compiler| format!(" by {compiler}")).unwrap_or_default();
     format!(
         "We measured {benchmarks}{sizes} with ombx {} ({commit}{} build{compiler}), started on {}.",
         run.version,
         run.profile,
         run.started.split('T').next().unwrap_or_default()
     )
+}
+
+/// Returns a known fact about the software of a run.
+fn software<'r>(run: &'r Run, name: &str) -> Option<&'r str> {
+    run.software.get(name).and_then(Fact::known)
 }
 
 fn ranks(run: &Run) -> String {
@@ -183,11 +186,9 @@ fn machine(group: &HostFacts, subject: &str, pronoun: &str) -> Option<String> {
 }
 
 fn communication(run: &Run) -> String {
-    let device = run.software.get("device").and_then(Fact::known);
-    let device = device.map(|device| format!(" (device {device})")).unwrap_or_default();
-    let transport = run.software.get("transport").and_then(Fact::known);
-    let transport =
-        transport.map(|transport| format!(", over these transports: {transport}")).unwrap_or_default();
+    let device = software(run, "device").map(|device| format!(" (device {device})")).unwrap_or_default();
+    let transport = software(run, "transport");
+    let transport = transport.map(|them| format!(", over these transports: {them}")).unwrap_or_default();
     let env: Vec<String> = run.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let env =
         if env.is_empty() { String::new() } else { format!(", with {} in the environment", env.join(", ")) };
@@ -325,9 +326,8 @@ const AUTHORS: &str = "The ombx developers";
 
 /// Returns the entry of ombx for BibTeX, with the version that measured.
 pub fn bibtex(run: &Run) -> String {
-    let commit = run.software.get("commit").and_then(Fact::known);
-    let note =
-        commit.map(|commit| format!("  note    = {{commit {}}},\n", braced(commit))).unwrap_or_default();
+    let note = software(run, "commit").map(|commit| format!("  note    = {{commit {}}},\n", braced(commit)));
+    let note = note.unwrap_or_default();
     let year = run.started.get(..4).filter(|year| year.chars().all(|c| c.is_ascii_digit()));
     let year = year.map(|year| format!("  year    = {{{year}}},\n")).unwrap_or_default();
     format!(

@@ -278,20 +278,16 @@ impl Sources<'_> {
         let short = one_way.map(|fit| Estimate::of(fit.short()));
         let gap = gaps.map(|fit| Estimate::of(fit.short()));
         let few = format!("{} has fewer than 3 sizes: measure at least 3", self.latency);
-        let short_note = match one_way {
-            Some(fit) => format!("{}, line of {}", self.latency, sizes(fit.segments[0].bytes)),
-            None => few.clone(),
-        };
-        let gap_note = match gaps {
-            Some(fit) => format!("{}, line of {}", self.stream, sizes(fit.segments[0].bytes)),
-            None => self.lack.clone(),
+        let note = |bench: &str, fit: Option<&Fit>, lack: &str| match fit {
+            Some(fit) => format!("{bench}, line of {}", sizes(fit.segments[0].bytes)),
+            None => lack.to_owned(),
         };
         vec![
-            resolved("L + o_s + o_r", "us", short, short_note),
+            resolved("L + o_s + o_r", "us", short, note(self.latency, one_way, &few)),
             self.latency_alone(one_way, gaps, &few),
             self.overhead("o_s", short, gap),
             self.overhead("o_r", short, gap),
-            resolved("g", "us", gap, gap_note),
+            resolved("g", "us", gap, note(self.stream, gaps, &self.lack)),
             self.gap_per_byte(one_way, gaps),
         ]
     }

@@ -200,13 +200,9 @@ impl RateUnit {
         }
     }
 
-    /// Returns the name in a column of CSV.
-    pub const fn column(self) -> &'static str {
-        match self {
-            RateUnit::MegaBytes => "mb_per_s",
-            RateUnit::MebiBytes => "mib_per_s",
-            RateUnit::GigaBits => "gbit_per_s",
-        }
+    /// Returns the name in a column of CSV, such as `mb_per_s`.
+    pub fn column(self) -> String {
+        self.name().to_ascii_lowercase().replace('/', "_per_")
     }
 
     /// Converts MB/s.
@@ -260,7 +256,7 @@ impl Units {
     pub fn column(self, name: &str) -> String {
         match name.strip_suffix("_ns") {
             Some(stem) => format!("{stem}_{}", self.time.unwrap_or(TimeUnit::Ns).name()),
-            None => name.replace(RateUnit::MegaBytes.column(), self.of_rates().column()),
+            None => name.replace(&RateUnit::MegaBytes.column(), &self.of_rates().column()),
         }
     }
 
@@ -269,7 +265,7 @@ impl Units {
         let number = || field.parse::<f64>().ok();
         let converted = match (self.time, self.rate) {
             (Some(unit), _) if name.ends_with("_ns") => number().map(|ns| unit.of_ns(ns)),
-            (_, Some(unit)) if name.contains(RateUnit::MegaBytes.column()) => {
+            (_, Some(unit)) if name.contains(&RateUnit::MegaBytes.column()) => {
                 number().map(|mb_per_s| unit.of_mb(mb_per_s))
             }
             _ => None,

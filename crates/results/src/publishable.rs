@@ -19,6 +19,7 @@ use crate::{
     estimate::{Ending, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, is_long},
     file::{Ended, Launched},
     number::percent,
+    runs::number,
     verdict,
 };
 
@@ -170,7 +171,7 @@ pub struct Reached {
 impl Reached {
     /// Returns the counts of a run, whose plan says why its launches ended.
     pub fn new(run: &Run) -> Reached {
-        let launches = run.plan.get("launches").and_then(|count| count.parse().ok()).unwrap_or(1);
+        let launches = number(run, "launches").unwrap_or(1);
         let ended = Launched::of_plan(&run.plan).and_then(|launched| launched.ended);
         // Several runs are together as their user wanted, whatever the precision.
         let ended = ended.filter(|_| launches > 1 && !run.plan.contains_key("runs"));

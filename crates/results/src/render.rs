@@ -44,8 +44,9 @@ pub use self::{
     osu::{OsuAccelerator, OsuColumns, OsuTable},
     overhead::Overhead,
     table::{
-        FormattedRow, ONE_LAUNCH, Scope, Table, cells::wrapped, format_row, heading, other_states, title,
-        titles,
+        FormattedRow, ONE_LAUNCH, Scope, Table,
+        cells::{wrapped, wrapped_at},
+        format_row, heading, other_states, title, titles,
     },
 };
 

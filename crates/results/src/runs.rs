@@ -3,7 +3,10 @@
 //! The scatter of launches within a run cannot tell how much runs differ. Earlier runs of the same case, setup and state of the machine
 //! can. Logarithms are used, so that a time and its rate have the same intervals.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    str::FromStr,
+};
 
 use ombx_core::{
     codec::checksum,
@@ -184,11 +187,14 @@ pub(crate) fn continues(one: &Run, other: &Run) -> bool {
 
 /// Returns whether a run is of the next launch of the same command.
 pub(crate) fn is_next_launch(one: &Run, other: &Run) -> bool {
-    let number = |run: &Run| {
-        Some((run.plan.get("launch")?.parse::<u64>().ok()?, run.plan.get("order")?.parse::<u64>().ok()?))
-    };
-    let next = number(one).map(|(launch, order)| (launch.wrapping_add(1), order.wrapping_add(1)));
-    next.is_some() && next == number(other)
+    let place = |run: &Run| Some((number::<u64>(run, "launch")?, number::<u64>(run, "order")?));
+    let next = place(one).map(|(launch, order)| (launch.wrapping_add(1), order.wrapping_add(1)));
+    next.is_some() && next == place(other)
+}
+
+/// Returns the number that the plan of a run has for an option.
+pub(crate) fn number<N: FromStr>(run: &Run, option: &str) -> Option<N> {
+    run.plan.get(option)?.parse().ok()
 }
 
 /// Returns version, build profile, library and placement of a run: the first line of every table.
@@ -198,9 +204,8 @@ pub(crate) fn banner(run: &Run) -> String {
 
 /// Returns the number of launches and their time: `9 launches in 2.9 s`; `None` for a single launch.
 pub(crate) fn launches(run: &Run) -> Option<String> {
-    let number = |option: &str| run.plan.get(option)?.parse::<u32>().ok();
-    let count = number("launches").filter(|count| *count > 1)?;
-    let text = match (number("runs"), run.plan.get("elapsed_s").and_then(|s| s.parse::<f64>().ok())) {
+    let count = number::<u32>(run, "launches").filter(|count| *count > 1)?;
+    let text = match (number::<u32>(run, "runs"), number::<f64>(run, "elapsed_s")) {
         (Some(runs), _) => format!("{count} launches of {runs} runs"),
         (None, Some(s)) if s >= 120.0 => format!("{count} launches in {:.0} min", s / 60.0),
         (None, Some(s)) if s >= 10.0 => format!("{count} launches in {s:.0} s"),

@@ -6,7 +6,7 @@
 
 use ombx_core::{
     order::sort,
-    result::{Measurement, Run},
+    result::{Measurement, Run, StateFigure},
     stats::median,
 };
 
@@ -55,9 +55,9 @@ fn is_distance(ns: &f64) -> bool {
 /// What the distances say about the state of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchState {
-    /// The launch began and ended in this state: its number, from 0, in the order of distances.
+    /// The launch, or every launch of a run or turn that counts, began and ended in this state: its number, from 0, in the order of distances.
     In(usize),
-    /// The machine changed its state during the launch.
+    /// The machine changed its state during the launch or turn.
     Changed,
     /// One of the distances is unknown.
     Unknown,
@@ -195,17 +195,6 @@ pub fn is_local(run: &Run) -> bool {
     run.places.windows(2).all(|pair| pair[0].host == pair[1].host)
 }
 
-/// Figure of a row in one state of the machine.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct StateFigure {
-    /// Median time of a leg in nanoseconds.
-    pub(crate) median_ns: f64,
-    /// Its interval.
-    pub(crate) ends_ns: Option<[f64; 2]>,
-    /// Time of a cache line between two cores in this state; `None` if it is unknown.
-    pub(crate) core_to_core_ns: Option<f64>,
-}
-
 /// Returns the figure of a row in the most frequent state, then those in the other states whose distance is known. `states` are those of
 /// the launches of the row's results.
 pub(crate) fn state_figures(row: &Measurement, states: &States) -> Vec<StateFigure> {
@@ -216,16 +205,15 @@ pub(crate) fn state_figures(row: &Measurement, states: &States) -> Vec<StateFigu
             LaunchState::In(state) => states.distances_ns().get(state).copied(),
             LaunchState::Changed | LaunchState::Unknown => None,
         };
-        return vec![StateFigure { median_ns: summary.median, ends_ns: summary.ci95, core_to_core_ns }];
+        let (median_ns, ends_ns) = (summary.median, summary.ci95);
+        return vec![StateFigure { median_ns, ends_ns, core_to_core_ns, ..StateFigure::default() }];
     }
     let mut all: Vec<StateFigure> = Vec::new();
     for state in over {
         let known = |one: &StateFigure| one.core_to_core_ns == state.core_to_core_ns;
         // Two groups of medians in one state are no two states.
         if all.is_empty() || state.core_to_core_ns.is_some() && !all.iter().any(known) {
-            let (median_ns, ends_ns, core_to_core_ns) =
-                (state.median_ns, state.ends_ns, state.core_to_core_ns);
-            all.push(StateFigure { median_ns, ends_ns, core_to_core_ns });
+            all.push(state.clone());
         }
     }
     all

@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 use ombx_core::unit::{Bytes, plural};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::retest::usual_times;
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},
@@ -30,6 +29,7 @@ pub use self::{
     sweep::{Checks, LinkSweep},
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
+pub(crate) use self::{retest::usual_times, times::ends_of};
 
 /// Maximum number of ranks of a sweep whose links are cases of a history or comparison, each for itself. It has 65,280 links of each size.
 pub const MOST_RANKS: usize = 256;
@@ -238,11 +238,6 @@ pub enum Conclusion {
 impl Conclusion {
     /// All conclusions.
     pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
-
-    /// Returns the conclusion with a name.
-    pub fn of_name(name: &str) -> Option<Conclusion> {
-        Conclusion::ALL.into_iter().find(|conclusion| conclusion.name() == name)
-    }
 
     /// Returns the name in result files.
     pub const fn name(self) -> &'static str {

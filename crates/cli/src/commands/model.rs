@@ -13,7 +13,7 @@ use ombx_results::{
     file::{self, ResultFile},
     model,
     publishable::Publishable,
-    render::model::{self as render, Screen, Shown},
+    render::model::{self as render, Shown},
     samples::SampleStore,
 };
 
@@ -149,8 +149,7 @@ fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match args.format {
         ModelFormat::Table => {
-            let screen = Screen { paint: renderers::paint(args.color), columns: terminal::columns() };
-            render::table(&mut out, shown, screen)?;
+            render::table(&mut out, shown, renderers::paint(args.color), terminal::columns())?;
         }
         ModelFormat::Csv => render::model_csv(&mut out, shown)?,
         ModelFormat::Json => writeln!(out, "{:#}", render::model_json(shown))?,

@@ -144,7 +144,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
         None => heat_map(args, &sweeps),
     };
     let drawing = drawing?;
-    if let Some((drawn, all)) = drawing.drawn() {
+    if let Some((drawn, all)) = drawing.drawn {
         stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
     }
     let written = drawing.file(format).map_err(|e| Error::usage(e.to_string()))?;

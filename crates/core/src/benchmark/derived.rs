@@ -121,6 +121,13 @@ pub enum Figure {
     Unresolved(String),
 }
 
+impl Figure {
+    /// Returns the value; `None` if it was not resolved.
+    pub fn value(&self) -> Option<f64> {
+        if let Figure::Value(value) = self { Some(*value) } else { None }
+    }
+}
+
 /// Figures by name. A name ends with its unit: `overlap_percent`, `round_trip_us`.
 pub type Figures = BTreeMap<String, Figure>;
 

@@ -28,18 +28,12 @@ pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing,
     let Some(x) = Axis::values(sorted.iter().flatten().copied(), options.x) else {
         return Err(no_samples());
     };
-    let frame = Frame {
-        axes: (x, Axis::exact(0.0, 1.0, 0.2)),
-        titles: (curves.quantity.axis_title(), "share of samples".into()),
-        keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Line),
-        square: false,
-    };
-    let drawn = frame.draw(options, |plane| {
+    let titles = (curves.quantity.axis_title(), "share of samples".into());
+    Ok(curves.draw((x, Axis::exact(0.0, 1.0, 0.2)), titles, Sample::Line, options, |plane| {
         for (series, values) in sorted.iter().enumerate().filter(|(_, values)| !values.is_empty()) {
             plane.line(steps(values), series);
         }
-    });
-    Ok(drawn.with_cases(curves.drawn))
+    }))
 }
 
 /// Returns the points of a curve from sorted values.
@@ -67,20 +61,14 @@ pub(crate) fn histogram(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dr
     let Some(y) = y else { return Err(no_samples()) };
     // A logarithmic axis has no 0: the lowest share is its lower end.
     let floor = if y.is_log() { y.ticks(2)[0] } else { 0.0 };
-    let frame = Frame {
-        axes: (Axis::Values(x), y),
-        titles: (curves.quantity.axis_title(), "share of samples in %".into()),
-        keys: frame::keys(curves.curves.iter().map(|curve| &curve.name), Sample::Area),
-        square: false,
-    };
-    let drawn = frame.draw(options, |plane| {
+    let titles = (curves.quantity.axis_title(), "share of samples in %".into());
+    Ok(curves.draw((Axis::Values(x), y), titles, Sample::Area, options, |plane| {
         for (series, shares) in shares.iter().enumerate().filter(|(at, _)| !all[*at].is_empty()) {
             let outline = bars(shares, &ends, floor);
             plane.faint(outline.clone(), series);
             plane.line(outline, series);
         }
-    });
-    Ok(drawn.with_cases(curves.drawn))
+    }))
 }
 
 /// Returns the percentage of sorted values in each range.
@@ -136,8 +124,8 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
         keys: frame::keys(&names, Sample::Symbol),
         square: false,
     };
-    let figure = frame.draw(options, |plane| violins.iter().for_each(|violin| violin.draw(plane)));
-    Ok(figure.with_cases(drawn))
+    let drawing = frame.draw(options, |plane| violins.iter().for_each(|violin| violin.draw(plane)));
+    Ok(Drawing { drawn, ..drawing })
 }
 
 /// Distribution of one case.

@@ -27,7 +27,7 @@ fn ticks_down(figure: &Drawing) -> Vec<(f64, f64)> {
 
 /// Returns the texts with this anchor that are values.
 fn labels(figure: &Drawing, side: Anchor) -> impl Iterator<Item = (f64, Point)> {
-    figure.shapes().iter().filter_map(move |shape| match shape {
+    figure.shapes.iter().filter_map(move |shape| match shape {
         Shape::Text { text, at, anchor, .. } if *anchor == side => {
             let value = text.parse().ok().or(text.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64))?;
             Some((value, *at))
@@ -46,7 +46,7 @@ fn position_of(ticks: &[(f64, f64)], value: f64, axis: Scale) -> f64 {
 
 /// Returns the lines of a colour.
 fn lines(figure: &Drawing, ink: Color) -> impl Iterator<Item = &Vec<Point>> {
-    figure.shapes().iter().filter_map(move |shape| match shape {
+    figure.shapes.iter().filter_map(move |shape| match shape {
         Shape::Line { points, color, .. } if *color == ink => Some(points),
         _ => None,
     })
@@ -70,7 +70,7 @@ fn centres(figure: &Drawing, color: Color, corners: usize) -> Vec<Point> {
 }
 
 fn has_text(figure: &Drawing, wanted: &str) -> bool {
-    figure.shapes().iter().any(|shape| matches!(shape, Shape::Text { text, .. } if text == wanted))
+    figure.shapes.iter().any(|shape| matches!(shape, Shape::Text { text, .. } if text == wanted))
 }
 
 /// 0.15 points.
@@ -129,7 +129,7 @@ fn a_point_has_its_interval_and_its_tick() {
     assert_near(intervals[3][0].1, position_of(&down, low, Scale::Linear));
     assert_near(intervals[3][1].1, position_of(&down, high, Scale::Linear));
     let faint = |shape: &Shape| matches!(shape, Shape::Area { opacity, .. } if *opacity < 1.0);
-    assert!(!figure.shapes().iter().any(faint), "nothing is known between two points");
+    assert!(!figure.shapes.iter().any(faint), "nothing is known between two points");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn the_slowest_link_is_the_darkest() {
     }
     let figure = heat_map(&sweep, &[], Some(8), &Options::default()).unwrap();
     let cells = |shade: Color| {
-        let cells = figure.shapes().iter().filter_map(|shape| match shape {
+        let cells = figure.shapes.iter().filter_map(|shape| match shape {
             Shape::Area { corners, color, .. } if *color == shade && corners[1].0 - corners[0].0 > 200.0 => {
                 Some(corners[0])
             }

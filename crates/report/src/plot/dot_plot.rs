@@ -1,20 +1,20 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Metric, unit::Bytes};
+use ombx_core::{
+    benchmark::Metric,
+    unit::{Bytes, counted},
+};
 use ombx_results::{
     number::{Decimals, Units, figure, tick_label},
     plot::{Histogram, LogAxis, Ticks},
     verdict::{LinkSweep, LinkTimes},
 };
 
-use crate::{
-    page::count,
-    plot::{
-        Canvas, Labels, Quantity, describe, dots,
-        line_chart::{BESIDE, MAX_DOTS, Point},
-        n, symbol,
-    },
+use crate::plot::{
+    Canvas, Labels, Quantity, describe, dots,
+    line_chart::{BESIDE, MAX_DOTS, Point},
+    n, symbol,
 };
 
 const TOP: f64 = 8.0;
@@ -115,11 +115,11 @@ fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes, units: U
             }
             _ => String::new(),
         };
-        format!("{} from {} to {} {unit}{rates}", count(links, "link"), time(low), time(high))
+        format!("{} from {} to {} {unit}{rates}", counted(links, "link"), time(low), time(high))
     };
     html! {
             svg class=(canvas.class()) viewBox={ "0 0 " (canvas.width()) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
-                title id={ (id) "-t" } { "Histogram of " (count(times.sweep.len(), "link")) " at " (Bytes(times.bytes)) " bytes" }
+                title id={ (id) "-t" } { "Histogram of " (counted(times.sweep.len(), "link")) " at " (Bytes(times.bytes)) " bytes" }
                 @for (at, (ends, links)) in histogram.ranges().enumerate() {
                     @let left = wide * at as f64;
                     @let high = (BOTTOM - HISTOGRAM_TOP) * links as f64 / histogram.most() as f64;

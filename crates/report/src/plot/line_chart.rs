@@ -12,7 +12,7 @@ use ombx_results::{
     plot::{LogAxis, Ticks, extent},
 };
 
-use crate::plot::{Canvas, Quantity, describe, dots, interval, n, polyline, symbol};
+use crate::plot::{Canvas, Path, Quantity, describe, dots, interval, n, symbol};
 
 const TOP: f64 = 14.0;
 /// Maximum number of launches of all points together that are drawn as dots.
@@ -132,7 +132,7 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
                 g class={ "series s" (at) } {
                     @let line: Vec<_> = one.points.iter().filter(|point| point.bytes > 0)
                         .map(|point| (across(point.bytes), down(point.figure.value))).collect();
-                    path.line d=(polyline(&line)) {}
+                    path.line d=(Path(&line)) {}
                     @for point in &one.points {
                         @let x = across(point.bytes);
                         @if with_launches && !point.launches.is_empty() {

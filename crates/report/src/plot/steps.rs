@@ -1,17 +1,17 @@
 //! Steps of a sweep over links: least, mean and largest figure of the links that were measured at the same time.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Metric, unit::Bytes};
+use ombx_core::{
+    benchmark::Metric,
+    unit::{Bytes, counted},
+};
 use ombx_results::{
     number::{Units, figure, tick_label},
     plot::{LogAxis, Ticks},
     verdict::{Step, join_steps},
 };
 
-use crate::{
-    page::count,
-    plot::{Canvas, n, polyline},
-};
+use crate::plot::{Canvas, Path, n};
 
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 66.0;
@@ -75,7 +75,7 @@ fn chart(canvas: Canvas, id: &str, bytes: u64, steps: &[Step], units: Units) -> 
                 text.soft transform={ "translate(14 " ((TOP + BOTTOM) / 2.0) ")rotate(-90)" } text-anchor="middle" { (unit) }
                 @for (at, name) in NAMES.into_iter().enumerate() {
                     @let line: Vec<_> = points.iter().map(|(first, step)| (across(*first), down(figures(step, units)[at]))).collect();
-                    g class={ "series s" (at) } { path.line d=(polyline(&line)) { title { (name) } } }
+                    g class={ "series s" (at) } { path.line d=(Path(&line)) { title { (name) } } }
                 }
             }
     }
@@ -87,7 +87,7 @@ fn legend(steps: &[Step]) -> Markup {
             @for (at, name) in NAMES.into_iter().enumerate() {
                 li { svg class={ "series s" (at) } aria-hidden="true" viewBox="0 0 14 14" { path.line d="M0 7H14" {} } (name) }
             }
-            li { (count(steps.len(), "step")) ": the links of a step were measured at the same time" }
+            li { (counted(steps.len(), "step")) ": the links of a step were measured at the same time" }
         }
     }
 }

@@ -6,19 +6,22 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
+    order::grouped,
     result::{Measurement, Outcome},
+    unit::{Bytes, counted},
 };
 use ombx_results::{
     compare::{Comparison, Counts},
     file::RunOutcome,
     impact::LoadImpacts,
     number::{Decimals, Units},
+    provenance,
     render::{compare, heading},
     verdict::{Conclusion, Sentence},
 };
 
 use crate::{
-    page::{NumberedRow, RunEntry, RunList, count, is_link, is_ok, of_bytes},
+    page::{NumberedRow, RunEntry, RunList, is_link, is_ok},
     section::{links::LinkRun, rows},
 };
 
@@ -69,7 +72,8 @@ fn tally(runs: &RunList<'_>) -> Markup {
 
 /// Returns the number of launches of each run, or the smallest and the largest, with its noun; `None` without benchmarks.
 fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
-    let each = || runs.entries.iter().filter(|entry| !entry.is_sweep()).map(RunEntry::launches);
+    let benchmarks = || runs.entries.iter().map(|entry| entry.run).filter(|run| !run.is_sweep());
+    let each = || benchmarks().map(provenance::launches);
     let (low, high) = (each().min()?, each().max()?);
     let text = if low == high { low.to_string() } else { format!("{low} to {high}") };
     Some((if high == 1 { "launch" } else { "launches" }, text))
@@ -77,22 +81,11 @@ fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
 
 /// Returns the main figure of each series: the time of the smallest message, or the largest bandwidth.
 fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
-    let mut places: BTreeMap<(usize, String), usize> = BTreeMap::new();
-    let mut series: Vec<(usize, &Measurement)> = Vec::new();
-    for (at, entry) in runs.entries.iter().enumerate() {
-        let rows = entry.rows().map(|numbered| numbered.row);
-        for row in rows.filter(|row| is_ok(row) && !is_link(row) && row.headline().is_some()) {
-            let place = *places.entry((at, heading(row))).or_insert_with(|| {
-                series.push((at, row));
-                series.len() - 1
-            });
-            let (_, first) = &mut series[place];
-            if is_before(row, first) {
-                *first = row;
-            }
-        }
-    }
-    let text = |(run, row): (usize, &Measurement)| {
+    let entries = runs.entries.iter().enumerate();
+    let rows = entries.flat_map(|(at, entry)| entry.rows().map(move |numbered| (at, numbered.row)));
+    let rows = rows.filter(|(_, row)| is_ok(row) && !is_link(row) && row.headline().is_some());
+    let text = |((run, name), rows): ((usize, String), Vec<&Measurement>)| {
+        let row = rows.into_iter().reduce(|main, row| if is_before(row, main) { row } else { main })?;
         let figure = runs.units.of_headline(row.metric, row.headline()?);
         let decimals = Decimals::of(figure.value, figure.ci95);
         let unit = runs.units.symbol(row.metric);
@@ -101,12 +94,11 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
             text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
         }
         if let Some(bytes) = row.bytes {
-            text += &format!(" for {}", of_bytes(bytes));
+            text += &format!(" for {}", Bytes(bytes).with_noun());
         }
-        let name = if runs.entries.len() > 1 { with_run(runs, run, &heading(row)) } else { heading(row) };
-        Some((name, text))
+        Some((with_run(runs, run, &name), text))
     };
-    series.into_iter().filter_map(text).collect()
+    grouped(rows.map(|(at, row)| ((at, heading(row)), row))).into_iter().filter_map(text).collect()
 }
 
 /// Returns whether a row has the main figure of its series rather than another row.
@@ -139,7 +131,7 @@ fn failures(runs: &RunList<'_>) -> Vec<Finding> {
 /// Runs that did not complete.
 fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
     let finding = |entry: &RunEntry<'_>| {
-        let after = format!("{} after {}", entry.name, count(entry.run.row_count(), "row"));
+        let after = format!("{} after {}", entry.name, counted(entry.run.row_count(), "row"));
         let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
             (true, ..) => {
                 ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
@@ -169,8 +161,8 @@ fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
             Conclusion::None => ("", "No verdict"),
         };
         let what = if at == 0 { with_run(runs, links.run, &sentence.text) } else { sentence.text.clone() };
-        let evidence = sentence.evidence.iter().map(|text| as_sentence(text));
-        evidence.fold(Finding::new(class, badge, as_sentence(&what)), Finding::more)
+        let evidence = sentence.evidence.iter().map(|text| as_sentence(text, &STARTS));
+        evidence.fold(Finding::new(class, badge, as_sentence(&what, &STARTS)), Finding::more)
     };
     links.verdict.sentences.iter().enumerate().map(finding).collect()
 }
@@ -180,16 +172,19 @@ fn under_load(runs: &RunList<'_>) -> Vec<Finding> {
     let of_run = |(at, entry): (usize, &RunEntry<'_>)| {
         let mut impacts = LoadImpacts::default();
         entry.rows().for_each(|numbered| impacts.add(numbered.row));
-        let finding = |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text)));
+        let finding =
+            |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text), &STARTS));
         impacts.sentences(runs.units, Units::symbol).iter().map(finding).collect::<Vec<_>>()
     };
     runs.entries.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// Returns a clause as a sentence. Names of hosts and files keep their letters.
-fn as_sentence(clause: &str) -> String {
-    let starts =
-        ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks ", "latency ", "bandwidth "];
+/// Beginnings of clauses that are no names of hosts and files.
+const STARTS: [&str; 10] =
+    ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks ", "latency ", "bandwidth "];
+
+/// Returns a clause as a sentence. It gets a capital letter if it begins with one of these: names keep their letters.
+pub(super) fn as_sentence(clause: &str, starts: &[&str]) -> String {
     let mut text = clause.to_owned();
     if starts.iter().any(|start| clause.starts_with(start)) {
         text[..1].make_ascii_uppercase();
@@ -266,7 +261,7 @@ fn row_links(runs: &RunList<'_>, rows: &[usize]) -> Markup {
         };
         let link = end("from").zip(end("to")).filter(|_| is_link(row));
         let name = link.map_or_else(|| heading(row), |(from, to)| format!("{from} to {to}"));
-        let size = row.bytes.map(|bytes| format!(", {}", of_bytes(bytes)));
+        let size = row.bytes.map(|bytes| format!(", {}", Bytes(bytes).with_noun()));
         Some(format!("{name}{}", size.unwrap_or_default()))
     };
     html! {

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use ombx_core::trust;
+use ombx_core::{
+    trust,
+    unit::{Bytes, counted},
+};
 use ombx_results::{
     compare::{CaseComparison, Comparison, Side, SideInfo, Unit, Verdict},
     number::figure,
@@ -13,10 +16,7 @@ use ombx_results::{
     },
 };
 
-use crate::{
-    page::{count, of_bytes},
-    plot::{Canvas, Labels, n, symbol},
-};
+use crate::plot::{Canvas, Labels, n, symbol};
 
 const TOP: f64 = 8.0;
 /// Maximum number of cases in the chart. The table has all.
@@ -77,7 +77,7 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
             }
             @if !comparison.unmatched.is_empty() {
                 details {
-                    summary { b { "Measured on one side only" } " · " (count(comparison.unmatched.len(), "case")) }
+                    summary { b { "Measured on one side only" } " · " (counted(comparison.unmatched.len(), "case")) }
                     ul.notes {
                         @for one in comparison.unmatched.iter().take(MAX_UNMATCHED) {
                             li { code { (one.key) } ", only in " (names[usize::from(one.only == Side::New)]) ": " (one.why) }
@@ -92,7 +92,7 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
 
 fn side(side: &SideInfo) -> String {
     let libraries: Vec<&str> = side.libraries.iter().map(String::as_str).collect();
-    format!("{} ({}, {})", side.name, count(side.launches, "launch"), libraries.join(", "))
+    format!("{} ({}, {})", side.name, counted(side.launches, "launch"), libraries.join(", "))
 }
 
 /// Formats a fraction as a signed percentage.
@@ -103,7 +103,7 @@ fn percent(fraction: f64) -> String {
 /// Returns the name of a case that people read: benchmark, axes and size.
 fn name(case: &CaseComparison) -> String {
     let id = &case.id;
-    let size = id.bytes.map(|bytes| format!(" · {}", of_bytes(bytes)));
+    let size = id.bytes.map(|bytes| format!(" · {}", Bytes(bytes).with_noun()));
     format!("{}{}", title(&id.bench, &id.axes, id.depth, id.pairs), size.unwrap_or_default())
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use ombx_core::{
-    order::sort_by_number,
+    order::{grouped, sort_by_number},
     result::{Measurement, Outcome},
     unit::Bytes,
 };
@@ -42,7 +42,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
     }
     let (curves, single): (Vec<&Sweep<'_>>, Vec<&Sweep<'_>>) =
         sweeps.iter().partition(|s| s.points.iter().map(|p| p.bytes).collect::<BTreeSet<_>>().len() > 1);
-    let charts = [grouped(&curves, MAX_SERIES), grouped(&single, MAX_DOTS)];
+    let charts = [charts(&curves, MAX_SERIES), charts(&single, MAX_DOTS)];
     let marked = sweeps.iter().flat_map(|s| &s.points).any(|p| p.marked);
     let several = sweeps.iter().flat_map(|s| &s.points).any(|p| p.launches.len() > 1);
     let failed = runs.rows().any(|r| matches!(r.row.outcome, Outcome::Failed(_)));
@@ -66,7 +66,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let mut found: Vec<Sweep<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, String, &'static str), usize> = BTreeMap::new();
     let mut cases: BTreeMap<String, usize> = BTreeMap::new();
-    let several = runs.entries.iter().filter(|entry| !entry.is_sweep()).count() > 1;
+    let several = runs.entries.iter().filter(|entry| !entry.run.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
             let bus = Quantity::BusBandwidth(runs.units.of_rates());
@@ -108,15 +108,16 @@ fn parts(row: &Measurement) -> Vec<String> {
 }
 
 /// Divides sweeps into charts with titles. A chart has at max `max` sweeps.
-fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b Sweep<'a>>)> {
+fn charts<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b Sweep<'a>>)> {
     let family = |sweep: &Sweep<'a>| sweep.bench.split('.').next().unwrap_or_default().to_owned();
     let mut charts = Vec::new();
-    for ((metric, family), of_family) in by(sweeps, |s| (s.quantity.name(), family(s))) {
+    let by_family = sweeps.iter().map(|&sweep| ((sweep.quantity.name(), family(sweep)), sweep));
+    for ((metric, family), of_family) in grouped(by_family) {
         if of_family.len() <= max {
             charts.push((format!("{family}: {metric}"), of_family));
             continue;
         }
-        for (bench, of_bench) in by(&of_family, |s| s.bench) {
+        for (bench, of_bench) in grouped(of_family.into_iter().map(|sweep| (sweep.bench, sweep))) {
             let several = of_bench.len() > max;
             for (at, chunk) in of_bench.chunks(max).enumerate() {
                 let part = if several {
@@ -129,24 +130,6 @@ fn grouped<'a, 'b>(sweeps: &[&'b Sweep<'a>], max: usize) -> Vec<(String, Vec<&'b
         }
     }
     charts
-}
-
-/// Groups sweeps by a key, in the order of first appearance.
-fn by<'a, 'b, K: Ord + Clone>(
-    sweeps: &[&'b Sweep<'a>],
-    key: impl Fn(&Sweep<'a>) -> K,
-) -> Vec<(K, Vec<&'b Sweep<'a>>)> {
-    let mut places: BTreeMap<K, usize> = BTreeMap::new();
-    let mut groups: Vec<(K, Vec<&'b Sweep<'a>>)> = Vec::new();
-    for sweep in sweeps {
-        let key = key(sweep);
-        let place = *places.entry(key.clone()).or_insert_with(|| {
-            groups.push((key, Vec::new()));
-            groups.len() - 1
-        });
-        groups[place].1.push(sweep);
-    }
-    groups
 }
 
 /// Returns the common parts of the names, and the name of each sweep without them.

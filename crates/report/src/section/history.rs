@@ -1,6 +1,7 @@
 //! Results over time: what changed since when, a chart of each case, and a table of all cases.
 
 use maud::{Markup, html};
+use ombx_core::unit::counted;
 use ombx_results::{
     history::{Event, History, Series, events},
     number::{Decimals, Units},
@@ -8,9 +9,9 @@ use ombx_results::{
 };
 
 use crate::{
-    page::{RunList, count},
+    page::RunList,
     plot::trend,
-    section::answer::{Finding, list},
+    section::answer::{self, Finding, list},
 };
 
 /// Maximum number of charts. Cases that changed come first.
@@ -29,7 +30,7 @@ pub(crate) fn lead(history: &History) -> String {
         (first, last) if first == last => format!(" of {first}"),
         (first, last) => format!(" from {first} to {last}"),
     });
-    format!("{}{}", count(history.results.len(), "result"), dates.unwrap_or_default())
+    format!("{}{}", counted(history.results.len(), "result"), dates.unwrap_or_default())
 }
 
 /// Returns the changes by time, each with what else changed, and the hosts whose links changed.
@@ -42,7 +43,7 @@ pub(crate) fn changes(history: &History) -> Markup {
             h2 #changes-h { "Changes" }
             p { (as_sentence(&summary(history))) }
             @if !findings.is_empty() { (list(&RunList::new(&[], Units::default()), &findings)) }
-            @if events.len() > shown.len() { p.soft { (count(events.len() - shown.len(), "earlier change")) " not listed." } }
+            @if events.len() > shown.len() { p.soft { (counted(events.len() - shown.len(), "earlier change")) " not listed." } }
             (hosts(&events))
         }
     }
@@ -61,7 +62,7 @@ pub(crate) fn section(history: &History) -> Markup {
             div.trends {
                 @for (at, series) in history.series.iter().take(MOST_CHARTS).enumerate() { (chart(at, history, series)) }
             }
-            @if all > MOST_CHARTS { p.soft { "The table has " (count(all - MOST_CHARTS, "case")) " without a chart." } }
+            @if all > MOST_CHARTS { p.soft { "The table has " (counted(all - MOST_CHARTS, "case")) " without a chart." } }
             (table(history))
         }
     }
@@ -112,7 +113,7 @@ fn chart(at: usize, history: &History, series: &Series) -> Markup {
                     @for difference in differences.iter().take(2) {
                         "; " (difference.name) ": " (difference.before) " → " (difference.after)
                     }
-                    @if differences.len() > 2 { "; and " (count(differences.len() - 2, "other difference")) }
+                    @if differences.len() > 2 { "; and " (counted(differences.len() - 2, "other difference")) }
                 }
             }
             (trend::draw(&format!("t{at}"), &format!("{name}, over time"), history, series))
@@ -134,7 +135,7 @@ fn table(history: &History) -> Markup {
                     tbody { @for series in history.series.iter().take(MOST_LINES) { (line(history, series)) } }
                 }
             }
-            @if all > MOST_LINES { p.soft { (count(all - MOST_LINES, "other case")) " not listed. ombx history --format csv has all." } }
+            @if all > MOST_LINES { p.soft { (counted(all - MOST_LINES, "other case")) " not listed. ombx history --format csv has all." } }
         }
     }
 }
@@ -162,16 +163,11 @@ fn of_size(series: &Series) -> String {
     format!("{}{bytes}", label(&series.case))
 }
 
-fn date(started: &str) -> String {
+pub(crate) fn date(started: &str) -> String {
     started.chars().take(DATE).collect()
 }
 
-/// Returns a clause as a sentence. Names keep their letters.
+/// Returns a clause as a sentence.
 fn as_sentence(clause: &str) -> String {
-    let starts = ["since ", "the ", "hosts ", "nothing ", "and ", "no "];
-    let mut text = clause.to_owned();
-    if starts.iter().any(|start| clause.starts_with(start)) {
-        text[..1].make_ascii_uppercase();
-    }
-    text + "."
+    answer::as_sentence(clause, &["since ", "the ", "hosts ", "nothing ", "and ", "no "])
 }

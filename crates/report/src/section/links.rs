@@ -1,7 +1,11 @@
 //! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Metric, order::sort_by_number, unit::Bytes};
+use ombx_core::{
+    benchmark::Metric,
+    order::sort_by_number,
+    unit::{Bytes, counted},
+};
 use ombx_results::{
     file::RunOutcome,
     number::{Units, four_digits},
@@ -9,7 +13,7 @@ use ombx_results::{
 };
 
 use crate::{
-    page::{RunList, count},
+    page::RunList,
     plot::{dot_plot, heat_map, steps},
 };
 
@@ -79,7 +83,7 @@ fn of_run(links: &LinkRun, units: Units) -> Markup {
                     h3 { "Links at " (Bytes(times.bytes)) " bytes" }
                     p {
                         (sweep.pattern) ": median time " (heat_map::direction(times))
-                        @if sweep.launches() > 1 { ", each the median of " (count(sweep.launches(), "launch")) }
+                        @if sweep.launches() > 1 { ", each the median of " (counted(sweep.launches(), "launch")) }
                         ". " (range(sweep, times, units))
                     }
                 }
@@ -114,7 +118,7 @@ fn range(sweep: &LinkSweep, times: &LinkTimes, units: Units) -> String {
         let rate = sweep.mb_per_s(times.bytes, ns).map(|at| format!(" ({} {of_rates})", rate(units, at)));
         format!("{} {unit}{}", time(units, ns), rate.unwrap_or_default())
     });
-    let links = count(times.sweep.len(), "link");
+    let links = counted(times.sweep.len(), "link");
     format!("{links}: fastest {fastest}, median {median}, slowest {slowest}.")
 }
 

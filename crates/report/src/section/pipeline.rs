@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{benchmark::Figure, result::Measurement, unit::Bytes};
+use ombx_core::{
+    benchmark::Figure,
+    result::Measurement,
+    unit::{Bytes, counted},
+};
 use ombx_results::number::{RateUnit, figure, tick_label};
 
 use crate::{
-    page::{RunList, count, is_ok},
+    page::{RunList, is_ok},
     plot::{Quantity, describe, line_chart::Point, n},
 };
 
@@ -94,7 +98,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
                 @for (r, pipeline) in found.iter().take(MAX_ROWS) {
                     figure {
                         figcaption {
-                            h3 { (count(pipeline.nodes, "node")) ", " (count(pipeline.phases, "phase")) ", blocks of " (Bytes(r.row.bytes.unwrap_or(0))) " bytes" }
+                            h3 { (counted(pipeline.nodes, "node")) ", " (counted(pipeline.phases, "phase")) ", blocks of " (Bytes(r.row.bytes.unwrap_or(0))) " bytes" }
                             p {
                                 @let quantity = Quantity::new(r.row.metric, runs.units);
                                 @if let Some(point) = Point::of(r.row, quantity) { "All nodes: " (describe(&point, quantity)) ". " }
@@ -128,7 +132,7 @@ fn draw(id: &str, row: &Measurement, pipeline: &Pipeline, rates: RateUnit) -> Ma
     let ms = |ms: Option<f64>| ms.map_or("n/a".to_owned(), |ms| format!("{} ms", tick_label(ms)));
     html! {
         svg.plot.pipe viewBox={ "0 0 " (n(width)) " " (n(height)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
-            title id={ (id) "-t" } { "Pipeline of " (count(nodes, "node")) " and " (count(phases, "phase")) }
+            title id={ (id) "-t" } { "Pipeline of " (counted(nodes, "node")) " and " (counted(phases, "phase")) }
             desc id={ (id) "-d" } {
                 @for ((node, phase), [data, space]) in &pipeline.waited {
                     "Node " (node) ", phase " (phase) " waited " (ms(*data)) " for data and " (ms(*space)) " for buffers. "

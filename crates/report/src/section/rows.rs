@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
-    order::sort_by_number,
+    order::{grouped, sort_by_number},
     result::{Level, Measurement, Outcome, Run},
     team::Place,
     trust,
-    unit::Bytes,
+    unit::{Bytes, counted},
 };
 use ombx_results::{
     compare::Comparison,
@@ -20,7 +20,7 @@ use ombx_results::{
 };
 
 use crate::{
-    page::{NumberedRow, RunEntry, RunList, count, is_link, is_ok},
+    page::{NumberedRow, RunEntry, RunList, is_link, is_ok},
     section::{
         answer::{Finding, MAX_ROWS, by_sentence, list, with_run},
         pipeline,
@@ -43,7 +43,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
                     @let bench = &rows[0].row.bench;
                     details.rows open[all <= MAX_OPEN] {
                         summary {
-                            b { (bench) } " · " (count(rows.len(), "row"))
+                            b { (bench) } " · " (counted(rows.len(), "row"))
                             @if runs.entries.len() > 1 { " · " (entry.name) }
                         }
                         (table(bench, &rows, &entry.run.run, runs.units))
@@ -56,16 +56,8 @@ pub(crate) fn section(runs: &RunList<'_>) -> Markup {
 
 /// Groups rows by benchmark and metric, in the order of measurement.
 fn benchmarks<'a>(rows: impl Iterator<Item = NumberedRow<'a>>) -> Vec<Vec<NumberedRow<'a>>> {
-    let mut places = BTreeMap::new();
-    let mut groups: Vec<Vec<NumberedRow<'a>>> = Vec::new();
-    for numbered in rows {
-        let place = *places.entry((&numbered.row.bench, numbered.row.metric.name())).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
-        groups[place].push(numbered);
-    }
-    groups
+    let keyed = rows.map(|numbered| ((&numbered.row.bench, numbered.row.metric.name()), numbered));
+    grouped(keyed).into_iter().map(|(_, rows)| rows).collect()
 }
 
 /// Columns of a table in front of the figures.
@@ -192,7 +184,7 @@ fn figures_of(row: &Measurement, text: &FormattedRow, figures: &BTreeSet<&str>) 
             @else if at == last { td.long {
                 span.is-doubt { (cell) }
                 @if !notes.is_empty() {
-                    details.notes { summary { (count(notes.len(), "note")) } (notes.join(", ")) }
+                    details.notes { summary { (counted(notes.len(), "note")) } (notes.join(", ")) }
                 }
             } }
             @else { td { (cell) } }
@@ -224,10 +216,10 @@ fn check(row: &Measurement) -> Markup {
 /// Returns the line and what it unfolds.
 pub(crate) fn fold(runs: &RunList<'_>, comparison: Option<&Comparison>) -> Markup {
     let mut doubts = skipped(runs);
-    doubts.extend(marks(runs, &[Level::Invalid, Level::Caution]));
+    doubts.extend([Level::Invalid, Level::Caution].into_iter().flat_map(|level| marks(runs, level)));
     let remarks = comparison.map_or(&[][..], |comparison| &comparison.notes);
     let line = line(runs, remarks.len());
-    let (notes, single) = (marks(runs, &[Level::Note]), one_launch(runs));
+    let (notes, single) = (marks(runs, Level::Note), one_launch(runs));
     if doubts.is_empty() && notes.is_empty() && single.is_empty() && remarks.is_empty() {
         return html! { p.doubts { (line) } };
     }
@@ -238,7 +230,7 @@ pub(crate) fn fold(runs: &RunList<'_>, comparison: Option<&Comparison>) -> Marku
             @for sentence in single { p { (sentence) } }
             @if !doubts.is_empty() { (list(runs, &doubts)) }
             @if !notes.is_empty() {
-                details { summary { (count(notes.len(), "note")) } (list(runs, &notes)) }
+                details { summary { (counted(notes.len(), "note")) } (list(runs, &notes)) }
             }
         }
     }
@@ -262,12 +254,12 @@ fn line(runs: &RunList<'_>, remarks: usize) -> String {
             *counts.entry(trust::phrase(code)).or_default() += rows;
         }
         let counts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} ({n})")).collect();
-        parts.push(format!("{marked} of {} of links are marked: {}", count(all, "row"), counts.join(", ")));
+        parts.push(format!("{marked} of {} of links are marked: {}", counted(all, "row"), counts.join(", ")));
     }
     let skipped = runs.tally().skipped as usize;
-    parts.extend((skipped > 0).then(|| format!("{} skipped", count(skipped, "row"))));
+    parts.extend((skipped > 0).then(|| format!("{} skipped", counted(skipped, "row"))));
     parts.extend(
-        (remarks > 0).then(|| format!("{} on how the sides were measured", count(remarks, "remark"))),
+        (remarks > 0).then(|| format!("{} on how the sides were measured", counted(remarks, "remark"))),
     );
     match (parts.is_empty(), publishable.is_complete() && marked + skipped + remarks == 0) {
         (true, _) => "No doubts.".into(),
@@ -298,12 +290,8 @@ fn in_rounds<'a>(runs: &'a RunList<'_>) -> impl Iterator<Item = (Level, &'a str,
     runs.links_in_rounds().flat_map(LinkSweep::marks)
 }
 
-/// Marks of measured rows with one of these levels, by level and code; the most frequent of a level first.
-fn marks(runs: &RunList<'_>, levels: &[Level]) -> Vec<Finding> {
-    levels.iter().flat_map(|level| marks_of_level(runs, *level)).collect()
-}
-
-fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
+/// Marks of measured rows with this level, by code, the most frequent first.
+fn marks(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     // Advice, rows, rows with other advice, and links in rounds.
     let mut found: BTreeMap<&str, (&str, Vec<usize>, usize, usize)> = BTreeMap::new();
     for r in runs.rows().filter(|r| is_ok(r.row)) {
@@ -326,9 +314,12 @@ fn marks_of_level(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     let finding = |(code, (advice, rows, others, links)): (&str, (&str, Vec<usize>, usize, usize))| {
         let marked = rows.len() + links;
         let all = marked == measured && marked > MAX_ROWS;
-        let which = if all { "every row".into() } else { count(marked, "row") };
-        let similar =
-            if others > 0 { format!(" ({} with other values)", count(others, "row")) } else { String::new() };
+        let which = if all { "every row".into() } else { counted(marked, "row") };
+        let similar = if others > 0 {
+            format!(" ({} with other values)", counted(others, "row"))
+        } else {
+            String::new()
+        };
         let (class, badge) = match level {
             Level::Invalid => ("is-bad", "Invalid"),
             Level::Caution => ("is-doubt", "Caution"),

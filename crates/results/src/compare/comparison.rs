@@ -6,6 +6,7 @@ use std::{
 };
 
 use ombx_core::{benchmark::Metric, fact::Fact, result::Run, system::node_set, team::Placement, trust};
+use serde::Serialize;
 
 use crate::{
     compare::{links::HOST, side::SideResults},
@@ -50,7 +51,7 @@ impl Unit {
 }
 
 /// State of the machine in which two sides are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct StateOfSides {
     /// Time of a cache line between two cores, in nanoseconds; `None` without a verdict, and if it is unknown or does not matter.
     pub core_to_core_ns: Option<f64>,
@@ -340,18 +341,20 @@ pub struct Counts {
 }
 
 /// Case that only one side measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unmatched {
     /// Key of the row.
     pub key: String,
     /// Side that measured the case.
     pub only: Side,
     /// Why the other side did not measure it: `not there`, or the reason for skipping or failing.
+    #[serde(rename = "reason")]
     pub why: String,
 }
 
 /// One of the two sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Reference side.
     Base,
@@ -360,7 +363,7 @@ pub enum Side {
 }
 
 /// Remark on a comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// Stable code for programs, such as `library`.
     pub code: &'static str,

@@ -33,7 +33,7 @@ pub struct SideResults {
     pub(super) complete: usize,
     /// Why instructions were not counted, although the side was to count them.
     pub(super) no_instructions: Option<String>,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
     places: HashMap<String, usize>,
     /// Links in rounds of the current launch, if these are too many for a case of each.
     links: Option<LinksByHost>,
@@ -143,15 +143,6 @@ impl SideResults {
     /// Returns the number of launches.
     pub fn count(&self) -> usize {
         self.launches
-    }
-
-    /// Returns what is known of each launch.
-    pub(super) fn launched(&self) -> &[LaunchInfo] {
-        &self.launched
-    }
-
-    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter()
     }
 
     pub(super) fn row(&self, key: &str) -> Option<&Row> {
@@ -299,10 +290,7 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
         run,
         median,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
-        log_instructions: match row.figures.get(INSTRUCTIONS) {
-            Some(Figure::Value(count)) if *count > 0.0 => Some(count.ln()),
-            _ => None,
-        },
+        log_instructions: row.figure(INSTRUCTIONS).filter(|count| *count > 0.0).map(f64::ln),
         invalid: row.marks(Level::Invalid).find(|mark| is_invalid(mark)).map(|mark| mark.code.clone()),
         marks: row.doubts().map(|mark| mark.code.clone()).collect(),
         links: None,
@@ -323,15 +311,6 @@ pub(super) struct Units {
     pub(super) excluded: Option<Reason>,
 }
 
-/// State of a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UnitState {
-    In(usize),
-    /// The launches of a turn met different states, or a launch changed its state.
-    Mixed,
-    Unknown,
-}
-
 impl Units {
     /// Returns the units of the state that both sides met most often.
     pub(super) fn of(sides: [&SideResults; 2]) -> Units {
@@ -346,9 +325,9 @@ impl Units {
 
     /// Returns the units. States count only if all ranks are on one host.
     fn among(sides: [&SideResults; 2], is_local: bool) -> Units {
-        let distances: Vec<_> = sides.iter().flat_map(|side| side.launched()).map(|l| l.distances).collect();
+        let distances: Vec<_> = sides.iter().flat_map(|side| &side.launched).map(|l| l.distances).collect();
         let labels = States::new(&distances);
-        let first = [0, sides[0].launched().len()];
+        let first = [0, sides[0].launched.len()];
         let state_of = |side: usize, launch: usize| match is_local {
             true => labels.of(first[side] + launch),
             false => LaunchState::In(0),
@@ -356,23 +335,23 @@ impl Units {
         let turns = turns(sides);
         let unit = if turns.is_some() { Unit::Turn } else { Unit::Run };
         let is_looked_at = turns.as_ref().is_some_and(|(_, is_open)| *is_open);
-        let all: [Vec<(UnitState, Vec<usize>)>; 2] = match turns {
+        let all: [Vec<(LaunchState, Vec<usize>)>; 2] = match turns {
             Some((pairs, _)) => {
                 let has_one_state = !is_local || labels.distances_ns().len() <= 1;
                 let state = |[a, b]: [usize; 2]| match [state_of(0, a), state_of(1, b)] {
-                    [LaunchState::In(a), LaunchState::In(b)] if a == b => UnitState::In(a),
+                    [LaunchState::In(a), LaunchState::In(b)] if a == b => LaunchState::In(a),
                     [LaunchState::Unknown, _] | [_, LaunchState::Unknown] if has_one_state => {
-                        UnitState::In(0)
+                        LaunchState::In(0)
                     }
-                    [LaunchState::Unknown, _] | [_, LaunchState::Unknown] => UnitState::Unknown,
-                    _ => UnitState::Mixed,
+                    [LaunchState::Unknown, _] | [_, LaunchState::Unknown] => LaunchState::Unknown,
+                    _ => LaunchState::Changed,
                 };
                 [0, 1].map(|side| pairs.iter().map(|pair| (state(*pair), vec![pair[side]])).collect())
             }
             None => [0, 1].map(|side| runs(sides[side], |launch| state_of(side, launch))),
         };
         let count = |side: usize, state: usize| {
-            all[side].iter().filter(|(of, _)| *of == UnitState::In(state)).count()
+            all[side].iter().filter(|(of, _)| *of == LaunchState::In(state)).count()
         };
         let number = if is_local { labels.distances_ns().len().max(1) } else { 1 };
         let common =
@@ -382,15 +361,15 @@ impl Units {
         let excluded = match () {
             () if common(&best).0 >= least => None,
             () if all.iter().any(|side| side.len() < least) => Some(Reason::FewUnits(unit)),
-            () if all.iter().flatten().any(|(state, _)| *state == UnitState::Unknown) => {
+            () if all.iter().flatten().any(|(state, _)| *state == LaunchState::Unknown) => {
                 Some(Reason::UnknownState)
             }
             () => Some(Reason::MachineChanged),
         };
         let of = all.each_ref().map(Vec::len);
-        let in_state = |units: &Vec<(UnitState, Vec<usize>)>| {
+        let in_state = |units: &Vec<(LaunchState, Vec<usize>)>| {
             let counted =
-                units.iter().filter(|(state, _)| excluded.is_some() || *state == UnitState::In(best));
+                units.iter().filter(|(state, _)| excluded.is_some() || *state == LaunchState::In(best));
             counted.map(|(_, launches)| launches.clone()).collect::<Vec<_>>()
         };
         let chosen = all.each_ref().map(in_state);
@@ -436,38 +415,33 @@ impl Units {
 }
 
 /// Returns the launches of each run of a side and its most frequent state. Only launches in this state count.
-fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(UnitState, Vec<usize>)> {
+fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(LaunchState, Vec<usize>)> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
-    for (at, launch) in side.launched().iter().enumerate() {
+    for (at, launch) in side.launched.iter().enumerate() {
         runs.resize(runs.len().max(launch.run + 1), Vec::new());
         runs[launch.run].push(at);
     }
     let labelled = |launches: Vec<usize>| {
-        let known = || launches.iter().filter_map(|at| in_state(state_of(*at)));
+        let in_state =
+            |at: &usize| if let LaunchState::In(state) = state_of(*at) { Some(state) } else { None };
+        let known = || launches.iter().filter_map(in_state);
         let count = |state: usize| known().filter(|other| *other == state).count();
         match known().max_by_key(|state| (count(*state), std::cmp::Reverse(*state))) {
-            None => (UnitState::Unknown, launches),
+            None => (LaunchState::Unknown, launches),
             Some(most) => {
-                let is_in = |at: &usize| in_state(state_of(*at)) == Some(most);
-                (UnitState::In(most), launches.into_iter().filter(is_in).collect())
+                let is_in = |at: &usize| state_of(*at) == LaunchState::In(most);
+                (LaunchState::In(most), launches.into_iter().filter(is_in).collect())
             }
         }
     };
     runs.into_iter().map(labelled).collect()
 }
 
-fn in_state(state: LaunchState) -> Option<usize> {
-    match state {
-        LaunchState::In(state) => Some(state),
-        LaunchState::Changed | LaunchState::Unknown => None,
-    }
-}
-
 /// Returns the launches of both sides in each turn, and whether `ab` looked at them; `None` unless all launches are from turns of the
 /// same comparison.
 fn turns([base, new]: [&SideResults; 2]) -> Option<(Vec<[usize; 2]>, bool)> {
     let of = |side: &SideResults| {
-        side.launched().iter().map(|launch| launch.turn.clone()).collect::<Option<Vec<_>>>()
+        side.launched.iter().map(|launch| launch.turn.clone()).collect::<Option<Vec<_>>>()
     };
     let (a, b) = (of(base)?, of(new)?);
     let first = a.first()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::{Figure, Figures, interval_names, payload::Check},
     measure::engine::Phases,
-    order::{sort, sort_by_number, sort_by_value},
+    order::{grouped, sort, sort_by_number, sort_by_value},
     result::{
         AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
     },
@@ -23,26 +23,17 @@ use crate::{
 /// Codes of marks about the interval within a launch, which the interval over launches replaces.
 const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
 
-/// Returns the row over launches of a case in one state of the machine, as [`estimate_in`] does.
+/// Returns the row over launches of a case in one state of the machine; `None` without rows.
 pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
     let launches: Vec<usize> = (0..rows.len()).collect();
-    estimated(rows, &launches, None, None)
+    estimate_in(rows, &launches, None, None)
 }
 
 /// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
 ///
-/// `rows` are in the order of launches, at most one per launch, and `launches` has the number of each one's launch in `states`. A failure
-/// in any launch is a failure of the row. The summary is that of the most frequent state; `elapsed_s` is the time of all launches.
-pub fn estimate_in(
-    rows: &[Measurement],
-    launches: &[usize],
-    states: &States,
-    elapsed_s: Option<f64>,
-) -> Option<Measurement> {
-    estimated(rows, launches, Some(states), elapsed_s)
-}
-
-fn estimated(
+/// `rows` are in the order of launches, at most one per launch, and `launches` has the number of each one's launch in `states`; without
+/// `states` all are in one. A failure in any launch is a failure of the row. The summary is that of the most frequent state; `elapsed_s` is the time of all launches.
+pub(super) fn estimate_in(
     rows: &[Measurement],
     launches: &[usize],
     states: Option<&States>,
@@ -193,8 +184,8 @@ fn figures(rows: &[Measurement]) -> Figures {
     rows.iter()
         .flat_map(|row| &row.figures)
         .for_each(|(name, figure)| all.entry(name).or_default().push(figure));
-    let value = |figure: &&Figure| if let Figure::Value(x) = figure { Some(*x) } else { None };
-    let values = |figures: &[&Figure]| figures.iter().filter_map(value).collect::<Vec<f64>>();
+    let values =
+        |figures: &[&Figure]| figures.iter().filter_map(|figure| figure.value()).collect::<Vec<f64>>();
     let mut combined: Figures = BTreeMap::new();
     for (name, figures) in &all {
         let values = values(figures);
@@ -210,9 +201,8 @@ fn figures(rows: &[Measurement]) -> Figures {
             continue;
         };
         combined.retain(|name, _| !ends.contains(name));
-        let found =
-            interval(&values(figures)).filter(|_| matches!(combined.get(*name), Some(Figure::Value(_))));
-        if let Some(found) = found {
+        let is_resolved = combined.get(*name).is_some_and(|figure| figure.value().is_some());
+        if let Some(found) = interval(&values(figures)).filter(|_| is_resolved) {
             combined.extend(ends.into_iter().zip([found.low, found.high].map(Figure::Value)));
         }
     }
@@ -231,10 +221,7 @@ fn figures(rows: &[Measurement]) -> Figures {
 /// Replaces a share of datagrams by that of all launches together. The interval covers both the one over launches and Wilson's
 /// interval of the sums: if no launch has lost a datagram, the next one may lose some.
 fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
-    let value = |figures: &Figures, name: &str| match figures.get(name) {
-        Some(Figure::Value(value)) => Some(*value),
-        _ => None,
-    };
+    let value = |figures: &Figures, name: &str| figures.get(name)?.value();
     let [low, high] = ["low", "high"].map(|end| format!("{}_{end}_percent", share.name));
     let mut pooled = share.figures(part as u64, all as u64);
     for (name, wider) in [(low, f64::min as fn(f64, f64) -> f64), (high, f64::max)] {
@@ -255,20 +242,14 @@ const NO_EFFECT: f64 = 0.0005;
 /// median nor much of the interval. The level of a known effect follows from half the interval that is printed, as a fraction.
 fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Option<f64>) -> Vec<Mark> {
     let count = rows.len();
-    let mut by_code: Vec<(&str, Vec<&Mark>)> = Vec::new();
-    for row in rows {
+    let worst_by_code = |row: &'r Measurement| {
         let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
         for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
             let kept = worst.entry(mark.code.as_str()).or_insert(mark);
             *kept = if mark.level > kept.level { mark } else { kept };
         }
-        for (code, mark) in worst {
-            match by_code.iter_mut().find(|(known, _)| *known == code) {
-                Some((_, marks)) => marks.push(mark),
-                None => by_code.push((code, vec![mark])),
-            }
-        }
-    }
+        worst
+    };
     let of_most = |(_, mut marks): (&str, Vec<&Mark>)| {
         let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
         let is_bound = marks.iter().all(|mark| mark.effect.is_some());
@@ -283,7 +264,7 @@ fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Opti
             None => mark,
         })
     };
-    by_code.into_iter().filter_map(of_most).collect()
+    grouped(rows.flat_map(worst_by_code)).into_iter().filter_map(of_most).collect()
 }
 
 /// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.
@@ -411,7 +392,7 @@ mod tests {
             Distances { before_ns: ns, after_ns: ns }
         });
         let numbers: Vec<usize> = (0..rows.len()).collect();
-        let row = estimate_in(&rows, &numbers, &States::new(&distances), Some(2.9)).unwrap();
+        let row = estimate_in(&rows, &numbers, Some(&States::new(&distances)), Some(2.9)).unwrap();
         let over = row.launches.as_ref().unwrap();
         assert_eq!((row.launch_count(), row.launches_in_state(), over.elapsed_s), (11, 9, Some(2.9)));
         assert_eq!((row.headline().unwrap().value, row.launch_range()), (0.304, Some([0.3, 0.308])));

@@ -225,7 +225,7 @@ impl Group {
     }
 
     fn estimate(&self, at: usize, states: &States) -> Option<Measurement> {
-        let mut row = estimate_in(&self.rows[at], &self.row_launches[at], states, self.elapsed_s())?;
+        let mut row = estimate_in(&self.rows[at], &self.row_launches[at], Some(states), self.elapsed_s())?;
         row.trust.extend(self.asked().and_then(|asked| precision_missed(&row, asked)));
         Some(row)
     }
@@ -349,55 +349,7 @@ pub(crate) fn without_samples(row: &Measurement, clock: &ClockFacts) -> Measurem
         across: row.across_ranks(),
         ..OverLaunches::default()
     };
-    // A clone of the whole row would copy the samples first. Without `..`, a field that is forgotten here does not compile.
-    let Measurement {
-        bench,
-        key,
-        metric,
-        bytes,
-        depth,
-        pairs,
-        ranks,
-        axes,
-        work,
-        bus,
-        aggregation,
-        outcome,
-        check,
-        checked,
-        samples: _,
-        tail: _,
-        summary,
-        figures,
-        grown,
-        trust,
-        phases,
-        launches: _,
-    } = row;
-    Measurement {
-        bench: bench.clone(),
-        key: key.clone(),
-        metric: *metric,
-        bytes: *bytes,
-        depth: *depth,
-        pairs: *pairs,
-        ranks: *ranks,
-        axes: axes.clone(),
-        work: *work,
-        bus: *bus,
-        aggregation: *aggregation,
-        outcome: outcome.clone(),
-        check: check.clone(),
-        checked: *checked,
-        samples: Vec::new(),
-        tail: Vec::new(),
-        summary: summary.clone(),
-        figures: figures.clone(),
-        grown: grown.clone(),
-        trust: trust.clone(),
-        phases: *phases,
-        launches: Some(launches),
-    }
+    Measurement { samples: Vec::new(), tail: Vec::new(), launches: Some(launches), ..row.clone() }
 }
 
 /// Variable that the launcher of Open MPI sets from its option. It differs between ranks with and without threads.

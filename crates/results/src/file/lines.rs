@@ -19,7 +19,7 @@ use crate::{
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum Line<'a> {
+pub(super) enum Line<'a> {
     Run(VersionedRun<'a>),
     Launch(RowWithRates<'a>),
     Case(RowWithRates<'a>),
@@ -33,7 +33,7 @@ enum Line<'a> {
 /// Figure of an interval of a row that is still measured. Only standard output has such lines; readers of result files skip them.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct IntervalLine<'a> {
+pub(super) struct IntervalLine<'a> {
     bench: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
@@ -54,7 +54,7 @@ struct IntervalLine<'a> {
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct VersionedRun<'a> {
+pub(super) struct VersionedRun<'a> {
     schema: Schema,
     #[serde(flatten)]
     run: &'a Run,
@@ -74,7 +74,7 @@ struct Schema {
 
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct RowWithRates<'a> {
+pub(super) struct RowWithRates<'a> {
     #[serde(flatten)]
     row: &'a Measurement,
     /// Rates at the median time. Absent if there are none. Readers compute them again from the times.
@@ -85,7 +85,7 @@ struct RowWithRates<'a> {
 /// How the run ended, and its numbers of rows.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct End {
+pub(super) struct End {
     outcome: RunOutcome,
     #[serde(flatten)]
     tally: Tally,
@@ -125,8 +125,8 @@ pub(super) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
     let (name, major, minor) = SCHEMA;
     let line = match record {
         Record::Run(run) => Line::Run(VersionedRun { schema: Schema { name, major, minor }, run }),
-        Record::Launch(row) => return row_to_json(row, RowKind::Launch),
-        Record::Case(row) => return row_to_json(row, RowKind::Case),
+        Record::Launch(row) => return row_to_json(row, Line::Launch),
+        Record::Case(row) => return row_to_json(row, Line::Case),
         Record::Round(round) => {
             round.check()?;
             Line::Round(round)
@@ -159,24 +159,14 @@ pub(super) fn interval_to_json(interval: &Interval) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&line).map_err(|e| e.to_string())
 }
 
-/// Which record a row becomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RowKind {
-    /// Row of one of several launches.
-    Launch,
-    /// Row over all launches, or of the only one.
-    Case,
-}
-
-/// Returns the line of a row without copying its samples.
-pub(super) fn row_to_json(row: &Measurement, kind: RowKind) -> Result<Vec<u8>, String> {
+/// Returns the line of a row without copying its samples. `line` is [`Line::Launch`] for one of several launches, and [`Line::Case`] over all
+/// launches, or of the only one.
+pub(super) fn row_to_json<'a>(
+    row: &'a Measurement,
+    line: fn(RowWithRates<'a>) -> Line<'a>,
+) -> Result<Vec<u8>, String> {
     check_row(row).map_err(|why| format!("{}: {why}", row.key))?;
-    let row = RowWithRates { row, rates: row.rates() };
-    let line = match kind {
-        RowKind::Launch => Line::Launch(row),
-        RowKind::Case => Line::Case(row),
-    };
-    serde_json::to_vec(&line).map_err(|e| e.to_string())
+    serde_json::to_vec(&line(RowWithRates { row, rates: row.rates() })).map_err(|e| e.to_string())
 }
 
 /// Decodes a line. Returns `None` for a kind of record that a later minor version added.

@@ -16,7 +16,7 @@ use serde::{
 use serde_json::{json, value::RawValue};
 
 use super::lines::{check_row, is_finite_and_not_negative};
-use crate::verdict::{BENCH, RETEST, ROUND, key_of_link};
+use crate::verdict::{BENCH, RETEST, ROUND, ends_of, key_of_link};
 
 /// Axes that name a link and its round. The other axes are those of all links of a round.
 const FROM: &str = "from";
@@ -283,12 +283,11 @@ impl Round {
 /// Returns what a row shares with the others of its round, the number of the round, and its link; `None` if the row is a record of its
 /// own.
 fn divided(row: &Measurement) -> Option<(Measurement, Option<u32>, Link)> {
-    let rank = |axis: &str| row.axes.get(axis)?.parse::<u32>().ok();
     let is_ordinary = row.bench == BENCH
         && row.outcome == Outcome::Ok
         && !row.axes.contains_key(RETEST)
         && row.launches.is_none();
-    let (from, to, ns) = (rank(FROM)?, rank(TO)?, row.summary.as_ref()?.median);
+    let ([from, to], ns) = (ends_of(row)?, row.summary.as_ref()?.median);
     let number = match row.axes.get(ROUND) {
         Some(number) => Some(number.parse().ok()?),
         None => None,

@@ -9,7 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use ombx_core::{
     benchmark::Metric,
     fact::HostFacts,
-    result::{Level, Measurement, Run},
+    order::grouped,
+    result::{Level, Measurement, Run, StateFigure},
     stats::median,
     system::node_set,
     team::Placement,
@@ -21,8 +22,8 @@ use crate::{
     estimate::{Cases, Group, interval},
     file::{Record, Records},
     provenance::title,
-    runs::{hosts, library},
-    state::{self, StateFigure, States},
+    runs::{hosts, library, number},
+    state::{self, States},
     verdict::{self, Hosts, MOST_RANKS},
 };
 
@@ -112,7 +113,7 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
     for record in records {
         let record = record.map_err(|e| e.to_string())?;
         if let Record::Run(run) = &record {
-            let this = (launch(run), start(run)?);
+            let this = (number(run, "launch").unwrap_or(1), start(run)?);
             if last.is_some_and(|last| is_another_result(last, this)) {
                 add(&mut results, &std::mem::take(&mut cases), &large);
             }
@@ -132,11 +133,6 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
 
 fn is_another_result((last, before): (u64, Timestamp), (launch, started): (u64, Timestamp)) -> bool {
     launch < last || (launch == last && started.duration_since(before) > LONGEST_PAUSE)
-}
-
-/// Returns the number of a launch; 1 if it is the only one.
-fn launch(run: &Run) -> u64 {
-    run.plan.get("launch").and_then(|launch| launch.parse().ok()).unwrap_or(1)
 }
 
 fn start(run: &Run) -> Result<Timestamp, String> {
@@ -167,20 +163,14 @@ fn dated(group: &Group) -> Option<DatedResult> {
 
 /// Returns the rows of a setup, one for each state of the machine. Of a case that was measured several times in a state, the median.
 fn rows(group: &Group) -> Vec<DatedRow> {
-    let hosts = Hosts::of_run(&group.run);
-    let mut rows: Vec<Vec<DatedRow>> = Vec::new();
-    let states = group.states();
-    let mut places = BTreeMap::new();
-    for row in group.estimates().iter().flat_map(|row| dated_rows(row, &hosts, &states)) {
+    let (hosts, states) = (Hosts::of_run(&group.run), group.states());
+    let named = |row: DatedRow| {
         let state = row.core_to_core_ns.map(f64::to_bits);
-        let name = (row.key.clone(), row.ends.clone(), row.ranks, state);
-        let at = *places.entry(name).or_insert_with(|| {
-            rows.push(Vec::new());
-            rows.len() - 1
-        });
-        rows[at].push(row);
-    }
-    rows.into_iter().filter_map(combined).collect()
+        ((row.key.clone(), row.ends.clone(), row.ranks, state), row)
+    };
+    let estimates = group.estimates();
+    let rows = estimates.iter().flat_map(|row| dated_rows(row, &hosts, &states)).map(named);
+    grouped(rows).into_iter().filter_map(|(_, rows)| combined(rows)).collect()
 }
 
 fn combined(mut rows: Vec<DatedRow>) -> Option<DatedRow> {
@@ -200,14 +190,13 @@ fn dated_rows(row: &Measurement, hosts: &Hosts, states: &States) -> Vec<DatedRow
     let Some(headline) = row.headline().filter(|_| !row.axes.contains_key(verdict::RETEST)) else {
         return Vec::new();
     };
-    let rank = |axis: &str| row.axes.get(axis)?.parse::<u32>().ok();
-    let ends = if row.bench == verdict::BENCH { rank("from").zip(rank("to")) } else { None };
-    let key = ends.map_or_else(|| row.key.clone(), |(from, to)| key_of_link(&row.key, [from, to], hosts));
+    let ends = verdict::ends_of(row).filter(|_| row.bench == verdict::BENCH);
+    let key = ends.map_or_else(|| row.key.clone(), |ends| key_of_link(&row.key, ends, hosts));
     let mut figures = state::state_figures(row, states).into_iter();
     let core_to_core_ns = figures.next().and_then(|first| first.core_to_core_ns);
     let first = DatedRow {
         key,
-        ends: ends.map(|(from, to)| [from, to].map(|rank| hosts.name(rank).to_owned())),
+        ends: ends.map(|ends| ends.map(|rank| hosts.name(rank).to_owned())),
         ranks: row.ranks,
         metric: row.metric,
         value: headline.value,
@@ -215,7 +204,7 @@ fn dated_rows(row: &Measurement, hosts: &Hosts, states: &States) -> Vec<DatedRow
         invalid: row.trust.iter().any(|mark| mark.level == Level::Invalid),
         core_to_core_ns,
     };
-    let other = |StateFigure { median_ns, ends_ns, core_to_core_ns }: StateFigure| {
+    let other = |StateFigure { median_ns, ends_ns, core_to_core_ns, .. }: StateFigure| {
         let ends = ends_ns.and_then(|[a, b]| Some([row.in_unit(a)?, row.in_unit(b)?]));
         let ci95 = ends.map(|[a, b]| [a.min(b), a.max(b)]);
         Some(DatedRow { value: row.in_unit(median_ns)?, ci95, core_to_core_ns, ..first.clone() })
@@ -245,7 +234,7 @@ const VARIABLE: &str = "variable ";
 const UNSET: &str = "unset";
 
 /// A fact that differs between two runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difference {
     /// Name, such as `kernel`.
     pub name: String,

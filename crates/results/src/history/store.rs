@@ -1,6 +1,7 @@
 //! A directory of result files, read with its index.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fs::{self, Metadata},
     io,
@@ -255,26 +256,13 @@ pub enum Content {
 
 /// Contents of files by their paths in the directory.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Index(BTreeMap<String, Entry>);
+pub struct Index(BTreeMap<String, (Stamp, Content)>);
 
-#[derive(Debug, Clone, PartialEq)]
-struct Entry {
+#[derive(Serialize, Deserialize)]
+struct Line<'a> {
+    path: Cow<'a, str>,
     stamp: Stamp,
-    content: Content,
-}
-
-#[derive(Deserialize)]
-struct ReadLine {
-    path: String,
-    stamp: Stamp,
-    content: Content,
-}
-
-#[derive(Serialize)]
-struct WrittenLine<'a> {
-    path: &'a str,
-    stamp: Stamp,
-    content: &'a Content,
+    content: Cow<'a, Content>,
 }
 
 impl Index {
@@ -286,18 +274,19 @@ impl Index {
             return Index::default();
         }
         let intact = lines.filter(|line| lines::checksum_of(line) == Checksum::Intact);
-        let parsed = intact.filter_map(|line| serde_json::from_str::<ReadLine>(line).ok());
-        Index(parsed.map(|ReadLine { path, stamp, content }| (path, Entry { stamp, content })).collect())
+        let parsed = intact.filter_map(|line| serde_json::from_str::<Line<'_>>(line).ok());
+        let entry = |line: Line<'_>| (line.path.into_owned(), (line.stamp, line.content.into_owned()));
+        Index(parsed.map(entry).collect())
     }
 
     /// Removes and returns the content of a file, if the file has not changed since.
     pub fn take(&mut self, path: &str, stamp: &Stamp) -> Option<Content> {
-        self.0.remove(path).filter(|entry| entry.stamp == *stamp).map(|entry| entry.content)
+        self.0.remove(path).filter(|(known, _)| known == stamp).map(|(_, content)| content)
     }
 
     /// Adds the content of a file.
     pub fn insert(&mut self, path: String, stamp: Stamp, content: Content) {
-        self.0.insert(path, Entry { stamp, content });
+        self.0.insert(path, (stamp, content));
     }
 
     /// Returns whether no file is in the index.
@@ -307,17 +296,16 @@ impl Index {
 
     /// Returns the contents in the order of paths.
     pub fn into_contents(self) -> impl Iterator<Item = (String, Content)> {
-        self.0.into_iter().map(|(path, entry)| (path, entry.content))
+        self.0.into_iter().map(|(path, (_, content))| (path, content))
     }
 
     /// Returns the text of the index.
     pub fn text(&self) -> Vec<u8> {
         let mut text = format!("{HEAD}\n").into_bytes();
-        for (path, Entry { stamp, content }) in &self.0 {
+        for (path, (stamp, content)) in &self.0 {
+            let line = Line { path: path.into(), stamp: *stamp, content: Cow::Borrowed(content) };
             // A line that cannot be written is left out, and its file is read again.
-            let Ok(mut line) = serde_json::to_vec(&WrittenLine { path, stamp: *stamp, content }) else {
-                continue;
-            };
+            let Ok(mut line) = serde_json::to_vec(&line) else { continue };
             lines::add_checksum(&mut line);
             text.append(&mut line);
             text.push(b'\n');

@@ -31,8 +31,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Returns the line with the smallest sum of squared relative residuals, and this sum.
-    pub(super) fn through(points: &[Point]) -> (Line, f64) {
+    /// Returns the line with the smallest sum of squared relative residuals.
+    pub(super) fn through(points: &[Point]) -> Line {
         let weight = |time: f64| 1.0 / (time * time);
         let total: f64 = points.iter().map(|(_, time)| weight(*time)).sum();
         let mean = |of: fn(&Point) -> f64| {
@@ -45,9 +45,7 @@ impl Line {
             squares += weight(*time) * (bytes - x).powi(2);
         }
         let per_byte = if squares > 0.0 { products / squares } else { 0.0 };
-        let line = Line { fixed: y - per_byte * x, per_byte };
-        let residual = |(bytes, time): &Point| ((line.at(*bytes) - time) / time).powi(2);
-        (line, points.iter().map(residual).sum())
+        Line { fixed: y - per_byte * x, per_byte }
     }
 
     /// Returns the time of a message with this number of bytes beyond the first one.
@@ -289,8 +287,7 @@ impl Curve {
             .chain(starts.iter().copied())
             .zip(starts.iter().copied().chain([typical.len()]))
             .collect();
-        let line =
-            |launch: usize, (from, to): (usize, usize)| Line::through(&self.points(launch)[from..to]).0;
+        let line = |launch: usize, (from, to): (usize, usize)| Line::through(&self.points(launch)[from..to]);
         let lines: Vec<Vec<Line>> = ends
             .iter()
             .map(|part| (0..self.launches.len()).map(|launch| line(launch, *part)).collect())
@@ -309,7 +306,7 @@ impl Curve {
 
     fn segment(&self, typical: &[Point], (from, to): (usize, usize), lines: &[Line]) -> Segment {
         let points = &typical[from..to];
-        let line = Line::through(points).0;
+        let line = Line::through(points);
         let distance = |(bytes, time): &Point| (time / line.at(*bytes) - 1.0).abs();
         Segment {
             bytes: [self.sizes[from], self.sizes[to - 1]],
@@ -359,13 +356,18 @@ impl Fit {
 mod tests {
     use super::*;
 
+    /// Returns the sum of squared relative residuals of a line.
+    fn squares(line: Line, points: &[Point]) -> f64 {
+        points.iter().map(|(bytes, time)| ((line.at(*bytes) - time) / time).powi(2)).sum()
+    }
+
     #[test]
     fn a_line_is_found_exactly() {
         let line = Line { fixed: 1000.0, per_byte: 0.25 };
         let points: Vec<Point> = [0.0, 7.0, 1023.0, 4e6].map(|bytes| (bytes, line.at(bytes))).to_vec();
-        let (found, squares) = Line::through(&points);
+        let found = Line::through(&points);
         assert!((found.fixed - 1000.0).abs() < 1e-6 && (found.per_byte - 0.25).abs() < 1e-9, "{found:?}");
-        assert!(squares < 1e-18);
+        assert!(squares(found, &points) < 1e-18);
         assert!(switches(&points).is_empty());
     }
 
@@ -387,7 +389,7 @@ mod tests {
             .collect();
         let mut moments = Moments::default();
         points.iter().for_each(|point| moments.add(*point));
-        let squares = Line::through(&points).1;
+        let squares = squares(Line::through(&points), &points);
         assert!((moments.squares() / squares - 1.0).abs() < 1e-6, "{} {squares}", moments.squares());
     }
 

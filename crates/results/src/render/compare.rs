@@ -11,16 +11,15 @@ use serde_json::{Map, Value, json};
 use crate::{
     compare::{
         CaseComparison, CaseId, Comparison, Counts, DecidedBy, HOST, INSTRUCTIONS_MARGIN, Note, Power,
-        Reason, Side, SideInfo, StateOfSides, Unit, UnitMedians, Unmatched, Verdict,
+        Reason, Side, SideInfo, Unit, UnitMedians, Verdict,
     },
     number::figure,
     render::{
         Paint, plain,
         table::{
-            cells::{Fitted, NO_VALUE, fitted, grid, interval, size},
+            cells::{Fitted, NO_VALUE, broken, fitted, grid, interval, size},
             title,
         },
-        wrapped,
     },
 };
 
@@ -83,24 +82,20 @@ pub fn comparison_json(comparison: &Comparison) -> Value {
         "new": side(&comparison.new),
         "margin": comparison.margin,
         "unit": if comparison.unit == Unit::Run { "run" } else { "turn" },
-        "state": state(comparison.state),
+        "state": present(json!(comparison.state)),
         "summary": {
             "cases": comparison.cases.len(), "worse": worse, "better": better, "same": same,
             "undecided": undecided, "text": sentence(comparison),
         },
         "cases": comparison.cases.iter().map(case).collect::<Vec<_>>(),
-        "unmatched": comparison.unmatched.iter().map(unmatched).collect::<Vec<_>>(),
+        "unmatched": comparison.unmatched,
         "broken": comparison.broken.iter().map(|(key, why)| json!({"key": key, "reason": why})).collect::<Vec<_>>(),
-        "notes": comparison.notes.iter().map(|n| json!({"code": n.code, "text": n.text})).collect::<Vec<_>>(),
+        "notes": comparison.notes,
     })
 }
 
 fn side(side: &SideInfo) -> Value {
     json!({"label": side.label, "name": side.name, "launches": side.runs, "libraries": side.libraries})
-}
-
-fn state(StateOfSides { core_to_core_ns, units, of }: StateOfSides) -> Value {
-    present(json!({"core_to_core_ns": core_to_core_ns, "units": units, "of": of}))
 }
 
 fn case(case: &CaseComparison) -> Value {
@@ -139,14 +134,6 @@ fn level(level: &UnitMedians) -> Value {
     json!({"median": level.median, "values": level.values, "range": level.range(), "trust": level.marks})
 }
 
-fn unmatched(lost: &Unmatched) -> Value {
-    let only = match lost.only {
-        Side::Base => "base",
-        Side::New => "new",
-    };
-    json!({"key": lost.key, "only": only, "reason": lost.why})
-}
-
 /// Removes fields that are null.
 pub(in crate::render) fn present(value: Value) -> Value {
     match value {
@@ -154,30 +141,6 @@ pub(in crate::render) fn present(value: Value) -> Value {
             Value::Object(fields.into_iter().filter(|(_, field)| !field.is_null()).collect::<Map<_, _>>())
         }
         other => other,
-    }
-}
-
-/// Which way a case changed.
-#[derive(Clone, Copy)]
-enum Way {
-    Slower,
-    Faster,
-}
-
-impl Way {
-    const fn word(self) -> &'static str {
-        match self {
-            Way::Slower => "slower",
-            Way::Faster => "faster",
-        }
-    }
-
-    /// Converts a relative difference of times to a factor.
-    fn factor(self, change: f64) -> f64 {
-        match self {
-            Way::Slower => 1.0 + change,
-            Way::Faster => 1.0 / (1.0 + change),
-        }
     }
 }
 
@@ -189,9 +152,9 @@ pub fn sentence(comparison: &Comparison) -> String {
         comparison.cases.iter().filter(|case| case.verdict == *verdict).collect()
     };
     let mut parts = Vec::new();
-    for (way, cases) in [(Way::Slower, of(&Verdict::Worse)), (Way::Faster, of(&Verdict::Better))] {
+    for cases in [of(&Verdict::Worse), of(&Verdict::Better)] {
         let subject = if parts.is_empty() { format!("{new} is") } else { "it is".into() };
-        parts.extend(changed(comparison, way, &cases).map(|text| format!("{subject} {text}")));
+        parts.extend(changed(comparison, &cases).map(|text| format!("{subject} {text}")));
     }
     let broken = comparison.broken.len();
     parts.extend((broken > 0).then(|| format!("{} failed only in {new}", counted(broken, "case"))));
@@ -245,24 +208,22 @@ fn by_instructions(comparison: &Comparison) -> Option<String> {
     (!all.is_empty()).then(|| format!("by instructions: {}", all.join(", ")))
 }
 
-/// Returns what is said of the cases that are slower or faster; `None` without one.
-fn changed(comparison: &Comparison, way: Way, cases: &[&CaseComparison]) -> Option<String> {
+/// Returns what is said of the cases that are slower, or of those that are faster; `None` without one.
+fn changed(comparison: &Comparison, cases: &[&CaseComparison]) -> Option<String> {
     let base = &comparison.base.label;
     let by_factor = |a: &&&CaseComparison, b: &&&CaseComparison| {
         a.change.estimate.abs().total_cmp(&b.change.estimate.abs())
     };
     let (least, most) = (cases.iter().min_by(by_factor)?, cases.iter().max_by(by_factor)?);
-    let times = |change: f64| times(way.factor(change));
+    let is_slower = most.verdict == Verdict::Worse;
+    let word = if is_slower { "slower" } else { "faster" };
+    let times = |change: f64| times(if is_slower { 1.0 + change } else { 1.0 / (1.0 + change) });
     let range = most.change.ci90.map(|[low, high]| {
-        let ends = match way {
-            Way::Slower => [low, high],
-            Way::Faster => [high, low],
-        };
-        let [low, high] = ends.map(times);
+        let [low, high] = if is_slower { [low, high] } else { [high, low] }.map(times);
         format!(" ({low} to {high})")
     });
     let range = range.unwrap_or_default();
-    let (word, at, of) = (way.word(), name(comparison, most), of_all(cases.len(), comparison.cases.len()));
+    let (at, of) = (name(comparison, most), of_all(cases.len(), comparison.cases.len()));
     let [least, most] = [least, most].map(|case| times(case.change.estimate));
     Some(match cases.len() {
         1 => format!("{most} times {word} than {base}{range} for {at}"),
@@ -273,12 +234,12 @@ fn changed(comparison: &Comparison, way: Way, cases: &[&CaseComparison]) -> Opti
 
 /// Returns the name of a case: its size, and the benchmark unless all cases share it.
 fn name(comparison: &Comparison, case: &CaseComparison) -> String {
-    let heading = |case: &CaseComparison| title(&case.id.bench, &case.id.axes, case.id.depth, case.id.pairs);
-    let one_bench = comparison.cases.iter().all(|other| heading(other) == heading(case));
+    let heading_of = heading(&case.id);
+    let one_bench = comparison.cases.iter().all(|other| heading(&other.id) == heading_of);
     match (case.id.bytes, one_bench) {
         (Some(bytes), true) => Bytes(bytes).with_noun(),
-        (Some(bytes), false) => format!("{} of {}", Bytes(bytes).with_noun(), heading(case)),
-        (None, _) => heading(case),
+        (Some(bytes), false) => format!("{} of {heading_of}", Bytes(bytes).with_noun()),
+        (None, _) => heading_of,
     }
 }
 
@@ -371,8 +332,7 @@ pub fn table(
     paint: Paint,
     columns: Option<usize>,
 ) -> Result<()> {
-    let fit =
-        |text: &str| columns.map_or_else(|| text.to_owned(), |columns| wrapped(text, columns).join("\n"));
+    let fit = |text: &str| broken(text, columns, "");
     let sides = [&comparison.base, &comparison.new];
     let width = sides.iter().map(|side| side.label.chars().count()).max().unwrap_or(0);
     for side in sides {

@@ -4,7 +4,7 @@ use std::io::{Result, Write};
 
 use ombx_core::{
     benchmark::Figure,
-    result::{ClockFacts, Measurement, Outcome, Run, StateFigure, Tally},
+    result::{Measurement, Outcome, Run, StateFigure, Tally},
     system::node_set,
 };
 
@@ -30,11 +30,7 @@ const COLUMNS: &str = "\
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
 pub struct Csv {
-    run: String,
-    library: String,
-    started: String,
-    launch: String,
-    clock: Option<ClockFacts>,
+    run: Option<Run>,
     shown: Shown,
     lines: Lines,
 }
@@ -44,16 +40,12 @@ const ALWAYS: [f64; 3] = [95.0, 99.0, 99.9];
 
 impl Renderer for Csv {
     fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.run.clone_from(&run.id);
-        self.library.clone_from(&run.library);
-        self.started.clone_from(&run.started);
-        self.launch = run.plan.get("launch").cloned().unwrap_or_default();
-        self.clock = Some(run.clock.clone());
+        self.run = Some(run.clone());
         Ok(())
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        let row = self.shown.complete(row, self.clock.as_ref());
+        let row = self.shown.complete(row, self.run.as_ref().map(|run| &run.clock));
         let units = self.shown.units;
         let chosen = self.chosen().flat_map(|(_, percent)| columns_of(percent));
         let columns: Vec<String> = COLUMNS.split(',').map(str::to_owned).chain(chosen).collect();
@@ -82,8 +74,8 @@ impl Csv {
         let chosen = row.summary.as_ref().map(|summary| summary.chosen.as_slice()).unwrap_or_default();
         let of = |(at, _): (usize, f64)| {
             let found = chosen.get(at).and_then(|(_, percentile)| *percentile);
-            let end = |side: usize| text(found.and_then(|p| Some(p.ci95?[side])));
-            [text(found.map(|p| p.value)), end(0), end(1)]
+            let [low, high] = ends(found.and_then(|p| p.ci95));
+            [text(found.map(|p| p.value)), low, high]
         };
         self.chosen().flat_map(of).collect()
     }
@@ -97,8 +89,10 @@ impl Csv {
             Outcome::Ok => "",
             Outcome::Skipped(why) | Outcome::Failed(why) => why,
         };
+        let of_run =
+            |text: fn(&Run) -> Option<&String>| self.run.as_ref().and_then(text).cloned().unwrap_or_default();
         match column {
-            "run" => self.run.clone(),
+            "run" => of_run(|run| Some(&run.id)),
             "bench" => row.bench.clone(),
             "key" => row.key.clone(),
             "axes" => row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(";"),
@@ -107,11 +101,11 @@ impl Csv {
             "outcome" => outcome_name(&row.outcome).into(),
             "reason" => reason.into(),
             "check" => row.check.name().into(),
-            "library" => self.library.clone(),
+            "library" => of_run(|run| Some(&run.library)),
             "trust" => mark_codes(row),
             "figures" => figures(row),
-            "started" => self.started.clone(),
-            "launch" => self.launch.clone(),
+            "started" => of_run(|run| Some(&run.started)),
+            "launch" => of_run(|run| run.plan.get("launch")),
             "levels" => mark_levels(row),
             "publishable" => obstacles(row).is_empty().to_string(),
             "interval" => interval_kind(row).into(),
@@ -179,7 +173,7 @@ fn interval_kind(row: &Measurement) -> &'static str {
 /// by colons; states are separated by semicolons.
 fn other_states(row: &Measurement) -> String {
     let state = |state: &StateFigure| {
-        let [low, high] = [0, 1].map(|side| text(state.ends_ns.map(|ends| ends[side])));
+        let [low, high] = ends(state.ends_ns);
         let cores = text(state.core_to_core_ns);
         format!("{}:{}:{low}:{high}:{cores}", state.launches.len(), state.median_ns)
     };
@@ -196,8 +190,14 @@ fn mark_levels(row: &Measurement) -> String {
     row.trust.iter().map(|mark| mark.level.name()).collect::<Vec<_>>().join(";")
 }
 
-fn text(value: Option<impl ToString>) -> String {
+/// Returns the field of a value, which is empty without one.
+pub(super) fn text(value: Option<impl ToString>) -> String {
     value.map(|v| v.to_string()).unwrap_or_default()
+}
+
+/// Returns the fields of both ends of an interval.
+pub(super) fn ends(interval: Option<[f64; 2]>) -> [String; 2] {
+    [0, 1].map(|end| text(interval.map(|ends| ends[end])))
 }
 
 /// Columns in order. New columns are added at the end only.
@@ -231,7 +231,7 @@ impl Renderer for LinksCsv {
         // Of a link in a round only the median is known.
         let all = s.filter(|_| !row.samples.is_empty());
         let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
-        let bound = |side: usize| us(s.and_then(|s| s.ci95).map(|ci| ci[side]));
+        let [low, high] = ends(s.and_then(|s| s.ci95).map(|ends| ends.map(|ns| ns / 1e3)));
         let fields = [
             self.run.clone(),
             axis("from"),
@@ -247,8 +247,8 @@ impl Renderer for LinksCsv {
             row.check.name().into(),
             text(all.map(|s| s.n)),
             us(s.map(|s| s.median)),
-            bound(0),
-            bound(1),
+            low,
+            high,
             us(all.map(|s| s.min)),
             us(all.map(|s| s.max)),
             text(row.mb_per_s().map(|rate| rate.median)),

@@ -21,9 +21,10 @@ use crate::{
 };
 
 /// Language of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Markup {
     /// Tables of GitHub and others.
+    #[default]
     Markdown,
     /// LaTeX; the document needs `\usepackage{booktabs}`.
     Latex,
@@ -33,7 +34,7 @@ pub enum Markup {
 const ENDS: [&str; 2] = ["from", "to"];
 
 /// Collects the rows of one benchmark and writes them when the next one starts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Document {
     markup: Markup,
     banner: String,
@@ -53,18 +54,7 @@ pub struct Document {
 impl Document {
     /// Returns a renderer that has written nothing.
     pub fn new(markup: Markup) -> Document {
-        Document {
-            markup,
-            banner: String::new(),
-            heading: String::new(),
-            metric: None,
-            scope: Scope::default(),
-            shown: Shown::default(),
-            clock: None,
-            rows: Vec::new(),
-            skips: BTreeMap::new(),
-            tables: 0,
-        }
+        Document { markup, ..Document::default() }
     }
 
     /// Shows these units and percentiles.

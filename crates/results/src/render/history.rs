@@ -9,14 +9,18 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Paint, csv::Lines, plain, wrapped};
+use super::{
+    Paint,
+    csv::{Lines, ends, text},
+    plain,
+};
 use crate::{
-    history::{Case, Change, Difference, Event, History, LEAST_RUNS, Series, events},
+    history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
     render::{
         compare::present,
-        table::cells::{Fitted, fitted, grid, interval, size},
+        table::cells::{Fitted, broken, fitted, grid, interval, size},
     },
 };
 
@@ -47,13 +51,7 @@ pub struct Screen {
 
 /// Writes the table of cases, those that changed first, then the changes by time, and a summary.
 pub fn table(out: &mut dyn Write, history: &History, screen: Screen) -> Result<()> {
-    let indented = |text: &str, indent: &str| match screen.columns {
-        Some(columns) => {
-            let columns = columns.saturating_sub(indent.len());
-            wrapped(&plain(text), columns).join(&format!("\n{indent}"))
-        }
-        None => plain(text),
-    };
+    let indented = |text: &str, indent: &str| broken(&plain(text), screen.columns, indent);
     let fit = |text: &str| indented(text, "");
     for cases in history.series.chunk_by(|a, b| heading(&a.case) == heading(&b.case)) {
         writeln!(out, "{}", screen.paint.heading(&fit(&heading(&cases[0].case))))?;
@@ -262,10 +260,9 @@ pub fn history_csv(out: &mut dyn Write, history: &History) -> Result<()> {
 }
 
 fn fields(history: &History, series: &Series, change: Option<&Change>) -> Vec<String> {
-    let (case, (level, ends)) = (&series.case, series.level());
-    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let (case, (level, interval)) = (&series.case, series.level());
     let [from, to] = case.ends.clone().unwrap_or_default();
-    let [low, high] = ends.map_or([None; 2], |ends| ends.map(Some));
+    let [low, high] = ends(interval);
     let started = |at: usize| history.started(series, at).to_owned();
     let mut fields = vec![
         case.key.clone(),
@@ -279,26 +276,26 @@ fn fields(history: &History, series: &Series, change: Option<&Change>) -> Vec<St
         started(0),
         started(series.points.len() - 1),
         level.to_string(),
-        text(low),
-        text(high),
+        low,
+        high,
         series.is_judged().to_string(),
     ];
     fields.extend(match change {
         None => vec![String::new(); 6],
         Some(change) => {
-            let [low, high] = change.ci90.map_or([None; 2], |ends| ends.map(Some));
+            let [low, high] = ends(change.ci90);
             let each = change.differences.iter().map(|d| format!("{}={}->{}", d.name, d.before, d.after));
             vec![
                 started(change.at),
                 started(change.at - 1),
                 change.ratio.to_string(),
-                text(low),
-                text(high),
+                low,
+                high,
                 each.collect::<Vec<_>>().join(";"),
             ]
         }
     });
-    fields.push(case.core_to_core_ns.map(|ns| ns.to_string()).unwrap_or_default());
+    fields.push(text(case.core_to_core_ns));
     fields
 }
 
@@ -337,11 +334,10 @@ fn case_object(history: &History, series: &Series) -> Value {
 }
 
 fn change_object(history: &History, series: &Series, change: &Change) -> Value {
-    let difference = |d: &Difference| json!({"name": d.name, "before": d.before, "after": d.after});
     present(json!({
         "since": history.started(series, change.at), "before": history.started(series, change.at - 1),
         "time_ratio": present(json!({"estimate": change.ratio, "ci90": change.ci90})),
-        "differences": change.differences.iter().map(difference).collect::<Vec<_>>(),
+        "differences": change.differences,
     }))
 }
 

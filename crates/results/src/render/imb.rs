@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use ombx_core::{
-    benchmark::{ElementType, Figure, Preset, RankMatrix},
+    benchmark::{ElementType, Preset, RankMatrix},
     result::{AcrossRanks, Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
@@ -435,17 +435,16 @@ impl ImbClass {
             ImbClass::Single | ImbClass::OneToAll => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S],
             ImbClass::Rate => &[BYTES, REPETITIONS, MB_PER_S, MSG_PER_S],
             ImbClass::Messages => &[BYTES, REPETITIONS, "t[usec]", MB_PER_S, MSG_PER_S],
-            ImbClass::Parallel(_) | ImbClass::Divided => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
-            ImbClass::Collective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
-            ImbClass::Barrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Parallel(_) | ImbClass::Divided | ImbClass::Threads(_) => {
+                &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S]
+            }
+            ImbClass::Collective | ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
+            ImbClass::Barrier | ImbClass::ThreadBarrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Overlap | ImbClass::SingleOverlap | ImbClass::DividedOverlap => {
                 &[BYTES, REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP]
             }
             ImbClass::OverlapBarrier => &[REPETITIONS, T_OVRL, T_PURE, T_CPU, OVERLAP],
-            ImbClass::Threads(_) => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG, MB_PER_S],
             ImbClass::ThreadRate => &[BYTES, REPETITIONS, T_AVG, MB_PER_S, MSG_PER_S],
-            ImbClass::ThreadCollective => &[BYTES, REPETITIONS, T_MIN, T_MAX, T_AVG],
-            ImbClass::ThreadBarrier => &[REPETITIONS, T_MIN, T_MAX, T_AVG],
             ImbClass::Passive => &[BYTES, REPETITIONS, T_PURE, T_OVRL],
         }
     }
@@ -468,9 +467,6 @@ impl ImbClass {
 
     /// Returns the cells of a row.
     fn cells(self, row: &Measurement, summary: &Summary) -> Vec<String> {
-        if self.has_threads() {
-            return self.cells_of_threads(row);
-        }
         let bytes = row.bytes.unwrap_or(0) * u64::from(self.portions(row.ranks));
         // A window of one-sided operations is one iteration with as many repetitions as operations.
         let operations = if self == ImbClass::Rate { 1 } else { row.depth.unwrap_or(1) };
@@ -535,7 +531,7 @@ impl ImbClass {
             ImbClass::Threads(_)
             | ImbClass::ThreadRate
             | ImbClass::ThreadCollective
-            | ImbClass::ThreadBarrier => {}
+            | ImbClass::ThreadBarrier => return self.cells_of_threads(row),
         }
         cells
     }
@@ -553,10 +549,7 @@ impl ImbClass {
         let (ops, legs) = row.work.map_or((1, 1), |work| (work.ops, work.legs));
         let partners = threads * u64::from(row.pairs);
         let messages = if self == ImbClass::ThreadRate { ops / partners } else { legs };
-        let ns = |name: &str| match row.figures.get(name) {
-            Some(Figure::Value(us)) => us * 1e3 / messages as f64,
-            Some(Figure::Unresolved(_)) | None => f64::NAN,
-        };
+        let ns = |name: &str| row.figure(name).map_or(f64::NAN, |us| us * 1e3 / messages as f64);
         let [least, largest, mean] = ["thread_min_us", "thread_max_us", "thread_mean_us"].map(ns);
         match self {
             ImbClass::ThreadRate => cells.extend([
@@ -594,10 +587,7 @@ fn decimals(value: f64) -> String {
 
 /// Returns a figure. An overlap that is not resolved is the one that follows from the printed times, of which `whole` is that of both together.
 fn figure(row: &Measurement, name: &str, whole_ns: f64) -> String {
-    let value = |name: &str| match row.figures.get(name) {
-        Some(Figure::Value(value)) => *value,
-        Some(Figure::Unresolved(_)) | None => f64::NAN,
-    };
+    let value = |name: &str| row.figure(name).unwrap_or(f64::NAN);
     let (is_overlap, found) = (name == "overlap_percent", value(name));
     let computed = (100.0 - (whole_ns / 1e3 - value("compute_us")) / value("pure_us") * 100.0).max(0.0);
     decimals(if is_overlap && found.is_nan() { computed } else { found })

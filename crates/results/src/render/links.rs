@@ -20,8 +20,7 @@ use crate::{
         Renderer,
         monitoring::{Figure, Status, line},
         plain,
-        table::cells::{Fitted, fitted, grid},
-        wrapped,
+        table::cells::{aligned, broken, grid},
     },
     runs::banner,
     verdict::{
@@ -35,16 +34,17 @@ const SCHEMA: (&str, u32, u32) = ("ombx.links", 1, 0);
 const SENTENCES: usize = 3;
 
 /// What is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// One JSON object.
+    #[default]
     Json,
     /// One line for monitoring. Nothing is written about a sweep that is not complete.
     Monitoring,
 }
 
 /// Collects the links of one sweep and writes their verdict at the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LinksSummary {
     form: Form,
     sweep: LinkSweep,
@@ -57,13 +57,7 @@ pub struct LinksSummary {
 impl LinksSummary {
     /// Returns a renderer without links.
     pub fn new(form: Form) -> LinksSummary {
-        LinksSummary {
-            form,
-            sweep: LinkSweep::default(),
-            verdict: None,
-            tally: Tally::default(),
-            outcome: None,
-        }
+        LinksSummary { form, ..LinksSummary::default() }
     }
 
     fn monitoring(&self, verdict: &Verdict) -> String {
@@ -337,30 +331,21 @@ impl Links {
         let Some(columns) = self.columns.filter(|columns| text.chars().count() > *columns) else {
             return text.to_owned();
         };
-        let indent = text.len() - text.trim_start().len();
-        let lines = wrapped(text, columns.saturating_sub(indent + 2));
-        " ".repeat(indent) + &lines.join(&format!("\n{}", " ".repeat(indent + 2)))
+        let indent = " ".repeat(text.len() - text.trim_start().len());
+        format!("{indent}{}", broken(text, Some(columns), &format!("{indent}  ")))
     }
 
     /// Prints the sweep once it has ended.
     fn print(&mut self, out: &mut dyn Write) -> Result<()> {
         let Some((outcome, rows)) = self.open.take() else { return Ok(()) };
         let reached = self.verdict.take();
-        let verdict = match outcome {
-            RunOutcome::Complete => reached.unwrap_or_else(|| {
-                Verdict::incomplete(format!(
-                    "not complete: no verdict was reached after {}",
-                    counted(rows, "row")
-                ))
-            }),
-            RunOutcome::Interrupted => {
-                Verdict::incomplete(format!("not complete: interrupted after {}", counted(rows, "row")))
-            }
-            RunOutcome::Broken => Verdict::incomplete(format!(
-                "not complete: the job ended early, after {}",
-                counted(rows, "row")
-            )),
+        let why = match outcome {
+            RunOutcome::Complete => "no verdict was reached after",
+            RunOutcome::Interrupted => "interrupted after",
+            RunOutcome::Broken => "the job ended early, after",
         };
+        let incomplete = || Verdict::incomplete(format!("not complete: {why} {}", counted(rows, "row")));
+        let verdict = reached.filter(|_| outcome == RunOutcome::Complete).unwrap_or_else(incomplete);
         writeln!(out)?;
         for line in verdict.lines() {
             writeln!(out, "{}", self.sentence(&plain(&line)))?;
@@ -528,17 +513,10 @@ impl Links {
                 [first.to_string(), step.links.to_string()].into_iter().chain(us).chain(rates).collect(),
             );
         }
-        let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
-        let mut grid = grid(titles.clone(), 0..titles.len());
-        grid.add_rows(rows);
+        let table = aligned(0..titles.len(), titles, rows, self.columns);
         let each = steps.len().div_ceil(MOST_STEPS);
         let joined = if each > 1 { format!(", {each} a line") } else { String::new() };
-        writeln!(
-            out,
-            "links that were measured at the same time, {} steps{joined}:\n{}",
-            steps.len(),
-            grid.trim_fmt()
-        )
+        writeln!(out, "links that were measured at the same time, {} steps{joined}:\n{table}", steps.len())
     }
 
     /// Prints the slowest links relative to the ordinary ones of their kind, and the times of those that were measured again alone.
@@ -570,11 +548,8 @@ impl Links {
             titles.remove(column);
             rows.iter_mut().for_each(|row| _ = row.remove(column));
         }
-        let Fitted { titles, rows, .. } = fitted(titles, rows, self.columns);
-        let mut grid = grid(titles.clone(), 2..titles.len());
-        grid.add_rows(rows);
         let title = if times.measured <= FEW { "" } else { "slowest of their kind:\n" };
-        writeln!(out, "{title}{}", grid.trim_fmt())
+        writeln!(out, "{title}{}", aligned(2..titles.len(), titles, rows, self.columns))
     }
 }
 

@@ -8,12 +8,17 @@ use ombx_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Paint, compare::present, csv::Lines, plain, wrapped};
+use super::{
+    Paint,
+    compare::present,
+    csv::{Lines, ends, text},
+    plain,
+};
 use crate::{
     model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch},
     number::Decimals,
     publishable::Publishable,
-    render::table::cells::{Fitted, NO_VALUE, fitted, grid, interval},
+    render::table::cells::{NO_VALUE, aligned, broken, interval},
     runs::{banner, hosts, library},
 };
 
@@ -28,36 +33,25 @@ pub struct Shown {
     pub rows: Publishable,
 }
 
-/// How the table is shown.
-#[derive(Debug, Clone, Copy)]
-pub struct Screen {
-    /// Colours.
-    pub paint: Paint,
-    /// Number of columns; `None` means that there is no limit.
-    pub columns: Option<usize>,
-}
-
-/// Writes the tables of each model and what its rows are worth.
-pub fn table(out: &mut dyn Write, shown: &Shown, screen: Screen) -> Result<()> {
-    let fit = |text: &str| match screen.columns {
-        Some(columns) => wrapped(&plain(text), columns).join("\n"),
-        None => plain(text),
-    };
+/// Writes the tables of each model and what its rows are worth. Lines fit into this many columns of a terminal; `None` means that there is no
+/// limit.
+pub fn table(out: &mut dyn Write, shown: &Shown, paint: Paint, columns: Option<usize>) -> Result<()> {
+    let fit = |text: &str| broken(&plain(text), columns, "");
     for model in &shown.models {
         if let Some(run) = shown.setups.get(model.setup) {
             writeln!(out, "{}\n", fit(&banner(run)))?;
         }
-        writeln!(out, "{}", screen.paint.heading(&fit(&heading(model))))?;
-        writeln!(out, "{}\n", parameters(&model.parameters, screen))?;
+        writeln!(out, "{}", paint.heading(&fit(&heading(model))))?;
+        writeln!(out, "{}\n", parameters(&model.parameters, columns))?;
         if let Some(one_way) = &model.one_way {
-            lines_of(out, "one-way time", one_way, screen)?;
+            lines_of(out, "one-way time", one_way, columns)?;
             for sentence in sentences(model) {
                 writeln!(out, "{}", fit(&sentence))?;
             }
             writeln!(out)?;
         }
         if let Some(gaps) = &model.gaps {
-            lines_of(out, "gap between messages of the stream", gaps, screen)?;
+            lines_of(out, "gap between messages of the stream", gaps, columns)?;
             writeln!(out)?;
         }
         for note in notes(model) {
@@ -77,7 +71,7 @@ fn heading(model: &MachineModel) -> String {
     format!("LogGP of {}{stream}{launches}", model.latency.name)
 }
 
-fn parameters(parameters: &[Parameter], screen: Screen) -> String {
+fn parameters(parameters: &[Parameter], columns: Option<usize>) -> String {
     let titles = ["parameter", "value", "95% interval", "unit", "from"].map(str::to_owned).to_vec();
     let row = |parameter: &Parameter| {
         let decimals = Decimals::of(
@@ -92,10 +86,10 @@ fn parameters(parameters: &[Parameter], screen: Screen) -> String {
             parameter.note.clone(),
         ]
     };
-    aligned(titles, parameters.iter().map(row).collect(), 1..3, screen)
+    aligned(1..3, titles, parameters.iter().map(row).collect(), columns)
 }
 
-fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, screen: Screen) -> Result<()> {
+fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, columns: Option<usize>) -> Result<()> {
     let titles = ["bytes", "us at 1 byte", "95% interval", "ns/byte", "95% interval", "distance"];
     let row = |segment: &Segment| {
         let [from, to] = segment.bytes.map(Bytes);
@@ -107,19 +101,7 @@ fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, screen: Screen) -> Resul
     };
     let rows = fit.segments.iter().map(row).collect();
     writeln!(out, "{what}: lines")?;
-    writeln!(out, "{}", aligned(titles.map(str::to_owned).to_vec(), rows, 1..6, screen))
-}
-
-fn aligned(
-    titles: Vec<String>,
-    rows: Vec<Vec<String>>,
-    right: std::ops::Range<usize>,
-    screen: Screen,
-) -> String {
-    let Fitted { titles, rows, .. } = fitted(titles, rows, screen.columns);
-    let mut grid = grid(titles, right);
-    grid.add_rows(rows);
-    grid.trim_fmt()
+    writeln!(out, "{}", aligned(1..6, titles.map(str::to_owned).to_vec(), rows, columns))
 }
 
 /// Formats a value and its interval.
@@ -197,15 +179,15 @@ pub fn model_csv(out: &mut dyn Write, shown: &Shown) -> Result<()> {
 fn fields(model: &MachineModel) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for parameter in &model.parameters {
-        let [low, high] = parameter.interval.map_or([None; 2], |ends| ends.map(Some));
+        let [low, high] = ends(parameter.interval);
         all.push(vec![
             "parameter".into(),
             parameter.symbol.into(),
             String::new(),
             String::new(),
             text(parameter.value),
-            text(low),
-            text(high),
+            low,
+            high,
             parameter.unit.into(),
             parameter.note.clone(),
         ]);
@@ -239,23 +221,18 @@ fn segments(curve: &str, fit: &Fit) -> Vec<Vec<String>> {
 }
 
 fn line(kind: &str, name: &str, bytes: [u64; 2], estimate: Option<Estimate>, unit: &str) -> Vec<String> {
-    let [low, high] =
-        estimate.and_then(|estimate| estimate.interval).map_or([None; 2], |ends| ends.map(Some));
+    let [low, high] = ends(estimate.and_then(|estimate| estimate.interval));
     vec![
         kind.into(),
         name.into(),
         bytes[0].to_string(),
         bytes[1].to_string(),
         text(estimate.map(|estimate| estimate.value)),
-        text(low),
-        text(high),
+        low,
+        high,
         unit.into(),
         String::new(),
     ]
-}
-
-fn text(value: Option<f64>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 /// Name, major and minor version of the schema.

@@ -12,7 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 use ombx_core::{
-    benchmark::{Figure, Metric},
+    benchmark::Metric,
     result::{Level, Measurement, Outcome, Run, Tally},
     system::node_set,
 };
@@ -22,113 +22,47 @@ use crate::{
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
     runs::{hosts, library},
-    verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict},
+    verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict, ends_of},
 };
 
-/// Metrics in the order of output: name without unit, unit, help text, and the object of the interval of those that have one. Low and
-/// high end of an interval are metrics of their own; the unit ends the name.
-const FAMILIES: [(&str, &str, &str, &str); 35] = [
-    (
-        "ombx_latency",
-        "seconds",
-        "Median time of one leg: the median of the launches' medians in the most frequent state of the machine.",
-        "the median time within the run",
-    ),
-    ("ombx_latency_lowest_launch", "seconds", "Median time of the fastest launch.", ""),
-    ("ombx_latency_highest_launch", "seconds", "Median time of the slowest launch.", ""),
-    (
-        "ombx_latency_p99",
-        "seconds",
-        "99th percentile of the time of one leg, over single iterations: the median of launches.",
-        "the 99th percentile",
-    ),
-    ("ombx_bandwidth", "bytes_per_second", "Bandwidth at the median time.", "the bandwidth"),
-    (
-        "ombx_bandwidth_lowest_launch",
-        "bytes_per_second",
-        "Bandwidth at the median time of the slowest launch.",
-        "",
-    ),
-    (
-        "ombx_bandwidth_highest_launch",
-        "bytes_per_second",
-        "Bandwidth at the median time of the fastest launch.",
-        "",
-    ),
-    ("ombx_rate", "messages_per_second", "Message rate at the median time.", "the message rate"),
-    (
-        "ombx_algorithm_bandwidth",
-        "bytes_per_second",
-        "Algorithm bandwidth of a collective operation at the median time.",
-        "",
-    ),
-    (
-        "ombx_bus_bandwidth",
-        "bytes_per_second",
-        "Bus bandwidth of a collective operation at the median time.",
-        "the bus bandwidth",
-    ),
-    ("ombx_launches", "", "Launches of a case. With 1 the interval says nothing about the next launch.", ""),
-    (
-        "ombx_launches_in_state",
-        "",
-        "Launches of a case in the most frequent state of the machine, behind its figures.",
-        "",
-    ),
-    ("ombx_other_states", "", "Less frequent states of the machine that the launches of a case met.", ""),
-    (
-        "ombx_core_to_core",
-        "seconds",
-        "Time of a cache line from one core to another in the most frequent state of the machine.",
-        "",
-    ),
-    ("ombx_earlier_runs", "", "Earlier runs of a case in the same state of the machine.", ""),
-    ("ombx_latency_next_run", "seconds", "", "95 % for the median time of the next run"),
-    ("ombx_elapsed", "seconds", "Time of all launches, which the intervals are about.", ""),
-    (
-        "ombx_interval_coverage",
-        "ratio",
-        "Probability that the interval contains the median of all launches of the run; below 0.95 with fewer than 6 launches.",
-        "",
-    ),
-    ("ombx_samples", "", "Samples of a case, in all launches.", ""),
-    (
-        "ombx_batch",
-        "",
-        "Iterations per sample, except for percentiles, whose samples are single iterations.",
-        "",
-    ),
-    ("ombx_figure", "", "Component a benchmark tells beside times; its name ends with its unit.", ""),
-    ("ombx_doubts", "", "Marks that keep a case from being published, by level: caution or invalid.", ""),
-    ("ombx_failed", "", "1 where a case failed or its data arrived wrong.", ""),
-    ("ombx_skipped", "", "1 where a case could not run.", ""),
-    ("ombx_verdict", "", "1 for what the last sweep over links concluded: clear, slow or none.", ""),
-    ("ombx_slow_parts", "", "Number of slow parts that the verdict on links names.", ""),
-    (
-        "ombx_missed_demands",
-        "",
-        "Number of demands on links that are missed: expectations and the reference.",
-        "",
-    ),
-    ("ombx_slow", "ratio", "Time of a slow part in multiples of the time of comparable parts.", ""),
-    (
-        "ombx_nameable",
-        "ratio",
-        "Time of the fastest slow link that would have been named, in multiples of the usual one.",
-        "",
-    ),
-    ("ombx_check_result", "", "1 for the result of the last check.", ""),
-    ("ombx_check_missed", "", "1 where both measurements of a check missed a limit.", ""),
-    (
-        "ombx_check_limit",
-        "ratio",
-        "Time of a row of a check in multiples of the time that its limit allows.",
-        "",
-    ),
-    (COMPLETE, "", "1 where all runs came to their end.", ""),
-    ("ombx_run_timestamp", "seconds", "Start of a run, in seconds since 1970.", ""),
-    ("ombx_run_info", "", "Always 1; where and with what a run was measured.", ""),
-];
+/// Metrics in the order of output, one on each line: name without unit, unit, help text, and the object of the interval of those that have
+/// one. Low and high end of an interval are metrics of their own; the unit ends the name.
+const FAMILIES: &str = "\
+ombx_latency|seconds|Median time of one leg: the median of the launches' medians in the most frequent state of the machine.|the median time within the run
+ombx_latency_lowest_launch|seconds|Median time of the fastest launch.|
+ombx_latency_highest_launch|seconds|Median time of the slowest launch.|
+ombx_latency_p99|seconds|99th percentile of the time of one leg, over single iterations: the median of launches.|the 99th percentile
+ombx_bandwidth|bytes_per_second|Bandwidth at the median time.|the bandwidth
+ombx_bandwidth_lowest_launch|bytes_per_second|Bandwidth at the median time of the slowest launch.|
+ombx_bandwidth_highest_launch|bytes_per_second|Bandwidth at the median time of the fastest launch.|
+ombx_rate|messages_per_second|Message rate at the median time.|the message rate
+ombx_algorithm_bandwidth|bytes_per_second|Algorithm bandwidth of a collective operation at the median time.|
+ombx_bus_bandwidth|bytes_per_second|Bus bandwidth of a collective operation at the median time.|the bus bandwidth
+ombx_launches||Launches of a case. With 1 the interval says nothing about the next launch.|
+ombx_launches_in_state||Launches of a case in the most frequent state of the machine, behind its figures.|
+ombx_other_states||Less frequent states of the machine that the launches of a case met.|
+ombx_core_to_core|seconds|Time of a cache line from one core to another in the most frequent state of the machine.|
+ombx_earlier_runs||Earlier runs of a case in the same state of the machine.|
+ombx_latency_next_run|seconds||95 % for the median time of the next run
+ombx_elapsed|seconds|Time of all launches, which the intervals are about.|
+ombx_interval_coverage|ratio|Probability that the interval contains the median of all launches of the run; below 0.95 with fewer than 6 launches.|
+ombx_samples||Samples of a case, in all launches.|
+ombx_batch||Iterations per sample, except for percentiles, whose samples are single iterations.|
+ombx_figure||Component a benchmark tells beside times; its name ends with its unit.|
+ombx_doubts||Marks that keep a case from being published, by level: caution or invalid.|
+ombx_failed||1 where a case failed or its data arrived wrong.|
+ombx_skipped||1 where a case could not run.|
+ombx_verdict||1 for what the last sweep over links concluded: clear, slow or none.|
+ombx_slow_parts||Number of slow parts that the verdict on links names.|
+ombx_missed_demands||Number of demands on links that are missed: expectations and the reference.|
+ombx_slow|ratio|Time of a slow part in multiples of the time of comparable parts.|
+ombx_nameable|ratio|Time of the fastest slow link that would have been named, in multiples of the usual one.|
+ombx_check_result||1 for the result of the last check.|
+ombx_check_missed||1 where both measurements of a check missed a limit.|
+ombx_check_limit|ratio|Time of a row of a check in multiples of the time that its limit allows.|
+ombx_complete||1 where all runs came to their end.|
+ombx_run_timestamp|seconds|Start of a run, in seconds since 1970.|
+ombx_run_info||Always 1; where and with what a run was measured.|";
 
 /// Gauge of the ends of runs.
 const COMPLETE: &str = "ombx_complete";
@@ -150,18 +84,18 @@ pub struct OpenMetrics {
 
 impl OpenMetrics {
     /// Returns the labels of a row of the current run.
-    fn case_labels(&self, row: &Measurement) -> [(&'static str, String); 7] {
+    fn case_labels(&self, row: &Measurement) -> String {
         let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let [from, to] = self.pair.clone().unwrap_or_default();
-        [
-            ("bench", row.bench.clone()),
-            ("key", row.key.clone()),
-            ("bytes", row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default()),
-            ("axes", axes.join(",")),
-            ("fabric", self.fabric.clone()),
-            ("from_host", from),
-            ("to_host", to),
-        ]
+        labels(&[
+            ("bench", &row.bench),
+            ("key", &row.key),
+            ("bytes", &row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default()),
+            ("axes", &axes.join(",")),
+            ("fabric", &self.fabric),
+            ("from_host", &from),
+            ("to_host", &to),
+        ])
     }
 
     fn add(&mut self, family: &'static str, labels: &str, value: Option<f64>) {
@@ -197,10 +131,7 @@ impl Renderer for OpenMetrics {
             self.link(row);
             return Ok(());
         }
-        let all = self.case_labels(row);
-        let all = all.each_ref().map(|(name, value)| (*name, value.as_str()));
-        let case = labels(&all);
-        let flag = |yes: bool| Some(f64::from(u8::from(yes)));
+        let case = self.case_labels(row);
         self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
         self.add("ombx_skipped", &case, flag(matches!(row.outcome, Outcome::Skipped(_))));
         if row.summary.is_none() || row.outcome != Outcome::Ok {
@@ -221,16 +152,9 @@ impl Renderer for OpenMetrics {
             self.add("ombx_launches_in_state", &case, Some(over.in_state() as f64));
             self.add("ombx_other_states", &case, Some(over.states.len().saturating_sub(1) as f64));
         }
-        for level in [Level::Caution, Level::Invalid] {
-            let marks = row.trust.iter().filter(|mark| mark.level == level).count();
-            let of_level = labels(&[all.as_slice(), &[("level", level.name())]].concat());
-            self.add("ombx_doubts", &of_level, Some(marks as f64));
-        }
+        self.doubts(&case, row);
         for (name, figure) in &row.figures {
-            if let Figure::Value(value) = figure {
-                let named = labels(&[all.as_slice(), &[("name", name)]].concat());
-                self.add("ombx_figure", &named, Some(*value));
-            }
+            self.add("ombx_figure", &and(&case, &[("name", name)]), figure.value());
         }
         Ok(())
     }
@@ -240,8 +164,7 @@ impl Renderer for OpenMetrics {
     }
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
-        let complete = f64::from(u8::from(outcome == RunOutcome::Complete));
-        self.add(COMPLETE, &labels(&[("fabric", &self.fabric)]), Some(complete));
+        self.add(COMPLETE, &labels(&[("fabric", &self.fabric)]), flag(outcome == RunOutcome::Complete));
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
         }
@@ -249,7 +172,9 @@ impl Renderer for OpenMetrics {
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        for (name, unit, help, interval) in FAMILIES {
+        for family in FAMILIES.lines() {
+            let mut fields = family.split('|');
+            let [name, unit, help, interval] = std::array::from_fn(|_| fields.next().unwrap_or_default());
             self.family(out, &with_unit(name, unit), unit, help)?;
             for (end, word) in [("low", "Low"), ("high", "High")] {
                 let help = format!("{word} end of the interval of {interval}.");
@@ -272,6 +197,16 @@ fn labels(pairs: &[(&str, &str)]) -> String {
         let _ = write!(text, "{gap}{name}=\"{}\"", escaped(value));
     }
     text
+}
+
+/// Returns labels and more of them.
+fn and(labels_of: &str, more: &[(&str, &str)]) -> String {
+    format!("{labels_of},{}", labels(more))
+}
+
+/// Returns the value of a gauge that says whether something is so.
+fn flag(is_so: bool) -> Option<f64> {
+    Some(f64::from(u8::from(is_so)))
 }
 
 fn escaped(value: &str) -> String {
@@ -309,18 +244,18 @@ impl OpenMetrics {
         self.in_sweep = true;
         self.sweep.add(row);
         self.transport = row.axes.get("transport").cloned().unwrap_or_default();
-        let end = |axis: &str| row.axes.get(axis).and_then(|rank| rank.parse::<u32>().ok());
         // Links that were measured again keep the marks of the sweep.
-        let (Some(from), Some(to), false) = (end("from"), end("to"), row.axes.contains_key(RETEST)) else {
-            return;
-        };
-        let link = self.link_labels([from, to], row.bytes.unwrap_or(0));
-        let failed = f64::from(u8::from(matches!(row.outcome, Outcome::Failed(_))));
-        self.add("ombx_failed", &link, Some(failed));
+        let Some(ends) = ends_of(row).filter(|_| !row.axes.contains_key(RETEST)) else { return };
+        let link = self.link_labels(ends, row.bytes.unwrap_or(0));
+        self.add("ombx_failed", &link, flag(matches!(row.outcome, Outcome::Failed(_))));
+        self.doubts(&link, row);
+    }
+
+    /// Adds the number of marks of each level that is more than a note.
+    fn doubts(&mut self, labels_of: &str, row: &Measurement) {
         for level in [Level::Caution, Level::Invalid] {
             let marks = row.trust.iter().filter(|mark| mark.level == level).count();
-            let named = format!("{link},{}", labels(&[("level", level.name())]));
-            self.add("ombx_doubts", &named, Some(marks as f64));
+            self.add("ombx_doubts", &and(labels_of, &[("level", level.name())]), Some(marks as f64));
         }
     }
 
@@ -357,7 +292,7 @@ impl OpenMetrics {
         let fabric = ("fabric", name.as_str());
         for each in Conclusion::ALL {
             let named = labels(&[("conclusion", each.name()), fabric]);
-            self.add("ombx_verdict", &named, Some(f64::from(u8::from(each == verdict.conclusion))));
+            self.add("ombx_verdict", &named, flag(each == verdict.conclusion));
         }
         self.add("ombx_slow_parts", &labels(&[fabric]), Some(verdict.slow.len() as f64));
         self.add("ombx_missed_demands", &labels(&[fabric]), Some(verdict.missed as f64));
@@ -424,28 +359,21 @@ impl OpenMetrics {
     /// Adds the result of a check: 1 for this one of all results, 0 for the others.
     pub fn check_result(&mut self, result: &str, all: &[&str]) {
         for each in all {
-            let value = f64::from(u8::from(*each == result));
-            self.add("ombx_check_result", &labels(&[("result", each)]), Some(value));
+            self.add("ombx_check_result", &labels(&[("result", each)]), flag(*each == result));
         }
     }
 
     /// Adds a row of a check with its limit. Rows of two limits are added twice.
-    ///
-    /// # Errors
-    /// None: nothing is written before the end.
-    pub fn check_row(&mut self, run: &Run, row: &Measurement, limit: CheckedLimit) -> io::Result<()> {
-        let out = &mut io::sink();
-        self.run(out, run)?;
-        self.case(out, row)?;
-        let (case, hosts) = (self.case_labels(row), node_set::fold(hosts(run)));
-        let case = case.each_ref().map(|(name, value)| (*name, value.as_str()));
-        let all = labels(&[&case[..], &[("hosts", hosts.as_str()), ("limit", limit.kind)]].concat());
-        self.add("ombx_check_missed", &all, Some(f64::from(u8::from(limit.is_missed))));
+    pub fn check_row(&mut self, run: &Run, row: &Measurement, limit: CheckedLimit) {
+        // A sink cannot fail.
+        let _ = self.run(&mut io::sink(), run).and_then(|()| self.case(&mut io::sink(), row));
+        let hosts = node_set::fold(hosts(run));
+        let all = and(&self.case_labels(row), &[("hosts", &hosts), ("limit", limit.kind)]);
+        self.add("ombx_check_missed", &all, flag(limit.is_missed));
         let ratio = row.headline().map(|headline| match row.metric {
             Metric::Latency => headline.value / limit.value,
             Metric::Bandwidth => limit.value / headline.value,
         });
         self.add("ombx_check_limit_ratio", &all, ratio);
-        Ok(())
     }
 }

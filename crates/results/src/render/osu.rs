@@ -46,7 +46,7 @@ pub enum OsuAccelerator {
 }
 
 /// Columns that options of an OSU program add.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OsuColumns {
     /// Program that was called, if a benchmark has several.
     pub program: Option<Osu>,
@@ -58,33 +58,16 @@ pub struct OsuColumns {
     pub validation: bool,
     /// `-z`: adds percentiles of single iterations.
     pub percentiles: Vec<u8>,
-    /// `-R 1`: adds message rates if the program has them.
-    pub rate: bool,
+    /// `-R 0`: leaves out the message rates that some programs have.
+    pub without_rate: bool,
     /// `-V`: prints tables of several window sizes at the end.
     pub vary_window: bool,
     /// `-D`: the size that is printed for each payload, and a column with the payload.
     pub payloads: Option<BTreeMap<u64, u64>>,
-    /// Whether the first line names ombx.
-    pub names_ombx: bool,
+    /// Whether the first line does not name ombx.
+    pub without_ombx: bool,
     /// `-P`: events of PAPI, and the figures of rows that count the same.
     pub counters: Vec<(&'static str, &'static str)>,
-}
-
-impl Default for OsuColumns {
-    fn default() -> OsuColumns {
-        OsuColumns {
-            program: None,
-            accelerator: None,
-            full: false,
-            validation: false,
-            percentiles: Vec::new(),
-            rate: true,
-            vary_window: false,
-            payloads: None,
-            names_ombx: true,
-            counters: Vec::new(),
-        }
-    }
 }
 
 /// Line that says how the figures differ from those of other formats.
@@ -182,7 +165,7 @@ impl OsuTable {
         }
         lines += &match &osu {
             Some(osu) => {
-                let title = OsuTable::title(osu, self.columns.names_ombx.then_some(&self.version));
+                let title = OsuTable::title(osu, (!self.columns.without_ombx).then_some(&self.version));
                 with_accelerator(&title, name, self.accelerator(row, name))
             }
             None => format!("# {} (ombx {})\n", plain(&row.bench), plain(&self.version)),
@@ -353,7 +336,7 @@ impl Renderer for OsuTable {
             }
             let heading = self.heading(row, &columns);
             if heading != self.heading {
-                write!(out, "{}", std::mem::take(&mut self.windows).tables(self.columns.rate))?;
+                write!(out, "{}", std::mem::take(&mut self.windows).tables(!self.columns.without_rate))?;
                 let [above, of_type] = &heading;
                 let [before, _] = &self.heading;
                 let has_title_of_each_type = self.is_drop_in() && TITLE_OF_EACH_TYPE.contains(&name);
@@ -409,7 +392,7 @@ impl Renderer for OsuTable {
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        write!(out, "{}", self.windows.tables(self.columns.rate))?;
+        write!(out, "{}", self.windows.tables(!self.columns.without_rate))?;
         if outcome != RunOutcome::Complete {
             writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?;
         }
@@ -531,7 +514,7 @@ fn headline(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Colum
         // The figure is narrower than the title.
         columns[0].figure = 10;
     }
-    if program == MESSAGE_RATE && options.rate {
+    if program == MESSAGE_RATE && !options.without_rate {
         let rate = per_ns(row, summary, |work| work.ops).map(|rate| rate * 1e9);
         columns.push(Column::new("Messages/s", two_decimals(rate)));
     }
@@ -587,16 +570,12 @@ fn validation(row: &Measurement) -> &'static str {
 /// Returns a figure of a nonblocking collective. An overlap that is not resolved is the one that follows from the other figures, as OMB
 /// computes it.
 fn resolved(row: &Measurement, name: &str) -> String {
-    let value = |name: &str| match row.figures.get(name) {
-        Some(Figure::Value(value)) => Some(*value),
-        Some(Figure::Unresolved(_)) | None => None,
-    };
     let computed = || {
         let overall = mean(row, row.summary.as_ref()?) / 1e3;
-        let (pure, compute) = (value("pure_us")?, value("compute_us")?);
+        let (pure, compute) = (row.figure("pure_us")?, row.figure("compute_us")?);
         (name == "overlap_percent").then(|| (100.0 - (overall - compute) / pure * 100.0).max(0.0))
     };
-    two_decimals(value(name).or_else(computed))
+    two_decimals(row.figure(name).or_else(computed))
 }
 
 /// Returns work per nanosecond at the mean time. Of several pairs, that is the work of all pairs over the mean of the pairs' times, like

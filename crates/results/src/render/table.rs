@@ -9,7 +9,7 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{Figure, Metric},
+    benchmark::Metric,
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
     },
@@ -17,7 +17,7 @@ use ombx_core::{
     unit::{Bytes, counted},
 };
 
-use self::cells::{Fitted, fitted, grid};
+use self::cells::{Fitted, broken, fitted, grid};
 use crate::{
     file::RunOutcome,
     impact::{LoadImpacts, UNDER},
@@ -25,7 +25,7 @@ use crate::{
     number::Units,
     plot::curve,
     publishable::{Publishable, Reached},
-    render::{Paint, Renderer, Shown, plain, wrapped},
+    render::{Paint, Renderer, Shown, plain},
     runs::{banner, launches},
     state,
 };
@@ -227,10 +227,7 @@ impl Table {
 
     /// Returns a sentence, broken into lines that fit. Lines after the first are indented.
     fn sentence(&self, text: &str) -> String {
-        match self.columns {
-            Some(columns) => wrapped(text, columns.saturating_sub(4)).join("\n    "),
-            None => text.to_owned(),
-        }
+        broken(text, self.columns, "    ")
     }
 
     /// Prints a sentence below a table.
@@ -370,14 +367,10 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     let total = row.mb_per_s()?.median;
     let (source, sink) = (plain(axis("source")?), plain(axis("sink")?));
     let block = Bytes(row.bytes?);
-    let figure = |name: String| match row.figures.get(&name) {
-        Some(Figure::Value(x)) => Some(*x),
-        _ => None,
-    };
     let mut text = format!(
         "  {source} -> {nodes} x {phases} -> {sink}: {buffers} x {nodes} x {block} through each node, {total:.1} MB/s in all\n"
     );
-    let started = figure("started_processes".into()).unwrap_or(0.0) as usize;
+    let started = row.figure("started_processes").unwrap_or(0.0) as usize;
     let ends = nodes * nodes * (phases - 1);
     let _ = if started > nodes {
         writeln!(
@@ -408,7 +401,7 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     text.truncate(text.trim_end().len());
     for node in 0..nodes {
         let arrow = format!("[##]{}> ", "=".repeat(STEP - 6));
-        let rate = figure(format!("node{node}_mb_per_s"))?;
+        let rate = row.figure(&format!("node{node}_mb_per_s"))?;
         let _ = write!(
             text,
             "\n  {:<w$}{}[##]  {rate:.1} MB/s",
@@ -420,7 +413,7 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
             let (label, noun) = if what == "data" { ("waits for", "data") } else { ("", "buffer") };
             let _ = write!(text, "\n  {label:<w$}", w = MARGIN - 2);
             for phase in 1..=phases {
-                let ms = figure(format!("node{node}_phase{phase}_waited_for_{what}_ms"))?;
+                let ms = row.figure(&format!("node{node}_phase{phase}_waited_for_{what}_ms"))?;
                 let _ = write!(text, "{:<STEP$}", format!("{noun} {ms:.2} ms"));
             }
             text.truncate(text.trim_end().len());

@@ -157,11 +157,7 @@ impl Expectation {
             });
             verdict.met.push(format!("{self}: met by {all} at {bytes} bytes{slowest}"));
         } else {
-            let mut named: Vec<String> = links[..missing].iter().take(NAMED).map(|(l, _)| name(l)).collect();
-            if missing > NAMED {
-                named.push(format!("{} more", missing - NAMED));
-            }
-            let named = named.join(", ");
+            let named = named(&links[..missing], |(l, _)| name(l));
             verdict
                 .missed
                 .push(format!("{self}: missed by {at_least}{missing} of {all} at {bytes} bytes: {named}"));
@@ -292,11 +288,7 @@ impl Reference {
                 format!("{} takes {ratio:.2} times as long", link_name([l.from, l.to], hosts))
             };
             if slower > 0 {
-                let mut named: Vec<String> = links[..slower].iter().take(NAMED).map(one).collect();
-                if slower > NAMED {
-                    named.push(format!("{} more", slower - NAMED));
-                }
-                let named = named.join(", ");
+                let named = named(&links[..slower], one);
                 verdict
                     .missed
                     .push(format!("{slower} of {all} are slower than in {name} at {bytes} bytes: {named}"));
@@ -315,6 +307,13 @@ impl Reference {
             verdict.met.extend(met);
         }
     }
+}
+
+/// Names the first of several links, and says how many there are more.
+fn named(links: &[(Link, f64)], one: impl Fn(&(Link, f64)) -> String) -> String {
+    let more = links.len().checked_sub(NAMED).filter(|more| *more > 0);
+    let more = more.map(|more| format!("{more} more"));
+    links.iter().take(NAMED).map(one).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the key of a link in a reference.

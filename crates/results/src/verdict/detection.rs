@@ -55,6 +55,8 @@ pub(super) fn slow_of_sizes(slow: Vec<SlowComponent>) -> Vec<SlowComponent> {
 
 /// What was found at one message size.
 pub(super) struct Detected {
+    /// Message size.
+    pub(super) bytes: u64,
     pub(super) slow: Vec<SlowComponent>,
     /// Smallest factor of a slow link that is named in 95 of 100 runs, or `None` if single links cannot be compared.
     pub(super) nameable: Option<f64>,
@@ -81,7 +83,8 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     search.test_ranks();
     search.test_links();
     let Search { slow, nameable, .. } = search;
-    Detected { slow: with_evidence(slow, times, hosts), nameable: nameable.map(f64::exp), nameable_groups }
+    let (slow, nameable) = (with_evidence(slow, times, hosts), nameable.map(f64::exp));
+    Detected { bytes: times.bytes, slow, nameable, nameable_groups }
 }
 
 /// Finds two slow hosts among those with a possible cause, where the times alone name nothing: two slow hosts of four leave one ordinary
@@ -135,7 +138,7 @@ impl Search<'_> {
             let scope = Scope { level, inside };
             let few = FewUnits::of(self.times, self.hosts, scope, self.sizes, &self.slow);
             let (found, limit) = match &few {
-                Some(few) => (few.confirmed(self.times, self.hosts, &self.again), Some(few.nameable())),
+                Some(few) => (few.confirmed(self.times, self.hosts, &self.again), Some(few.found.nameable)),
                 None => self.many(scope),
             };
             for (part, log) in found {
@@ -164,7 +167,7 @@ impl Search<'_> {
             if few.by_rank {
                 self.links.retain(|l| !scope.has(l.distance));
                 if inside == self.is_all_clear_inside() {
-                    self.nameable = Some(few.nameable());
+                    self.nameable = Some(few.found.nameable);
                 }
             }
         }

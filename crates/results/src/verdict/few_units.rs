@@ -11,12 +11,13 @@ use crate::percentiles::upper_quantile;
 
 use super::{
     Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED,
+    detection::Detected,
     relative::{RelativeLink, Retested, Scope, median, relative_links},
 };
 
 /// Slow parts of few units.
 pub(super) struct FewUnits {
-    found: Explanation,
+    pub(super) found: Explanation,
     /// Whether the units are ranks: each host has one rank, or there is one host.
     pub(super) by_rank: bool,
     scope: Scope,
@@ -57,11 +58,6 @@ impl FewUnits {
         let (pairs, offsets) = pair_times(&times.sweep, hosts, scope);
         let found = explain_by(&pairs, sizes, times.row_error, offsets, suspects)?;
         Some(FewUnits { found, by_rank: hosts.count() == hosts.ranks() as usize, scope })
-    }
-
-    /// Returns the logarithm of the smallest factor that is named in 95 of 100 runs.
-    pub(super) fn nameable(&self) -> f64 {
-        self.found.nameable
     }
 
     /// Returns the slow parts. Without a repeat of all links, the links that were measured again must confirm them.
@@ -167,14 +163,9 @@ fn with_partners(pairs: Vec<PairTime>) -> Vec<PairTime> {
 /// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.
 const MAX_NAMEABLE: f64 = 3.0;
 
-/// Returns the power_clause on the smallest slow link and the smallest slow groups that would have been named. `of_groups` has a factor for
-/// each level of groups; `None` if they cannot be compared.
-pub(super) fn power_clause(
-    power: &[(u64, Option<f64>)],
-    of_groups: &[(u64, Vec<Option<f64>>)],
-    hosts: &Hosts,
-) -> Option<String> {
-    let known: Vec<(u64, f64)> = power.iter().filter_map(|(bytes, x)| Some((*bytes, (*x)?))).collect();
+/// Returns a clause on the smallest slow link and the smallest slow groups that would have been named.
+pub(super) fn power_clause(detected: &[Detected], hosts: &Hosts) -> Option<String> {
+    let known = of_links(detected);
     let links = (!known.is_empty()).then(|| {
         format!(
             "{} would have been named with a probability of {:.0} %",
@@ -183,8 +174,8 @@ pub(super) fn power_clause(
         )
     });
     let groups = (0..hosts.levels()).map(|level| {
-        let known: Vec<(u64, f64)> =
-            of_groups.iter().filter_map(|(bytes, levels)| Some((*bytes, (*levels.get(level)?)?))).collect();
+        let of_level = |found: &Detected| Some((found.bytes, (*found.nameable_groups.get(level)?)?));
+        let known: Vec<(u64, f64)> = detected.iter().filter_map(of_level).collect();
         match known.is_empty() {
             true => format!(
                 "{} {} cannot be compared: at least {MIN_UNITS} are needed",
@@ -198,19 +189,21 @@ pub(super) fn power_clause(
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// Returns the sizes and the factors at which a slow link would have been named.
+fn of_links(detected: &[Detected]) -> Vec<(u64, f64)> {
+    detected.iter().filter_map(|found| Some((found.bytes, found.nameable?))).collect()
+}
+
 /// Returns why links that scatter too much are no sign that nothing is slow.
-pub(super) fn too_coarse(power: &[(u64, Option<f64>)]) -> Option<String> {
-    if power.is_empty() {
+pub(super) fn too_coarse(detected: &[Detected]) -> Option<String> {
+    if detected.is_empty() {
         return Some("no link was measured".into());
     }
-    if let Some((bytes, _)) = power.iter().find(|(_, nameable)| nameable.is_none()) {
-        return Some(format!("single links cannot be compared (at {} bytes)", Bytes(*bytes)));
+    if let Some(found) = detected.iter().find(|found| found.nameable.is_none()) {
+        return Some(format!("single links cannot be compared (at {} bytes)", Bytes(found.bytes)));
     }
-    let (bytes, worst) = power
-        .iter()
-        .filter_map(|(bytes, x)| Some((*bytes, (*x)?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .filter(|(_, factor)| *factor > MAX_NAMEABLE)?;
+    let worst = of_links(detected).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (bytes, worst) = worst.filter(|(_, factor)| *factor > MAX_NAMEABLE)?;
     Some(format!(
         "the links differ too much among themselves: only one that is {worst:.1} times slower would be named (at {} bytes)",
         Bytes(bytes)

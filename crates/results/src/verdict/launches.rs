@@ -12,10 +12,11 @@ use ombx_core::{
     stats,
 };
 
-use super::{Hosts, Link, LinkTimes, RETEST, TimesBySize};
+use super::{Hosts, Link, LinkTimes, RETEST, ROUND, TimesBySize};
 use crate::{
     file::Round,
-    verdict::times::{Outliers, Tiles},
+    runs::number,
+    verdict::times::{Outliers, Tiles, ends_of},
 };
 
 /// Options in which the launches of a sweep differ.
@@ -33,10 +34,9 @@ pub(super) struct Launch {
 
 impl Launch {
     pub(super) fn of_run(run: &Run) -> Launch {
-        let number = |option: &str| run.plan.get(option).and_then(|number| number.parse().ok()).unwrap_or(1);
         let shared = run.plan.iter().filter(|(name, _)| !OF_LAUNCH.contains(&name.as_str()));
         Launch {
-            position: (number("launch"), number("launches")),
+            position: (number(run, "launch").unwrap_or(1), number(run, "launches").unwrap_or(1)),
             hosts: run.places.iter().map(|place| place.host.clone()).collect(),
             options: shared.map(|(name, value)| (name.clone(), value.clone())).collect(),
         }
@@ -195,16 +195,16 @@ impl Step {
     }
 
     /// Returns the step of one link, whose work is that of the row.
-    fn of_link(ns: f64, row: &Measurement) -> Option<Step> {
+    fn of_link(ns: f64, row: &Measurement) -> Step {
         let work = row.work.filter(|work| row.metric == Metric::Bandwidth && work.bytes > 0 && ns > 0.0);
         let rate = work.map(|work| work.bytes as f64 * 1e3 / (ns * work.legs as f64));
-        Some(Step {
+        Step {
             links: 1,
             range_ns: [ns; 2],
             sum_ns: ns,
             range_mb_per_s: rate.map(|rate| [rate; 2]),
             sum_mb_per_s: rate.unwrap_or(0.0),
-        })
+        }
     }
 
     /// Returns a step with the links of both.
@@ -224,44 +224,38 @@ impl Step {
     }
 }
 
-/// Steps of all launches of a sweep, by size, launch, round and direction.
+/// Size, launch, round and direction of a step. The lower rank of each pair is timed first.
+type Place = (u64, usize, u32, bool);
+
+/// Steps of all launches of a sweep.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Steps(BTreeMap<(u64, usize, u32, bool), Step>);
+pub(super) struct Steps(BTreeMap<Place, Step>);
 
 impl Steps {
     /// Adds the links of a round.
     pub(super) fn add_round(&mut self, round: &Round, launch: usize) {
         let (Some(bytes), Some(number)) = (round.row.bytes, round.number) else { return };
-        // The lower rank of each pair is timed first.
         for back in [false, true] {
             let links = round.links().filter(|(from, to, _)| (from > to) == back);
-            let all = links.filter_map(|(.., ns)| Step::of_link(f64::from(ns), &round.row)).reduce(Step::and);
-            if let Some(step) = all {
-                let known = self.0.entry((bytes, launch, number, back));
-                known.and_modify(|known| *known = known.and(step)).or_insert(step);
-            }
+            let all = links.map(|(.., ns)| Step::of_link(f64::from(ns), &round.row)).reduce(Step::and);
+            all.into_iter().for_each(|step| self.and((bytes, launch, number, back), step));
         }
     }
 
     /// Adds a row. Rows without a round, such as those of links that were measured alone, are ignored.
     pub(super) fn add(&mut self, row: &Measurement, launch: usize) {
-        let number = |axis: &str| row.axes.get(axis).and_then(|value| value.parse::<u32>().ok());
-        let (Some(bytes), Some(round), Some(from), Some(to)) =
-            (row.bytes, number("round"), number("from"), number("to"))
-        else {
-            return;
+        let place = || {
+            let [from, to] = ends_of(row)?;
+            Some((row.bytes?, launch, row.axes.get(ROUND)?.parse::<u32>().ok()?, from > to))
         };
-        let Some(step) = row
-            .summary
-            .as_ref()
-            .and_then(|summary| Step::of_link(summary.median, row))
-            .filter(|_| !row.axes.contains_key(RETEST))
-        else {
-            return;
-        };
-        // The lower rank of each pair is timed first.
-        let known = self.0.entry((bytes, launch, round, from > to));
-        known.and_modify(|known| *known = known.and(step)).or_insert(step);
+        let place = place().filter(|_| !row.axes.contains_key(RETEST));
+        if let (Some(place), Some(summary)) = (place, &row.summary) {
+            self.and(place, Step::of_link(summary.median, row));
+        }
+    }
+
+    fn and(&mut self, place: Place, step: Step) {
+        self.0.entry(place).and_modify(|known| *known = known.and(step)).or_insert(step);
     }
 
     /// Adds the steps of a launch alone.

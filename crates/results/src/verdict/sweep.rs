@@ -158,9 +158,8 @@ impl LinkSweep {
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
-        if self.obstacle.is_none() {
-            self.obstacle = no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
-        }
+        let reason = || no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
+        self.obstacle = self.obstacle.take().or_else(reason);
     }
 
     /// Adds the links of a round of the run.
@@ -180,9 +179,8 @@ impl LinkSweep {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());
-        if self.obstacle.is_none() {
-            self.obstacle = no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
-        }
+        let reason = || no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
+        self.obstacle = self.obstacle.take().or_else(reason);
     }
 
     /// Adds the links of a sweep of the current launch alone.
@@ -203,9 +201,7 @@ impl LinkSweep {
             self.checks.entry(*bytes).or_default().add(*checks);
         }
         self.grown.join(&of_launch.grown);
-        if self.obstacle.is_none() {
-            self.obstacle.clone_from(&of_launch.obstacle);
-        }
+        self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
     }
 
     fn count(&mut self, level: Level, code: &str, advice: &str, rows: usize) {
@@ -359,15 +355,9 @@ impl LinkSweep {
                 (found.slow, found.nameable) = (both, None);
             }
         }
-        let power: Vec<(u64, Option<f64>)> =
-            sizes.iter().zip(&detected).map(|(times, found)| (times.bytes, found.nameable)).collect();
-        let of_groups: Vec<(u64, Vec<Option<f64>>)> = sizes
-            .iter()
-            .zip(&detected)
-            .map(|(times, found)| (times.bytes, found.nameable_groups.clone()))
-            .collect();
-        let found = times.0.iter().zip(detected);
-        let found = found.flat_map(|(times, found)| found.slow.into_iter().map(move |slow| (times, slow)));
+        let found = times.0.iter().zip(&mut detected).flat_map(|(times, found)| {
+            std::mem::take(&mut found.slow).into_iter().map(move |slow| (times, slow))
+        });
         let (waited, slow): (Vec<_>, Vec<_>) =
             found.partition(|(times, slow)| times.is_disturbed(&slow.component, &self.hosts));
         let of_sizes = |found: Vec<(&LinkTimes, SlowComponent)>| {
@@ -380,17 +370,15 @@ impl LinkSweep {
             )
         });
         let doubt = waited.or_else(|| verdict.doubt.take());
-        let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&power));
+        let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&detected));
         verdict.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
             // One link is too few however it was measured.
             (Some(waited), Some(reason)) if self.units() >= MIN_UNITS => Some(format!("{waited}; {reason}")),
             (_, reason) => reason,
         });
-        verdict.nameable = power
-            .iter()
-            .filter_map(|(bytes, factor)| Some(Nameable { bytes: *bytes, factor: (*factor)? }))
-            .collect();
-        verdict.power = few_units::power_clause(&power, &of_groups, &self.hosts);
+        let nameable = |found: &Detected| Some(Nameable { bytes: found.bytes, factor: found.nameable? });
+        verdict.nameable = detected.iter().filter_map(nameable).collect();
+        verdict.power = few_units::power_clause(&detected, &self.hosts);
         verdict
     }
 

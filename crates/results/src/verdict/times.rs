@@ -33,6 +33,20 @@ pub struct Link {
     pub ns: f32,
 }
 
+impl Link {
+    /// Returns the link of a row; `None` if the row is of no link, or has no time.
+    pub(crate) fn of_row(row: &Measurement) -> Option<Link> {
+        let [from, to] = ends_of(row)?;
+        Some(Link { from, to, ns: row.summary.as_ref()?.median as f32 })
+    }
+}
+
+/// Returns the timed and the answering rank of the row of a link.
+pub(crate) fn ends_of(row: &Measurement) -> Option<[u32; 2]> {
+    let rank = |axis: &str| row.axes.get(axis)?.parse().ok();
+    Some([rank("from")?, rank("to")?])
+}
+
 /// Times of all links at one message size: 12 bytes per row that is kept.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkTimes {
@@ -104,7 +118,6 @@ impl LinkTimes {
             directed: self.directed,
             measured,
             level: self.level,
-            outside: Outliers::default(),
             tiles: self.tiles.clone(),
             outliers: average(&outside),
             sweep,
@@ -115,7 +128,7 @@ impl LinkTimes {
             given_up,
             shortest,
             row_error,
-            disturbed: Vec::new(),
+            ..LinkTimes::default()
         }
     }
 
@@ -320,13 +333,7 @@ impl TimesBySize {
     /// Adds the row of a link. Other rows, and rows without a summary, are ignored. Of each message size at most `most` rows are
     /// kept, or some for each rank, such as [`MOST_ROWS`](super::MOST_ROWS).
     pub fn add(&mut self, row: &Measurement, hosts: &Hosts, most: usize) {
-        let rank = |axis: &str| row.axes.get(axis).and_then(|rank| rank.parse().ok());
-        let (Some(from), Some(to), Some(bytes), Some(summary)) =
-            (rank("from"), rank("to"), row.bytes, row.summary.as_ref())
-        else {
-            return;
-        };
-        let link = Link { from, to, ns: summary.median as f32 };
+        let (Some(link), Some(bytes)) = (Link::of_row(row), row.bytes) else { return };
         let times = self.of_size(row, bytes);
         let waited = row.trust.iter().any(is_of_waiting);
         let again = match row.axes.get(RETEST).map(String::as_str) {
@@ -336,7 +343,7 @@ impl TimesBySize {
         };
         again.push(link);
         if waited {
-            times.disturbed.push([from, to]);
+            times.disturbed.push([link.from, link.to]);
         }
     }
 
@@ -389,33 +396,23 @@ pub(super) fn most_rows(most: usize, hosts: &Hosts) -> usize {
     most.max(ROWS_PER_RANK * hosts.ranks() as usize)
 }
 
-/// Link outside the sample. Traffic that is not directed has a row for each of its directions.
+/// Link outside the sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Outlier {
-    from: u32,
-    to: u32,
-    /// Time from `from` to `to`, and back.
-    ns: [Option<f32>; 2],
-    /// Whether ranks waited for a CPU in these rows.
-    waited: [bool; 2],
+    /// Its row, and whether ranks waited for a CPU in it.
+    row: (Link, bool),
+    /// The row of the other direction of traffic that is not directed.
+    back: Option<(Link, bool)>,
 }
 
 impl Outlier {
-    fn of(row: Link, waited: bool) -> Outlier {
-        Outlier { from: row.from, to: row.to, ns: [Some(row.ns), None], waited: [waited, false] }
-    }
-
     fn rows(self) -> impl Iterator<Item = (Link, bool)> {
-        let Outlier { from, to, ns, waited } = self;
-        let [forth, back] = ns;
-        let forth = forth.map(|ns| (Link { from, to, ns }, waited[0]));
-        let back = back.map(|ns| (Link { from: to, to: from, ns }, waited[1]));
-        forth.into_iter().chain(back)
+        std::iter::once(self.row).chain(self.back)
     }
 
     /// Returns the time by which links are compared: the sum of the rows.
     fn time(&self) -> f32 {
-        self.ns.iter().flatten().sum()
+        self.rows().map(|(row, _)| row.ns).sum()
     }
 }
 
@@ -436,24 +433,25 @@ impl Outliers {
         if !row.ns.is_finite() {
             return;
         }
+        let new = Outlier { row: (row, waited), back: None };
         if directed {
-            return self.keep(Outlier::of(row, waited), hosts);
+            return self.keep(new, hosts);
         }
         let ends = (row.from.min(row.to), row.from.max(row.to));
         match self.pending.remove(&ends) {
-            Some(first) if first.from == row.to => {
-                let [forth, _] = first.ns;
-                let ns = [forth, Some(row.ns)];
-                self.keep(Outlier { ns, waited: [first.waited[0], waited], ..first }, hosts);
+            Some(first) if first.row.0.from == row.to => {
+                self.keep(Outlier { back: Some(new.row), ..first }, hosts);
             }
-            _ => _ = self.pending.insert(ends, Outlier::of(row, waited)),
+            _ => _ = self.pending.insert(ends, new),
         }
     }
 
     fn keep(&mut self, link: Outlier, hosts: &Hosts) {
-        let distance = hosts.distance(link.from, link.to);
+        let ends = |link: &Outlier| (link.row.0.from, link.row.0.to);
+        let (from, to) = ends(&link);
+        let distance = hosts.distance(from, to);
         let kinds = hosts.levels() + 2;
-        for rank in [link.from, link.to] {
+        for rank in [from, to] {
             let place = rank as usize * kinds + distance;
             if self.least.get(place).is_some_and(|least| link.time() < *least) {
                 continue;
@@ -464,9 +462,8 @@ impl Outliers {
                 continue;
             }
             // Of equally slow links, those of the lowest ranks are kept.
-            let order = |a: &Outlier, b: &Outlier| {
-                a.time().total_cmp(&b.time()).then_with(|| (b.from, b.to).cmp(&(a.from, a.to)))
-            };
+            let order =
+                |a: &Outlier, b: &Outlier| a.time().total_cmp(&b.time()).then_with(|| ends(b).cmp(&ends(a)));
             if let Some(fastest) = slowest.iter_mut().min_by(|a, b| order(a, b))
                 && order(fastest, &link).is_lt()
             {

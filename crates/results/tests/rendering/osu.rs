@@ -279,7 +279,7 @@ fn rows_without_data_are_not_printed() {
 
 #[test]
 fn a_site_leaves_the_name_out_of_the_title() {
-    let columns = OsuColumns { names_ombx: false, ..OsuColumns::default() };
+    let columns = OsuColumns { without_ombx: true, ..OsuColumns::default() };
     assert!(with(columns, &[latency(8, &[320; 10])]).starts_with("\n# OSU MPI Latency Test v7.4\n"));
 }
 

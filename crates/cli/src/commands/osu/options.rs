@@ -59,12 +59,12 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         accelerator: reader.accelerator,
         full: args.full,
         validation: args.validation.is_some(),
-        rate: args.print_rate != Some(Switch::Off),
+        without_rate: args.print_rate == Some(Switch::Off),
         vary_window: args.vary_window,
         percentiles,
         payloads: payloads
             .map(|payloads| payloads.into_iter().map(|(payload, size)| (payload.0, size.0)).collect()),
-        names_ombx: args.names_ombx(),
+        without_ombx: !args.names_ombx(),
         counters: args.papi.as_deref().map(counters).transpose()?.unwrap_or_default(),
     };
     if args.vary_window {

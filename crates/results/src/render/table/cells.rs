@@ -16,6 +16,7 @@ use ombx_core::{
 use crate::{
     number::{Decimals, figure},
     render::{self, Shown, plain},
+    runs,
 };
 
 /// Number of figures beside percentiles: headline, interval, minimum and maximum.
@@ -68,7 +69,7 @@ pub enum Scope {
 impl Scope {
     /// Returns what the rows of a run are about. The plan of several launches has their number.
     pub fn of(run: &Run) -> Scope {
-        match run.plan.get("launches").and_then(|count| count.parse().ok()) {
+        match runs::number(run, "launches") {
             Some(2u32..) if run.plan.contains_key("runs") => Scope::Runs,
             Some(2u32..) => Scope::Launches,
             _ => Scope::OneLaunch,
@@ -157,10 +158,8 @@ pub fn format_row(
     figures.extend(
         row.over_launches().and_then(|over| over.between).iter().flat_map(|b| between(shown, row, b)),
     );
-    let end =
-        |name: &String| if let Some(Figure::Value(x)) = row.figures.get(name) { Some(*x) } else { None };
     for (name, value) in &row.figures {
-        let ends = interval_names(name).and_then(|[low, high]| Some([end(&low)?, end(&high)?]));
+        let ends = interval_names(name).and_then(|[low, high]| Some([row.figure(&low)?, row.figure(&high)?]));
         let cell = match value {
             Figure::Value(x) => match ends {
                 None if is_count(name) && x.fract() == 0.0 => format!("{x:.0}"),
@@ -469,6 +468,19 @@ pub(crate) fn grid(titles: impl Into<Row>, right: Range<usize>) -> Table {
     grid
 }
 
+/// Returns a table of which spare columns are left out until it fits. The columns in `right` are aligned to the right.
+pub(crate) fn aligned(
+    right: Range<usize>,
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    columns: Option<usize>,
+) -> String {
+    let Fitted { titles, rows, .. } = fitted(titles, rows, columns);
+    let mut grid = grid(titles, right);
+    grid.add_rows(rows);
+    grid.trim_fmt()
+}
+
 /// Formats a message size.
 pub(crate) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "-".into(), |bytes| Bytes(bytes).to_string())
@@ -481,17 +493,31 @@ pub(crate) fn interval(bounds: Option<[f64; 2]>, format: impl Fn(f64) -> String)
 
 /// Breaks a text between words into lines of at most this many characters. A longer word has a line of its own.
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    wrapped_at(" ", text, columns)
+}
+
+/// Breaks a text at a separator into lines of at most this many characters. A longer part has a line of its own.
+pub fn wrapped_at(separator: &str, text: &str, columns: usize) -> Vec<String> {
+    let width = |text: &str| text.chars().count();
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for word in text.split(separator).filter(|word| !word.is_empty()) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
-                line.push(' ');
-                line.push_str(word);
+            Some(line) if width(line) + width(separator) + width(word) <= columns => {
+                *line += separator;
+                *line += word;
             }
             _ => lines.push(word.to_owned()),
         }
     }
     lines
+}
+
+/// Breaks a text into lines that fit, of which those after the first are indented; `None` means that there is no limit.
+pub(crate) fn broken(text: &str, columns: Option<usize>, indent: &str) -> String {
+    match columns {
+        Some(columns) => wrapped(text, columns.saturating_sub(indent.len())).join(&format!("\n{indent}")),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
