@@ -40,7 +40,6 @@ use ombx_results::{
 
 use self::{
     graphs::Graphs,
-    junit::LinksReport,
     link_judge::LinkJudge,
     renderers::Notes,
     target::{FileAtEnd, ResultTarget},
@@ -149,8 +148,8 @@ impl Output {
         let limit = job::job_time_limit(job.extent.time, job.start.timeout);
         let mut at_end = Vec::new();
         if let Some(path) = args.junit.clone() {
-            let summary = LinksSummary::new(LinksForm::Json);
-            at_end.push(FileAtEnd::open("--junit", path, Box::new(LinksReport::new(summary)))?);
+            let report = LinksSummary::new(LinksForm::Text(junit::links));
+            at_end.push(FileAtEnd::open("--junit", path, Box::new(report))?);
         }
         if let Some(path) = args.openmetrics.clone() {
             at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);
