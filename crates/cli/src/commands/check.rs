@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     arguments::{
-        output::{FileArgs, Format, some_of},
+        output::{FileArgs, Format, JSON, JUNIT, NAGIOS, some_of},
         values,
     },
     launch::detection,
@@ -73,16 +73,8 @@ pub(crate) struct CheckArgs {
 }
 
 /// Formats of the result.
-const FORMATS: [(&str, &str, Format); 4] = [
-    ("table", "Table for people", Format::Table),
-    ("json", "One JSON object", Format::Json),
-    (
-        "nagios",
-        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
-        Format::Nagios,
-    ),
-    ("junit", "Report for CI systems", Format::Junit),
-];
+const FORMATS: [(&str, &str, Format); 4] =
+    [("table", "Table for people", Format::Table), JSON, NAGIOS, JUNIT];
 
 pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> Result<u8> {
     if let Some(started) = detection::launcher() {

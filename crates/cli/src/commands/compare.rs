@@ -22,7 +22,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::{Color, Format, UNITS, chosen_units, some_of},
+    arguments::output::{Color, Format, JSON, JUNIT, UNITS, chosen_units, some_of},
     output::{
         junit::{self, Case, Outcome},
         renderers, target,
@@ -75,8 +75,8 @@ pub(crate) struct Printing {
 pub(crate) const FORMATS: [(&str, &str, Format); 4] = [
     ("table", "Table for people", Format::Table),
     ("markdown", "The answer and a table of all cases in Markdown", Format::Markdown),
-    ("json", "One JSON object", Format::Json),
-    ("junit", "Report for CI systems", Format::Junit),
+    JSON,
+    JUNIT,
 ];
 
 /// What is done with a comparison.

@@ -24,7 +24,7 @@ use self::report::{Examination, Finding, ThisHost, WIDTH};
 use crate::{
     arguments::{
         argv,
-        output::{Format, some_of},
+        output::{Format, JSON, JUNIT, NAGIOS, some_of},
         start::StartArgs,
     },
     job::files_used,
@@ -60,16 +60,8 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Formats of the findings.
-const FORMATS: [(&str, &str, Format); 4] = [
-    ("table", "Sentences for people", Format::Table),
-    ("json", "One JSON object", Format::Json),
-    (
-        "nagios",
-        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
-        Format::Nagios,
-    ),
-    ("junit", "Report for CI systems", Format::Junit),
-];
+const FORMATS: [(&str, &str, Format); 4] =
+    [("table", "Sentences for people", Format::Table), JSON, NAGIOS, JUNIT];
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {

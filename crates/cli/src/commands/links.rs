@@ -28,7 +28,7 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 use crate::{
     arguments::{
         launches::{self, EffortArgs, Goal, LaunchCount, Launches, Sizes},
-        output::{Format, OutputArgs, some_of},
+        output::{Format, NAGIOS, OutputArgs, some_of},
         role::RoleArgs,
         start::StartArgs,
         values,
@@ -49,11 +49,7 @@ const ALL_TO_ALL: &str = "collective.alltoall";
 const FORMATS: [(&str, &str, Format); 7] = [
     ("table", "Verdict, maps and tables for people", Format::Table),
     ("json", "Verdict with its evidence and figures of each size, as one JSON object", Format::Json),
-    (
-        "nagios",
-        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
-        Format::Nagios,
-    ),
+    NAGIOS,
     ("junit", "Report for CI systems: each conclusion, and each slow part", Format::Junit),
     ("csv", "CSV, one line per link", Format::Csv),
     ("jsonl", "Lines of the result file", Format::Jsonl),
