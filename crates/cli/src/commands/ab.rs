@@ -46,7 +46,7 @@ use crate::{
         run::{self, RunArgs},
     },
     job::{self, selection},
-    launch::{detection, preflight, supervision},
+    launch::{detection, finite_run::Interruption, preflight, supervision},
     output::target::ResultTarget,
 };
 
@@ -195,7 +195,7 @@ pub(crate) fn ab(
                 }
                 Ended::Interrupted(code) => stopped = Some(code),
             }
-            stopped = stopped.or(signals.exit_code());
+            stopped = stopped.or(signals.interruption.exit_code());
             if stopped.is_some() {
                 break;
             }
@@ -299,33 +299,27 @@ fn words_of_launch(
 /// Thread that passes signals on until this is dropped.
 struct SignalForwarder {
     child: Arc<AtomicI32>,
-    /// The last signal, or 0.
-    signal: Arc<AtomicI32>,
+    /// Signals that have arrived.
+    interruption: Interruption,
     handle: Handle,
 }
 
 impl SignalForwarder {
     fn new() -> Result<SignalForwarder> {
+        let interruption = Interruption::new()?;
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
-        let (child, last) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
-        let (handle, target, seen) = (signals.handle(), Arc::clone(&child), Arc::clone(&last));
+        let child = Arc::new(AtomicI32::new(0));
+        let (handle, target) = (signals.handle(), Arc::clone(&child));
         let pass_on = move || {
             for signal in signals.forever() {
-                seen.store(signal, Ordering::SeqCst);
                 let pid = Pid::from_raw(target.load(Ordering::SeqCst));
                 let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
                 pid.map(|pid| kill_process(pid, which));
             }
         };
         supervision::spawn_thread("signals", pass_on)?;
-        Ok(SignalForwarder { child, signal: last, handle })
-    }
-
-    /// Returns the exit code of a signal that has arrived.
-    fn exit_code(&self) -> Option<u8> {
-        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
-        (signal > 0).then(|| Exit::SIGNAL + signal)
+        Ok(SignalForwarder { child, interruption, handle })
     }
 
     fn pass_on_to(&self, child: &Child) -> Result<()> {

@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use ombx_core::{
     error::{Error, Exit, Result},
-    unit::{check_no_fraction, percentage},
+    unit::{check_no_fraction, counted, percentage},
 };
 use ombx_results::{
     compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
@@ -205,12 +205,12 @@ pub(crate) fn conclude(
     };
     write(&args.junit, report)?;
     write(&args.markdown, render::markdown)?;
-    let gate = args.fail_on.map(|_| Gate::of(&comparison, args.undecided));
-    let code = gate.as_ref().map_or(0, Gate::exit_code);
+    let gate = args.fail_on.map(|_| gate(&comparison, args.undecided));
+    let code = gate.as_ref().map_or(0, |(code, _)| *code);
     if code > 0 || !printing.is_quiet {
         is_closed(print(&comparison, printing))?;
     }
-    if let Some(reason) = gate.and_then(|gate| gate.reason()) {
+    if let Some((1.., reason)) = gate {
         stderr_line!("ombx: {reason}");
     }
     Ok(code)
@@ -282,49 +282,25 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(paths.filter_map(std::result::Result::ok).collect())
 }
 
-/// What a gate counts.
-struct Gate {
-    cases: usize,
-    worse: usize,
-    broken: usize,
-    undecided: usize,
-    on_undecided: Undecided,
-    margin: f64,
-}
-
-impl Gate {
-    fn of(comparison: &Comparison, on_undecided: Undecided) -> Gate {
-        let lost = comparison.lost().filter(|case| case.only == Side::Base).count();
-        Gate {
-            cases: comparison.cases.len() + comparison.broken.len() + lost,
-            worse: comparison.counts().worse,
-            broken: comparison.broken.len(),
-            undecided: comparison.undecided().count() + lost,
-            on_undecided,
-            margin: comparison.margin,
-        }
-    }
-
-    fn exit_code(&self) -> u8 {
-        match (self.worse + self.broken, self.undecided, self.on_undecided) {
-            (1.., ..) => Exit::Regression.code(),
-            (0, 1.., Undecided::Fail) => Exit::Undecided.code(),
-            (0, ..) => 0,
-        }
-    }
-
-    /// Returns what the exit code counts, unless it is 0.
-    fn reason(&self) -> Option<String> {
-        let margin = render::margin(self.margin);
-        let counts = [
-            (self.worse > 0).then(|| format!("{} worse by more than {margin}", self.worse)),
-            (self.broken > 0).then(|| format!("{} failed on the new side only", self.broken)),
-            (self.undecided > 0).then(|| format!("{} not shown to be within {margin}", self.undecided)),
-        ];
-        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let cases = if self.cases == 1 { "case" } else { "cases" };
-        (self.exit_code() > 0).then(|| format!("of {} {cases} {counts}", self.cases))
-    }
+/// Returns the exit code of a gate, and what it counts.
+fn gate(comparison: &Comparison, on_undecided: Undecided) -> (u8, String) {
+    let lost = comparison.lost().filter(|case| case.only == Side::Base).count();
+    let (worse, broken) = (comparison.counts().worse, comparison.broken.len());
+    let undecided = comparison.undecided().count() + lost;
+    let code = match (worse + broken, undecided, on_undecided) {
+        (1.., ..) => Exit::Regression.code(),
+        (0, 1.., Undecided::Fail) => Exit::Undecided.code(),
+        (0, ..) => 0,
+    };
+    let margin = render::margin(comparison.margin);
+    let counts = [
+        (worse > 0).then(|| format!("{worse} worse by more than {margin}")),
+        (broken > 0).then(|| format!("{broken} failed on the new side only")),
+        (undecided > 0).then(|| format!("{undecided} not shown to be within {margin}")),
+    ];
+    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let cases = counted(comparison.cases.len() + broken + lost, "case");
+    (code, format!("of {cases} {counts}"))
 }
 
 /// Returns the report. A case is a failure if it is worse, an error if it fails on the new side, and skipped if it is undecided
