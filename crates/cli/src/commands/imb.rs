@@ -105,8 +105,8 @@ pub(crate) fn prepare(
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
     let modes = args.aggregate_mode.unwrap_or_default();
-    let benchmarks = entries.iter().flat_map(|entry| entry.tables).filter(|table| modes.has(table.mode));
-    let benchmarks: Vec<ImbBenchmark> = benchmarks.copied().collect();
+    let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(|table| modes.has(table.mode));
+    let benchmarks: Vec<ImbBenchmark> = benchmarks.collect();
     if benchmarks.is_empty() {
         return Err(Error::usage("-aggregate_mode: the benchmarks have no table of this mode: leave it out"));
     }

@@ -71,11 +71,11 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
 ///
 /// Benchmarks without a fixed number of processes run with at least `least` of them.
 pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
-    let mut known: Vec<&ImbBenchmark> = Vec::new();
-    for table in entries.iter().flat_map(|entry| entry.tables) {
+    let mut known: Vec<ImbBenchmark> = Vec::new();
+    for table in entries.iter().flat_map(|entry| entry.tables()) {
         // The same benchmark runs with one process, and then with several.
         let same_ranks = |other: &ImbBenchmark| other.ranks == table.ranks || least == 1;
-        let is_same = |other: &&&ImbBenchmark| {
+        let is_same = |other: &&ImbBenchmark| {
             other.bench == table.bench && other.axes == table.axes && same_ranks(other)
         };
         if let Some(ImbBenchmark { name, .. }) = known.iter().find(is_same) {
