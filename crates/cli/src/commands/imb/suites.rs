@@ -243,6 +243,16 @@ pub(super) fn all() -> impl Iterator<Item = &'static Suite> {
     SUITES.iter()
 }
 
+/// Returns benchmarks with what measures the same in ombx: a benchmark, and options if it needs any. Others have several counterparts.
+pub(crate) fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
+    [MPI1, NBC, P2P].into_iter().flatten().flat_map(Entry::tables).map(
+        |ImbBenchmark { name, bench, axes, .. }| {
+            let options: String = axes.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+            (name, format!("{bench}{options}"))
+        },
+    )
+}
+
 /// Finds a program by its name in upper or lower case, with or without `IMB-`.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
     let is_named = |suite: &&Suite| {
