@@ -262,8 +262,6 @@ impl Program {
 
 /// Beginning of the names of programs.
 const PREFIX: &str = "osu_";
-/// Longest name for which a similar one is searched.
-const LONGEST_NAME: usize = 64;
 
 /// Every MPI program of OMB 3.x and 7.4.
 const OMB: &str = "
@@ -336,12 +334,10 @@ fn unknown(registry: &Registry, name: &str) -> Error {
 /// `osu_`.
 fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
     let allowed = ((wrong.len() - PREFIX.len()) / 3).max(1);
-    let names =
-        || covered(registry).into_iter().map(|(osu, _)| osu.name).filter(|_| wrong.len() <= LONGEST_NAME);
+    let names = || covered(registry).into_iter().map(|(osu, _)| osu.name);
     let begins = |name: &&str| wrong.len() > PREFIX.len() && name.starts_with(wrong);
-    let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    let similar = || scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, name)| name);
-    names().filter(begins).min_by_key(|name| name.len()).or_else(similar)
+    let beginning = names().filter(begins).min_by_key(|name| name.len());
+    beginning.or_else(|| lookup::similar(wrong, names(), allowed))
 }
 
 /// Returns the text that `ombx osu` without a name prints.

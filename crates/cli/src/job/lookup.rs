@@ -10,8 +10,15 @@ use ombx_results::file::is_named_as_result;
 
 use crate::{commands::imb::suites, families};
 
-/// Longest text for which a similar name is searched.
+/// Longest text in bytes for which a similar name is searched.
 const LONGEST_NAME: usize = 64;
+
+/// Returns the name with the fewest typing errors, but none with more than `most`, and none for a long text.
+pub(crate) fn similar<'n>(wrong: &str, names: impl Iterator<Item = &'n str>, most: usize) -> Option<&'n str> {
+    let names = names.filter(|_| wrong.len() <= LONGEST_NAME);
+    let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
+    scored.min().filter(|(errors, _)| *errors <= most).map(|(_, name)| name)
+}
 
 /// Returns the benchmarks that a pattern selects: a name, a glob (`rma.*`) or an OSU name.
 ///
@@ -61,13 +68,8 @@ fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
     let names =
         || registry.all().iter().flat_map(|b| [b.name].into_iter().chain(b.osu_names().map(|o| o.name)));
     let length = wrong.chars().count();
-    if length > LONGEST_NAME {
-        return None;
-    }
     let containing = names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
-    let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    containing
-        .or_else(|| scored.min().filter(|(errors, _)| *errors <= (length / 2).max(2)).map(|(_, name)| name))
+    containing.or_else(|| similar(wrong, names(), (length / 2).max(2)))
 }
 
 /// Names of suites, and their counterparts: a benchmark, and options if it needs any. Those of IMB that have one are in its own table.
