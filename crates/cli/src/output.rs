@@ -46,10 +46,9 @@ use self::{
     terminal::is_closed,
 };
 use crate::{
-    arguments::{output::Format, start::Launcher},
+    arguments::output::Format,
     job::{self, Job, Work},
-    launch::detection,
-    result_file,
+    result_file, role,
 };
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
@@ -173,7 +172,7 @@ impl Output {
             at_end,
             graphs: args.graphs.clone().map(Graphs::open).transpose()?,
             stdout_closed: false,
-            one_launch: job.launches.is_one() || launched_by_user(job),
+            one_launch: job.launches.is_one() || role::is_rank(&job.start),
             cases: Cases::with_percentiles(shown.percentiles.clone()),
             tally: Tally::default(),
             earlier_rows: 0,
@@ -518,12 +517,6 @@ impl Output {
         }
         Ok(())
     }
-}
-
-/// Returns whether this process is a rank that the user's launcher has started.
-fn launched_by_user(job: &Job) -> bool {
-    job.start.launcher == Launcher::None
-        || (job.start.launcher == Launcher::Auto && detection::launcher().is_some())
 }
 
 /// Returns the error that a result file cannot be written.
