@@ -297,7 +297,7 @@ fn perform(
         Command::Ab(args) => ab::ab(registry, parser, matches, *args, chosen()?),
         Command::History(args) => history::history(&args),
         Command::Export(args) => export::export(&args),
-        Command::Model(args) => model::model(&args),
+        Command::Model(args) => model::model(parser, &args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Help(args) => match help::answer(registry, parser, &args)? {

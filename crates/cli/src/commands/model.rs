@@ -2,12 +2,12 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     time::Duration,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ombx_core::error::{Error, Kind, Result};
 use ombx_results::{
     file::{self, ResultFile},
@@ -20,7 +20,7 @@ use ombx_results::{
 use crate::{
     arguments::{
         argv,
-        output::{Color, FileArgs},
+        output::{Color, FileArgs, Format, JSON, some_of},
     },
     launch::{
         detection,
@@ -39,11 +39,11 @@ pub(crate) struct ModelArgs {
     /// Result files of p2p.latency and p2p.bw, or of sockets.latency and sockets.bw; without files, ombx measures them
     files: Vec<PathBuf>,
     /// What connects the ranks of a measurement
-    #[arg(long, value_enum, conflicts_with = "files")]
-    fabric: Option<Fabric>,
+    #[arg(long, value_parser = some_of(&FABRICS), conflicts_with = "files")]
+    fabric: Option<Benchmarks>,
     /// Format of the output
-    #[arg(long, value_enum, default_value_t = ModelFormat::Table, help_heading = "Output")]
-    format: ModelFormat,
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
+    format: Format,
     #[command(flatten)]
     out: FileArgs,
     /// Use of colours
@@ -54,28 +54,25 @@ pub(crate) struct ModelArgs {
     run: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Fabric {
-    /// p2p.latency and p2p.bw
-    Mpi,
-    /// sockets.latency and sockets.bw
-    Sockets,
-}
+/// Benchmarks of latency and bandwidth.
+type Benchmarks = [&'static str; 2];
+/// Values of `--fabric`.
+const FABRICS: [(&str, &str, Benchmarks); 2] = [
+    ("mpi", "p2p.latency and p2p.bw", ["p2p.latency", "p2p.bw"]),
+    ("sockets", "sockets.latency and sockets.bw", ["sockets.latency", "sockets.bw"]),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModelFormat {
-    /// Tables for people
-    Table,
-    /// CSV, one line per parameter, segment and switch
-    Csv,
-    /// One JSON object
-    Json,
-}
+/// Formats of the output.
+const FORMATS: [(&str, &str, Format); 3] = [
+    ("table", "Tables for people", Format::Table),
+    ("csv", "CSV, one line per parameter, segment and switch", Format::Csv),
+    JSON,
+];
 
-pub(crate) fn model(args: &ModelArgs) -> Result<u8> {
+pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
     let mut store = SampleStore::at_most(1);
     if args.files.is_empty() {
-        match measured(args)? {
+        match measured(parser, args)? {
             Measured::Results(file) => add(&mut store, &file),
             Measured::Failed(code) => return Ok(code),
         }
@@ -110,7 +107,7 @@ fn add(store: &mut SampleStore, file: &ResultFile) {
 }
 
 /// Measures both benchmarks and keeps the rows in the file of `-o`.
-fn measured(args: &ModelArgs) -> Result<Measured> {
+fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<Measured> {
     if let Some(started) = detection::launcher() {
         return Err(Error::usage(format!(
             "ombx model starts its own ranks: start it without {}, once, or give result files",
@@ -122,38 +119,31 @@ fn measured(args: &ModelArgs) -> Result<Measured> {
     }
     let out = match &args.out.out {
         Some(path) => {
-            let hostfile = hostfile(&args.run).map(|path| ("the host file that is read", path));
-            target::check(path, "-o", hostfile)?;
+            // Mistakes in these words are those of `ombx run`.
+            let words = ["ombx", "run"].into_iter().chain(args.run.iter().map(String::as_str));
+            let matches = parser.clone().try_get_matches_from(words).ok();
+            let run = matches.as_ref().and_then(|matches| matches.subcommand_matches("run"));
+            let hostfile = run.and_then(|run| run.get_one::<PathBuf>("hostfile"));
+            target::check(path, "-o", hostfile.map(|path| ("the host file that is read", path.as_path())))?;
             Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
         }
         None => None,
     };
-    let benchmarks = match args.fabric.unwrap_or(Fabric::Mpi) {
-        Fabric::Mpi => ["p2p.latency", "p2p.bw"],
-        Fabric::Sockets => ["sockets.latency", "sockets.bw"],
-    };
-    measure(benchmarks, &args.run, |contents| match out {
+    measure(args.fabric.unwrap_or(FABRICS[0].2), &args.run, |contents| match out {
         Some(mut file) => file.write(|out| out.write_all(contents.as_bytes())),
         None => Ok(()),
     })
 }
 
-/// Returns the host file that words of `ombx run` name.
-fn hostfile(words: &[String]) -> Option<&Path> {
-    let at = words.iter().position(|word| word == "--hostfile" || word.starts_with("--hostfile="))?;
-    let path = words[at].split_once('=').map(|(_, path)| path);
-    path.or_else(|| words.get(at + 1).map(String::as_str)).map(Path::new)
-}
-
 fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match args.format {
-        ModelFormat::Table => {
+        Format::Csv => render::model_csv(&mut out, shown)?,
+        Format::Json => writeln!(out, "{:#}", render::model_json(shown))?,
+        _ => {
             let screen = Screen { paint: renderers::paint(args.color), columns: terminal::columns() };
             render::table(&mut out, shown, screen)?;
         }
-        ModelFormat::Csv => render::model_csv(&mut out, shown)?,
-        ModelFormat::Json => writeln!(out, "{:#}", render::model_json(shown))?,
     }
     out.flush()
 }
@@ -173,7 +163,7 @@ enum Measured {
 /// # Errors
 /// `ombx run` cannot be started, or prints something other than results.
 fn measure(
-    benchmarks: [&str; 2],
+    benchmarks: Benchmarks,
     options: &[String],
     keep: impl FnOnce(&str) -> Result<()>,
 ) -> Result<Measured> {

@@ -16,7 +16,7 @@ use ombx_core::{
 use ombx_results::render::{OsuAccelerator, OsuColumns};
 
 use super::{
-    arguments::{Buffers, OsuArgs, Switch},
+    arguments::{Buffers, OsuArgs},
     covered, described,
 };
 use crate::{
@@ -59,7 +59,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         accelerator: reader.accelerator,
         full: args.full,
         validation: args.validation.is_some(),
-        rate: args.print_rate != Some(Switch::Off),
+        rate: args.print_rate.unwrap_or(true),
         vary_window: args.vary_window,
         percentiles,
         payloads: payloads
