@@ -8,6 +8,7 @@ mod threads;
 use ombx_core::{
     benchmark::{
         Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
+        memory::Place,
         payload::{BLOCK_LENGTH, Datatype, STRIDE},
     },
     error::{Error, Result},
@@ -15,7 +16,7 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, MemoryKind, Multi, Switch, TypeArgs},
+    arguments::{ImbArgs, Switch, TypeArgs},
     plan::Iterations,
     suites::{Entry, Suite},
 };
@@ -89,7 +90,7 @@ pub(crate) fn prepare(
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
     if suite.has_accelerators {
-        args.mem_alloc_type.get_or_insert(MemoryKind::Device);
+        args.mem_alloc_type.get_or_insert(Place::Device);
     }
     if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
         matrix.check(ranks).map_err(|e| e.within("-map"))?;
@@ -104,8 +105,9 @@ pub(crate) fn prepare(
     if !is_relayed && started.is_none() {
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
-    let modes = args.aggregate_mode.unwrap_or_default();
-    let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(|table| modes.has(table.mode));
+    let left_out = args.aggregate_mode.flatten();
+    let is_kept = |table: &ImbBenchmark| left_out.is_none() || table.mode != left_out;
+    let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(is_kept);
     let benchmarks: Vec<ImbBenchmark> = benchmarks.collect();
     if benchmarks.is_empty() {
         return Err(Error::usage("-aggregate_mode: the benchmarks have no table of this mode: leave it out"));
@@ -150,7 +152,7 @@ pub(crate) fn prepare(
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.moved(), args.types.reduced()],
-        groups: args.multi.and_then(Multi::groups),
+        groups: args.multi.flatten(),
         ranks,
         matrix: args.map,
         benchmarks,

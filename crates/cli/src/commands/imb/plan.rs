@@ -22,7 +22,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 
 use crate::commands::imb::{
     self,
-    arguments::{ImbArgs, Multi, OffCache, Switch},
+    arguments::{ImbArgs, OffCache, Switch},
     suites::{Entry, Suite},
 };
 
@@ -141,7 +141,7 @@ pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    if args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
+    if args.multi.flatten().is_none() || names.is_empty() {
         return Ok(());
     }
     Err(Error::usage(format!(
@@ -180,7 +180,7 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
-    let shown = args.multi.and_then(Multi::groups);
+    let shown = args.multi.flatten();
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }
@@ -290,8 +290,8 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
     if is_free(Cache::PARAMETER) && args.off_cache.is_some_and(|cache| cache != OffCache::No) {
         chosen.choose([Cache::Cold]);
     }
-    let memory =
-        args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER)).map(|kind| kind.buffers(api()));
+    let memory = args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER));
+    let memory = memory.map(|place| BufferMemory::both(place(api())));
     if let Some(memory) = memory.filter(|memory| !memory.is_host()) {
         chosen.choose([memory]);
         // MPI allocates no window on a device. IMB creates its windows in the same way.
