@@ -30,6 +30,8 @@ use crate::{
 };
 
 #[cfg(feature = "mpi")]
+use crate::launch::{detection, preflight};
+#[cfg(feature = "mpi")]
 use ombx_core::benchmark::Initialization;
 
 /// Job of `ombx run`, `ombx links` or `ombx osu`.
@@ -117,6 +119,28 @@ pub(crate) struct Extent {
     pub(crate) time: Duration,
     /// Benchmarks before the first one that is measured.
     pub(crate) left_out: usize,
+}
+
+/// Returns the size of a job on this many ranks. The process that starts them checks the devices and the directories that parts use.
+#[cfg_attr(
+    not(feature = "mpi"),
+    expect(unused_variables, reason = "only ranks of MPI have devices and files")
+)]
+pub(crate) fn extent(start: &StartArgs, role: &RoleArgs, parts: &[Part], ranks: u32) -> Result<Extent> {
+    let mut extent = Extent { ranks, ..Extent::default() };
+    for Part { choices, plan } in parts {
+        let rows = selection::rows(plan, choices)?;
+        extent.rows = extent.rows.saturating_add(rows);
+        extent.time = extent.time.saturating_add(rows_time_limit(plan, rows));
+    }
+    #[cfg(feature = "mpi")]
+    if role.relay.is_none() {
+        let is_here = detection::launcher().is_some() || preflight::all_here(start);
+        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
+        #[cfg(feature = "io")]
+        directory::check(parts, ranks, is_here)?;
+    }
+    Ok(extent)
 }
 
 /// Kind of ranks that some benchmarks need. One start of ranks gives ranks of one kind.

@@ -20,14 +20,11 @@ use crate::{
         output::{Format, GraphRequest, OutputArgs},
     },
     commands::{help::page::Page, imb::suites},
-    job::{self, Extent, Job, Work, lookup, selection},
+    job::{self, Job, Work, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
     role,
 };
-
-#[cfg(feature = "mpi")]
-use crate::job::accelerator;
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
@@ -82,18 +79,12 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         let last = ranks - 1;
         return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));
     }
-    #[cfg(feature = "mpi")]
-    if args.role.relay.is_none() {
-        accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
-    }
-    let choices = vec![program.choice];
-    let rows = selection::rows(&plan, &choices)?;
-    let parts = vec![Part { choices, plan }];
+    let parts = vec![Part { choices: vec![program.choice], plan }];
+    let extent = job::extent(&args.start, &args.role, &parts, ranks)?;
     selection::check_ranks(args.start.ranks, &parts)?;
     let graphs = graphs(&args, program)?;
     let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
     let output = output.settled()?;
-    let extent = Extent { ranks, rows, time: job::rows_time_limit(&parts[0].plan, rows), left_out: 0 };
     Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
 }
 

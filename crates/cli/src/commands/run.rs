@@ -41,11 +41,6 @@ use crate::{
     result_file, suite,
 };
 
-#[cfg(feature = "io")]
-use crate::job::directory;
-#[cfg(feature = "mpi")]
-use crate::{job::accelerator, launch::preflight};
-
 /// Returns the job of a command line after finding every mistake in it. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
@@ -163,20 +158,10 @@ pub(crate) fn job(
     renderers::plot_columns(output.format, output.plot)?;
     output.shown.shown(output.format)?;
     let left_out = args.from.map_or(0, |first| first as usize - 1);
-    let mut extent = Extent { ranks, left_out, ..Extent::default() };
     for Part { choices, plan } in &parts {
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
-        let rows = selection::rows(plan, choices)?;
-        extent.rows = extent.rows.saturating_add(rows);
-        extent.time = extent.time.saturating_add(job::rows_time_limit(plan, rows));
     }
-    #[cfg(feature = "mpi")]
-    if args.role.relay.is_none() {
-        let is_here = detection::launcher().is_some() || preflight::all_here(&args.start);
-        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
-        #[cfg(feature = "io")]
-        directory::check(&parts, ranks, is_here)?;
-    }
+    let extent = Extent { left_out, ..job::extent(&args.start, &args.role, &parts, ranks)? };
     let launches = args.launches.launches(args.effort.precision);
     if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
         return Err(Error::usage(
