@@ -12,7 +12,7 @@ pub(crate) mod terminal;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io::{self, Write},
     path::Path,
 };
@@ -52,6 +52,7 @@ use crate::{
 };
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
+#[derive(Default)]
 pub(crate) struct Output {
     /// `None` if the lines of the result file are printed.
     renderer: Option<Box<dyn Renderer>>,
@@ -88,8 +89,8 @@ pub(crate) struct Output {
     links: Option<LinkJudge>,
     /// Links that were measured at the same time, until their round is written.
     rounds: Rounds,
-    /// Transports between MPI ranks, which the launching process has asked for.
-    transport: Fact,
+    /// Transports between MPI ranks, if the launching process has asked for them.
+    transport: Option<Fact>,
     /// The user asked for a precision that some row does not have.
     misses_precision: bool,
     /// Earlier runs, which tell where the next run lies.
@@ -171,16 +172,8 @@ impl Output {
             file,
             at_end,
             graphs: args.graphs.clone().map(Graphs::open).transpose()?,
-            stdout_closed: false,
             one_launch: job.launches.is_one() || role::is_rank(&job.start),
             cases: Cases::with_percentiles(shown.percentiles.clone()),
-            tally: Tally::default(),
-            earlier_rows: 0,
-            continues: false,
-            open_table: None,
-            keeps_table: false,
-            unmeasured: 0,
-            in_run: false,
             comparisons: (format == Format::Table && !args.is_of_other_suite()).then(|| {
                 let unit = shown.units.of_times();
                 (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
@@ -193,27 +186,20 @@ impl Output {
                     is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios | Format::Junit),
                     is_monitored: format == Format::Nagios,
                     is_interim: !args.quiet && format != Format::Nagios,
-                    named: BTreeSet::new(),
-                    is_again: false,
-                    tally: Tally::default(),
-                    verdict: None,
+                    ..LinkJudge::default()
                 }),
                 Work::Benchmarks(_) => None,
             },
-            rounds: Rounds::default(),
-            misses_precision: false,
             earlier,
             earlier_is_named: job.against.is_some(),
-            transport: Fact::Unknown {
-                reason: "ombx asks the library only in jobs whose ranks it starts itself".into(),
-            },
+            ..Output::default()
         })
     }
 
     /// Sets the transports that the records of runs over MPI name.
     #[cfg(feature = "mpi")]
     pub(crate) fn set_transport(&mut self, transport: Fact) {
-        self.transport = transport;
+        self.transport = Some(transport);
     }
 
     /// Returns the record of a run with its transport; `None` for other records.
@@ -221,7 +207,9 @@ impl Output {
         let Record::Run(run) = record else { return None };
         (run.fabric == "mpi").then(|| {
             let mut run = run.clone();
-            run.software.insert("transport".into(), self.transport.clone());
+            let why = "ombx asks the library only in jobs whose ranks it starts itself";
+            let transport = self.transport.clone().unwrap_or_else(|| Fact::Unknown { reason: why.into() });
+            run.software.insert("transport".into(), transport);
             Record::Run(run)
         })
     }

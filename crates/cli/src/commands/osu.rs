@@ -337,16 +337,12 @@ fn list_of_names(registry: &Registry) -> String {
     let covered = covered(registry);
     let width = covered.iter().map(|(osu, _)| osu.name.len()).max().unwrap_or_default();
     for (osu, bench) in &covered {
-        text += &format!("{:<width$}  {}{}\n", osu.name, bench.name, name_options(osu));
+        let options: String = osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect();
+        text += &format!("{:<width$}  {}{options}\n", osu.name, bench.name);
     }
     let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
     if !missing.is_empty() {
         text += &format!("\nnot supported: {}\n", missing.join(" "));
     }
     text
-}
-
-/// Returns the options of `ombx run` that a program selects by its name, each after a space.
-fn name_options(osu: &Osu) -> String {
-    osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect()
 }

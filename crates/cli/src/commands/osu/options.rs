@@ -20,6 +20,7 @@ use super::{
     covered, described,
 };
 use crate::{
+    arguments::parameters,
     commands::osu::{Family, Program, STARTUP},
     launch::{detection, mpiexec},
 };
@@ -161,21 +162,13 @@ pub(super) const OWN: [OwnOption; 16] = [
     own("H, D or M", "buffers", |args| !args.buffers.is_empty(), |p| !is_collective(p)),
 ];
 
-/// Programs that an error names.
-const NAMED: usize = 4;
-
 /// Returns which programs have an option.
 fn having(option: &OwnOption) -> String {
     let Ok(registry) = Registry::load() else { return String::new() };
     let all = covered(&registry).into_iter().map(|(osu, bench)| Program::new(bench, *osu));
     let having: Vec<&str> =
         all.filter(|program| (option.is_of)(program)).map(|program| program.osu.name).collect();
-    match having.len() {
-        0 => String::new(),
-        1 => format!("; {} has it", having[0]),
-        all if all <= NAMED => format!("; {} have it", having.join(", ")),
-        all => format!("; {} and {} others have it", having[..NAMED].join(", "), all - NAMED),
-    }
+    parameters::have_it(&having, "")
 }
 
 /// Events of PAPI, and the figures of rows that count the same.
