@@ -101,6 +101,12 @@ impl FileArgs {
     pub(crate) fn is_stdout(&self) -> bool {
         self.out.as_deref() == Some(Path::new("-"))
     }
+
+    /// Refuses standard output of a command that prints something else there.
+    pub(crate) fn refuse_stdout(&self, command: &str) -> Result<()> {
+        let why = || format!("{command} prints its result: give a name after -o, as in -o rows.jsonl");
+        if self.is_stdout() { Err(Error::usage(why())) } else { Ok(()) }
+    }
 }
 
 impl OutputArgs {

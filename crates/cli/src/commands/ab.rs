@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, Args, parser::ValueSource};
+use clap::{Arg, ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
     benchmark::{Chosen, Registry, payload::Check},
     error::{Error, Exit, Result},
@@ -72,29 +72,10 @@ pub(crate) struct AbArgs {
 
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
-/// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 20] = [
-    "a",
-    "b",
-    "env_a",
-    "env_b",
-    "budget",
-    "margin",
-    "fail_on",
-    "undecided",
-    "junit",
-    "markdown",
-    "names",
-    "out",
-    "force",
-    "append",
-    "launches",
-    "seed",
-    "against",
-    "format",
-    "color",
-    "launch",
-];
+/// Options of `ab` itself, beside those under its own headings. Each launch gets all others.
+const OF_AB: [&str; 10] =
+    ["budget", "out", "force", "append", "launches", "seed", "against", "format", "color", "launch"];
+const HEADINGS: [&str; 2] = ["Sides", "Comparison"];
 
 pub(crate) fn ab(
     registry: &Registry,
@@ -121,13 +102,8 @@ pub(crate) fn ab(
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
-    if run.start.launcher == Launcher::Auto
-        && let Some(started) = detection::launcher()
-    {
-        return Err(Error::usage(format!(
-            "ombx ab starts its own ranks: start it without {}, once, and choose their number with -n",
-            started.launcher
-        )));
+    if run.start.launcher == Launcher::Auto {
+        detection::refuse_launcher("ombx ab", "and choose their number with -n")?;
     }
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
@@ -248,7 +224,9 @@ fn printing(output: &OutputArgs) -> Printing {
 fn words_of_launches(parser: &clap::Command, matches: &ArgMatches, run: &RunArgs) -> Vec<OsString> {
     let ab = parser.find_subcommand("ab").into_iter();
     let given = ab.flat_map(|ab| argv::given_options(ab, matches));
-    let passed = given.filter(|(arg, _)| !OF_AB.contains(&arg.get_id().as_str()));
+    let has_own_heading = |arg: &Arg| arg.get_help_heading().is_some_and(|title| HEADINGS.contains(&title));
+    let is_own = |arg: &Arg| OF_AB.contains(&arg.get_id().as_str()) || has_own_heading(arg);
+    let passed = given.filter(|(arg, _)| !is_own(arg));
     let patterns = run.patterns.iter().map(OsString::from);
     passed.flat_map(|(_, words)| words).chain([OsString::from("--")]).chain(patterns).collect()
 }

@@ -77,15 +77,8 @@ const FORMATS: [(&str, &str, Format); 4] =
     [("table", "Table for people", Format::Table), JSON, NAGIOS, JUNIT];
 
 pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> Result<u8> {
-    if let Some(started) = detection::launcher() {
-        return Err(Error::usage(format!(
-            "ombx check starts its own ranks: start it without {}, once, and choose their number in the file",
-            started.launcher
-        )));
-    }
-    if args.out.is_stdout() {
-        return Err(Error::usage("ombx check prints its result: give a name after -o, as in -o rows.jsonl"));
-    }
+    detection::refuse_launcher("ombx check", "and choose their number in the file")?;
+    args.out.refuse_stdout("ombx check")?;
     let expectations = Expectations::read(&args.file, registry, parser)?;
     let good = good_days(&expectations, args)?;
     let out = args.out.out.as_ref();

@@ -108,15 +108,8 @@ fn add(store: &mut SampleStore, file: &ResultFile) {
 
 /// Measures both benchmarks and keeps the rows in the file of `-o`.
 fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<Measured> {
-    if let Some(started) = detection::launcher() {
-        return Err(Error::usage(format!(
-            "ombx model starts its own ranks: start it without {}, once, or give result files",
-            started.launcher
-        )));
-    }
-    if args.out.is_stdout() {
-        return Err(Error::usage("ombx model prints its result: give a name after -o, as in -o rows.jsonl"));
-    }
+    detection::refuse_launcher("ombx model", "or give result files")?;
+    args.out.refuse_stdout("ombx model")?;
     let out = match &args.out.out {
         Some(path) => {
             // Mistakes in these words are those of `ombx run`.

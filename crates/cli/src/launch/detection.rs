@@ -82,6 +82,14 @@ fn launcher_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<StartedBy> {
     })
 }
 
+/// Refuses a launcher before a command that starts its own ranks. `instead` says what to do beside leaving it out.
+pub(crate) fn refuse_launcher(command: &str, instead: &str) -> Result<()> {
+    launcher().map_or(Ok(()), |StartedBy { launcher, .. }| {
+        let why = format!("{command} starts its own ranks: start it without {launcher}, once, {instead}");
+        Err(Error::usage(why))
+    })
+}
+
 /// Returns whether Open MPI's launcher started this process.
 pub(crate) fn is_under_open_mpi() -> bool {
     launcher().is_some_and(|started| started.launcher == OPEN_MPI)
