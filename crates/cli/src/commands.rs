@@ -171,7 +171,6 @@ pub(crate) enum Command {
 }
 
 /// Commands whose ranks start MPI.
-#[cfg(feature = "mpi")]
 pub(crate) const MEASURING: [&str; 5] = ["run", "congestion", "links", "osu", "imb"];
 
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.

@@ -10,7 +10,7 @@ pub(crate) mod selection;
 use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
-    benchmark::{Benchmark, Choice, Medium, Registry, Threading},
+    benchmark::{Benchmark, Choice, Initialization, Medium, RankMatrix, Registry, Threading},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify, check_loads},
@@ -31,8 +31,6 @@ use crate::{
 
 #[cfg(feature = "mpi")]
 use crate::launch::{detection, preflight};
-#[cfg(feature = "mpi")]
-use ombx_core::benchmark::Initialization;
 
 /// Job of `ombx run`, `ombx links` or `ombx osu`.
 pub(crate) struct Job {
@@ -186,26 +184,22 @@ impl Work {
     }
 
     /// Returns the level of thread support for which MPI is initialised: the user's, or what a benchmark needs beyond it.
-    #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
         self.chosen_threading().max(selection::threading(&self.choices()))
     }
 
     /// Returns the level of thread support that the user asks for. [`selection::check_ranks`] has found that it is that of all parts.
-    #[cfg(feature = "mpi")]
     pub(crate) fn chosen_threading(&self) -> Threading {
         self.plans().first().map_or(Threading::Single, |plan| plan.chosen.get())
     }
 
     /// Returns how the work initialises MPI. [`selection::check_ranks`] has found that all parts do it in the same way.
-    #[cfg(feature = "mpi")]
     pub(crate) fn initialization(&self) -> Initialization {
         self.plans().first().map_or(Initialization::World, |plan| plan.chosen.get())
     }
 
     /// Returns the matrix by which ranks are numbered anew, which is that of all parts.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn numbering(&self) -> Option<ombx_core::benchmark::RankMatrix> {
+    pub(crate) fn numbering(&self) -> Option<RankMatrix> {
         self.plans().first().and_then(|plan| plan.chosen.chosen())
     }
 

@@ -197,7 +197,6 @@ impl Output {
     }
 
     /// Sets the transports that the records of runs over MPI name.
-    #[cfg(feature = "mpi")]
     pub(crate) fn set_transport(&mut self, transport: Fact) {
         self.transport = Some(transport);
     }

@@ -58,7 +58,6 @@ impl Host {
     }
 
     /// Returns the name without that of the user.
-    #[cfg(feature = "mpi")]
     pub(crate) fn address(&self) -> &str {
         self.name.split_once('@').map_or(&self.name, |(_, host)| host)
     }

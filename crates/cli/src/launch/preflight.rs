@@ -168,9 +168,7 @@ fn check_number(ranks: u32, hosts: usize) -> Result<()> {
 /// Stack that this program needs, with the libraries of a rank.
 const STACK: u64 = 512 << 10;
 /// Address space and shared memory without which MPI does not start.
-#[cfg(feature = "mpi")]
 const ADDRESS_SPACE: u64 = 128 << 20;
-#[cfg(feature = "mpi")]
 const SHARED_MEMORY: u64 = 4 << 20;
 /// Limits below these may be why MPI has not started.
 const ENOUGH: Limits = Limits {
@@ -219,7 +217,6 @@ pub(crate) fn check_rank() -> Result<()> {
 pub(super) fn suspected_at_start() -> String {
     let mut causes = Limits::here().below(&ENOUGH);
     causes.extend(little_shared_memory());
-    #[cfg(feature = "mpi")]
     causes.extend(
         mpiexec::of_another_mpi_in_path()
             .map(|path| format!("{path}, the first in the search path, belongs to another MPI")),
