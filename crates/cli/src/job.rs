@@ -205,14 +205,7 @@ impl Work {
 
     /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.
     pub(crate) fn kinds(&self) -> Vec<RankKind> {
-        let mut kinds: Vec<RankKind> = Vec::new();
-        for choice in self.choices() {
-            let kind = RankKind::new(choice.bench);
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        kinds
+        selection::each_once(self.choices().iter().map(|choice| RankKind::new(choice.bench)))
     }
 
     /// Returns the work of ranks of one kind.

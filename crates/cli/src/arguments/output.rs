@@ -8,7 +8,7 @@ use clap::{
 };
 use ombx_core::{
     error::{Error, Result},
-    unit::Bytes,
+    unit::{self, Bytes},
 };
 use ombx_results::{
     number::{RateUnit, TimeUnit, Units},
@@ -238,7 +238,7 @@ pub(crate) struct RowArgs {
     #[arg(long, value_name = "PATTERN", value_parser = row_pattern)]
     rows: Vec<glob::Pattern>,
     /// Only these message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
-    #[arg(long, value_parser = Sizes::parse)]
+    #[arg(long, value_parser = unit::parse_sizes)]
     pub(crate) sizes: Option<Sizes>,
 }
 
@@ -274,7 +274,7 @@ impl RowArgs {
     fn contains(&self, case: &CaseSamples) -> bool {
         let row = case.row();
         let named = |pattern: &glob::Pattern| pattern.matches(&row.bench) || pattern.matches(&row.key);
-        let sized = |sizes: &Sizes| row.bytes.is_some_and(|bytes| sizes.0.contains(&Bytes(bytes)));
+        let sized = |sizes: &Sizes| row.bytes.is_some_and(|bytes| sizes.contains(&Bytes(bytes)));
         (self.rows.is_empty() || self.rows.iter().any(named)) && self.sizes.as_ref().is_none_or(sized)
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     if let Some(file) = out.as_mut().filter(|_| !contents.is_empty()) {
         file.write(|out| out.write_all(contents.as_bytes()))?;
     }
-    if let Some(code) = budget.exit_code() {
+    if let Some(code) = budget.interruption.exit_code() {
         stderr_line!("ombx: interrupted");
         return Ok(code);
     }
@@ -222,7 +222,7 @@ impl Check<'_> {
         for entry in &self.expectations.entries {
             let measured = self.budget.measure(entry)?;
             self.contents.push_str(&measured.contents);
-            if self.budget.exit_code().is_some() {
+            if self.budget.interruption.has_arrived() {
                 return Ok(Vec::new());
             }
             all.push((entry, measured));
@@ -260,7 +260,7 @@ impl Check<'_> {
             let again = self.budget.measure(entry)?;
             *findings = judgement::combine(findings, judgement::judge(entry, &again, good));
             self.contents.push_str(&again.contents);
-            if self.budget.exit_code().is_some() {
+            if self.budget.interruption.has_arrived() {
                 return Ok(Vec::new());
             }
         }

@@ -98,7 +98,7 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
     markdown: Option<PathBuf>,
     /// Names of the two sides in titles, for example: old,new
-    #[arg(long, value_name = "A,B", value_parser = Names::parse, help_heading = "Comparison")]
+    #[arg(long, value_name = "A,B", value_parser = read_names, help_heading = "Comparison")]
     names: Option<Names>,
 }
 
@@ -112,23 +112,14 @@ pub(crate) enum Undecided {
 }
 
 /// Names of two sides.
-#[derive(Debug, Clone)]
-pub(crate) struct Names([String; 2]);
+pub(crate) type Names = [String; 2];
 
-impl Names {
-    /// Reads `A,B`.
-    pub(crate) fn parse(text: &str) -> std::result::Result<Names, String> {
-        let mut names = text.split(',').map(str::trim);
-        match (names.next(), names.next(), names.next()) {
-            (Some(a), Some(b), None) if !a.is_empty() && !b.is_empty() && a != b => {
-                Ok(Names([a.to_owned(), b.to_owned()]))
-            }
-            _ => Err("not two different names, such as old,new".into()),
-        }
-    }
-
-    pub(crate) fn labels(names: Option<&Names>) -> [Option<String>; 2] {
-        names.map_or([None, None], |Names(names)| names.clone().map(Some))
+/// Reads `A,B`.
+pub(crate) fn read_names(text: &str) -> std::result::Result<Names, String> {
+    let mut names = text.split(',').map(str::trim);
+    match (names.next(), names.next(), names.next()) {
+        (Some(a), Some(b), None) if !a.is_empty() && !b.is_empty() && a != b => Ok([a, b].map(str::to_owned)),
+        _ => Err("not two different names, such as old,new".into()),
     }
 }
 
@@ -155,10 +146,7 @@ impl GateArgs {
 
     /// Returns the names of the sides, or the default ones.
     pub(crate) fn labels(&self, default: [&str; 2]) -> [Option<String>; 2] {
-        match &self.names {
-            Some(_) => Names::labels(self.names.as_ref()),
-            None => default.map(|name| Some(name.to_owned())),
-        }
+        self.names.clone().unwrap_or_else(|| default.map(str::to_owned)).map(Some)
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, default_value = "semidirectional", value_parser = some_of(&PATTERNS), help_heading = "What is measured")]
     pub(crate) pattern: &'static str,
     /// Message sizes: 8,1K,64K, 1..4M (doubling) or 1..4M:x4 (growing by 4); 1K = 1024
-    #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
+    #[arg(long, default_value = "8,1M", value_parser = unit::parse_sizes, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
     /// Messages back to back before the acknowledgement in the unidirectional pattern [default: 64]
     #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
@@ -251,8 +251,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         _ => Mode::Parallel,
     };
     let warm_up = warm_up(registry, &args)?;
-    let (steps, rows) = mode.extent(ranks, args.sizes.0.len(), args.rounds);
-    let sizes = args.sizes.0.clone();
+    let (steps, rows) = mode.extent(ranks, args.sizes.len(), args.rounds);
+    let sizes = args.sizes.clone();
     check_expectations(&args, &sizes)?;
     if let Some(depth) = args.window {
         chosen.choose([Depth(depth)]);
@@ -265,7 +265,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         chosen,
         effort: args.effort.effort(None),
         least_time: args.min_time.unwrap_or_default(),
-        batch: args.effort.batch.0,
+        batch: args.effort.batch,
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
         launch: args.launch,
         ..Plan::default()

@@ -73,8 +73,8 @@ pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
     let mut store = SampleStore::at_most(1);
     if args.files.is_empty() {
         match measured(parser, args)? {
-            Measured::Results(file) => add(&mut store, &file),
-            Measured::Failed(code) => return Ok(code),
+            Ok(file) => add(&mut store, &file),
+            Err(code) => return Ok(code),
         }
     } else {
         if !args.run.is_empty() || args.out.out.is_some() {
@@ -106,11 +106,18 @@ fn add(store: &mut SampleStore, file: &ResultFile) {
     file.runs.iter().filter(|run| !run.is_sweep()).for_each(|launch| store.launch(launch));
 }
 
-/// Measures both benchmarks and keeps the rows in the file of `-o`.
-fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<Measured> {
+/// Time after which a measurement has failed. `ombx run` has deadlines of its own, which are shorter.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Measures both benchmarks and keeps what `ombx run` prints in the file of `-o`, even of a failure. Returns the exit code of a measurement
+/// without results, whose message was printed.
+///
+/// # Errors
+/// `ombx run` cannot be started, or prints something other than results.
+fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<std::result::Result<ResultFile, u8>> {
     detection::refuse_launcher("ombx model", "or give result files")?;
     args.out.refuse_stdout("ombx model")?;
-    let out = match &args.out.out {
+    let mut out = match &args.out.out {
         Some(path) => {
             // Mistakes in these words are those of `ombx run`.
             let words = ["ombx", "run"].into_iter().chain(args.run.iter().map(String::as_str));
@@ -122,10 +129,32 @@ fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<Measured> {
         }
         None => None,
     };
-    measure(args.fabric.unwrap_or(FABRICS[0].2), &args.run, |contents| match out {
-        Some(mut file) => file.write(|out| out.write_all(contents.as_bytes())),
-        None => Ok(()),
-    })
+    let benchmarks = args.fabric.unwrap_or(FABRICS[0].2);
+    let interruption = Interruption::new()?;
+    if io::stderr().is_terminal() {
+        stderr_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
+    }
+    let mut command = Command::new(argv::executable()?);
+    command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(&args.run).args(benchmarks);
+    let ended = finite_run::run(command, LONGEST, || interruption.has_arrived());
+    if let Some(code) = interruption.exit_code() {
+        stderr_line!("ombx: interrupted");
+        return Ok(Err(code));
+    }
+    let ([contents, messages], status) = ended?;
+    if let Some(file) = &mut out {
+        file.write(|out| out.write_all(contents.as_bytes()))?;
+    }
+    for line in messages.lines() {
+        stderr_line!("{line}");
+    }
+    // Rows that cannot be measured here are left out of the model.
+    if !matches!(status.code(), Some(0 | 4)) {
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        return Ok(Err(code.unwrap_or(Kind::Fabric.exit_code())));
+    }
+    let read = file::read(contents.as_bytes());
+    read.map(Ok).map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))
 }
 
 fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
@@ -139,49 +168,4 @@ fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
         }
     }
     out.flush()
-}
-
-/// Time after which a measurement has failed. `ombx run` has deadlines of its own, which are shorter.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// What a measurement gives.
-enum Measured {
-    Results(ResultFile),
-    /// Exit code of a measurement without results. Its message was printed.
-    Failed(u8),
-}
-
-/// Measures the benchmarks with these options of `ombx run`, and keeps what it prints, even of a failure.
-///
-/// # Errors
-/// `ombx run` cannot be started, or prints something other than results.
-fn measure(
-    benchmarks: Benchmarks,
-    options: &[String],
-    keep: impl FnOnce(&str) -> Result<()>,
-) -> Result<Measured> {
-    let interruption = Interruption::new()?;
-    if io::stderr().is_terminal() {
-        stderr_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
-    }
-    let mut command = Command::new(argv::executable()?);
-    command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(options).args(benchmarks);
-    let ended = finite_run::run(command, LONGEST, || interruption.has_arrived());
-    if let Some(code) = interruption.exit_code() {
-        stderr_line!("ombx: interrupted");
-        return Ok(Measured::Failed(code));
-    }
-    let ([contents, messages], status) = ended?;
-    keep(&contents)?;
-    for line in messages.lines() {
-        stderr_line!("{line}");
-    }
-    // Rows that cannot be measured here are left out of the model.
-    if !matches!(status.code(), Some(0 | 4)) {
-        let code = status.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Measured::Failed(code.unwrap_or(Kind::Fabric.exit_code())));
-    }
-    let read = file::read(contents.as_bytes());
-    read.map(Measured::Results)
-        .map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))
 }

@@ -65,7 +65,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
 
 /// Returns the job of a program's options after finding every mistake in them, and notes about differences from OMB. Starts nothing.
 pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
-    let options::Request { plan, columns, notes } = options::read(&args, program)?;
+    let (plan, columns, notes) = options::read(&args, program)?;
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);

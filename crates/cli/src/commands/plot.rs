@@ -125,7 +125,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     if !args.force {
         target::check_new(out)?;
     }
-    let Results { groups, sweeps } = read(args)?;
+    let (groups, sweeps) = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
     let kind = match args.kind {
         Some(Figure::Rows(kind)) => Some(kind),
@@ -154,15 +154,8 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// What files contain.
-struct Results {
-    /// Cases by name in the legend, in the order of files.
-    groups: Vec<(String, Vec<CaseSamples>)>,
-    /// Runs of `ombx links`, whose links in rounds are summed up.
-    sweeps: Vec<RunWithRows>,
-}
-
-fn read(args: &PlotArgs) -> Result<Results> {
+/// Returns cases by their name in the legend, in the order of files, and runs of `ombx links`, whose links in rounds are summed up.
+fn read(args: &PlotArgs) -> Result<(Vec<(String, Vec<CaseSamples>)>, Vec<RunWithRows>)> {
     let mut stores: Vec<(String, SampleStore)> = Vec::new();
     let (mut sweeps, mut known) = (Vec::new(), KnownRuns::default());
     for (path, label) in args.files.iter().zip(args.names()) {
@@ -194,7 +187,7 @@ fn read(args: &PlotArgs) -> Result<Results> {
         }
         groups.push((label, cases));
     }
-    Ok(Results { groups, sweeps })
+    Ok((groups, sweeps))
 }
 
 impl PlotArgs {
@@ -266,7 +259,7 @@ fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> R
 fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
     let sweep = only_sweep(runs).map_err(|e| e.within("a heat map"))?;
     let slow = runs.iter().rev().find_map(|run| run.verdict.as_ref()).map_or(Vec::new(), |v| v.components());
-    let bytes = match args.rows.sizes.as_ref().map(|sizes| &sizes.0[..]) {
+    let bytes = match args.rows.sizes.as_deref() {
         None => None,
         Some([bytes]) => Some(bytes.0),
         Some(_) => return Err(Error::usage("a heat map shows one message size: give one with --sizes")),

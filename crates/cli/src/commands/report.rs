@@ -20,7 +20,10 @@ use ombx_results::{
     samples::SampleStore,
 };
 
-use super::{compare::Names, history};
+use super::{
+    compare::{Names, read_names},
+    history,
+};
 use crate::{
     arguments::output::{UNITS, chosen_units, some_of},
     output::target,
@@ -37,7 +40,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
     /// Names of FILES and of --against in titles and legends, for example: old,new
-    #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
+    #[arg(long, value_name = "A,B", value_parser = read_names, requires = "against")]
     names: Option<Names>,
     /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s]
     #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',')]
@@ -68,7 +71,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let Side { files: against, results: new, samples: of_new } =
         read(&args.against, records, true, of_base.beside())?;
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
-    let [base_label, new_label] = Names::labels(args.names.as_ref());
+    let [base_label, new_label] = args.names.clone().map_or([None, None], |names| names.map(Some));
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     let comparison =
         (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));

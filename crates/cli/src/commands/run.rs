@@ -109,7 +109,7 @@ pub(crate) fn after_list(
     // A size may have a blank before its unit. A word that starts with a digit is another size.
     let is_unit = *list == "sizes"
         && !word.starts_with(|first: char| first.is_ascii_digit())
-        && Sizes::parse(&format!("{typed}{word}")).is_ok();
+        && unit::parse_sizes(&format!("{typed}{word}")).is_ok();
     let meant = if is_unit { format!("{typed}{word}") } else { format!("{typed},{word}") };
     Error::usage(format!(
         "{error}; values of --{list} have a comma between them and no blank: --{list} {meant}"
@@ -206,7 +206,7 @@ pub(crate) struct RunArgs {
     /// Message sizes: 8,1K,64K or 1..4M (doubling); 1K = 1024
     ///
     /// K, KB, KiB: 1024 bytes. 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
-    #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
+    #[arg(long, value_parser = unit::parse_sizes, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
     /// Load on other ranks: a benchmark that they repeat
     ///
@@ -397,7 +397,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         }
     }
     Ok(Plan {
-        sizes: args.sizes.clone().map(|sizes| sizes.0),
+        sizes: args.sizes.clone(),
         chosen,
         effort: match args.duration {
             Some(time) => Effort::Time(time),
@@ -407,7 +407,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         interval: args.interval,
         counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
-        batch: args.effort.batch.0,
+        batch: args.effort.batch,
         known_batches: args.launches.batches.clone(),
         under: args.under.clone(),
         verify: if args.no_verify { Verify::Off } else { args.verify },

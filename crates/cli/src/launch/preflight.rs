@@ -21,7 +21,7 @@ use ombx_mpi::Family;
 
 use crate::{
     arguments::start::StartArgs,
-    job::Job,
+    job::{Job, selection::each_once},
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
@@ -113,13 +113,8 @@ pub(crate) struct RankHost {
 /// Returns the hosts that get ranks.
 fn used(hosts: Vec<Host>, ranks: u32) -> Result<Vec<String>> {
     let counts = ranks_by_host(&hosts, ranks)?;
-    let mut names: Vec<String> = Vec::new();
-    for (Host { name, .. }, _) in hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    Ok(names)
+    let used = hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+    Ok(each_once(used.map(|(host, _)| host.name)))
 }
 
 /// Returns the program that starts processes on other hosts, with its arguments before the host; `None` if there is none, or if it is

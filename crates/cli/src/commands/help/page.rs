@@ -10,7 +10,12 @@ use ombx_core::{
 use ombx_results::render::wrapped;
 
 use super::examples::{self, Examples};
-use crate::{arguments::parameters, job::lookup, output::terminal, suite::is_suite};
+use crate::{
+    arguments::parameters,
+    job::{lookup, selection::each_once},
+    output::terminal,
+    suite::is_suite,
+};
 
 /// Widest page, and that without a terminal.
 const WIDEST: usize = 110;
@@ -211,17 +216,11 @@ impl Page {
         };
         let is_single = |arg: &Arg| arg.get_help_heading() == Some(parameters::OWN);
         let mut text = String::new();
-        let mut headings: Vec<&str> = Vec::new();
-        for arg in visible(command).filter(|arg| !is_single(arg) && !is_of_run(arg)) {
-            let heading = arg.get_help_heading().unwrap_or(OPTIONS);
-            if !headings.contains(&heading) {
-                headings.push(heading);
-            }
-        }
-        for heading in headings {
-            text += &self.heading(heading);
-            let of_heading =
-                |arg: &&Arg| arg.get_help_heading().unwrap_or(OPTIONS) == heading && !is_of_run(arg);
+        let heading_of = |arg: &Arg| arg.get_help_heading().unwrap_or(OPTIONS).to_owned();
+        let own = visible(command).filter(|arg| !is_single(arg) && !is_of_run(arg));
+        for heading in each_once(own.map(heading_of)) {
+            text += &self.heading(&heading);
+            let of_heading = |arg: &&Arg| heading_of(arg) == heading && !is_of_run(arg);
             visible(command).filter(of_heading).for_each(|arg| text += &self.argument(arg, detail));
         }
         let names = |wanted: &dyn Fn(&Arg) -> bool| {

@@ -28,15 +28,8 @@ use crate::{
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// What the options of a program ask for.
-pub(super) struct Request {
-    pub(super) plan: Plan,
-    pub(super) columns: OsuColumns,
-    /// Differences from OMB that the user should know.
-    pub(super) notes: Vec<String>,
-}
-
-pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
+/// Returns the plan and the columns of a program, and differences from OMB that the user should know.
+pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<(Plan, OsuColumns, Vec<String>)> {
     let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
     reject(args, program)?;
     reader.check_memory(args)?;
@@ -98,7 +91,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         batch: (shows_iterations && !args.vary_window).then_some(1),
         ..Plan::default()
     };
-    Ok(Request { plan, columns, notes: reader.notes })
+    Ok((plan, columns, reader.notes))
 }
 
 /// Option of OMB that only some programs have.
