@@ -66,10 +66,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let store = SampleStore::at_most(MAX_SAMPLES).of_first_benchmarks(MAX_BENCHMARKS);
     let open = if dated.is_some() { found_records } else { records };
-    let Side { mut files, results: base, samples: of_base } =
-        read(inputs, open, !args.against.is_empty(), store)?;
-    let Side { files: against, results: new, samples: of_new } =
-        read(&args.against, records, true, of_base.beside())?;
+    let (mut files, base, of_base) = read(inputs, open, !args.against.is_empty(), store)?;
+    let (against, new, of_new) = read(&args.against, records, true, of_base.beside())?;
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
     let [base_label, new_label] = args.names.clone().map_or([None, None], |names| names.map(Some));
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
@@ -171,21 +169,14 @@ fn without_times(mut record: Record) -> Record {
     record
 }
 
-/// What the files of one side contain.
-struct Side {
-    files: Vec<(String, ResultFile)>,
-    results: SideResults,
-    samples: SampleStore,
-}
-
-/// Reads files record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
+/// Reads the files of one side record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
 /// only those that figures need are kept, in `samples`.
 fn read(
     paths: &[PathBuf],
     open: fn(&Path) -> Result<FileRecords>,
     is_compared: bool,
     mut samples: SampleStore,
-) -> Result<Side> {
+) -> Result<(Vec<(String, ResultFile)>, SideResults, SampleStore)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
@@ -217,5 +208,5 @@ fn read(
         // The launches of a file without a setup of its own count in an earlier file.
         (!file.runs.is_empty() || file.cut_off).then_some((name, file))
     });
-    Ok(Side { files: combined.collect(), results, samples })
+    Ok((combined.collect(), results, samples))
 }

@@ -14,14 +14,6 @@ use ombx_core::{
 
 use crate::{arguments::parameters, commands::osu::Program};
 
-/// Values of parameters that an option chooses.
-#[derive(Debug, Default)]
-pub(super) struct Described {
-    pub(super) chosen: Chosen,
-    /// Blocks of messages, if the option is `-D`.
-    pub(super) messages: Option<Messages>,
-}
-
 /// Messages of a datatype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Messages {
@@ -57,12 +49,12 @@ fn values(value: impl ParameterValue, described: &[(&Parameter, String)]) -> Cho
     chosen
 }
 
-/// Reads `-D cont`, `-D vect:STRIDE:BLOCK_LENGTH` and `-D indx:FILE`.
+/// Reads `-D cont`, `-D vect:STRIDE:BLOCK_LENGTH` and `-D indx:FILE`. Returns values of parameters, and the messages if the option is given.
 ///
 /// # Errors
 /// Usage error for another type, blocks that do not exist, and a program without derived datatypes.
-pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Described> {
-    let Some(given) = given else { return Ok(Described::default()) };
+pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<(Chosen, Option<Messages>)> {
+    let Some(given) = given else { return Ok((Chosen::default(), None)) };
     let (kind, rest) = given.split_once(':').unwrap_or((given, ""));
     let refusal = |why: &dyn Display| refusal("-D", given, why);
     let chosen = |datatype: Datatype, described: &[(&Parameter, String)]| {
@@ -76,12 +68,12 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Describ
             (_, Some(blocks)) => Messages::Listed(blocks),
             (_, None) => Messages::Contiguous,
         };
-        Ok(Described { chosen, messages: Some(messages) })
+        Ok((chosen, Some(messages)))
     };
     match kind.to_ascii_lowercase().as_str() {
         "cont" if rest.is_empty() => match program.parameter(Datatype::PARAMETER.name) {
             Some(_) => chosen(Datatype::Contiguous, &[]),
-            None => Ok(Described { messages: Some(Messages::Contiguous), ..Described::default() }),
+            None => Ok((Chosen::default(), Some(Messages::Contiguous))),
         },
         "vect" => {
             let numbers =
@@ -110,27 +102,23 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Describ
 ///
 /// # Errors
 /// Usage error for another neighbourhood.
-pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Described> {
+pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Chosen> {
     if program.parameter(Topology::PARAMETER.name).is_none() {
-        return Ok(Described::default());
+        return Ok(Chosen::default());
     }
     let given = given.unwrap_or("cart:1:1");
-    let of = |topology: Topology, described: &[(&Parameter, String)]| Described {
-        chosen: values(topology, described),
-        messages: None,
-    };
     match given.split_once(':').unwrap_or((given, "")) {
-        ("cart", "") => Ok(of(Topology::Torus, &[])),
+        ("cart", "") => Ok(values(Topology::Torus, &[])),
         ("cart", torus) => {
             TORUS.read(torus).map_err(|e| refusal("-N", given, &e))?;
-            Ok(of(Topology::Torus, &[(&TORUS, torus.to_owned())]))
+            Ok(values(Topology::Torus, &[(&TORUS, torus.to_owned())]))
         }
-        ("cartesian", "") => Ok(of(Topology::Cartesian, &[])),
-        ("graph", "") => Ok(of(Topology::Graph, &[])),
+        ("cartesian", "") => Ok(values(Topology::Cartesian, &[])),
+        ("graph", "") => Ok(values(Topology::Graph, &[])),
         ("graph", path) => {
             let list = parameters::read_list("-N graph", path)?;
             NEIGHBOURS.read(&list).map_err(|e| refusal("-N", given, &e))?;
-            Ok(of(Topology::Edges, &[(&NEIGHBOURS, list)]))
+            Ok(values(Topology::Edges, &[(&NEIGHBOURS, list)]))
         }
         _ => Err(refusal("-N", given, &"give cart:DIMENSIONS:RADIUS or graph:FILE")),
     }

@@ -36,16 +36,16 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<(Plan, OsuColumn
     reader.values(args)?;
     reader.memory(args)?;
     let bench = program.choice.bench;
-    let ddt = described::datatype(args.ddt.as_deref(), program)?;
+    let (datatype, messages) = described::datatype(args.ddt.as_deref(), program)?;
     let neighbourhood = described::neighbourhood(args.nhbr.as_deref(), program)?;
     let mut sizes = reader.sizes(args)?;
-    let payloads = ddt.messages.map(|messages| messages.payloads(&sizes));
+    let payloads = messages.map(|messages| messages.payloads(&sizes));
     if let Some(payloads) = &payloads {
         reader.sizes_of_derived(&sizes, payloads)?;
         sizes = payloads.iter().map(|(payload, _)| *payload).collect();
     }
-    reader.chosen.extend(ddt.chosen);
-    reader.chosen.extend(neighbourhood.chosen);
+    reader.chosen.extend(datatype);
+    reader.chosen.extend(neighbourhood);
     let (effort, large) = program.effort(args.iterations, args.warmup);
     let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
     let columns = OsuColumns {
