@@ -298,11 +298,6 @@ mod tests {
             assert!(why.contains(expected), "{launcher}: {why}");
         }
     }
-}
-
-#[cfg(test)]
-mod connect_tests {
-    use super::*;
 
     #[test]
     fn a_server_is_a_host_with_or_without_a_port() {

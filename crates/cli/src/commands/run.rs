@@ -466,7 +466,7 @@ pub(crate) fn with_congestion_defaults(mut args: RunArgs) -> Result<RunArgs> {
 }
 
 #[cfg(test)]
-mod like_tests {
+mod tests {
     use ombx_core::benchmark::Registry;
 
     use super::*;
@@ -509,11 +509,6 @@ mod like_tests {
             "{refused}"
         );
     }
-}
-
-#[cfg(test)]
-mod congestion_tests {
-    use super::*;
 
     #[test]
     fn the_suite_has_the_same_loads() {

@@ -218,11 +218,6 @@ mod tests {
             }
         }
     }
-}
-
-#[cfg(test)]
-mod counterparts_tests {
-    use super::*;
 
     fn sentence(registry: &Registry, name: &str) -> Option<String> {
         counterpart(registry, name).map(|counterpart| counterpart.sentence)

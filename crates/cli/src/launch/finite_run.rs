@@ -242,6 +242,8 @@ impl Version {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     fn shell(script: &str) -> Command {
@@ -264,13 +266,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         assert!(texts_of(Command::new(directory.path().join("absent")), long, || false).is_err());
     }
-}
-
-#[cfg(test)]
-mod version_tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
-
-    use super::*;
 
     #[test]
     fn a_program_that_does_not_answer_is_killed() {

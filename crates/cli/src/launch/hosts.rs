@@ -433,11 +433,6 @@ mod tests {
         assert!(error.to_string().starts_with("f, line 2"), "{error}");
         assert!(hosts_of_file("f", "# none\n\n// none\n").is_err());
     }
-}
-
-#[cfg(test)]
-mod reachability_tests {
-    use super::*;
 
     /// Returns a remote shell that is a script with the host in `$1`.
     fn shell(script: &str) -> Vec<OsString> {

@@ -422,7 +422,10 @@ fn unwritable(directory: &Path, why: &std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{benchmark::payload::Mismatch, unit::Rank};
+    use ombx_core::{
+        benchmark::{Metric, payload::Mismatch},
+        unit::Rank,
+    };
 
     use super::*;
 
@@ -472,7 +475,7 @@ mod tests {
         let row = |outcome, check| Measurement {
             outcome,
             check,
-            ..Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2)
+            ..Measurement::new("b", "b/", Metric::Latency, 2)
         };
         let mismatch = Mismatch { rank: Rank(1), slot: 0, byte: 42, expected: 0, actual: 1 };
         let failed = || Outcome::Failed("x".into());
@@ -494,7 +497,7 @@ mod tests {
     fn few_good_days_are_no_proof() {
         let good =
             Reference { results: 2, days: 1, median_ns: 1000.0, slowest_ns: 1300.0, predicted_ns: None };
-        let row = Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2);
+        let row = Measurement::new("b", "b/", Metric::Latency, 2);
         let limit = relative(&row, &good, 0.2).unwrap();
         assert_eq!(
             limit.text,
@@ -504,14 +507,6 @@ mod tests {
         let many = Reference { days: 7, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };
         assert_eq!(relative(&row, &many, 0.2).unwrap().text, "within 20 % of 1.000 us (7 good days)");
     }
-}
-
-#[cfg(test)]
-mod misses_tests {
-    use ombx_core::{benchmark::Metric, result::Measurement};
-
-    use super::*;
-    use crate::commands::check::judgement::Limit;
 
     fn judged(
         misses: &mut Misses,

@@ -481,11 +481,6 @@ mod tests {
         assert_eq!(counts(Layout::Pairs(Pairs::One), Some(4), 2), [None]);
         assert_eq!(counts(Layout::Everyone { least: 2 }, Some(3), 1), [Some(2), Some(3)]);
     }
-}
-
-#[cfg(test)]
-mod iterations_tests {
-    use super::*;
 
     #[test]
     fn large_messages_have_fewer_iterations() {
