@@ -297,7 +297,7 @@ pub(super) struct Restarts {
     /// How many of them were outside of cases since the last one inside.
     between_cases: usize,
     /// How often ranks have ended early.
-    ends: u64,
+    pub(super) ends: u64,
 }
 
 /// What follows the early end of ranks: rows, and new ranks unless there is an error.
@@ -335,11 +335,6 @@ impl Restarts {
         let left_out = self.rest.left_out.union(&self.precise).copied().collect();
         let rest = Rest { left_out, ..self.rest.clone() };
         (rest != Rest::default()).then(|| OsString::from(format!("{}{rest}", role::REST)))
-    }
-
-    /// Returns how often ranks have ended early.
-    pub(super) fn ends(&self) -> u64 {
-        self.ends
     }
 
     /// Takes note of ranks that have measured everything that was left.
