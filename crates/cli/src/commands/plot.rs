@@ -154,8 +154,11 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Returns cases by their name in the legend, in the order of files, and runs of `ombx links`, whose links in rounds are summed up.
-fn read(args: &PlotArgs) -> Result<(Vec<(String, Vec<CaseSamples>)>, Vec<RunWithRows>)> {
+/// Cases by their name in the legend, in the order of files.
+type Groups = Vec<(String, Vec<CaseSamples>)>;
+
+/// Reads rows of benchmarks, and runs of `ombx links`, whose links in rounds are summed up.
+fn read(args: &PlotArgs) -> Result<(Groups, Vec<RunWithRows>)> {
     let mut stores: Vec<(String, SampleStore)> = Vec::new();
     let (mut sweeps, mut known) = (Vec::new(), KnownRuns::default());
     for (path, label) in args.files.iter().zip(args.names()) {

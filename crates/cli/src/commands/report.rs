@@ -150,8 +150,11 @@ impl Dated {
     }
 }
 
+/// Files with their names.
+type Files = Vec<(String, ResultFile)>;
+
 /// Names the files of a side by its label, and by their own names if there are several.
-fn named(files: Vec<(String, ResultFile)>, label: &str) -> Vec<(String, ResultFile)> {
+fn named(files: Files, label: &str) -> Files {
     let several = files.len() > 1;
     let name = |name: String| if several { format!("{label}: {name}") } else { label.to_owned() };
     files.into_iter().map(|(own, file)| (name(own), file)).collect()
@@ -176,7 +179,7 @@ fn read(
     open: fn(&Path) -> Result<FileRecords>,
     is_compared: bool,
     mut samples: SampleStore,
-) -> Result<(Vec<(String, ResultFile)>, SideResults, SampleStore)> {
+) -> Result<(Files, SideResults, SampleStore)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());

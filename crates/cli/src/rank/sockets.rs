@@ -138,8 +138,11 @@ fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
     }
 }
 
-/// Joins the session of the other ranks. Rank 0 starts it, and gets a message for each rank that has left, with the number of ranks.
-fn join(start: &StartArgs) -> Result<(SocketTeam, Option<(Receiver<()>, u32)>)> {
+/// On rank 0: one message for each rank that has left, and the number of ranks.
+type Others = (Receiver<()>, u32);
+
+/// Joins the session of the other ranks. Rank 0 starts it.
+fn join(start: &StartArgs) -> Result<(SocketTeam, Option<Others>)> {
     let (rank, ranks, file) = place(start)?;
     let within = |e: Error| e.within(format!("rank {rank} on {}", hostname()));
     let on_end = |code: u8, why: &str| {
