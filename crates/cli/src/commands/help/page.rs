@@ -173,11 +173,6 @@ impl Page {
         text + &format!("\n{}\n", self.filled(notes, 0))
     }
 
-    /// Returns the help of one option: its names, text and values.
-    pub(super) fn option(self, arg: &Arg) -> String {
-        self.argument(arg, Detail::Full)
-    }
-
     /// Returns a name, and below it what it means.
     pub(super) fn paragraph(self, name: &str, text: &str) -> String {
         format!("{name}\n      {}\n", self.filled(text, 6))
@@ -277,8 +272,8 @@ impl Page {
         self.heading(&format!("Options of {of}")) + &lines.collect::<String>()
     }
 
-    /// Returns the lines of an argument.
-    fn argument(self, arg: &Arg, detail: Detail) -> String {
+    /// Returns the help of an argument: its names, text and values.
+    pub(super) fn argument(self, arg: &Arg, detail: Detail) -> String {
         let (text, values) = (sentence(arg, detail), arg.get_possible_values());
         let values: Vec<&PossibleValue> = values.iter().filter(|value| !value.is_hide_set()).collect();
         let takes = arg.get_action().takes_values() && !arg.is_hide_possible_values_set();
