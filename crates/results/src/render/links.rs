@@ -225,7 +225,8 @@ impl Renderer for LinksSummary {
         let verdict = self.verdict.as_ref().filter(|_| self.outcome == Some(RunOutcome::Complete));
         let interrupted = self.outcome == Some(RunOutcome::Interrupted);
         let why = if interrupted { "the run was interrupted" } else { "the run did not complete" };
-        let json = || verdict.map_or_else(|| self.json(&Verdict::incomplete(why)), |verdict| self.json(verdict));
+        let json =
+            || verdict.map_or_else(|| self.json(&Verdict::incomplete(why)), |verdict| self.json(verdict));
         match (self.form, verdict) {
             (Form::Json, _) => writeln!(out, "{:#}", json())?,
             (Form::Text(of), _) => out.write_all(of(&json()).as_bytes())?,
