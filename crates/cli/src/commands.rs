@@ -171,7 +171,6 @@ pub(crate) enum Command {
 }
 
 /// Commands whose ranks start MPI.
-#[cfg(feature = "mpi")]
 pub(crate) const MEASURING: [&str; 5] = ["run", "congestion", "links", "osu", "imb"];
 
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.
@@ -244,28 +243,9 @@ fn alone(registry: &Registry, words: &[OsString]) -> Option<Result<u8>> {
     };
     let parser = clap::Command::new("ombx").subcommand(parser);
     let words = run::expanded(&parser, words.to_vec()).ok()?;
-    let mut all = parser.clone().try_get_matches_from(words.clone()).ok()?;
-    let (_, mut matches) = all.remove_subcommand()?;
-    let of_command = matches.clone();
-    let job = match name {
-        "list" => {
-            let args = list::ListArgs::from_arg_matches_mut(&mut matches).ok()?;
-            argv::settle(words);
-            return Some(list::list(registry, || self::parser(registry), &args));
-        }
-        "run" => {
-            let args = run::RunArgs::from_arg_matches_mut(&mut matches).ok()?;
-            argv::settle(words);
-            let chosen = parameters::chosen(registry, &of_command);
-            chosen.and_then(|chosen| run::prepare(registry, &parser, &of_command, args, chosen))
-        }
-        _ => {
-            let args = links::LinksArgs::from_arg_matches_mut(&mut matches).ok()?;
-            argv::settle(words);
-            links::prepare(registry, args)
-        }
-    };
-    Some(job.and_then(|job| role::run(&job)))
+    let (command, matches) = parse(&parser, words.clone()).ok()?;
+    argv::settle(words);
+    Some(perform(registry, &parser, command, &matches))
 }
 
 /// Returns the command of these words, and what clap has read for it.
@@ -273,14 +253,7 @@ pub(crate) fn parse(
     parser: &clap::Command,
     words: Vec<OsString>,
 ) -> std::result::Result<(Command, ArgMatches), clap::Error> {
-    read(parser.clone(), words)
-}
-
-fn read(
-    parser: clap::Command,
-    words: Vec<OsString>,
-) -> std::result::Result<(Command, ArgMatches), clap::Error> {
-    let mut matches = parser.try_get_matches_from(words)?;
+    let mut matches = parser.clone().try_get_matches_from(words)?;
     let Cli { command } = Cli::from_arg_matches(&matches)?;
     // clap reports a missing command as an error.
     let (_, matches) = matches.remove_subcommand().unwrap_or_default();
@@ -290,18 +263,27 @@ fn read(
 /// Runs the command that the words name, read by this parser, and returns the exit code.
 fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) -> Result<u8> {
     argv::check_lengths(&words)?;
-    let (command, matches) = match parse(parser, words.clone()) {
-        Ok(parsed) => parsed,
-        Err(error) => return unparsed(registry, parser, &words, &error),
-    };
+    match parse(parser, words.clone()) {
+        Ok((command, matches)) => perform(registry, parser, command, &matches),
+        Err(error) => unparsed(registry, parser, &words, &error),
+    }
+}
+
+/// Runs a command and returns the exit code. The parser may know this command alone.
+fn perform(
+    registry: &Registry,
+    parser: &clap::Command,
+    command: Command,
+    matches: &ArgMatches,
+) -> Result<u8> {
     // Other commands have options of their own with names of parameters.
-    let chosen = || parameters::chosen(registry, &matches);
+    let chosen = || parameters::chosen(registry, matches);
     match command {
-        Command::List(args) => list::list(registry, || parser.clone(), &args),
-        Command::Run(args) => role::run(&run::prepare(registry, parser, &matches, *args, chosen()?)?),
+        Command::List(args) => list::list(registry, &args),
+        Command::Run(args) => role::run(&run::prepare(registry, parser, matches, *args, chosen()?)?),
         Command::Congestion(args) => {
             let args = run::with_congestion_defaults(*args)?;
-            role::run(&run::prepare(registry, parser, &matches, args, chosen()?)?)
+            role::run(&run::prepare(registry, parser, matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options),
@@ -311,10 +293,10 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
         Command::Imb(args) => imb::imb(registry, parser, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Ab(args) => ab::ab(registry, parser, &matches, *args, chosen()?),
+        Command::Ab(args) => ab::ab(registry, parser, matches, *args, chosen()?),
         Command::History(args) => history::history(&args),
         Command::Export(args) => export::export(&args),
-        Command::Model(args) => model::model(&args),
+        Command::Model(args) => model::model(parser, &args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),
         Command::Help(args) => match help::answer(registry, parser, &args)? {

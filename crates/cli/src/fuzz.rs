@@ -127,19 +127,16 @@ pub fn hosts(bytes: &[u8]) {
     use ombx_core::codec;
 
     use crate::{
-        launch::{
-            coordinator::Invitation,
-            hosts::{Hostfile, hosts_of_line},
-        },
+        launch::{coordinator::Invitation, hosts::hosts_of_file},
         rank::sockets,
     };
     let text = String::from_utf8_lossy(bytes);
-    match Hostfile::parse("hosts", &text).and_then(|file| file.each(hosts_of_line)) {
+    match hosts_of_file("hosts", &text) {
         Ok(hosts) => {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%@".contains(c);
             let sound = |host: &str| !host.starts_with('-') && host.chars().all(plain);
             let counted = |slots: Option<u32>| slots.is_none_or(|slots| (1..=4096).contains(&slots));
-            assert!(hosts.iter().flatten().all(|host| sound(&host.name) && counted(host.slots)));
+            assert!(hosts.iter().all(|host| sound(&host.name) && counted(host.slots)));
         }
         Err(error) => check_message(&error.to_string()),
     }

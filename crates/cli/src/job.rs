@@ -10,7 +10,7 @@ pub(crate) mod selection;
 use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
-    benchmark::{Benchmark, Choice, Medium, Registry, Threading},
+    benchmark::{Benchmark, Choice, Initialization, Medium, RankMatrix, Registry, Threading},
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify, check_loads},
@@ -30,7 +30,7 @@ use crate::{
 };
 
 #[cfg(feature = "mpi")]
-use ombx_core::benchmark::Initialization;
+use crate::launch::{detection, preflight};
 
 /// Job of `ombx run`, `ombx links` or `ombx osu`.
 pub(crate) struct Job {
@@ -119,6 +119,28 @@ pub(crate) struct Extent {
     pub(crate) left_out: usize,
 }
 
+/// Returns the size of a job on this many ranks. The process that starts them checks the devices and the directories that parts use.
+#[cfg_attr(
+    not(feature = "mpi"),
+    expect(unused_variables, reason = "only ranks of MPI have devices and files")
+)]
+pub(crate) fn extent(start: &StartArgs, role: &RoleArgs, parts: &[Part], ranks: u32) -> Result<Extent> {
+    let mut extent = Extent { ranks, ..Extent::default() };
+    for Part { choices, plan } in parts {
+        let rows = selection::rows(plan, choices)?;
+        extent.rows = extent.rows.saturating_add(rows);
+        extent.time = extent.time.saturating_add(rows_time_limit(plan, rows));
+    }
+    #[cfg(feature = "mpi")]
+    if role.relay.is_none() {
+        let is_here = detection::launcher().is_some() || preflight::all_here(start);
+        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
+        #[cfg(feature = "io")]
+        directory::check(parts, ranks, is_here)?;
+    }
+    Ok(extent)
+}
+
 /// Kind of ranks that some benchmarks need. One start of ranks gives ranks of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankKind {
@@ -162,39 +184,28 @@ impl Work {
     }
 
     /// Returns the level of thread support for which MPI is initialised: the user's, or what a benchmark needs beyond it.
-    #[cfg(feature = "mpi")]
     pub(crate) fn threading(&self) -> Threading {
         self.chosen_threading().max(selection::threading(&self.choices()))
     }
 
     /// Returns the level of thread support that the user asks for. [`selection::check_ranks`] has found that it is that of all parts.
-    #[cfg(feature = "mpi")]
     pub(crate) fn chosen_threading(&self) -> Threading {
         self.plans().first().map_or(Threading::Single, |plan| plan.chosen.get())
     }
 
     /// Returns how the work initialises MPI. [`selection::check_ranks`] has found that all parts do it in the same way.
-    #[cfg(feature = "mpi")]
     pub(crate) fn initialization(&self) -> Initialization {
         self.plans().first().map_or(Initialization::World, |plan| plan.chosen.get())
     }
 
     /// Returns the matrix by which ranks are numbered anew, which is that of all parts.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn numbering(&self) -> Option<ombx_core::benchmark::RankMatrix> {
+    pub(crate) fn numbering(&self) -> Option<RankMatrix> {
         self.plans().first().and_then(|plan| plan.chosen.chosen())
     }
 
     /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.
     pub(crate) fn kinds(&self) -> Vec<RankKind> {
-        let mut kinds: Vec<RankKind> = Vec::new();
-        for choice in self.choices() {
-            let kind = RankKind::new(choice.bench);
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
-        }
-        kinds
+        selection::each_once(self.choices().iter().map(|choice| RankKind::new(choice.bench)))
     }
 
     /// Returns the work of ranks of one kind.

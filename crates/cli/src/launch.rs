@@ -199,8 +199,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     if job.output.verbose {
         stderr_line!("ombx: {}", timeline.line());
     }
-    if restarts.ends() > 0 {
-        let times = if restarts.ends() == 1 { "once".into() } else { format!("{} times", restarts.ends()) };
+    if restarts.ends > 0 {
+        let times = if restarts.ends == 1 { "once".into() } else { format!("{} times", restarts.ends) };
         if worst.is_ok() {
             stderr_line!("ombx: ranks ended early {times}; {}", output.kept());
         }

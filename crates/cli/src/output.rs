@@ -12,7 +12,7 @@ pub(crate) mod terminal;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io::{self, Write},
     path::Path,
 };
@@ -40,20 +40,19 @@ use ombx_results::{
 
 use self::{
     graphs::Graphs,
-    junit::LinksReport,
     link_judge::LinkJudge,
     renderers::Notes,
     target::{FileAtEnd, ResultTarget},
     terminal::is_closed,
 };
 use crate::{
-    arguments::{output::Format, start::Launcher},
+    arguments::output::Format,
     job::{self, Job, Work},
-    launch::detection,
-    result_file,
+    result_file, role,
 };
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
+#[derive(Default)]
 pub(crate) struct Output {
     /// `None` if the lines of the result file are printed.
     renderer: Option<Box<dyn Renderer>>,
@@ -90,8 +89,8 @@ pub(crate) struct Output {
     links: Option<LinkJudge>,
     /// Links that were measured at the same time, until their round is written.
     rounds: Rounds,
-    /// Transports between MPI ranks, which the launching process has asked for.
-    transport: Fact,
+    /// Transports between MPI ranks, if the launching process has asked for them.
+    transport: Option<Fact>,
     /// The user asked for a precision that some row does not have.
     misses_precision: bool,
     /// Earlier runs, which tell where the next run lies.
@@ -149,8 +148,8 @@ impl Output {
         let limit = job::job_time_limit(job.extent.time, job.start.timeout);
         let mut at_end = Vec::new();
         if let Some(path) = args.junit.clone() {
-            let summary = LinksSummary::new(LinksForm::Json);
-            at_end.push(FileAtEnd::open("--junit", path, Box::new(LinksReport::new(summary)))?);
+            let report = LinksSummary::new(LinksForm::Text(junit::links));
+            at_end.push(FileAtEnd::open("--junit", path, Box::new(report))?);
         }
         if let Some(path) = args.openmetrics.clone() {
             at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);
@@ -173,16 +172,8 @@ impl Output {
             file,
             at_end,
             graphs: args.graphs.clone().map(Graphs::open).transpose()?,
-            stdout_closed: false,
-            one_launch: job.launches.is_one() || launched_by_user(job),
+            one_launch: job.launches.is_one() || role::is_rank(&job.start),
             cases: Cases::with_percentiles(shown.percentiles.clone()),
-            tally: Tally::default(),
-            earlier_rows: 0,
-            continues: false,
-            open_table: None,
-            keeps_table: false,
-            unmeasured: 0,
-            in_run: false,
             comparisons: (format == Format::Table && !args.is_of_other_suite()).then(|| {
                 let unit = shown.units.of_times();
                 (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
@@ -195,27 +186,19 @@ impl Output {
                     is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios | Format::Junit),
                     is_monitored: format == Format::Nagios,
                     is_interim: !args.quiet && format != Format::Nagios,
-                    named: BTreeSet::new(),
-                    is_again: false,
-                    tally: Tally::default(),
-                    verdict: None,
+                    ..LinkJudge::default()
                 }),
                 Work::Benchmarks(_) => None,
             },
-            rounds: Rounds::default(),
-            misses_precision: false,
             earlier,
             earlier_is_named: job.against.is_some(),
-            transport: Fact::Unknown {
-                reason: "ombx asks the library only in jobs whose ranks it starts itself".into(),
-            },
+            ..Output::default()
         })
     }
 
     /// Sets the transports that the records of runs over MPI name.
-    #[cfg(feature = "mpi")]
     pub(crate) fn set_transport(&mut self, transport: Fact) {
-        self.transport = transport;
+        self.transport = Some(transport);
     }
 
     /// Returns the record of a run with its transport; `None` for other records.
@@ -223,7 +206,9 @@ impl Output {
         let Record::Run(run) = record else { return None };
         (run.fabric == "mpi").then(|| {
             let mut run = run.clone();
-            run.software.insert("transport".into(), self.transport.clone());
+            let why = "ombx asks the library only in jobs whose ranks it starts itself";
+            let transport = self.transport.clone().unwrap_or_else(|| Fact::Unknown { reason: why.into() });
+            run.software.insert("transport".into(), transport);
             Record::Run(run)
         })
     }
@@ -519,12 +504,6 @@ impl Output {
         }
         Ok(())
     }
-}
-
-/// Returns whether this process is a rank that the user's launcher has started.
-fn launched_by_user(job: &Job) -> bool {
-    job.start.launcher == Launcher::None
-        || (job.start.launcher == Launcher::Auto && detection::launcher().is_some())
 }
 
 /// Returns the error that a result file cannot be written.

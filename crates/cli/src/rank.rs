@@ -30,7 +30,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use self::sink::RankSink;
 use crate::{
     arguments::argv,
-    job::{self, Job, RankKind, Work},
+    job::{self, Job, RankKind, Work, selection},
     launch::detection,
     output::{Output, relay},
 };
@@ -114,13 +114,8 @@ fn kind(job: &Job) -> RankKind {
 /// Returns the work over each medium, in the order in which the benchmarks name the media. MPI can be initialized once, so ranks of the
 /// user's launcher have the thread support that the most demanding benchmark needs.
 fn of_media(work: &Work) -> Vec<(Medium, Work)> {
-    let mut works: Vec<(Medium, Work)> = Vec::new();
-    for RankKind { medium, .. } in work.kinds() {
-        if works.iter().all(|(other, _)| *other != medium) {
-            works.push((medium, work.over(medium)));
-        }
-    }
-    works
+    let media = selection::each_once(work.kinds().iter().map(|kind| kind.medium));
+    media.into_iter().map(|medium| (medium, work.over(medium))).collect()
 }
 
 struct RankState<'a> {

@@ -60,21 +60,6 @@ pub(crate) fn is_rank(start: &StartArgs) -> bool {
 
 /// Rejects options that have an effect only if this process starts the ranks.
 pub(crate) fn reject_options_of_start(start: &StartArgs) -> Result<()> {
-    option_of_start(start).map_or(Ok(()), |option| Err(without_start(option)))
-}
-
-/// Returns the error about an option that has no effect because this process does not start the ranks.
-pub(crate) fn without_start(option: &str) -> Error {
-    let why = if detection::launcher().is_some() {
-        "a launcher has already started these ranks"
-    } else {
-        "--launcher none starts no ranks"
-    };
-    Error::usage(format!("{why}: leave out {option}"))
-}
-
-/// Returns an option that has an effect only if this process starts the ranks.
-fn option_of_start(start: &StartArgs) -> Option<&'static str> {
     let given = [
         ("-n", start.ranks.is_some()),
         ("--connect", start.connect.connect.is_some()),
@@ -85,5 +70,16 @@ fn option_of_start(start: &StartArgs) -> Option<&'static str> {
         ("--launcher-arg", !start.launcher_arg.is_empty()),
         ("--interface", start.interface.is_some()),
     ];
-    given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    let given = given.into_iter().find(|(_, given)| *given);
+    given.map_or(Ok(()), |(option, _)| Err(without_start(option)))
+}
+
+/// Returns the error about an option that has no effect because this process does not start the ranks.
+pub(crate) fn without_start(option: &str) -> Error {
+    let why = if detection::launcher().is_some() {
+        "a launcher has already started these ranks"
+    } else {
+        "--launcher none starts no ranks"
+    };
+    Error::usage(format!("{why}: leave out {option}"))
 }

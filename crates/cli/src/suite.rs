@@ -15,7 +15,7 @@ use ombx_core::{
     system::file::read_named_on_ranks,
 };
 
-use self::file::{Entry, PREFIX};
+use self::file::PREFIX;
 use crate::{
     arguments::{
         argv,
@@ -25,7 +25,7 @@ use crate::{
     job::{lookup, selection},
 };
 
-pub(crate) use self::file::{OwnKeys, OwnValue, Suite, is_suite};
+pub(crate) use self::file::{Entry, OwnKeys, OwnValue, Suite, is_suite};
 
 const BUILT_IN: [(&str, &str); 6] = [
     ("broadcast", include_str!("../suites/broadcast.toml")),
@@ -93,27 +93,24 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     file::parse(name, &text, file::Origin::User, parser, None)
 }
 
-/// An entry as a job of its own.
-pub(crate) struct EntryJob<'s> {
-    pub(crate) line: usize,
-    /// Values of the keys that are no options of `ombx run`.
-    pub(crate) own: &'s [OwnValue],
-    /// Patterns and options as on a command line.
-    pub(crate) patterns: &'s [String],
-    pub(crate) options: Vec<String>,
-    /// Whether the file says how often the ranks are started.
-    pub(crate) says_launches: bool,
+/// What an entry means together with the layers around it.
+pub(crate) struct ResolvedEntry {
+    layer: Layer,
     pub(crate) ranks: u32,
     pub(crate) args: RunArgs,
     pub(crate) part: Part,
 }
 
-/// What an entry means together with the layers around it.
-struct ResolvedEntry {
-    layer: Layer,
-    ranks: u32,
-    args: RunArgs,
-    part: Part,
+impl ResolvedEntry {
+    /// Returns the options as on a command line.
+    pub(crate) fn options(&self) -> Vec<String> {
+        self.layer.words().cloned().collect()
+    }
+
+    /// Returns whether the file says how often the ranks are started.
+    pub(crate) fn says_launches(&self) -> bool {
+        ["launches", "quick", "budget", "precision"].iter().any(|name| self.layer.0.contains_key(*name))
+    }
 }
 
 impl Suite {
@@ -134,31 +131,15 @@ impl Suite {
         file::parse(name, text, file::Origin::User, parser, Some(own))
     }
 
-    /// Returns the values of the keys of the file that are no options of `ombx run`.
-    pub(crate) fn own(&self) -> &[OwnValue] {
-        &self.own
-    }
-
     /// Returns each entry as a job of its own.
-    pub(crate) fn entry_jobs(&self, registry: &Registry, parser: &Command) -> Result<Vec<EntryJob<'_>>> {
-        let mut jobs = Vec::new();
-        for entry in &self.entries {
-            let Some(resolved) = self.resolve_entry(registry, parser, entry, &Layer::default())? else {
-                continue;
-            };
-            let ResolvedEntry { layer, ranks, args, part } = resolved;
-            jobs.push(EntryJob {
-                line: entry.line,
-                own: &entry.own,
-                patterns: &entry.patterns,
-                options: layer.words().cloned().collect(),
-                says_launches: layer.has_any(&["launches", "quick", "budget", "precision"]),
-                ranks,
-                args,
-                part,
-            });
-        }
-        Ok(jobs)
+    pub(crate) fn entry_jobs(
+        &self,
+        registry: &Registry,
+        parser: &Command,
+    ) -> Result<Vec<(&Entry, ResolvedEntry)>> {
+        let of = |entry: &Entry| self.resolve_entry(registry, parser, entry, &Layer::default());
+        let jobs = self.entries.iter();
+        jobs.filter_map(|entry| Some(of(entry).transpose()?.map(|resolved| (entry, resolved)))).collect()
     }
 
     /// Returns benchmarks and plans. Options of the command line take precedence over those of an entry, and those over the defaults.
@@ -246,8 +227,6 @@ const OF_JOB: [&str; 2] = ["Ranks", OUTPUT];
 const OUTPUT: &str = "Output";
 /// Options of starting ranks that a command with a time budget sets itself.
 const OF_LAUNCHING: [&str; 2] = ["timeout", "rendezvous"];
-/// Longer words are not taken for mistyped names.
-const LONGEST_NAME: usize = 64;
 
 /// Returns the options that are keys of suites, with their names.
 fn option_keys(parser: &Command) -> impl Iterator<Item = (&str, &Arg)> {
@@ -261,9 +240,7 @@ fn option_named<'c>(parser: &'c Command, name: &str) -> Option<&'c Arg> {
 
 /// Returns the most similar name to a mistyped one, unless more than half of its letters differ.
 pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let names = names.filter(|_| wrong.len() <= LONGEST_NAME);
-    let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    scored.min().filter(|(errors, _)| *errors <= (wrong.len() / 2).max(2)).map(|(_, name)| name)
+    lookup::similar(wrong, names, (wrong.len() / 2).max(2))
 }
 
 /// Returns whether an option holds for the whole job, not for a single entry.
@@ -342,10 +319,6 @@ impl Layer {
 
     fn words(&self) -> impl Iterator<Item = &String> {
         self.0.values().flat_map(|given| &given.words)
-    }
-
-    fn has_any(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.0.contains_key(*name))
     }
 
     /// Returns the options that hold for a single entry, as on a command line.

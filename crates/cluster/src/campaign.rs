@@ -175,7 +175,7 @@ fn measure(cluster: &Cluster, rounds: Vec<Vec<Job>>) -> Result<u8> {
         run_round(cluster, round, &mut finished)?;
     }
     if cluster.options.suite == "links" && finished.len() > 1 {
-        for pair in collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job)).again {
+        for pair in collect::judge_pairs(cluster, &finished).1 {
             let job = Job::pair(Stage::Again, &cluster.inventory.hosts, pair);
             run_round(cluster, vec![job], &mut finished)?;
         }

@@ -24,15 +24,9 @@ const COLUMNS: usize = 17;
 /// Slowest links of each size that are measured again, besides outliers.
 const SLOWEST: usize = 1;
 
-/// Verdict on pairs of hosts.
-pub(crate) struct PairVerdict {
-    pub(crate) verdict: Verdict,
-    /// Pairs to measure again; empty if nothing is slow.
-    pub(crate) again: Vec<[usize; 2]>,
-}
-
-/// Judges the jobs of single pairs. Each host counts as one rank for [`verdict`].
-pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a Job>) -> PairVerdict {
+/// Judges the jobs of single pairs. Each host counts as one rank for [`verdict`]. Returns also the pairs to measure again; none if nothing is
+/// slow.
+pub(crate) fn judge_pairs(cluster: &Cluster, finished: &[FinishedJob]) -> (Verdict, Vec<[usize; 2]>) {
     let indices: BTreeMap<&str, usize> =
         (0..cluster.facts.len()).filter_map(|host| Some((cluster.fact(host, "hostname")?, host))).collect();
     // The index of the host of a rank, as text.
@@ -42,7 +36,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
     };
     let mut hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
     let mut sweep = LinkSweep::default();
-    for job in jobs.filter(|job| job.is_pair()) {
+    for job in finished.iter().map(|finished| &finished.job).filter(|job| job.is_pair()) {
         for run in cluster.record.runs(job) {
             if sweep.hosts.ranks() == 0 {
                 sweep = LinkSweep::of_run(&run.run);
@@ -70,7 +64,7 @@ pub(crate) fn judge_pairs<'a>(cluster: &Cluster, jobs: impl Iterator<Item = &'a 
             }
         }
     }
-    PairVerdict { verdict, again }
+    (verdict, again)
 }
 
 /// Returns the text of `links.csv`. A failed pair has a line for each direction without figures.

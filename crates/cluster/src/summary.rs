@@ -94,8 +94,7 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
         }
     };
     if finished.iter().any(|finished| finished.job.is_pair()) {
-        let pairs = collect::judge_pairs(cluster, finished.iter().map(|finished| &finished.job));
-        add("pairs", &pairs.verdict);
+        add("pairs", &collect::judge_pairs(cluster, finished).0);
     }
     for FinishedJob { job, ending } in finished {
         // An incomplete sweep may lack the links that the others are compared with.

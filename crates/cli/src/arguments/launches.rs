@@ -7,7 +7,6 @@ use std::{
 
 use clap::Args;
 use ombx_core::{
-    error::Result,
     measure::plan::{Effort, KnownBatches, Launch},
     unit::{self, Bytes},
 };
@@ -149,7 +148,7 @@ pub(crate) struct EffortArgs {
     #[arg(long, value_name = "X", value_parser = values::number::<u64>(0..=1 << 32), requires = "iterations", help_heading = "How long")]
     pub(crate) warmup: Option<u64>,
     /// Iterations per sample; auto keeps the cost of reading the clock below 1 %
-    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = Batch::parse, help_heading = "How long")]
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = batch, help_heading = "How long")]
     pub(crate) batch: Batch,
 }
 
@@ -169,25 +168,15 @@ impl EffortArgs {
 }
 
 /// List of message sizes in one option value.
-#[derive(Debug, Clone)]
-pub(crate) struct Sizes(pub(crate) Vec<Bytes>);
-
-impl Sizes {
-    pub(crate) fn parse(text: &str) -> Result<Sizes> {
-        ombx_core::unit::parse_sizes(text).map(Sizes)
-    }
-}
+pub(crate) type Sizes = Vec<Bytes>;
 
 /// Iterations per sample; `None` means calibrated.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Batch(pub(crate) Option<u64>);
+pub(crate) type Batch = Option<u64>;
 
-impl Batch {
-    fn parse(text: &str) -> std::result::Result<Batch, String> {
-        match (text, unit::digits::<u64>(text)) {
-            ("auto", _) => Ok(Batch(None)),
-            (_, Some(n @ 1..=0x1_0000_0000)) => Ok(Batch(Some(n))),
-            _ => Err("not auto or a positive number of iterations".into()),
-        }
+fn batch(text: &str) -> Result<Batch, String> {
+    match (text, unit::digits::<u64>(text)) {
+        ("auto", _) => Ok(None),
+        (_, Some(n @ 1..=0x1_0000_0000)) => Ok(Some(n)),
+        _ => Err("not auto or a positive number of iterations".into()),
     }
 }

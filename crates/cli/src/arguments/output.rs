@@ -8,7 +8,7 @@ use clap::{
 };
 use ombx_core::{
     error::{Error, Result},
-    unit::Bytes,
+    unit::{self, Bytes},
 };
 use ombx_results::{
     number::{RateUnit, TimeUnit, Units},
@@ -20,7 +20,7 @@ use ombx_results::{
 use crate::arguments::launches::Sizes;
 
 /// Where rows go and what else is printed.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct OutputArgs {
     /// Format of the printed rows
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
@@ -101,27 +101,18 @@ impl FileArgs {
     pub(crate) fn is_stdout(&self) -> bool {
         self.out.as_deref() == Some(Path::new("-"))
     }
+
+    /// Refuses standard output of a command that prints something else there.
+    pub(crate) fn refuse_stdout(&self, command: &str) -> Result<()> {
+        let why = || format!("{command} prints its result: give a name after -o, as in -o rows.jsonl");
+        if self.is_stdout() { Err(Error::usage(why())) } else { Ok(()) }
+    }
 }
 
 impl OutputArgs {
     /// Returns the output in the format of another suite, without its columns.
     pub(crate) fn from_format(format: Format, file: FileArgs) -> OutputArgs {
-        OutputArgs {
-            format,
-            file,
-            openmetrics: None,
-            allow_skips: false,
-            quiet: true,
-            verbose: false,
-            plot: false,
-            shown: ShownArgs::default(),
-            color: Color::Never,
-            junit: None,
-            follow: false,
-            osu: None,
-            graphs: None,
-            imb: None,
-        }
+        OutputArgs { format, file, quiet: true, color: Color::Never, ..OutputArgs::default() }
     }
 
     /// Returns whether the output is that of another suite, which has no column for marks.
@@ -147,9 +138,10 @@ impl OutputArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
     /// Table for people
+    #[default]
     Table,
     /// Tables for a document in Markdown
     Markdown,
@@ -177,6 +169,15 @@ pub(crate) enum Format {
     #[value(skip)]
     Junit,
 }
+
+/// Formats that several commands have.
+pub(crate) const JSON: (&str, &str, Format) = ("json", "One JSON object", Format::Json);
+pub(crate) const NAGIOS: (&str, &str, Format) = (
+    "nagios",
+    "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
+    Format::Nagios,
+);
+pub(crate) const JUNIT: (&str, &str, Format) = ("junit", "Report for CI systems", Format::Junit);
 
 /// Returns a parser that accepts these values only. Each has a name and a help text.
 pub(crate) fn some_of<T: Copy + Send + Sync + 'static>(
@@ -219,9 +220,10 @@ impl GraphRequest {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal only
+    #[default]
     Auto,
     /// Always
     Always,
@@ -236,7 +238,7 @@ pub(crate) struct RowArgs {
     #[arg(long, value_name = "PATTERN", value_parser = row_pattern)]
     rows: Vec<glob::Pattern>,
     /// Only these message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
-    #[arg(long, value_parser = Sizes::parse)]
+    #[arg(long, value_parser = unit::parse_sizes)]
     pub(crate) sizes: Option<Sizes>,
 }
 
@@ -272,7 +274,7 @@ impl RowArgs {
     fn contains(&self, case: &CaseSamples) -> bool {
         let row = case.row();
         let named = |pattern: &glob::Pattern| pattern.matches(&row.bench) || pattern.matches(&row.key);
-        let sized = |sizes: &Sizes| row.bytes.is_some_and(|bytes| sizes.0.contains(&Bytes(bytes)));
+        let sized = |sizes: &Sizes| row.bytes.is_some_and(|bytes| sizes.contains(&Bytes(bytes)));
         (self.rows.is_empty() || self.rows.iter().any(named)) && self.sizes.as_ref().is_none_or(sized)
     }
 }
@@ -321,7 +323,12 @@ pub(crate) fn chosen_units(given: &[Units]) -> Result<Units> {
 impl ShownArgs {
     /// Returns what a format shows. Only tables and CSV have a choice.
     pub(crate) fn shown(&self, format: Format) -> Result<Shown> {
-        self.check(format)?;
+        let has_choice = matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex);
+        if let Some(given) = self.given().filter(|_| !has_choice) {
+            return Err(Error::usage(format!(
+                "{given} is for tables and CSV: leave it out, or choose another --format"
+            )));
+        }
         let units = chosen_units(&self.unit)?;
         Ok(Shown { units, percentiles: self.percentiles.clone().unwrap_or_default() })
     }
@@ -331,27 +338,15 @@ impl ShownArgs {
         chosen_units(&self.unit).unwrap_or_default()
     }
 
-    fn check(&self, format: Format) -> Result<()> {
-        let given = match (self.unit.is_empty(), &self.percentiles) {
-            (false, _) => "--unit",
-            (_, Some(_)) => "--percentiles",
-            _ => return Ok(()),
-        };
-        if matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex) {
-            Ok(())
-        } else {
-            Err(Error::usage(format!(
-                "{given} is for tables and CSV: leave it out, or choose another --format"
-            )))
-        }
-    }
-
     /// Rejects these options of a command that has no use for them.
     pub(crate) fn refuse(&self, command: &str) -> Result<()> {
-        match (self.unit.is_empty(), &self.percentiles) {
-            (true, None) => Ok(()),
-            (false, _) => Err(Error::usage(format!("{command} has no option --unit"))),
-            _ => Err(Error::usage(format!("{command} has no option --percentiles"))),
-        }
+        let refused = |given| Err(Error::usage(format!("{command} has no option {given}")));
+        self.given().map_or(Ok(()), refused)
+    }
+
+    /// Returns the option that is given, if one is.
+    fn given(&self) -> Option<&'static str> {
+        let percentiles = self.percentiles.as_ref().map(|_| "--percentiles");
+        if self.unit.is_empty() { percentiles } else { Some("--unit") }
     }
 }

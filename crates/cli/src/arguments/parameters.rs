@@ -138,7 +138,7 @@ pub(crate) fn unsupported(option: &str, choices: &[Choice]) -> Error {
     Error::usage(format!("{} {have} no option --{option}{others}", benches.join(", ")))
 }
 
-/// Benchmarks that an error names.
+/// Benchmarks or programs that an error names.
 const NAMED: usize = 4;
 
 /// Returns which benchmarks have an option, those of the same family first.
@@ -151,14 +151,16 @@ fn having(registry: &Registry, option: &str, bench: Option<&str>) -> String {
         .map(|bench| bench.name)
         .collect();
     sort_by_number(&mut names, |name| (name.split('.').next() != Some(family)).into());
-    match names.len() {
-        0 => String::new(),
-        1 => format!("; {} has it (ombx help --{option})", names[0]),
-        all if all <= NAMED => format!("; {} have it (ombx help --{option})", names.join(", ")),
-        all => {
-            let (shown, others) = (names[..NAMED].join(", "), all - NAMED);
-            format!("; {shown} and {others} others have it (ombx help --{option})")
-        }
+    have_it(&names, &format!(" (ombx help --{option})"))
+}
+
+/// Returns a clause with the first names of those that have an option, and where it is explained.
+pub(crate) fn have_it(names: &[&str], help: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("; {one} has it{help}"),
+        all if all.len() <= NAMED => format!("; {} have it{help}", all.join(", ")),
+        all => format!("; {} and {} others have it{help}", all[..NAMED].join(", "), all.len() - NAMED),
     }
 }
 

@@ -107,15 +107,6 @@ pub(crate) enum Launcher {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LauncherCommand(Vec<String>);
 
-/// Extent of a job that a [`LauncherCommand`] starts.
-pub(crate) struct JobExtent {
-    pub(crate) ranks: u32,
-    /// Hosts with ranks, each once; none if the launcher chooses them.
-    pub(crate) hosts: Vec<String>,
-    /// Number of ranks of each host, if it is the same.
-    pub(crate) per_host: Option<u32>,
-}
-
 impl LauncherCommand {
     const PLACES: [&str; 4] = ["{ranks}", "{hosts}", "{nodes}", "{per-host}"];
 
@@ -124,17 +115,23 @@ impl LauncherCommand {
         &self.0[0]
     }
 
-    /// Returns the words after the program for a job.
-    pub(crate) fn arguments(&self, job: &JobExtent) -> Result<Vec<String>, String> {
+    /// Returns the words after the program for a job. `hosts` have ranks, each once, none if the launcher chooses them; `per_host` is the number
+    /// of ranks of each, if it is the same.
+    pub(crate) fn arguments(
+        &self,
+        ranks: u32,
+        hosts: &[&str],
+        per_host: Option<u32>,
+    ) -> Result<Vec<String>, String> {
         let text = self.0.join(" ");
         let has = |place: &str| text.contains(place);
-        if !job.hosts.is_empty() && !has("{hosts}") {
+        if !hosts.is_empty() && !has("{hosts}") {
             return Err("--launcher says nothing about hosts: leave out --hosts, or write {hosts} where the launcher takes them".into());
         }
-        if job.hosts.is_empty() && ["{hosts}", "{nodes}", "{per-host}"].into_iter().any(has) {
+        if hosts.is_empty() && ["{hosts}", "{nodes}", "{per-host}"].into_iter().any(has) {
             return Err("--launcher has a place for hosts: give --hosts, or leave out the place".into());
         }
-        let per_host = match job.per_host {
+        let per_host = match per_host {
             None if has("{per-host}") => {
                 return Err(
                     "--launcher has {per-host}, but hosts have different numbers of ranks: give every host the same, or leave it out"
@@ -143,7 +140,7 @@ impl LauncherCommand {
             }
             count => count.unwrap_or(0).to_string(),
         };
-        let values = [job.ranks.to_string(), job.hosts.join(","), job.hosts.len().to_string(), per_host];
+        let values = [ranks.to_string(), hosts.join(","), hosts.len().to_string(), per_host];
         let fill = |word: &String| {
             Self::PLACES
                 .iter()
@@ -152,7 +149,7 @@ impl LauncherCommand {
         };
         let mut words: Vec<String> = self.0.iter().skip(1).map(fill).collect();
         if !has("{ranks}") {
-            words.extend(["-n".to_owned(), job.ranks.to_string()]);
+            words.extend(["-n".to_owned(), ranks.to_string()]);
         }
         Ok(words)
     }
@@ -279,12 +276,7 @@ mod tests {
 
     fn words(launcher: &str, hosts: &[&str], per_host: Option<u32>) -> Result<String, String> {
         let Launcher::Command(command) = launcher.parse()? else { return Err("no command".into()) };
-        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        Ok(format!(
-            "{} {}",
-            command.program(),
-            command.arguments(&JobExtent { ranks: 4, hosts, per_host })?.join(" ")
-        ))
+        Ok(format!("{} {}", command.program(), command.arguments(4, hosts, per_host)?.join(" ")))
     }
 
     #[test]
@@ -306,11 +298,6 @@ mod tests {
             assert!(why.contains(expected), "{launcher}: {why}");
         }
     }
-}
-
-#[cfg(test)]
-mod connect_tests {
-    use super::*;
 
     #[test]
     fn a_server_is_a_host_with_or_without_a_port() {

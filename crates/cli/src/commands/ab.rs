@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgMatches, Args, parser::ValueSource};
+use clap::{Arg, ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
     benchmark::{Chosen, Registry, payload::Check},
     error::{Error, Exit, Result},
@@ -46,7 +46,7 @@ use crate::{
         run::{self, RunArgs},
     },
     job::{self, selection},
-    launch::{detection, preflight, supervision},
+    launch::{detection, finite_run::Interruption, preflight, supervision},
     output::target::ResultTarget,
 };
 
@@ -72,29 +72,10 @@ pub(crate) struct AbArgs {
 
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
-/// Options of `ab` itself. Each launch gets all others.
-const OF_AB: [&str; 20] = [
-    "a",
-    "b",
-    "env_a",
-    "env_b",
-    "budget",
-    "margin",
-    "fail_on",
-    "undecided",
-    "junit",
-    "markdown",
-    "names",
-    "out",
-    "force",
-    "append",
-    "launches",
-    "seed",
-    "against",
-    "format",
-    "color",
-    "launch",
-];
+/// Options of `ab` itself, beside those under its own headings. Each launch gets all others.
+const OF_AB: [&str; 10] =
+    ["budget", "out", "force", "append", "launches", "seed", "against", "format", "color", "launch"];
+const HEADINGS: [&str; 2] = ["Sides", "Comparison"];
 
 pub(crate) fn ab(
     registry: &Registry,
@@ -121,13 +102,8 @@ pub(crate) fn ab(
     if run.start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
-    if run.start.launcher == Launcher::Auto
-        && let Some(started) = detection::launcher()
-    {
-        return Err(Error::usage(format!(
-            "ombx ab starts its own ranks: start it without {}, once, and choose their number with -n",
-            started.launcher
-        )));
+    if run.start.launcher == Launcher::Auto {
+        detection::refuse_launcher("ombx ab", "and choose their number with -n")?;
     }
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
@@ -195,7 +171,7 @@ pub(crate) fn ab(
                 }
                 Ended::Interrupted(code) => stopped = Some(code),
             }
-            stopped = stopped.or(signals.exit_code());
+            stopped = stopped.or(signals.interruption.exit_code());
             if stopped.is_some() {
                 break;
             }
@@ -248,7 +224,9 @@ fn printing(output: &OutputArgs) -> Printing {
 fn words_of_launches(parser: &clap::Command, matches: &ArgMatches, run: &RunArgs) -> Vec<OsString> {
     let ab = parser.find_subcommand("ab").into_iter();
     let given = ab.flat_map(|ab| argv::given_options(ab, matches));
-    let passed = given.filter(|(arg, _)| !OF_AB.contains(&arg.get_id().as_str()));
+    let has_own_heading = |arg: &Arg| arg.get_help_heading().is_some_and(|title| HEADINGS.contains(&title));
+    let is_own = |arg: &Arg| OF_AB.contains(&arg.get_id().as_str()) || has_own_heading(arg);
+    let passed = given.filter(|(arg, _)| !is_own(arg));
     let patterns = run.patterns.iter().map(OsString::from);
     passed.flat_map(|(_, words)| words).chain([OsString::from("--")]).chain(patterns).collect()
 }
@@ -299,33 +277,27 @@ fn words_of_launch(
 /// Thread that passes signals on until this is dropped.
 struct SignalForwarder {
     child: Arc<AtomicI32>,
-    /// The last signal, or 0.
-    signal: Arc<AtomicI32>,
+    /// Signals that have arrived.
+    interruption: Interruption,
     handle: Handle,
 }
 
 impl SignalForwarder {
     fn new() -> Result<SignalForwarder> {
+        let interruption = Interruption::new()?;
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
-        let (child, last) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
-        let (handle, target, seen) = (signals.handle(), Arc::clone(&child), Arc::clone(&last));
+        let child = Arc::new(AtomicI32::new(0));
+        let (handle, target) = (signals.handle(), Arc::clone(&child));
         let pass_on = move || {
             for signal in signals.forever() {
-                seen.store(signal, Ordering::SeqCst);
                 let pid = Pid::from_raw(target.load(Ordering::SeqCst));
                 let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
                 pid.map(|pid| kill_process(pid, which));
             }
         };
         supervision::spawn_thread("signals", pass_on)?;
-        Ok(SignalForwarder { child, signal: last, handle })
-    }
-
-    /// Returns the exit code of a signal that has arrived.
-    fn exit_code(&self) -> Option<u8> {
-        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
-        (signal > 0).then(|| Exit::SIGNAL + signal)
+        Ok(SignalForwarder { child, interruption, handle })
     }
 
     fn pass_on_to(&self, child: &Child) -> Result<()> {

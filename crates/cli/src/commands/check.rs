@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     arguments::{
-        output::{FileArgs, Format, some_of},
+        output::{FileArgs, Format, JSON, JUNIT, NAGIOS, some_of},
         values,
     },
     launch::detection,
@@ -73,27 +73,12 @@ pub(crate) struct CheckArgs {
 }
 
 /// Formats of the result.
-const FORMATS: [(&str, &str, Format); 4] = [
-    ("table", "Table for people", Format::Table),
-    ("json", "One JSON object", Format::Json),
-    (
-        "nagios",
-        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
-        Format::Nagios,
-    ),
-    ("junit", "Report for CI systems", Format::Junit),
-];
+const FORMATS: [(&str, &str, Format); 4] =
+    [("table", "Table for people", Format::Table), JSON, NAGIOS, JUNIT];
 
 pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> Result<u8> {
-    if let Some(started) = detection::launcher() {
-        return Err(Error::usage(format!(
-            "ombx check starts its own ranks: start it without {}, once, and choose their number in the file",
-            started.launcher
-        )));
-    }
-    if args.out.is_stdout() {
-        return Err(Error::usage("ombx check prints its result: give a name after -o, as in -o rows.jsonl"));
-    }
+    detection::refuse_launcher("ombx check", "and choose their number in the file")?;
+    args.out.refuse_stdout("ombx check")?;
     let expectations = Expectations::read(&args.file, registry, parser)?;
     let good = good_days(&expectations, args)?;
     let out = args.out.out.as_ref();
@@ -123,7 +108,7 @@ pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> 
     if let Some(file) = out.as_mut().filter(|_| !contents.is_empty()) {
         file.write(|out| out.write_all(contents.as_bytes()))?;
     }
-    if let Some(code) = budget.exit_code() {
+    if let Some(code) = budget.interruption.exit_code() {
         stderr_line!("ombx: interrupted");
         return Ok(code);
     }
@@ -237,7 +222,7 @@ impl Check<'_> {
         for entry in &self.expectations.entries {
             let measured = self.budget.measure(entry)?;
             self.contents.push_str(&measured.contents);
-            if self.budget.exit_code().is_some() {
+            if self.budget.interruption.has_arrived() {
                 return Ok(Vec::new());
             }
             all.push((entry, measured));
@@ -275,7 +260,7 @@ impl Check<'_> {
             let again = self.budget.measure(entry)?;
             *findings = judgement::combine(findings, judgement::judge(entry, &again, good));
             self.contents.push_str(&again.contents);
-            if self.budget.exit_code().is_some() {
+            if self.budget.interruption.has_arrived() {
                 return Ok(Vec::new());
             }
         }

@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use ombx_core::{
     error::{Error, Exit, Result},
-    unit::{check_no_fraction, percentage},
+    unit::{check_no_fraction, counted, percentage},
 };
 use ombx_results::{
     compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
@@ -22,7 +22,7 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::{Color, Format, UNITS, chosen_units, some_of},
+    arguments::output::{Color, Format, JSON, JUNIT, UNITS, chosen_units, some_of},
     output::{
         junit::{self, Case, Outcome},
         renderers, target,
@@ -75,8 +75,8 @@ pub(crate) struct Printing {
 pub(crate) const FORMATS: [(&str, &str, Format); 4] = [
     ("table", "Table for people", Format::Table),
     ("markdown", "The answer and a table of all cases in Markdown", Format::Markdown),
-    ("json", "One JSON object", Format::Json),
-    ("junit", "Report for CI systems", Format::Junit),
+    JSON,
+    JUNIT,
 ];
 
 /// What is done with a comparison.
@@ -98,7 +98,7 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
     markdown: Option<PathBuf>,
     /// Names of the two sides in titles, for example: old,new
-    #[arg(long, value_name = "A,B", value_parser = Names::parse, help_heading = "Comparison")]
+    #[arg(long, value_name = "A,B", value_parser = read_names, help_heading = "Comparison")]
     names: Option<Names>,
 }
 
@@ -112,23 +112,14 @@ pub(crate) enum Undecided {
 }
 
 /// Names of two sides.
-#[derive(Debug, Clone)]
-pub(crate) struct Names([String; 2]);
+pub(crate) type Names = [String; 2];
 
-impl Names {
-    /// Reads `A,B`.
-    pub(crate) fn parse(text: &str) -> std::result::Result<Names, String> {
-        let mut names = text.split(',').map(str::trim);
-        match (names.next(), names.next(), names.next()) {
-            (Some(a), Some(b), None) if !a.is_empty() && !b.is_empty() && a != b => {
-                Ok(Names([a.to_owned(), b.to_owned()]))
-            }
-            _ => Err("not two different names, such as old,new".into()),
-        }
-    }
-
-    pub(crate) fn labels(names: Option<&Names>) -> [Option<String>; 2] {
-        names.map_or([None, None], |Names(names)| names.clone().map(Some))
+/// Reads `A,B`.
+pub(crate) fn read_names(text: &str) -> std::result::Result<Names, String> {
+    let mut names = text.split(',').map(str::trim);
+    match (names.next(), names.next(), names.next()) {
+        (Some(a), Some(b), None) if !a.is_empty() && !b.is_empty() && a != b => Ok([a, b].map(str::to_owned)),
+        _ => Err("not two different names, such as old,new".into()),
     }
 }
 
@@ -155,10 +146,7 @@ impl GateArgs {
 
     /// Returns the names of the sides, or the default ones.
     pub(crate) fn labels(&self, default: [&str; 2]) -> [Option<String>; 2] {
-        match &self.names {
-            Some(_) => Names::labels(self.names.as_ref()),
-            None => default.map(|name| Some(name.to_owned())),
-        }
+        self.names.clone().unwrap_or_else(|| default.map(str::to_owned)).map(Some)
     }
 }
 
@@ -205,12 +193,12 @@ pub(crate) fn conclude(
     };
     write(&args.junit, report)?;
     write(&args.markdown, render::markdown)?;
-    let gate = args.fail_on.map(|_| Gate::of(&comparison, args.undecided));
-    let code = gate.as_ref().map_or(0, Gate::exit_code);
+    let gate = args.fail_on.map(|_| gate(&comparison, args.undecided));
+    let code = gate.as_ref().map_or(0, |(code, _)| *code);
     if code > 0 || !printing.is_quiet {
         is_closed(print(&comparison, printing))?;
     }
-    if let Some(reason) = gate.and_then(|gate| gate.reason()) {
+    if let Some((1.., reason)) = gate {
         stderr_line!("ombx: {reason}");
     }
     Ok(code)
@@ -282,49 +270,25 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(paths.filter_map(std::result::Result::ok).collect())
 }
 
-/// What a gate counts.
-struct Gate {
-    cases: usize,
-    worse: usize,
-    broken: usize,
-    undecided: usize,
-    on_undecided: Undecided,
-    margin: f64,
-}
-
-impl Gate {
-    fn of(comparison: &Comparison, on_undecided: Undecided) -> Gate {
-        let lost = comparison.lost().filter(|case| case.only == Side::Base).count();
-        Gate {
-            cases: comparison.cases.len() + comparison.broken.len() + lost,
-            worse: comparison.counts().worse,
-            broken: comparison.broken.len(),
-            undecided: comparison.undecided().count() + lost,
-            on_undecided,
-            margin: comparison.margin,
-        }
-    }
-
-    fn exit_code(&self) -> u8 {
-        match (self.worse + self.broken, self.undecided, self.on_undecided) {
-            (1.., ..) => Exit::Regression.code(),
-            (0, 1.., Undecided::Fail) => Exit::Undecided.code(),
-            (0, ..) => 0,
-        }
-    }
-
-    /// Returns what the exit code counts, unless it is 0.
-    fn reason(&self) -> Option<String> {
-        let margin = render::margin(self.margin);
-        let counts = [
-            (self.worse > 0).then(|| format!("{} worse by more than {margin}", self.worse)),
-            (self.broken > 0).then(|| format!("{} failed on the new side only", self.broken)),
-            (self.undecided > 0).then(|| format!("{} not shown to be within {margin}", self.undecided)),
-        ];
-        let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let cases = if self.cases == 1 { "case" } else { "cases" };
-        (self.exit_code() > 0).then(|| format!("of {} {cases} {counts}", self.cases))
-    }
+/// Returns the exit code of a gate, and what it counts.
+fn gate(comparison: &Comparison, on_undecided: Undecided) -> (u8, String) {
+    let lost = comparison.lost().filter(|case| case.only == Side::Base).count();
+    let (worse, broken) = (comparison.counts().worse, comparison.broken.len());
+    let undecided = comparison.undecided().count() + lost;
+    let code = match (worse + broken, undecided, on_undecided) {
+        (1.., ..) => Exit::Regression.code(),
+        (0, 1.., Undecided::Fail) => Exit::Undecided.code(),
+        (0, ..) => 0,
+    };
+    let margin = render::margin(comparison.margin);
+    let counts = [
+        (worse > 0).then(|| format!("{worse} worse by more than {margin}")),
+        (broken > 0).then(|| format!("{broken} failed on the new side only")),
+        (undecided > 0).then(|| format!("{undecided} not shown to be within {margin}")),
+    ];
+    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let cases = counted(comparison.cases.len() + broken + lost, "case");
+    (code, format!("of {cases} {counts}"))
 }
 
 /// Returns the report. A case is a failure if it is worse, an error if it fails on the new side, and skipped if it is undecided

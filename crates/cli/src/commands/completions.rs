@@ -385,11 +385,6 @@ mod tests {
         of("ombx run --sync", &["--sync", "--sync-hosts"]);
         of("ombx links --fail-on n", &["nothing"]);
     }
-}
-
-#[cfg(test)]
-mod words_tests {
-    use super::*;
 
     fn in_bash(pieces: &[&str]) -> (String, String) {
         let pieces: Vec<OsString> = pieces.iter().map(OsString::from).collect();

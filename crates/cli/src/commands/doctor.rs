@@ -24,7 +24,7 @@ use self::report::{Examination, Finding, ThisHost, WIDTH};
 use crate::{
     arguments::{
         argv,
-        output::{Format, some_of},
+        output::{Format, JSON, JUNIT, NAGIOS, some_of},
         start::StartArgs,
     },
     job::files_used,
@@ -60,16 +60,8 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Formats of the findings.
-const FORMATS: [(&str, &str, Format); 4] = [
-    ("table", "Sentences for people", Format::Table),
-    ("json", "One JSON object", Format::Json),
-    (
-        "nagios",
-        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
-        Format::Nagios,
-    ),
-    ("junit", "Report for CI systems", Format::Junit),
-];
+const FORMATS: [(&str, &str, Format); 4] =
+    [("table", "Sentences for people", Format::Table), JSON, NAGIOS, JUNIT];
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {
@@ -97,7 +89,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         }
         within(detection::launcher())
     } else {
-        let ranks = ranks(args)?;
+        // One for each host or slot, unless the user says how many.
+        let ranks = args.start.ranks.map_or_else(|| Ok(slots(&args.start)?.max(RANKS)), Ok::<_, Error>)?;
         preflight::check(&args.start, ranks, Medium::Mpi)?;
         let interruption = Interruption::default();
         let examination = outside(args, ranks, &interruption);
@@ -212,11 +205,6 @@ fn outside(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Examin
             examination.ranks.iter().filter(|place| place.host == host.host).count() as u32;
     }
     examination
-}
-
-/// Returns the number of ranks: the user's, or one for each host or slot.
-fn ranks(args: &DoctorArgs) -> Result<u32> {
-    args.start.ranks.map_or_else(|| Ok(slots(&args.start)?.max(RANKS)), Ok)
 }
 
 /// Starts ranks as `ombx run` does and returns the launcher and where each rank is.

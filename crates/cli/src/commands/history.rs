@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ombx_core::{
     error::{Error, Exit, Result},
     system::environment::timestamp,
@@ -20,7 +20,7 @@ use ombx_results::{
 
 use crate::{
     arguments::{
-        output::{Color, row_pattern},
+        output::{Color, Format, JSON, row_pattern, some_of},
         values::{self, number},
     },
     output::{
@@ -45,8 +45,8 @@ pub(crate) struct HistoryArgs {
     #[arg(long)]
     any_hosts: bool,
     /// Format of the output
-    #[arg(long, value_enum, default_value_t = HistoryFormat::Table)]
-    format: HistoryFormat,
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS))]
+    format: Format,
     /// Also write an HTML page with a chart of each case and its changes, - for standard output in place of the table
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -61,15 +61,8 @@ pub(crate) struct HistoryArgs {
     color: Color,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum HistoryFormat {
-    /// Table for people
-    Table,
-    /// CSV, one line per change
-    Csv,
-    /// One JSON object
-    Json,
-}
+const FORMATS: [(&str, &str, Format); 3] =
+    [("table", "Table for people", Format::Table), ("csv", "CSV, one line per change", Format::Csv), JSON];
 
 pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let directory = args.directory.as_path();
@@ -171,16 +164,13 @@ fn became_slower(history: &History, runs: usize) -> usize {
 fn print(history: &History, args: &HistoryArgs) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match args.format {
-        HistoryFormat::Table => {
-            let screen = Screen {
-                paint: renderers::paint(args.color),
-                columns: terminal::columns(),
-                characters: renderers::characters(),
-            };
+        Format::Csv => render::history_csv(&mut out, history)?,
+        Format::Json => writeln!(out, "{}", render::json(history))?,
+        _ => {
+            let (paint, columns) = (renderers::paint(args.color), terminal::columns());
+            let screen = Screen { paint, columns, characters: renderers::characters() };
             render::table(&mut out, history, screen)?;
         }
-        HistoryFormat::Csv => render::history_csv(&mut out, history)?,
-        HistoryFormat::Json => writeln!(out, "{}", render::json(history))?,
     }
     out.flush()
 }

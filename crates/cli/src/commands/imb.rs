@@ -8,6 +8,7 @@ mod threads;
 use ombx_core::{
     benchmark::{
         Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
+        memory::Place,
         payload::{BLOCK_LENGTH, Datatype, STRIDE},
     },
     error::{Error, Result},
@@ -15,7 +16,7 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, MemoryKind, Multi, Switch, TypeArgs},
+    arguments::{ImbArgs, Switch, TypeArgs},
     plan::Iterations,
     suites::{Entry, Suite},
 };
@@ -25,16 +26,11 @@ use crate::{
         argv,
         output::{Format, OutputArgs},
     },
-    job::{self, Extent, Job, Work, selection},
+    job::{self, Job, Work, selection},
     launch::{detection, preflight},
     output::terminal,
     role,
 };
-
-#[cfg(feature = "mpi")]
-use crate::job::accelerator;
-#[cfg(feature = "io")]
-use crate::job::directory;
 
 /// Default number of ranks, and of the smallest number of processes.
 const RANKS: u32 = 2;
@@ -78,8 +74,6 @@ pub(crate) fn prepare(
         None => Some(args.start.ranks.unwrap_or(RANKS)),
     };
     let ranks_or_default = ranks.unwrap_or(RANKS);
-    // The process that starts ranks makes the checks of this host.
-    let is_relayed = args.role.relay.is_some();
     if suite.has_threads() {
         threads::reject(&args, ranks)?;
     } else {
@@ -89,7 +83,7 @@ pub(crate) fn prepare(
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
     if suite.has_accelerators {
-        args.mem_alloc_type.get_or_insert(MemoryKind::Device);
+        args.mem_alloc_type.get_or_insert(Place::Device);
     }
     if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
         matrix.check(ranks).map_err(|e| e.within("-map"))?;
@@ -101,12 +95,14 @@ pub(crate) fn prepare(
     }
     let sizes = plan::sizes(&args, suite)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
-    if !is_relayed && started.is_none() {
+    // The process that starts ranks makes the checks of this host.
+    if args.role.relay.is_none() && started.is_none() {
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
-    let modes = args.aggregate_mode.unwrap_or_default();
-    let benchmarks = entries.iter().flat_map(|entry| entry.tables).filter(|table| modes.has(table.mode));
-    let benchmarks: Vec<ImbBenchmark> = benchmarks.copied().collect();
+    let left_out = args.aggregate_mode.flatten();
+    let is_kept = |table: &ImbBenchmark| left_out.is_none() || table.mode != left_out;
+    let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(is_kept);
+    let benchmarks: Vec<ImbBenchmark> = benchmarks.collect();
     if benchmarks.is_empty() {
         return Err(Error::usage("-aggregate_mode: the benchmarks have no table of this mode: leave it out"));
     }
@@ -125,16 +121,7 @@ pub(crate) fn prepare(
         });
     }
     selection::check_ranks(ranks, &parts)?;
-    #[cfg(feature = "mpi")]
-    if !is_relayed {
-        let is_here = started.is_some() || preflight::all_here(&args.start);
-        #[cfg(feature = "io")]
-        directory::check(&parts, ranks_or_default, is_here)?;
-        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
-    }
-    let rows = parts.iter().map(|part| selection::rows(&part.plan, &part.choices));
-    let rows: Vec<u64> = rows.collect::<Result<_>>()?;
-    let time = parts.iter().zip(&rows).map(|(part, rows)| job::rows_time_limit(&part.plan, *rows)).sum();
+    let extent = job::extent(&args.start, &args.role, &parts, ranks_or_default)?;
     let program = ImbProgram {
         name: suite.name,
         part: suite.part,
@@ -150,14 +137,13 @@ pub(crate) fn prepare(
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.moved(), args.types.reduced()],
-        groups: args.multi.and_then(Multi::groups),
+        groups: args.multi.flatten(),
         ranks,
         matrix: args.map,
         benchmarks,
     };
     let output =
         OutputArgs { imb: Some(program), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
-    let extent = Extent { ranks: ranks_or_default, rows: rows.iter().sum(), time, left_out: 0 };
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
     let job = Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent);

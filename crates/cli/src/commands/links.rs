@@ -28,7 +28,7 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 use crate::{
     arguments::{
         launches::{self, EffortArgs, Goal, LaunchCount, Launches, Sizes},
-        output::{Format, OutputArgs, some_of},
+        output::{Format, NAGIOS, OutputArgs, some_of},
         role::RoleArgs,
         start::StartArgs,
         values,
@@ -49,11 +49,7 @@ const ALL_TO_ALL: &str = "collective.alltoall";
 const FORMATS: [(&str, &str, Format); 7] = [
     ("table", "Verdict, maps and tables for people", Format::Table),
     ("json", "Verdict with its evidence and figures of each size, as one JSON object", Format::Json),
-    (
-        "nagios",
-        "One line for monitoring, with its exit codes: 0 OK, 1 warning, 2 critical, 3 unknown",
-        Format::Nagios,
-    ),
+    NAGIOS,
     ("junit", "Report for CI systems: each conclusion, and each slow part", Format::Junit),
     ("csv", "CSV, one line per link", Format::Csv),
     ("jsonl", "Lines of the result file", Format::Jsonl),
@@ -78,7 +74,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, default_value = "semidirectional", value_parser = some_of(&PATTERNS), help_heading = "What is measured")]
     pub(crate) pattern: &'static str,
     /// Message sizes: 8,1K,64K, 1..4M (doubling) or 1..4M:x4 (growing by 4); 1K = 1024
-    #[arg(long, default_value = "8,1M", value_parser = Sizes::parse, help_heading = "What is measured")]
+    #[arg(long, default_value = "8,1M", value_parser = unit::parse_sizes, help_heading = "What is measured")]
     pub(crate) sizes: Sizes,
     /// Messages back to back before the acknowledgement in the unidirectional pattern [default: 64]
     #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
@@ -255,8 +251,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         _ => Mode::Parallel,
     };
     let warm_up = warm_up(registry, &args)?;
-    let (steps, rows) = mode.extent(ranks, args.sizes.0.len(), args.rounds);
-    let sizes = args.sizes.0.clone();
+    let (steps, rows) = mode.extent(ranks, args.sizes.len(), args.rounds);
+    let sizes = args.sizes.clone();
     check_expectations(&args, &sizes)?;
     if let Some(depth) = args.window {
         chosen.choose([Depth(depth)]);
@@ -269,7 +265,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         chosen,
         effort: args.effort.effort(None),
         least_time: args.min_time.unwrap_or_default(),
-        batch: args.effort.batch.0,
+        batch: args.effort.batch,
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
         launch: args.launch,
         ..Plan::default()

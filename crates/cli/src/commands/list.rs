@@ -1,6 +1,6 @@
 //! `ombx list`: prints the benchmarks of this build.
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry},
     error::Result,
@@ -42,9 +42,9 @@ enum ListFormat {
     Json,
 }
 
-pub(crate) fn list(registry: &Registry, parser: impl FnOnce() -> Command, args: &ListArgs) -> Result<u8> {
+pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
     let suite = if args.patterns.iter().any(|pattern| suite::is_suite(pattern)) {
-        let parser = parser();
+        let parser = super::parser(registry);
         let suite = suite::named(&parser, &args.patterns)?;
         suite.map(|suite| suite.resolve(registry, &parser, None)).transpose()?
     } else {

@@ -2,12 +2,12 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     time::Duration,
 };
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ombx_core::error::{Error, Kind, Result};
 use ombx_results::{
     file::{self, ResultFile},
@@ -20,7 +20,7 @@ use ombx_results::{
 use crate::{
     arguments::{
         argv,
-        output::{Color, FileArgs},
+        output::{Color, FileArgs, Format, JSON, some_of},
     },
     launch::{
         detection,
@@ -39,11 +39,11 @@ pub(crate) struct ModelArgs {
     /// Result files of p2p.latency and p2p.bw, or of sockets.latency and sockets.bw; without files, ombx measures them
     files: Vec<PathBuf>,
     /// What connects the ranks of a measurement
-    #[arg(long, value_enum, conflicts_with = "files")]
-    fabric: Option<Fabric>,
+    #[arg(long, value_parser = some_of(&FABRICS), conflicts_with = "files")]
+    fabric: Option<Benchmarks>,
     /// Format of the output
-    #[arg(long, value_enum, default_value_t = ModelFormat::Table, help_heading = "Output")]
-    format: ModelFormat,
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
+    format: Format,
     #[command(flatten)]
     out: FileArgs,
     /// Use of colours
@@ -54,30 +54,27 @@ pub(crate) struct ModelArgs {
     run: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Fabric {
-    /// p2p.latency and p2p.bw
-    Mpi,
-    /// sockets.latency and sockets.bw
-    Sockets,
-}
+/// Benchmarks of latency and bandwidth.
+type Benchmarks = [&'static str; 2];
+/// Values of `--fabric`.
+const FABRICS: [(&str, &str, Benchmarks); 2] = [
+    ("mpi", "p2p.latency and p2p.bw", ["p2p.latency", "p2p.bw"]),
+    ("sockets", "sockets.latency and sockets.bw", ["sockets.latency", "sockets.bw"]),
+];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModelFormat {
-    /// Tables for people
-    Table,
-    /// CSV, one line per parameter, segment and switch
-    Csv,
-    /// One JSON object
-    Json,
-}
+/// Formats of the output.
+const FORMATS: [(&str, &str, Format); 3] = [
+    ("table", "Tables for people", Format::Table),
+    ("csv", "CSV, one line per parameter, segment and switch", Format::Csv),
+    JSON,
+];
 
-pub(crate) fn model(args: &ModelArgs) -> Result<u8> {
+pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
     let mut store = SampleStore::at_most(1);
     if args.files.is_empty() {
-        match measured(args)? {
-            Measured::Results(file) => add(&mut store, &file),
-            Measured::Failed(code) => return Ok(code),
+        match measured(parser, args)? {
+            Ok(file) => add(&mut store, &file),
+            Err(code) => return Ok(code),
         }
     } else {
         if !args.run.is_empty() || args.out.out.is_some() {
@@ -109,95 +106,65 @@ fn add(store: &mut SampleStore, file: &ResultFile) {
     file.runs.iter().filter(|run| !run.is_sweep()).for_each(|launch| store.launch(launch));
 }
 
-/// Measures both benchmarks and keeps the rows in the file of `-o`.
-fn measured(args: &ModelArgs) -> Result<Measured> {
-    if let Some(started) = detection::launcher() {
-        return Err(Error::usage(format!(
-            "ombx model starts its own ranks: start it without {}, once, or give result files",
-            started.launcher
-        )));
-    }
-    if args.out.is_stdout() {
-        return Err(Error::usage("ombx model prints its result: give a name after -o, as in -o rows.jsonl"));
-    }
-    let out = match &args.out.out {
+/// Time after which a measurement has failed. `ombx run` has deadlines of its own, which are shorter.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Measures both benchmarks and keeps what `ombx run` prints in the file of `-o`, even of a failure. Returns the exit code of a measurement
+/// without results, whose message was printed.
+///
+/// # Errors
+/// `ombx run` cannot be started, or prints something other than results.
+fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<std::result::Result<ResultFile, u8>> {
+    detection::refuse_launcher("ombx model", "or give result files")?;
+    args.out.refuse_stdout("ombx model")?;
+    let mut out = match &args.out.out {
         Some(path) => {
-            let hostfile = hostfile(&args.run).map(|path| ("the host file that is read", path));
-            target::check(path, "-o", hostfile)?;
+            // Mistakes in these words are those of `ombx run`.
+            let words = ["ombx", "run"].into_iter().chain(args.run.iter().map(String::as_str));
+            let matches = parser.clone().try_get_matches_from(words).ok();
+            let run = matches.as_ref().and_then(|matches| matches.subcommand_matches("run"));
+            let hostfile = run.and_then(|run| run.get_one::<PathBuf>("hostfile"));
+            target::check(path, "-o", hostfile.map(|path| ("the host file that is read", path.as_path())))?;
             Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
         }
         None => None,
     };
-    let benchmarks = match args.fabric.unwrap_or(Fabric::Mpi) {
-        Fabric::Mpi => ["p2p.latency", "p2p.bw"],
-        Fabric::Sockets => ["sockets.latency", "sockets.bw"],
-    };
-    measure(benchmarks, &args.run, |contents| match out {
-        Some(mut file) => file.write(|out| out.write_all(contents.as_bytes())),
-        None => Ok(()),
-    })
-}
-
-/// Returns the host file that words of `ombx run` name.
-fn hostfile(words: &[String]) -> Option<&Path> {
-    let at = words.iter().position(|word| word == "--hostfile" || word.starts_with("--hostfile="))?;
-    let path = words[at].split_once('=').map(|(_, path)| path);
-    path.or_else(|| words.get(at + 1).map(String::as_str)).map(Path::new)
-}
-
-fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match args.format {
-        ModelFormat::Table => {
-            render::table(&mut out, shown, renderers::paint(args.color), terminal::columns())?;
-        }
-        ModelFormat::Csv => render::model_csv(&mut out, shown)?,
-        ModelFormat::Json => writeln!(out, "{:#}", render::model_json(shown))?,
-    }
-    out.flush()
-}
-
-/// Time after which a measurement has failed. `ombx run` has deadlines of its own, which are shorter.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// What a measurement gives.
-enum Measured {
-    Results(ResultFile),
-    /// Exit code of a measurement without results. Its message was printed.
-    Failed(u8),
-}
-
-/// Measures the benchmarks with these options of `ombx run`, and keeps what it prints, even of a failure.
-///
-/// # Errors
-/// `ombx run` cannot be started, or prints something other than results.
-fn measure(
-    benchmarks: [&str; 2],
-    options: &[String],
-    keep: impl FnOnce(&str) -> Result<()>,
-) -> Result<Measured> {
+    let benchmarks = args.fabric.unwrap_or(FABRICS[0].2);
     let interruption = Interruption::new()?;
     if io::stderr().is_terminal() {
         stderr_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
     }
     let mut command = Command::new(argv::executable()?);
-    command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(options).args(benchmarks);
+    command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(&args.run).args(benchmarks);
     let ended = finite_run::run(command, LONGEST, || interruption.has_arrived());
     if let Some(code) = interruption.exit_code() {
         stderr_line!("ombx: interrupted");
-        return Ok(Measured::Failed(code));
+        return Ok(Err(code));
     }
     let ([contents, messages], status) = ended?;
-    keep(&contents)?;
+    if let Some(file) = &mut out {
+        file.write(|out| out.write_all(contents.as_bytes()))?;
+    }
     for line in messages.lines() {
         stderr_line!("{line}");
     }
     // Rows that cannot be measured here are left out of the model.
     if !matches!(status.code(), Some(0 | 4)) {
         let code = status.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Measured::Failed(code.unwrap_or(Kind::Fabric.exit_code())));
+        return Ok(Err(code.unwrap_or(Kind::Fabric.exit_code())));
     }
     let read = file::read(contents.as_bytes());
-    read.map(Measured::Results)
-        .map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))
+    read.map(Ok).map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))
+}
+
+fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match args.format {
+        Format::Csv => render::model_csv(&mut out, shown)?,
+        Format::Json => writeln!(out, "{:#}", render::model_json(shown))?,
+        _ => {
+            render::table(&mut out, shown, renderers::paint(args.color), terminal::columns())?;
+        }
+    }
+    out.flush()
 }

@@ -20,14 +20,11 @@ use crate::{
         output::{Format, GraphRequest, OutputArgs},
     },
     commands::{help::page::Page, imb::suites},
-    job::{self, Extent, Job, Work, lookup, selection},
+    job::{self, Job, Work, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
     role,
 };
-
-#[cfg(feature = "mpi")]
-use crate::job::accelerator;
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
@@ -68,7 +65,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
 
 /// Returns the job of a program's options after finding every mistake in them, and notes about differences from OMB. Starts nothing.
 pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
-    let options::Request { plan, columns, notes } = options::read(&args, program)?;
+    let (plan, columns, notes) = options::read(&args, program)?;
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);
@@ -82,18 +79,12 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         let last = ranks - 1;
         return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));
     }
-    #[cfg(feature = "mpi")]
-    if args.role.relay.is_none() {
-        accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
-    }
-    let choices = vec![program.choice];
-    let rows = selection::rows(&plan, &choices)?;
-    let parts = vec![Part { choices, plan }];
+    let parts = vec![Part { choices: vec![program.choice], plan }];
+    let extent = job::extent(&args.start, &args.role, &parts, ranks)?;
     selection::check_ranks(args.start.ranks, &parts)?;
     let graphs = graphs(&args, program)?;
     let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
     let output = output.settled()?;
-    let extent = Extent { ranks, rows, time: job::rows_time_limit(&parts[0].plan, rows), left_out: 0 };
     Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
 }
 
@@ -262,8 +253,6 @@ impl Program {
 
 /// Beginning of the names of programs.
 const PREFIX: &str = "osu_";
-/// Longest name for which a similar one is searched.
-const LONGEST_NAME: usize = 64;
 
 /// Every MPI program of OMB 3.x and 7.4.
 const OMB: &str = "
@@ -336,12 +325,10 @@ fn unknown(registry: &Registry, name: &str) -> Error {
 /// `osu_`.
 fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
     let allowed = ((wrong.len() - PREFIX.len()) / 3).max(1);
-    let names =
-        || covered(registry).into_iter().map(|(osu, _)| osu.name).filter(|_| wrong.len() <= LONGEST_NAME);
+    let names = || covered(registry).into_iter().map(|(osu, _)| osu.name);
     let begins = |name: &&str| wrong.len() > PREFIX.len() && name.starts_with(wrong);
-    let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    let similar = || scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, name)| name);
-    names().filter(begins).min_by_key(|name| name.len()).or_else(similar)
+    let beginning = names().filter(begins).min_by_key(|name| name.len());
+    beginning.or_else(|| lookup::similar(wrong, names(), allowed))
 }
 
 /// Returns the text that `ombx osu` without a name prints.
@@ -350,16 +337,12 @@ fn list_of_names(registry: &Registry) -> String {
     let covered = covered(registry);
     let width = covered.iter().map(|(osu, _)| osu.name.len()).max().unwrap_or_default();
     for (osu, bench) in &covered {
-        text += &format!("{:<width$}  {}{}\n", osu.name, bench.name, name_options(osu));
+        let options: String = osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect();
+        text += &format!("{:<width$}  {}{options}\n", osu.name, bench.name);
     }
     let missing: Vec<&str> = all().filter(|name| covered.iter().all(|(osu, _)| osu.name != *name)).collect();
     if !missing.is_empty() {
         text += &format!("\nnot supported: {}\n", missing.join(" "));
     }
     text
-}
-
-/// Returns the options of `ombx run` that a program selects by its name, each after a space.
-fn name_options(osu: &Osu) -> String {
-    osu.axes.iter().map(|(axis, value)| format!(" --{axis} {value}")).collect()
 }

@@ -57,34 +57,26 @@ pub(crate) struct PlotArgs {
     y_axis: Scale,
 }
 
-/// What a figure shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Figure {
-    Rows(Kind),
-    Links,
-}
+/// What a figure shows of the rows of benchmarks; `None`: links.
+type Figure = Option<Kind>;
 
 const KINDS: [(&str, &str, Figure); 9] = [
-    ("curve", "Medians by message size, with 95 % intervals", Figure::Rows(Kind::Curve)),
+    ("curve", "Medians by message size, with 95 % intervals", Some(Kind::Curve)),
     (
         "rate",
         "Medians and 99th percentiles of requests by the rate at which they were offered (--rate)",
-        Figure::Rows(Kind::Rate),
+        Some(Kind::Rate),
     ),
-    ("cdf", "Cumulative distribution of the samples", Figure::Rows(Kind::Cdf)),
-    ("histogram", "Histogram of the samples", Figure::Rows(Kind::Histogram)),
-    (
-        "violin",
-        "Density of the samples by message size, with median and quartiles",
-        Figure::Rows(Kind::Violin),
-    ),
-    ("samples", "Samples in the order of measurement", Figure::Rows(Kind::Samples)),
-    ("heatmap", "Times of all links", Figure::Links),
-    ("launches", "Median of each launch, with the interval over launches", Figure::Rows(Kind::Launches)),
+    ("cdf", "Cumulative distribution of the samples", Some(Kind::Cdf)),
+    ("histogram", "Histogram of the samples", Some(Kind::Histogram)),
+    ("violin", "Density of the samples by message size, with median and quartiles", Some(Kind::Violin)),
+    ("samples", "Samples in the order of measurement", Some(Kind::Samples)),
+    ("heatmap", "Times of all links", None),
+    ("launches", "Median of each launch, with the interval over launches", Some(Kind::Launches)),
     (
         "model",
         "Medians of ping-pongs by message size, with the lines of `ombx model` and the sizes at which they change",
-        Figure::Rows(Kind::Model),
+        Some(Kind::Model),
     ),
 ];
 
@@ -125,13 +117,9 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     if !args.force {
         target::check_new(out)?;
     }
-    let Results { groups, sweeps } = read(args)?;
+    let (groups, sweeps) = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
-    let kind = match args.kind {
-        Some(Figure::Rows(kind)) => Some(kind),
-        Some(Figure::Links) => None,
-        None => (!links).then_some(Kind::Curve),
-    };
+    let kind = args.kind.unwrap_or((!links).then_some(Kind::Curve));
     if links && kind.is_some() {
         return Err(Error::usage("results of ombx links have one kind of figure: --kind heatmap"));
     }
@@ -154,15 +142,11 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// What files contain.
-struct Results {
-    /// Cases by name in the legend, in the order of files.
-    groups: Vec<(String, Vec<CaseSamples>)>,
-    /// Runs of `ombx links`, whose links in rounds are summed up.
-    sweeps: Vec<RunWithRows>,
-}
+/// Cases by their name in the legend, in the order of files.
+type Groups = Vec<(String, Vec<CaseSamples>)>;
 
-fn read(args: &PlotArgs) -> Result<Results> {
+/// Reads rows of benchmarks, and runs of `ombx links`, whose links in rounds are summed up.
+fn read(args: &PlotArgs) -> Result<(Groups, Vec<RunWithRows>)> {
     let mut stores: Vec<(String, SampleStore)> = Vec::new();
     let (mut sweeps, mut known) = (Vec::new(), KnownRuns::default());
     for (path, label) in args.files.iter().zip(args.names()) {
@@ -187,14 +171,14 @@ fn read(args: &PlotArgs) -> Result<Results> {
     for (label, store) in stores {
         let cases = store.into_cases();
         // The sizes of a heat map are those of links.
-        let links = args.kind == Some(Figure::Links);
+        let links = args.kind == Some(None);
         let mut cases = if links { cases } else { args.rows.choose(cases, &label)? };
-        if args.kind == Some(Figure::Rows(Kind::Model)) {
+        if args.kind.flatten() == Some(Kind::Model) {
             cases.retain(|case| model::is_ping_pong(&case.row().bench));
         }
         groups.push((label, cases));
     }
-    Ok(Results { groups, sweeps })
+    Ok((groups, sweeps))
 }
 
 impl PlotArgs {
@@ -266,7 +250,7 @@ fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> R
 fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
     let sweep = only_sweep(runs).map_err(|e| e.within("a heat map"))?;
     let slow = runs.iter().rev().find_map(|run| run.verdict.as_ref()).map_or(Vec::new(), |v| v.components());
-    let bytes = match args.rows.sizes.as_ref().map(|sizes| &sizes.0[..]) {
+    let bytes = match args.rows.sizes.as_deref() {
         None => None,
         Some([bytes]) => Some(bytes.0),
         Some(_) => return Err(Error::usage("a heat map shows one message size: give one with --sizes")),

@@ -20,7 +20,10 @@ use ombx_results::{
     samples::SampleStore,
 };
 
-use super::{compare::Names, history};
+use super::{
+    compare::{Names, read_names},
+    history,
+};
 use crate::{
     arguments::output::{UNITS, chosen_units, some_of},
     output::target,
@@ -37,7 +40,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
     /// Names of FILES and of --against in titles and legends, for example: old,new
-    #[arg(long, value_name = "A,B", value_parser = Names::parse, requires = "against")]
+    #[arg(long, value_name = "A,B", value_parser = read_names, requires = "against")]
     names: Option<Names>,
     /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s]
     #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',')]
@@ -63,12 +66,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let store = SampleStore::at_most(MAX_SAMPLES).of_first_benchmarks(MAX_BENCHMARKS);
     let open = if dated.is_some() { found_records } else { records };
-    let Side { mut files, results: base, samples: of_base } =
-        read(inputs, open, !args.against.is_empty(), store)?;
-    let Side { files: against, results: new, samples: of_new } =
-        read(&args.against, records, true, of_base.beside())?;
+    let (mut files, base, of_base) = read(inputs, open, !args.against.is_empty(), store)?;
+    let (against, new, of_new) = read(&args.against, records, true, of_base.beside())?;
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
-    let [base_label, new_label] = Names::labels(args.names.as_ref());
+    let [base_label, new_label] = args.names.clone().map_or([None, None], |names| names.map(Some));
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     let comparison =
         (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));
@@ -149,8 +150,11 @@ impl Dated {
     }
 }
 
+/// Files with their names.
+type Files = Vec<(String, ResultFile)>;
+
 /// Names the files of a side by its label, and by their own names if there are several.
-fn named(files: Vec<(String, ResultFile)>, label: &str) -> Vec<(String, ResultFile)> {
+fn named(files: Files, label: &str) -> Files {
     let several = files.len() > 1;
     let name = |name: String| if several { format!("{label}: {name}") } else { label.to_owned() };
     files.into_iter().map(|(own, file)| (name(own), file)).collect()
@@ -168,21 +172,14 @@ fn without_times(mut record: Record) -> Record {
     record
 }
 
-/// What the files of one side contain.
-struct Side {
-    files: Vec<(String, ResultFile)>,
-    results: SideResults,
-    samples: SampleStore,
-}
-
-/// Reads files record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
+/// Reads the files of one side record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
 /// only those that figures need are kept, in `samples`.
 fn read(
     paths: &[PathBuf],
     open: fn(&Path) -> Result<FileRecords>,
     is_compared: bool,
     mut samples: SampleStore,
-) -> Result<Side> {
+) -> Result<(Files, SideResults, SampleStore)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
@@ -214,5 +211,5 @@ fn read(
         // The launches of a file without a setup of its own count in an earlier file.
         (!file.runs.is_empty() || file.cut_off).then_some((name, file))
     });
-    Ok(Side { files: combined.collect(), results, samples })
+    Ok((combined.collect(), results, samples))
 }

@@ -41,11 +41,6 @@ use crate::{
     result_file, suite,
 };
 
-#[cfg(feature = "io")]
-use crate::job::directory;
-#[cfg(feature = "mpi")]
-use crate::{job::accelerator, launch::preflight};
-
 /// Returns the job of a command line after finding every mistake in it. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
@@ -114,7 +109,7 @@ pub(crate) fn after_list(
     // A size may have a blank before its unit. A word that starts with a digit is another size.
     let is_unit = *list == "sizes"
         && !word.starts_with(|first: char| first.is_ascii_digit())
-        && Sizes::parse(&format!("{typed}{word}")).is_ok();
+        && unit::parse_sizes(&format!("{typed}{word}")).is_ok();
     let meant = if is_unit { format!("{typed}{word}") } else { format!("{typed},{word}") };
     Error::usage(format!(
         "{error}; values of --{list} have a comma between them and no blank: --{list} {meant}"
@@ -163,20 +158,10 @@ pub(crate) fn job(
     renderers::plot_columns(output.format, output.plot)?;
     output.shown.shown(output.format)?;
     let left_out = args.from.map_or(0, |first| first as usize - 1);
-    let mut extent = Extent { ranks, left_out, ..Extent::default() };
     for Part { choices, plan } in &parts {
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
-        let rows = selection::rows(plan, choices)?;
-        extent.rows = extent.rows.saturating_add(rows);
-        extent.time = extent.time.saturating_add(job::rows_time_limit(plan, rows));
     }
-    #[cfg(feature = "mpi")]
-    if args.role.relay.is_none() {
-        let is_here = detection::launcher().is_some() || preflight::all_here(&args.start);
-        parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
-        #[cfg(feature = "io")]
-        directory::check(&parts, ranks, is_here)?;
-    }
+    let extent = Extent { left_out, ..job::extent(&args.start, &args.role, &parts, ranks)? };
     let launches = args.launches.launches(args.effort.precision);
     if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
         return Err(Error::usage(
@@ -221,7 +206,7 @@ pub(crate) struct RunArgs {
     /// Message sizes: 8,1K,64K or 1..4M (doubling); 1K = 1024
     ///
     /// K, KB, KiB: 1024 bytes. 1..4M:x4 grows by a factor of 4. [default: the benchmark's]
-    #[arg(long, value_parser = Sizes::parse, help_heading = "What is measured")]
+    #[arg(long, value_parser = unit::parse_sizes, help_heading = "What is measured")]
     pub(crate) sizes: Option<Sizes>,
     /// Load on other ranks: a benchmark that they repeat
     ///
@@ -412,7 +397,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         }
     }
     Ok(Plan {
-        sizes: args.sizes.clone().map(|sizes| sizes.0),
+        sizes: args.sizes.clone(),
         chosen,
         effort: match args.duration {
             Some(time) => Effort::Time(time),
@@ -422,7 +407,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         interval: args.interval,
         counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
-        batch: args.effort.batch.0,
+        batch: args.effort.batch,
         known_batches: args.launches.batches.clone(),
         under: args.under.clone(),
         verify: if args.no_verify { Verify::Off } else { args.verify },
@@ -481,7 +466,7 @@ pub(crate) fn with_congestion_defaults(mut args: RunArgs) -> Result<RunArgs> {
 }
 
 #[cfg(test)]
-mod like_tests {
+mod tests {
     use ombx_core::benchmark::Registry;
 
     use super::*;
@@ -524,11 +509,6 @@ mod like_tests {
             "{refused}"
         );
     }
-}
-
-#[cfg(test)]
-mod congestion_tests {
-    use super::*;
 
     #[test]
     fn the_suite_has_the_same_loads() {

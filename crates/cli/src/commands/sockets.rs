@@ -204,8 +204,7 @@ pub(super) fn run_rank(registry: &Registry, parser: &Command) -> Result<u8> {
 
 /// Returns the words of a command line that a rank on a server needs, after the name of the program.
 fn words(registry: &Registry, parser: &Command, argv: Vec<String>) -> Result<Vec<String>> {
-    let (command, matches) = parsed(parser, argv.into_iter().map(OsString::from).collect())?;
-    let args = RunArgs::from_arg_matches(&matches).map_err(|e| Error::usage(argv::mistake_sentence(&e)))?;
+    let (command, matches, args) = parsed(parser, argv.into_iter().map(OsString::from).collect())?;
     let choices = selection::over_sockets(selection::benchmarks(registry, &args.patterns)?, false)?;
     let (allowed, mut words) = (allowed(registry), vec!["run".to_owned()]);
     words.extend(choices.iter().map(|choice| choice.bench.name.to_owned()));
@@ -230,7 +229,7 @@ fn check_rank(registry: &Registry, parser: &Command, words: &[String]) -> Result
     if let Some(file) = words.iter().find(|word| word.starts_with('@') || word.contains("=@")) {
         return Err(Error::usage(format!("a server reads no file of a client: leave out {file:?}")));
     }
-    let (command, matches) = parsed(parser, typed)?;
+    let (command, matches, args) = parsed(parser, typed)?;
     let allowed = allowed(registry);
     if let Some((arg, _)) =
         argv::given_options(&command, &matches).find(|(arg, _)| !allowed.contains(arg.get_id().as_str()))
@@ -240,7 +239,6 @@ fn check_rank(registry: &Registry, parser: &Command, words: &[String]) -> Result
             arg.get_long().unwrap_or_default()
         )));
     }
-    let args = RunArgs::from_arg_matches(&matches).map_err(|e| Error::usage(argv::mistake_sentence(&e)))?;
     let by_sockets =
         |name: &String| registry.get(name).is_ok_and(|choice| choice.bench.ranks.medium == Medium::Sockets);
     if let Some(other) = args.patterns.iter().find(|name| !by_sockets(name)) {
@@ -253,12 +251,15 @@ fn check_rank(registry: &Registry, parser: &Command, words: &[String]) -> Result
 }
 
 /// Returns the command `ombx run` and what the words give it.
-fn parsed(parser: &Command, words: Vec<OsString>) -> Result<(Command, ArgMatches)> {
+fn parsed(parser: &Command, words: Vec<OsString>) -> Result<(Command, ArgMatches, RunArgs)> {
     let mistake = |e: clap::Error| Error::usage(argv::mistake_sentence(&e));
     let mut matches = parser.clone().try_get_matches_from(words).map_err(mistake)?;
     let run = parser.find_subcommand("run").cloned();
     match (run, matches.remove_subcommand()) {
-        (Some(run), Some((name, matches))) if name == "run" => Ok((run, matches)),
+        (Some(run), Some((name, matches))) if name == "run" => {
+            let args = RunArgs::from_arg_matches(&matches).map_err(mistake)?;
+            Ok((run, matches, args))
+        }
         _ => Err(Error::usage("a server runs only ranks of ombx run")),
     }
 }

@@ -8,10 +8,17 @@ use ombx_core::{
 };
 use ombx_results::file::is_named_as_result;
 
-use crate::families;
+use crate::{commands::imb::suites, families};
 
-/// Longest text for which a similar name is searched.
+/// Longest text in bytes for which a similar name is searched.
 const LONGEST_NAME: usize = 64;
+
+/// Returns the name with the fewest typing errors, but none with more than `most`, and none for a long text.
+pub(crate) fn similar<'n>(wrong: &str, names: impl Iterator<Item = &'n str>, most: usize) -> Option<&'n str> {
+    let names = names.filter(|_| wrong.len() <= LONGEST_NAME);
+    let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
+    scored.min().filter(|(errors, _)| *errors <= most).map(|(_, name)| name)
+}
 
 /// Returns the benchmarks that a pattern selects: a name, a glob (`rma.*`) or an OSU name.
 ///
@@ -61,66 +68,17 @@ fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
     let names =
         || registry.all().iter().flat_map(|b| [b.name].into_iter().chain(b.osu_names().map(|o| o.name)));
     let length = wrong.chars().count();
-    if length > LONGEST_NAME {
-        return None;
-    }
     let containing = names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
-    let scored = names().map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    containing
-        .or_else(|| scored.min().filter(|(errors, _)| *errors <= (length / 2).max(2)).map(|(_, name)| name))
+    containing.or_else(|| similar(wrong, names(), (length / 2).max(2)))
 }
 
-/// A suite with its names and their counterparts: a benchmark, and options if it needs any.
-struct OtherSuite {
-    name: &'static str,
-    benchmarks: &'static [(&'static str, &'static str)],
-}
-
-const OTHERS: [OtherSuite; 6] = [
-    OtherSuite {
-        name: "IMB",
-        benchmarks: &[
-            ("PingPong", "p2p.latency"),
-            ("PingPing", "p2p.pingping"),
-            ("Sendrecv", "p2p.sendrecv"),
-            ("Exchange", "p2p.exchange"),
-            ("Uniband", "p2p.mbw_mr"),
-            ("Biband", "p2p.bibw"),
-            ("Allgather", "collective.allgather"),
-            ("Allgatherv", "collective.allgatherv"),
-            ("Allreduce", "collective.allreduce"),
-            ("Alltoall", "collective.alltoall"),
-            ("Alltoallv", "collective.alltoallv"),
-            ("Barrier", "collective.barrier"),
-            ("Bcast", "collective.bcast"),
+/// Names of suites, and their counterparts: a benchmark, and options if it needs any. Those of IMB that have one are in its own table.
+const OTHERS: [(&str, &[(&str, &str)]); 6] = [
+    (
+        "IMB",
+        &[
             ("Exscan", "collective.exscan"),
-            ("Gather", "collective.gather"),
-            ("Gatherv", "collective.gatherv"),
-            ("Reduce", "collective.reduce"),
-            ("Reduce_scatter", "collective.reduce_scatter"),
-            ("Reduce_scatter_block", "collective.reduce_scatter_block"),
             ("Scan", "collective.scan"),
-            ("Scatter", "collective.scatter"),
-            ("Scatterv", "collective.scatterv"),
-            ("Iallgather", "collective.iallgather"),
-            ("Iallgatherv", "collective.iallgatherv"),
-            ("Iallreduce", "collective.iallreduce"),
-            ("Ialltoall", "collective.ialltoall"),
-            ("Ialltoallv", "collective.ialltoallv"),
-            ("Ibarrier", "collective.ibarrier"),
-            ("Ibcast", "collective.ibcast"),
-            ("Igather", "collective.igather"),
-            ("Igatherv", "collective.igatherv"),
-            ("Ireduce", "collective.ireduce"),
-            ("Ireduce_scatter", "collective.ireduce_scatter"),
-            ("Iscatter", "collective.iscatter"),
-            ("Iscatterv", "collective.iscatterv"),
-            ("Unirandom", "p2p.unirandom"),
-            ("Birandom", "p2p.birandom"),
-            ("Corandom", "p2p.corandom"),
-            ("Stencil2D", "p2p.halo --dims 2"),
-            ("Stencil3D", "p2p.halo --dims 3"),
-            ("SendRecv_Replace", "p2p.sendrecv_replace"),
             ("Open_Close", "io.open"),
             ("Window", "rma.window"),
             ("Unidir_put", "rma.put_bw"),
@@ -133,27 +91,21 @@ const OTHERS: [OtherSuite; 6] = [
             ("Compare_and_swap", "rma.cas_latency"),
             ("Truly_passive_put", "rma.put_passive"),
         ],
-    },
-    OtherSuite {
-        name: "iperf3",
-        benchmarks: &[("iperf3", "sockets.bw"), ("iperf", "sockets.bw"), ("bidir", "sockets.bibw")],
-    },
-    OtherSuite {
-        name: "sockperf",
-        benchmarks: &[("sockperf", "sockets.latency"), ("ping-pong", "sockets.latency")],
-    },
-    OtherSuite {
-        name: "netperf",
-        benchmarks: &[
+    ),
+    ("iperf3", &[("iperf3", "sockets.bw"), ("iperf", "sockets.bw"), ("bidir", "sockets.bibw")]),
+    ("sockperf", &[("sockperf", "sockets.latency"), ("ping-pong", "sockets.latency")]),
+    (
+        "netperf",
+        &[
             ("TCP_RR", "sockets.latency"),
             ("UDP_RR", "sockets.latency --transport udp"),
             ("TCP_STREAM", "sockets.bw"),
             ("UDP_STREAM", "sockets.bw --transport udp"),
         ],
-    },
-    OtherSuite {
-        name: "perftest",
-        benchmarks: &[
+    ),
+    (
+        "perftest",
+        &[
             ("ib_send_lat", "p2p.latency"),
             ("ib_send_bw", "p2p.bw"),
             ("ib_write_lat", "rma.put_latency"),
@@ -161,9 +113,16 @@ const OTHERS: [OtherSuite; 6] = [
             ("ib_read_lat", "rma.get_latency"),
             ("ib_read_bw", "rma.get_bw"),
         ],
-    },
-    OtherSuite { name: "LinkTest", benchmarks: &[("LinkTest", "p2p.link")] },
+    ),
+    ("LinkTest", &[("LinkTest", "p2p.link")]),
 ];
+
+/// Returns each name of another suite, after the suite, with its counterpart.
+fn counterparts() -> impl Iterator<Item = (&'static str, &'static str, String)> {
+    let others = OTHERS.into_iter().flat_map(|(suite, all)| all.iter().map(move |pair| (suite, pair)));
+    let others = others.map(|(suite, (theirs, ours))| (suite, *theirs, (*ours).to_owned()));
+    suites::counterparts().map(|(theirs, ours)| ("IMB", theirs, ours)).chain(others)
+}
 
 /// What leads from a name of another suite to a benchmark here.
 pub(crate) struct Counterpart {
@@ -178,14 +137,12 @@ pub(crate) fn counterpart(registry: &Registry, name: &str) -> Option<Counterpart
     let plain = |name: &str| name.to_ascii_lowercase().replace(['-', ' '], "_");
     // No name is longer, and a long word would be compared for long.
     let wanted = plain(name.get(..LONGEST_NAME.min(name.len())).filter(|start| *start == name)?);
-    OTHERS.iter().find_map(|suite| {
-        let (theirs, ours) = suite.benchmarks.iter().find(|(theirs, _)| plain(theirs) == wanted)?;
-        let name = ours.split(' ').next().unwrap_or_default();
-        registry.get(name).ok()?;
-        let sentence = if theirs.eq_ignore_ascii_case(suite.name) {
-            format!("what {} measures is {ours}", suite.name)
+    counterparts().filter(|(_, theirs, _)| plain(theirs) == wanted).find_map(|(suite, theirs, ours)| {
+        let name = registry.get(ours.split(' ').next().unwrap_or_default()).ok()?.bench.name;
+        let sentence = if theirs.eq_ignore_ascii_case(suite) {
+            format!("what {suite} measures is {ours}")
         } else {
-            format!("{theirs} of {} is {ours}", suite.name)
+            format!("{theirs} of {suite} is {ours}")
         };
         Some(Counterpart { name, sentence })
     })
@@ -261,11 +218,6 @@ mod tests {
             }
         }
     }
-}
-
-#[cfg(test)]
-mod counterparts_tests {
-    use super::*;
 
     fn sentence(registry: &Registry, name: &str) -> Option<String> {
         counterpart(registry, name).map(|counterpart| counterpart.sentence)
@@ -292,7 +244,7 @@ mod counterparts_tests {
     #[test]
     fn every_counterpart_is_accepted_by_run() {
         let registry = Registry::load().unwrap();
-        for (_, ours) in OTHERS.iter().flat_map(|suite| suite.benchmarks) {
+        for (_, _, ours) in counterparts() {
             // Benchmarks of files need a directory, which a name does not give.
             let directory = if ours.starts_with("io.") { " --directory /tmp" } else { "" };
             let line = format!("ombx run {ours}{directory}");

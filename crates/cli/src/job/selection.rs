@@ -12,6 +12,17 @@ use ombx_core::{
     order::sort_by_number,
 };
 
+/// Returns the items, each once, in the order in which they are first.
+pub(crate) fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for item in items {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    }
+    once
+}
+
 /// Returns the benchmarks that the patterns name, in the order of the patterns, each once.
 pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec<Choice>> {
     if patterns.is_empty() {
@@ -40,12 +51,7 @@ pub(crate) fn in_order(parts: &[Part]) -> Vec<(usize, usize)> {
         .enumerate()
         .flat_map(|(part, Part { choices, .. })| (0..choices.len()).map(move |at| (part, at)));
     let mut places: Vec<(usize, usize)> = places.collect();
-    let mut media: Vec<Medium> = Vec::new();
-    for place in &places {
-        if !media.contains(&medium(place)) {
-            media.push(medium(place));
-        }
-    }
+    let media = each_once(places.iter().map(medium));
     sort_by_number(&mut places, |place| {
         media.iter().position(|one| *one == medium(place)).map_or(-1, |at| at as i64)
     });

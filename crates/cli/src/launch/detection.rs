@@ -82,6 +82,14 @@ fn launcher_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<StartedBy> {
     })
 }
 
+/// Refuses a launcher before a command that starts its own ranks. `instead` says what to do beside leaving it out.
+pub(crate) fn refuse_launcher(command: &str, instead: &str) -> Result<()> {
+    launcher().map_or(Ok(()), |StartedBy { launcher, .. }| {
+        let why = format!("{command} starts its own ranks: start it without {launcher}, once, {instead}");
+        Err(Error::usage(why))
+    })
+}
+
 /// Returns whether Open MPI's launcher started this process.
 pub(crate) fn is_under_open_mpi() -> bool {
     launcher().is_some_and(|started| started.launcher == OPEN_MPI)
@@ -125,13 +133,11 @@ pub(crate) fn refuse_singletons(size: u32) -> Result<()> {
 }
 
 /// Returns whether this is the first process that [`refuse_singletons`] refuses, and not the first one of its launcher.
-#[cfg(feature = "mpi")]
 pub(crate) fn is_first_alone() -> bool {
     launcher().is_some_and(|started| started.launcher == PALS && started.ranks.is_none() && started.rank == 1)
 }
 
 /// Returns a clause that says which launcher has started more than one process, or a process other than the first.
-#[cfg(feature = "mpi")]
 fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name: &str| variable(name).and_then(|v| v.parse::<u64>().ok());
     let started = launcher_in(variable);
@@ -164,7 +170,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "mpi")]
     fn processes_that_are_alone_for_mpi_alone_are_refused() {
         let with = |pairs: &[(&str, &str)]| {
             others_in(&|name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))

@@ -4,11 +4,11 @@ use std::{
     io::Read,
     os::unix::process::CommandExt,
     path::Path,
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{self, RecvTimeoutError},
+        mpsc::{self, Receiver},
     },
     thread,
     time::Duration,
@@ -65,21 +65,7 @@ pub(crate) fn run(
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
     let since = Since::now();
-    let (sender, received) = mpsc::channel();
-    let pipes: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-        child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-    ];
-    let mut reading = Ok(());
-    for (at, pipe) in pipes.into_iter().enumerate() {
-        let sender = sender.clone();
-        let read = move || {
-            let mut text = Vec::new();
-            let _ = pipe.map(|pipe| pipe.take(LONGEST).read_to_end(&mut text));
-            drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
-        };
-        reading = reading.and_then(|()| spawn_thread("text", read).map(drop));
-    }
+    let (received, reading) = read(&mut child, LONGEST);
     let mut texts = [None, None];
     let why = loop {
         if let Err(error) = &reading {
@@ -93,10 +79,8 @@ pub(crate) fn run(
         }
         match received.recv_timeout(POLL) {
             Ok((at, text)) => texts[at] = Some(text),
-            Err(RecvTimeoutError::Timeout) if interrupted() => {
-                break Some(format!("{program} was interrupted"));
-            }
-            Err(RecvTimeoutError::Timeout) if since.elapsed() > limit => {
+            Err(_) if interrupted() => break Some(format!("{program} was interrupted")),
+            Err(_) if since.elapsed() > limit => {
                 let seconds = limit.as_secs_f64();
                 break Some(format!("{program} did not end within {seconds} s: give a longer --timeout"));
             }
@@ -108,11 +92,7 @@ pub(crate) fn run(
     if why.is_some() {
         shared_memory.look();
         // A launcher removes its files if it may.
-        let _ = kill_process_group(group, Signal::TERM);
-        let ending = Since::now();
-        while ending.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
-            thread::sleep(POLL);
-        }
+        ask_to_end(&mut child, GRACE);
     }
     orphans::end_family(group);
     let _ = kill_process_group(group, Signal::KILL);
@@ -125,6 +105,33 @@ pub(crate) fn run(
             Ok((texts.map(Option::unwrap_or_default), status))
         }
         Some(why) => Err(Error::fabric(why)),
+    }
+}
+
+/// Reads what a process prints, up to this many bytes of each pipe. Returns where each text arrives with its number, standard output first.
+fn read(child: &mut Child, longest: u64) -> (Receiver<(usize, String)>, Result<()>) {
+    let (sender, received) = mpsc::channel();
+    let read = |at: usize, pipe: Option<Box<dyn Read + Send>>| {
+        let sender = sender.clone();
+        let read = move || {
+            let mut text = Vec::new();
+            let _ = pipe.map(|pipe| pipe.take(longest).read_to_end(&mut text));
+            drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
+        };
+        spawn_thread("text", read).map(drop)
+    };
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let reading = read(0, out.map(|pipe| Box::new(pipe) as _));
+    let reading = reading.and_then(|()| read(1, err.map(|pipe| Box::new(pipe) as _)));
+    (received, reading)
+}
+
+/// Asks a process and its group to end, and waits up to a time for the process.
+pub(crate) fn ask_to_end(child: &mut Child, grace: Duration) {
+    let _ = kill_process_group(Pid::from_child(child), Signal::TERM);
+    let since = Since::now();
+    while since.elapsed() < grace && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(POLL);
     }
 }
 
@@ -204,11 +211,9 @@ impl Version {
             Err(e) if is_limit(&e) => return Err(cannot_start(path.display(), &e)),
             Err(_) => return Ok(Version::None),
         };
-        let (sender, texts) = mpsc::channel();
-        let reading =
-            read(child.stdout.take(), sender.clone()).and_then(|()| read(child.stderr.take(), sender));
+        let (texts, reading) = read(&mut child, LONGEST_VERSION);
         let answers = (0..2).map_while(|_| texts.recv_timeout(limit.saturating_sub(since.elapsed())).ok());
-        let answers: Vec<String> = answers.collect();
+        let answers: Vec<String> = answers.map(|(_, text)| text).collect();
         // A program that has closed its pipes has nothing more to say. A script has processes of its own.
         orphans::end_family(Pid::from_child(&child));
         let _ = child.wait();
@@ -235,17 +240,10 @@ impl Version {
     }
 }
 
-fn read(pipe: Option<impl Read + Send + 'static>, to: mpsc::Sender<String>) -> Result<()> {
-    let read = move || {
-        let mut text = Vec::new();
-        let _ = pipe.map(|pipe| pipe.take(LONGEST_VERSION).read_to_end(&mut text));
-        drop(to.send(String::from_utf8_lossy(&text).into_owned()));
-    };
-    spawn_thread("version", read).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     fn shell(script: &str) -> Command {
@@ -268,13 +266,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         assert!(texts_of(Command::new(directory.path().join("absent")), long, || false).is_err());
     }
-}
-
-#[cfg(test)]
-mod version_tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
-
-    use super::*;
 
     #[test]
     fn a_program_that_does_not_answer_is_killed() {

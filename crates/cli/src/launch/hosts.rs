@@ -6,10 +6,8 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fmt::Display,
     fs::File,
     io::{self, Read, Seek},
-    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::Duration,
@@ -60,7 +58,6 @@ impl Host {
     }
 
     /// Returns the name without that of the user.
-    #[cfg(feature = "mpi")]
     pub(crate) fn address(&self) -> &str {
         self.name.split_once('@').map_or(&self.name, |(_, host)| host)
     }
@@ -72,7 +69,12 @@ impl Host {
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
 pub(crate) fn hosts(start: &StartArgs) -> Result<Vec<Host>> {
     match &start.hostfile {
-        Some(file) => Ok(Hostfile::read(file)?.each(hosts_of_line)?.concat()),
+        Some(file) => {
+            let name = shown_name(file);
+            let text = read_named(file)
+                .map_err(|e| Error::usage(format!("cannot read the host file {name}: {e}")))?;
+            hosts_of_file(&name, &text)
+        }
         None => start.hosts().iter().map(|text| host(text).map_err(|e| e.within("--hosts"))).collect(),
     }
 }
@@ -108,7 +110,7 @@ pub(crate) fn ranks_by_host(hosts: &[Host], ranks: u32) -> Result<Vec<u32>> {
 }
 
 /// Reads a line of a host file, which names one host, several or a range.
-pub(crate) fn hosts_of_line(text: &str) -> Result<Vec<Host>> {
+fn hosts_of_line(text: &str) -> Result<Vec<Host>> {
     let text = joined(text);
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -179,42 +181,18 @@ fn number(text: &str, slots: &str) -> Result<u32> {
     })
 }
 
-/// Lines of a host file that name hosts. There is at least one.
-pub(crate) struct Hostfile(Vec<Line>);
-
-struct Line {
-    text: String,
-    /// Name of the file and number of the line.
-    place: String,
-}
-
-impl Hostfile {
-    pub(crate) fn read(path: &Path) -> Result<Hostfile> {
-        let name = shown_name(path);
-        match read_named(path) {
-            Ok(text) => Hostfile::parse(&name, &text),
-            Err(e) => Err(Error::usage(format!("cannot read the host file {name}: {e}"))),
-        }
+/// Reads the text of a host file, which names a host at least. Errors name the file and the line.
+pub(crate) fn hosts_of_file(name: &str, text: &str) -> Result<Vec<Host>> {
+    let wrong = |why: &str| Err(Error::usage(format!("the host file {name} {why}")));
+    if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
+        return wrong("is not a text file");
     }
-
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Hostfile> {
-        let wrong = |why: &dyn Display| Err(Error::usage(format!("the host file {name} {why}")));
-        if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
-            return wrong(&"is not a text file");
-        }
-        let lines = text.lines().map(before_comment);
-        let lines = (1..).zip(lines).filter(|(_, text)| !text.is_empty());
-        let line =
-            |(number, text): (u32, &str)| Line { text: text.into(), place: format!("{name}, line {number}") };
-        let lines: Vec<Line> = lines.map(line).collect();
-        let file = Hostfile(lines);
-        if file.0.is_empty() { wrong(&"names no host") } else { Ok(file) }
+    let mut hosts = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(before_comment)).filter(|(_, line)| !line.is_empty()) {
+        let of_line = hosts_of_line(line);
+        hosts.extend(of_line.map_err(|e| e.within(format!("{name}, line {number}")))?);
     }
-
-    /// Parses each line. Errors name the file and the line.
-    pub(crate) fn each<T>(&self, parse: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
-        self.0.iter().map(|line| parse(&line.text).map_err(|e| e.within(&line.place))).collect()
-    }
+    if hosts.is_empty() { wrong("names no host") } else { Ok(hosts) }
 }
 
 /// Returns a line without its comment.
@@ -451,16 +429,10 @@ mod tests {
 
     #[test]
     fn an_error_in_a_host_file_names_the_line() {
-        let file = Hostfile::parse("f", "n01\nn02:0 # two\n").unwrap();
-        let error = file.each(hosts_of_line).unwrap_err();
+        let error = hosts_of_file("f", "n01\nn02:0 # two\n").unwrap_err();
         assert!(error.to_string().starts_with("f, line 2"), "{error}");
-        assert!(Hostfile::parse("f", "# none\n\n// none\n").is_err());
+        assert!(hosts_of_file("f", "# none\n\n// none\n").is_err());
     }
-}
-
-#[cfg(test)]
-mod reachability_tests {
-    use super::*;
 
     /// Returns a remote shell that is a script with the host in `$1`.
     fn shell(script: &str) -> Vec<OsString> {

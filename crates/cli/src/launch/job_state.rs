@@ -497,40 +497,16 @@ pub(crate) enum Phase {
     Output,
 }
 
-impl Phase {
-    const ALL: [Phase; 9] = [
-        Phase::Preparation,
-        Phase::Cores,
-        Phase::Start,
-        Phase::Initialization,
-        Phase::Rows,
-        Phase::End,
-        Phase::Statistics,
-        Phase::Pauses,
-        Phase::Output,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Phase::Preparation => "preparation",
-            Phase::Cores => "cores",
-            Phase::Start => "start",
-            Phase::Initialization => "initialization",
-            Phase::Rows => "rows",
-            Phase::End => "end",
-            Phase::Statistics => "statistics",
-            Phase::Pauses => "pauses",
-            Phase::Output => "output",
-        }
-    }
-}
+/// Names of the phases, in their order.
+const PHASES: [&str; Phase::Output as usize + 1] =
+    ["preparation", "cores", "start", "initialization", "rows", "end", "statistics", "pauses", "output"];
 
 /// Time of each phase. The phases follow one another without gaps.
 pub(crate) struct Timeline {
     since: Since,
     phase: Cell<Phase>,
     entered: Cell<Duration>,
-    spent: RefCell<[Duration; Phase::ALL.len()]>,
+    spent: RefCell<[Duration; PHASES.len()]>,
 }
 
 impl Timeline {
@@ -564,8 +540,9 @@ impl Timeline {
         self.enter(self.phase.get());
         let spent = self.spent.borrow();
         let parts =
-            Phase::ALL.map(|phase| format!("{} {:.3}", phase.name(), spent[phase as usize].as_secs_f64()));
-        format!("time {:.3} s: {}", spent.iter().sum::<Duration>().as_secs_f64(), parts.join(", "))
+            PHASES.iter().zip(*spent).map(|(phase, time)| format!("{phase} {:.3}", time.as_secs_f64()));
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        format!("time {:.3} s: {parts}", spent.iter().sum::<Duration>().as_secs_f64())
     }
 }
 
@@ -575,7 +552,10 @@ mod timeline_tests {
 
     #[test]
     fn phases_add_up_to_the_whole() {
-        assert!((0..).zip(Phase::ALL).all(|(at, phase)| at == phase as usize));
+        use Phase::{Cores, End, Initialization, Output, Pauses, Preparation, Rows, Start, Statistics};
+        for phase in [Preparation, Cores, Start, Initialization, Rows, End, Statistics, Pauses, Output] {
+            assert_eq!(PHASES[phase as usize], format!("{phase:?}").to_lowercase());
+        }
         let timeline = Timeline::start();
         for phase in [Phase::Start, Phase::Rows, Phase::End, Phase::Start, Phase::Rows, Phase::Rows] {
             std::thread::sleep(Duration::from_millis(2));

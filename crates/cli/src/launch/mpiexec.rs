@@ -29,7 +29,7 @@ use super::{
 use crate::{
     arguments::{
         argv,
-        start::{Bind, JobExtent, Launcher, LauncherCommand, StartArgs},
+        start::{Bind, Launcher, LauncherCommand, StartArgs},
     },
     launch::hosts,
     search_path,
@@ -354,13 +354,10 @@ fn other(args: &StartArgs, launcher: &LauncherCommand, ranks: u32) -> Result<Com
     }
     let placed = Placed::new(args, ranks)?;
     let hosts: BTreeSet<&str> = placed.0.iter().map(|(host, _)| host.name.as_str()).collect();
-    let extent = JobExtent {
-        ranks,
-        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
-        per_host: placed.each().filter(|_| hosts.len() == placed.0.len()),
-    };
+    let per_host = placed.each().filter(|_| hosts.len() == placed.0.len());
+    let words = launcher.arguments(ranks, &Vec::from_iter(hosts), per_host);
     let mut command = Command::new(program);
-    command.args(launcher.arguments(&extent).map_err(Error::usage)?);
+    command.args(words.map_err(Error::usage)?);
     Ok(command)
 }
 

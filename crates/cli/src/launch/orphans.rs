@@ -237,24 +237,19 @@ fn signal_in(output: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
     fn children_are_found_by_their_parent() {
         let own = getpid().as_raw_nonzero().get();
         assert_eq!(parent(own), rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()));
-        let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("5").spawn().unwrap();
         assert!(children_of(getpid()).contains(&Pid::from_child(&child)));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-}
-
-#[cfg(test)]
-mod starting_ranks_tests {
-    use std::process::Command;
-
-    use super::{super::orphans::end_family, *};
 
     fn missing(expected: Option<u32>, running: &[u32]) -> Vec<bool> {
         let mut ranks = StartingRanks::new(rustix::process::getpid(), expected);
@@ -306,11 +301,6 @@ mod starting_ranks_tests {
         let none = identity(&u32::MAX.to_string());
         assert_eq!(none, None);
     }
-}
-
-#[cfg(test)]
-mod rank_table_tests {
-    use super::*;
 
     #[test]
     fn launchers_name_the_signal() {

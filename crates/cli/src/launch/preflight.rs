@@ -21,7 +21,7 @@ use ombx_mpi::Family;
 
 use crate::{
     arguments::start::StartArgs,
-    job::Job,
+    job::{Job, selection::each_once},
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
@@ -113,13 +113,8 @@ pub(crate) struct RankHost {
 /// Returns the hosts that get ranks.
 fn used(hosts: Vec<Host>, ranks: u32) -> Result<Vec<String>> {
     let counts = ranks_by_host(&hosts, ranks)?;
-    let mut names: Vec<String> = Vec::new();
-    for (Host { name, .. }, _) in hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    Ok(names)
+    let used = hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+    Ok(each_once(used.map(|(host, _)| host.name)))
 }
 
 /// Returns the program that starts processes on other hosts, with its arguments before the host; `None` if there is none, or if it is
@@ -168,9 +163,7 @@ fn check_number(ranks: u32, hosts: usize) -> Result<()> {
 /// Stack that this program needs, with the libraries of a rank.
 const STACK: u64 = 512 << 10;
 /// Address space and shared memory without which MPI does not start.
-#[cfg(feature = "mpi")]
 const ADDRESS_SPACE: u64 = 128 << 20;
-#[cfg(feature = "mpi")]
 const SHARED_MEMORY: u64 = 4 << 20;
 /// Limits below these may be why MPI has not started.
 const ENOUGH: Limits = Limits {
@@ -219,7 +212,6 @@ pub(crate) fn check_rank() -> Result<()> {
 pub(super) fn suspected_at_start() -> String {
     let mut causes = Limits::here().below(&ENOUGH);
     causes.extend(little_shared_memory());
-    #[cfg(feature = "mpi")]
     causes.extend(
         mpiexec::of_another_mpi_in_path()
             .map(|path| format!("{path}, the first in the search path, belongs to another MPI")),

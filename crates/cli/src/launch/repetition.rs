@@ -281,6 +281,7 @@ impl Arrived {
 }
 
 /// What is known of cases that have ended their ranks.
+#[derive(Default)]
 pub(super) struct Restarts {
     fails_fast: bool,
     /// Benchmarks of the job, and its number of ranks.
@@ -296,7 +297,7 @@ pub(super) struct Restarts {
     /// How many of them were outside of cases since the last one inside.
     between_cases: usize,
     /// How often ranks have ended early.
-    ends: u64,
+    pub(super) ends: u64,
 }
 
 /// What follows the early end of ranks: rows, and new ranks unless there is an error.
@@ -309,18 +310,12 @@ pub(super) struct Aftermath {
 
 impl Restarts {
     pub(super) fn new(job: &Job) -> Restarts {
-        let rest = job.role.rest.clone().unwrap_or_default();
-        let benches = job.work.choices().into_iter().map(|choice| choice.bench).collect();
         Restarts {
             fails_fast: job.start.fail_fast,
-            benches,
+            benches: job.work.choices().into_iter().map(|choice| choice.bench).collect(),
             ranks: job.extent.ranks,
-            arrived: Arrived::default(),
-            rest,
-            precise: BTreeSet::new(),
-            in_a_row: Vec::new(),
-            between_cases: 0,
-            ends: 0,
+            rest: job.role.rest.clone().unwrap_or_default(),
+            ..Restarts::default()
         }
     }
 
@@ -340,11 +335,6 @@ impl Restarts {
         let left_out = self.rest.left_out.union(&self.precise).copied().collect();
         let rest = Rest { left_out, ..self.rest.clone() };
         (rest != Rest::default()).then(|| OsString::from(format!("{}{rest}", role::REST)))
-    }
-
-    /// Returns how often ranks have ended early.
-    pub(super) fn ends(&self) -> u64 {
-        self.ends
     }
 
     /// Takes note of ranks that have measured everything that was left.
@@ -431,17 +421,7 @@ mod tests {
 
     #[test]
     fn rows_that_are_precise_are_left_out_beside_those_that_crash() {
-        let mut restarts = Restarts {
-            fails_fast: false,
-            benches: Vec::new(),
-            ranks: 2,
-            arrived: Arrived::default(),
-            rest: Rest::default(),
-            precise: BTreeSet::new(),
-            in_a_row: Vec::new(),
-            between_cases: 0,
-            ends: 0,
-        };
+        let mut restarts = Restarts { ranks: 2, ..Restarts::default() };
         let named = |rows: std::ops::Range<usize>| rows.map(|at| RowName::new(&at.to_string()));
         let left_out = |restarts: &Restarts| {
             let argument = restarts.argument()?.into_string().ok()?;

@@ -255,11 +255,6 @@ mod tests {
         assert!(!own.exists() && other.exists());
         fs::remove_file(other).unwrap();
     }
-}
-
-#[cfg(test)]
-mod session_directory_tests {
-    use super::*;
 
     #[test]
     fn only_files_of_the_launcher_are_removed() {

@@ -125,28 +125,14 @@ impl Supervision<'_> {
             return Err(error);
         }
 
-        let Supervision {
-            args,
-            hosts,
-            start_limit,
-            ranks_here,
-            limit,
-            time_left,
-            row_limit,
-            silence,
-            unreachable,
-            output,
-            arrived,
-            progress,
-            timeline,
-        } = self;
-        let mut starting = StartingRanks::new(group, ranks_here);
+        let Supervision { args, output, arrived, progress, timeline, hosts, start_limit, .. } = self;
+        let mut starting = StartingRanks::new(group, self.ranks_here);
         let mut job =
             JobState { args, output, arrived, progress, timeline, group, history: History::default() };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
-        let (mut due, mut polls_without_rank) = (time_left, 0);
+        let (mut due, mut polls_without_rank) = (self.time_left, 0);
         let mut quiet_polls = 0;
         let mut start_due = (!hosts.is_empty()).then_some(start_limit);
         while open_pipes > 0 || status.is_none() {
@@ -170,7 +156,7 @@ impl Supervision<'_> {
                 if !was_ending {
                     job.end_without_ranks(hosts, start_limit);
                 }
-            } else if !was_ending && quiet_polls >= QUIET_POLLS && job.history.hangs(silence) {
+            } else if !was_ending && quiet_polls >= QUIET_POLLS && job.history.hangs(self.silence) {
                 job.end(EndReason::Hanging);
             } else {
                 // The first process of other ranks watches them itself.
@@ -239,7 +225,7 @@ impl Supervision<'_> {
         if job.history.ranks.0.is_empty() {
             others.remove_new();
         }
-        job.conclude(which, status, limit, row_limit, unreachable)
+        job.conclude(which, status, self.limit, self.row_limit, self.unreachable)
     }
 }
 

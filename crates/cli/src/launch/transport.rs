@@ -85,7 +85,9 @@ pub(crate) fn transports(text: &str) -> Option<String> {
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for line in text.lines().map(str::trim) {
         if let Some((_, message)) = line.split_once("UCX  INFO ") {
-            versions.extend(message.trim().strip_prefix("Version ").and_then(first_word));
+            let version =
+                message.trim().strip_prefix("Version ").and_then(|rest| rest.split_whitespace().next());
+            versions.extend(version.map(str::to_owned));
             ucx.extend(ucx_endpoint(message));
         } else if let Some((_, provider)) = line.split_once("libfabric provider: ") {
             providers.insert(provider.trim().to_owned());
@@ -103,13 +105,12 @@ pub(crate) fn transports(text: &str) -> Option<String> {
             };
         }
     }
-    let all = |values: BTreeSet<String>| values.into_iter().collect::<Vec<_>>().join(", ");
+    let joined = |values: BTreeSet<String>, between: &str| Vec::from_iter(values).join(between);
     let named = |before: &str, values: BTreeSet<String>, after: &str| {
-        (!values.is_empty()).then(|| format!("{before}{}{after}", all(values)))
+        (!values.is_empty()).then(|| format!("{before}{}{after}", joined(values, ", ")))
     };
-    let lanes = |values: BTreeSet<String>| values.into_iter().collect::<Vec<_>>().join("; ");
     let version = named(" ", versions, "").unwrap_or_default();
-    let ucx = (!ucx.is_empty()).then(|| format!("UCX{version}: {}", lanes(ucx)));
+    let ucx = (!ucx.is_empty()).then(|| format!("UCX{version}: {}", joined(ucx, "; ")));
     let parts = [
         named("Open MPI components ", components, ""),
         named("BTL ", inside, " inside a host"),
@@ -135,10 +136,6 @@ fn ucx_endpoint(message: &str) -> Option<String> {
     let to_itself = before == "self" || lanes.split('(').nth(1).is_some_and(|lane| lane.starts_with("self/"));
     let lanes = lanes.trim();
     (!to_itself).then(|| if before.is_empty() { lanes.to_owned() } else { format!("{before} {lanes}") })
-}
-
-fn first_word(text: &str) -> Option<String> {
-    text.split_whitespace().next().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,13 +1,5 @@
 //! JUnit reports, which CI systems show.
 
-use std::io::{Result, Write};
-
-use ombx_core::result::{Measurement, Run, Tally};
-use ombx_results::{
-    file::{Round, RunOutcome},
-    render::{LinksSummary, Renderer},
-    verdict::Verdict,
-};
 use serde_json::Value;
 
 /// One case of a report.
@@ -94,46 +86,9 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Collects links and writes the report of their verdict at the end.
-pub(crate) struct LinksReport {
-    /// Renderer of the JSON object.
-    summary: LinksSummary,
-}
-
-impl LinksReport {
-    pub(crate) fn new(summary: LinksSummary) -> LinksReport {
-        LinksReport { summary }
-    }
-}
-
-impl Renderer for LinksReport {
-    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
-        self.summary.run(out, run)
-    }
-
-    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        self.summary.case(out, row)
-    }
-
-    fn round(&mut self, out: &mut dyn Write, round: &Round) -> Result<()> {
-        self.summary.round(out, round)
-    }
-
-    fn verdict(&mut self, verdict: &Verdict) {
-        self.summary.verdict(verdict);
-    }
-
-    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        self.summary.end(out, outcome, tally)
-    }
-
-    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        let mut text = Vec::new();
-        self.summary.finish(&mut text)?;
-        let links: Value = serde_json::from_slice(&text)?;
-        out.write_all(report("ombx links", "links", of_links(&links)).as_bytes())?;
-        out.flush()
-    }
+/// Returns the report of a sweep over links from its JSON object.
+pub(crate) fn links(links: &Value) -> String {
+    report("ombx links", "links", of_links(links))
 }
 
 /// Returns the conclusion, each slow part, and what kept rows from being measured, as cases.

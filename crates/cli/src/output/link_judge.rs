@@ -14,6 +14,7 @@ use ombx_results::{
 use crate::stderr;
 
 /// Links of a sweep and what the user demands of them.
+#[derive(Default)]
 pub(super) struct LinkJudge {
     pub(super) sweep: LinkSweep,
     pub(super) fail_on: FailOn,

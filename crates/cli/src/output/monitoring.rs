@@ -60,7 +60,14 @@ pub(crate) fn conclude(service: &str, ended: Result<u8>) -> u8 {
         // Help and version have no line either.
         Ok(code) if printed || code == 0 => return code,
         Ok(_) => (Status::Unknown, "not complete: see the messages on standard error".to_owned()),
-        Err(error) => (status_of(&error), crate::stderr::printable(&error.to_string())),
+        Err(error) => {
+            // A mistake says nothing about the system.
+            let status = match error.kind() {
+                Kind::Fabric | Kind::Payload => Status::Critical,
+                Kind::Usage | Kind::Unsupported | Kind::Storage => Status::Unknown,
+            };
+            (status, crate::stderr::printable(&error.to_string()))
+        }
     };
     match (detection::is_first_process(), printed) {
         (true, false) => print(service, status, &text, &[]).unwrap_or(status.code()),
@@ -69,14 +76,6 @@ pub(crate) fn conclude(service: &str, ended: Result<u8>) -> u8 {
             status.code()
         }
         (false, _) => status.code(),
-    }
-}
-
-/// Returns the status of a failure: a mistake says nothing about the system.
-fn status_of(error: &Error) -> Status {
-    match error.kind() {
-        Kind::Fabric | Kind::Payload => Status::Critical,
-        Kind::Usage | Kind::Unsupported | Kind::Storage => Status::Unknown,
     }
 }
 

@@ -18,7 +18,7 @@ use ombx_results::{
     },
 };
 
-use super::{junit::LinksReport, terminal};
+use super::{junit, terminal};
 use crate::arguments::output::{Color, Format};
 
 /// Width of charts if neither `COLUMNS` nor a terminal gives one.
@@ -107,7 +107,7 @@ pub(crate) fn links(format: Format, color: Color, notes: Notes) -> Option<Box<dy
         Format::OpenMetrics => Some(Box::new(OpenMetrics::default())),
         Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json))),
         Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring))),
-        Format::Junit => Some(Box::new(LinksReport::new(LinksSummary::new(LinksForm::Json)))),
+        Format::Junit => Some(Box::new(LinksSummary::new(LinksForm::Text(junit::links)))),
         Format::Osu | Format::Imb | Format::Markdown | Format::Latex | Format::Jsonl => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }

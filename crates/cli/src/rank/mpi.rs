@@ -59,17 +59,12 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let measured = run(team, state.pipe.as_mut())
         .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
         .and_then(|()| accelerator::open(work, team))
-        .and_then(|()| measure_numbered(state, team, work));
+        .and_then(|()| match work.numbering() {
+            Some(matrix) => state.measure(&*matrix.number(team)?, work),
+            None => state.measure(team, work),
+        });
     measured.unwrap_or_else(|error| failure::abort(team, &error));
     Ok(mpi)
-}
-
-/// Measures on all ranks, with the numbers that the work gives them.
-fn measure_numbered(state: &mut RankState<'_>, team: &dyn Team, work: &Work) -> Result<()> {
-    match work.numbering() {
-        Some(matrix) => state.measure(&*matrix.number(team)?, work),
-        None => state.measure(team, work),
-    }
 }
 
 /// Tells the other ranks of the launcher about an error that this rank has found before it started MPI: they would wait for it. Rank 0

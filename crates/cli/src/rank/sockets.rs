@@ -65,13 +65,16 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
         return Ok(());
     }
     // Errors of the first rank are printed where they end the process.
-    let Rendezvous { team, session } = join(start).inspect_err(|error| {
+    let (team, others) = join(start).inspect_err(|error| {
         if !detection::is_first_process() {
             stderr_line!("ombx: {}", printable(&error.to_string()));
         }
     })?;
     measure_on(&team, state, work);
-    session.wait();
+    // The coordinator is a part of rank 0, which stays until every rank has left.
+    if let Some((left, ranks)) = others {
+        (0..ranks).all(|_| left.recv_timeout(LINGER).is_ok());
+    }
     Ok(())
 }
 
@@ -114,26 +117,8 @@ const LINGER: Duration = Duration::from_secs(10);
 /// Address of a network reserved for documentation. The kernel says from which address it would send there; no packet is sent.
 pub(crate) const ELSEWHERE: &str = "192.0.2.1";
 
-/// A rank's team and its session.
-pub(super) struct Rendezvous {
-    pub(super) team: SocketTeam,
-    pub(super) session: Session,
-}
-
-/// On rank 0: one message for each rank that has left, and the number of ranks.
-pub(super) struct Session(Option<(Receiver<()>, u32)>);
-
-impl Session {
-    /// Keeps the coordinator running until every rank has left.
-    pub(super) fn wait(self) {
-        if let Some((left, ranks)) = self.0 {
-            (0..ranks).all(|_| left.recv_timeout(LINGER).is_ok());
-        }
-    }
-}
-
 /// Returns rank, number of ranks and the file, after finding every mistake.
-pub(super) fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
+fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
     let started = detection::launcher().ok_or_else(|| {
         Error::usage("no launcher has started this process as a rank: leave out --launcher none")
     })?;
@@ -153,8 +138,11 @@ pub(super) fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
     }
 }
 
+/// On rank 0: one message for each rank that has left, and the number of ranks.
+type Others = (Receiver<()>, u32);
+
 /// Joins the session of the other ranks. Rank 0 starts it.
-pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
+fn join(start: &StartArgs) -> Result<(SocketTeam, Option<Others>)> {
     let (rank, ranks, file) = place(start)?;
     let within = |e: Error| e.within(format!("rank {rank} on {}", hostname()));
     let on_end = |code: u8, why: &str| {
@@ -169,8 +157,7 @@ pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
     };
     if rank > 0 {
         let (token, addresses) = find(file).map_err(within)?;
-        let team = SocketTeam::join(&addresses, token, rank, on_end).map_err(within)?;
-        return Ok(Rendezvous { team, session: Session(None) });
+        return Ok((SocketTeam::join(&addresses, token, rank, on_end).map_err(within)?, None));
     }
     let token = Token::random()?;
     let listener = listen(token, Reach::Everywhere)?;
@@ -189,7 +176,7 @@ pub(super) fn join(start: &StartArgs) -> Result<Rendezvous> {
     write(file, token, port)?;
     let team = SocketTeam::join(&[([127, 0, 0, 1], port).into()], token, 0, on_end).map_err(within);
     let _ = fs::remove_file(file);
-    Ok(Rendezvous { team: team?, session: Session(Some((left, ranks))) })
+    Ok((team?, Some((left, ranks))))
 }
 
 /// Content of the file: how ranks reach rank 0.

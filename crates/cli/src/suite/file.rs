@@ -35,7 +35,8 @@ pub(crate) struct Suite {
     /// Path or `suite:smoke`, for messages.
     pub(super) name: String,
     pub(super) origin: Origin,
-    pub(super) own: Vec<OwnValue>,
+    /// Values of the keys of the file that are no options of `ombx run`.
+    pub(crate) own: Vec<OwnValue>,
     pub(super) about: String,
     pub(super) defaults: Layer,
     pub(super) entries: Vec<Entry>,
@@ -48,12 +49,13 @@ pub(super) enum Origin {
 }
 
 /// Benchmarks that run with the same options.
-pub(super) struct Entry {
-    pub(super) patterns: Vec<String>,
+pub(crate) struct Entry {
+    pub(crate) patterns: Vec<String>,
     pub(super) options: Layer,
-    pub(super) own: Vec<OwnValue>,
+    /// Values of the keys that are no options of `ombx run`.
+    pub(crate) own: Vec<OwnValue>,
     /// Line of the first key of the entry.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Line of the key `run`.
     pub(super) run_line: usize,
 }
@@ -221,30 +223,23 @@ impl Reader<'_> {
         value: &DeValue<'_>,
         span: Range<usize>,
     ) -> Result<OwnValue> {
-        let text = match value {
-            DeValue::String(text) => text.clone().into_owned(),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
-            _ => return Err(self.wrong(span, &format!("{key} must be a text in quotes or a number"))),
-        };
-        Ok(OwnValue { key: key.to_owned(), text, line: self.line(at.start) })
+        let text = text(value);
+        let why = || self.wrong(span, &format!("{key} must be a text in quotes or a number"));
+        Ok(OwnValue { key: key.to_owned(), text: text.ok_or_else(why)?, line: self.line(at.start) })
     }
 
     fn words(&self, name: &str, value: &DeValue<'_>, span: Range<usize>) -> Result<Vec<String>> {
-        let text = |value: &DeValue<'_>| match value {
-            DeValue::String(text) => Some(text.clone().into_owned()),
-            DeValue::Integer(number) => Some(number.to_string()),
-            DeValue::Float(number) => Some(number.to_string()),
+        let one = |value: &DeValue<'_>| match value {
             // A parameter with the values on and off.
             DeValue::Boolean(on) => Some(if *on { "on" } else { "off" }.to_owned()),
-            _ => None,
+            other => text(other),
         };
         let value = match value {
             DeValue::Array(all) => {
-                let all: Option<Vec<String>> = all.iter().map(|value| text(value.get_ref())).collect();
+                let all: Option<Vec<String>> = all.iter().map(|value| one(value.get_ref())).collect();
                 all.map(|all| all.join(","))
             }
-            one => text(one),
+            value => one(value),
         };
         match value {
             Some(value) => Ok(vec![format!("--{name}={value}")]),
@@ -274,5 +269,15 @@ impl Reader<'_> {
 
     fn line(&self, at: usize) -> usize {
         self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+}
+
+/// Returns a text or a number as text.
+fn text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.to_string()),
+        _ => None,
     }
 }

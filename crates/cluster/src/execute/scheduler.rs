@@ -16,6 +16,7 @@ use ombx_core::{
 
 use crate::{
     cluster::{Cluster, Launcher},
+    inventory::Inventory,
     parallel,
     plan::Job,
     remote::{self, Ended, ScriptFiles, at},
@@ -31,30 +32,19 @@ const LONGEST: u64 = 1 << 16;
 /// Time after a job left the queue for its files to appear on a network file system.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Commands of a scheduler. The last two get the job id as their last argument.
-struct Commands {
-    submit: Vec<String>,
-    cancel: Vec<String>,
-    /// Command that fails once the job has left the queue. Empty if the scheduler has no such command.
-    status: Vec<String>,
-}
-
-impl Commands {
-    fn new(cluster: &Cluster) -> Self {
-        let inventory = &cluster.inventory;
-        match cluster.launcher {
-            Launcher::Script { .. } => Self {
-                submit: inventory.submit.clone(),
-                cancel: inventory.cancel.clone(),
-                status: inventory.status.clone(),
-            },
-            _ => Self {
-                submit: ["sbatch", "--parsable"].map(str::to_owned).to_vec(),
-                cancel: vec!["scancel".to_owned()],
-                // The exit code of squeue is 0 for some time after the end of a job.
-                status: ["sh", "-c", "squeue -h -o %T -j \"$0\" | grep -q ."].map(str::to_owned).to_vec(),
-            },
-        }
+/// Returns the commands of a scheduler that submit and cancel a job, and one that fails once it has left the queue, empty if there is none.
+/// The last two get the job id as their last argument.
+fn commands(cluster: &Cluster) -> [Vec<String>; 3] {
+    let Inventory { submit, cancel, status, .. } = &cluster.inventory;
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    match cluster.launcher {
+        Launcher::Script { .. } => [submit, cancel, status].map(Vec::clone),
+        _ => [
+            words(&["sbatch", "--parsable"]),
+            words(&["scancel"]),
+            // The exit code of squeue is 0 for some time after the end of a job.
+            words(&["sh", "-c", "squeue -h -o %T -j \"$0\" | grep -q ."]),
+        ],
     }
 }
 
@@ -77,7 +67,8 @@ pub(super) fn withdraw(cluster: &Cluster, directory: &Path) {
     let answer = read_found_text(&directory.join("submitted"), LONGEST).unwrap_or_default();
     if !answer.is_empty() && !directory.join("exit").exists() {
         let files = ScriptFiles::named(directory, "cancel");
-        run_command(&Commands::new(cluster).cancel, job_id(&answer), &files);
+        let [_, cancel, _] = commands(cluster);
+        run_command(&cancel, job_id(&answer), &files);
     }
 }
 
@@ -96,7 +87,7 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
     let batch = directory.join("batch.sh");
     write(&files.script, script)?;
     write(&batch, &batch_script(cluster, job, &files.script)?)?;
-    let Commands { submit, cancel, status } = Commands::new(cluster);
+    let [submit, cancel, status] = commands(cluster);
     let [submitted, queried, cancelled] =
         ["submit", "status", "cancel"].map(|name| ScriptFiles::named(&directory, name));
     let ended = run_command(&submit, &batch, &submitted).ok_or_else(|| {

@@ -34,11 +34,13 @@ const SCHEMA: (&str, u32, u32) = ("ombx.links", 1, 0);
 const SENTENCES: usize = 3;
 
 /// What is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum Form {
     /// One JSON object.
     #[default]
     Json,
+    /// Text that a function makes of this object.
+    Text(fn(&Value) -> String),
     /// One line for monitoring. Nothing is written about a sweep that is not complete.
     Monitoring,
 }
@@ -215,13 +217,13 @@ impl Renderer for LinksSummary {
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
         let verdict = self.verdict.as_ref().filter(|_| self.outcome == Some(RunOutcome::Complete));
+        let interrupted = self.outcome == Some(RunOutcome::Interrupted);
+        let why = if interrupted { "the run was interrupted" } else { "the run did not complete" };
+        let json =
+            || verdict.map_or_else(|| self.json(&Verdict::incomplete(why)), |verdict| self.json(verdict));
         match (self.form, verdict) {
-            (Form::Json, Some(verdict)) => writeln!(out, "{:#}", self.json(verdict))?,
-            (Form::Json, None) => {
-                let interrupted = self.outcome == Some(RunOutcome::Interrupted);
-                let why = if interrupted { "the run was interrupted" } else { "the run did not complete" };
-                writeln!(out, "{:#}", self.json(&Verdict::incomplete(why)))?;
-            }
+            (Form::Json, _) => writeln!(out, "{:#}", json())?,
+            (Form::Text(of), _) => out.write_all(of(&json()).as_bytes())?,
             (Form::Monitoring, Some(verdict)) => out.write_all(self.monitoring(verdict).as_bytes())?,
             (Form::Monitoring, None) => {}
         }

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 
 use ombx_core::{
     error::{Error, Exit, Result},
-    system::{clock::Since, file::standard_input_again},
+    system::file::standard_input_again,
 };
 use ombx_results::{
     compare::Turn,
@@ -30,7 +30,7 @@ use crate::{
         argv,
         output::{Existing, FileArgs},
     },
-    launch::supervision,
+    launch::{finite_run, supervision},
     output::target::{self, ResultTarget},
     search_path,
 };
@@ -39,8 +39,6 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(10);
 /// Maximum number of records of a launch.
 const MOST_RECORDS: usize = 100_000;
-/// Interval at which its end is looked for.
-const POLL: Duration = Duration::from_millis(20);
 
 /// Command that starts ombx, with its environment.
 #[derive(Debug)]
@@ -114,10 +112,11 @@ impl SideCommand {
         let records = match self.read(&mut child, turn, file) {
             Ok(records) => records,
             Err(error) => {
-                end(&mut child);
+                finite_run::ask_to_end(&mut child, GRACE);
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 let _ = child.wait();
                 // A signal may have cut a line in two.
-                return signals.exit_code().map_or(Err(error), |code| Ok(Ended::Interrupted(code)));
+                return signals.interruption.exit_code().map(Ended::Interrupted).ok_or(error);
             }
         };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
@@ -205,17 +204,6 @@ pub(super) fn result_files(
     let open = |path: PathBuf| ResultTarget::open(&path, existing, Duration::MAX).map(Some);
     let [a, b] = paths.map(open);
     Ok([a?, b?])
-}
-
-/// Ends a command that does not print results.
-fn end(child: &mut Child) {
-    let group = Pid::from_child(child);
-    let _ = kill_process_group(group, Signal::TERM);
-    let since = Since::now();
-    while since.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
-        std::thread::sleep(POLL);
-    }
-    let _ = kill_process_group(group, Signal::KILL);
 }
 
 /// Returns whether shells and launchers pass a variable of this name on.

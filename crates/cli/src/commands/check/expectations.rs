@@ -7,7 +7,7 @@ use std::{
 
 use clap::Command;
 use ombx_core::{
-    benchmark::{Metric, Registry},
+    benchmark::{Choice, Metric, Registry},
     error::{Error, Result},
     system::file::{read_named, shown_name},
     unit::{self, digits},
@@ -18,7 +18,7 @@ use crate::{
     commands::run,
     job::files_used,
     launch::preflight,
-    suite::{EntryJob, OwnKeys, OwnValue, Suite},
+    suite::{self, OwnKeys, OwnValue, ResolvedEntry, Suite},
 };
 
 const KEYS: OwnKeys = OwnKeys {
@@ -100,14 +100,14 @@ impl Expectations {
             baseline: None,
             entries: Vec::new(),
         };
-        for value in suite.own() {
+        for value in &suite.own {
             expectations.set(value, directory).map_err(|e| suite.at(value.line, &e))?;
         }
-        for job in suite.entry_jobs(registry, parser)? {
-            let line = job.line;
-            let limits = Limits::of(&job, expectations.baseline.is_some());
+        for (entry, resolved) in suite.entry_jobs(registry, parser)? {
+            let limits = Limits::of(entry, &resolved.part.choices, expectations.baseline.is_some());
             let limits = limits.map_err(|(line, e)| suite.at(line, &e))?;
-            expectations.entries.push(Entry::of(job, limits).map_err(|e| suite.at(line, &e))?);
+            let own = Entry::of(entry.patterns.clone(), resolved, limits);
+            expectations.entries.push(own.map_err(|e| suite.at(entry.line, &e))?);
         }
         Ok(expectations)
     }
@@ -143,9 +143,13 @@ struct Limits {
 
 impl Limits {
     /// Returns the limits, or a mistake and its line.
-    fn of(job: &EntryJob<'_>, has_baseline: bool) -> std::result::Result<Limits, (usize, Error)> {
+    fn of(
+        entry: &suite::Entry,
+        choices: &[Choice],
+        has_baseline: bool,
+    ) -> std::result::Result<Limits, (usize, Error)> {
         let mut limits = Limits { absolute: None, within: None };
-        for OwnValue { key, text, line } in job.own {
+        for OwnValue { key, text, line } in &entry.own {
             let wrong = |why: String| (*line, Error::usage(why));
             if key == "within" {
                 let percent = unit::parse_percent(text).map_err(|e| wrong(format!("within: {e}")))?;
@@ -164,9 +168,7 @@ impl Limits {
                 })
             })?;
             let metric = if limit.is_latency() { Metric::Latency } else { Metric::Bandwidth };
-            if let Some(other) =
-                job.part.choices.iter().find(|choice| choice.bench.described.metric != metric)
-            {
+            if let Some(other) = choices.iter().find(|choice| choice.bench.described.metric != metric) {
                 let (name, has) = (other.bench.name, other.bench.described.metric.name());
                 let instead = if limit.is_latency() { "bw" } else { "latency" };
                 return Err(wrong(format!(
@@ -177,7 +179,7 @@ impl Limits {
         }
         match (&limits.absolute, limits.within) {
             (None, None) => Err((
-                job.line,
+                entry.line,
                 Error::usage(
                     "an entry needs a limit: add latency, bw or within, for example latency = \"<5us\"",
                 ),
@@ -189,8 +191,9 @@ impl Limits {
 
 impl Entry {
     /// Returns an entry that can be run, after finding every mistake in it.
-    fn of(job: EntryJob<'_>, limits: Limits) -> Result<Entry> {
-        let EntryJob { patterns, mut options, says_launches, ranks, args, part, .. } = job;
+    fn of(patterns: Vec<String>, resolved: ResolvedEntry, limits: Limits) -> Result<Entry> {
+        let (mut options, says_launches) = (resolved.options(), resolved.says_launches());
+        let ResolvedEntry { ranks, args, part, .. } = resolved;
         for choice in &part.choices {
             preflight::check(&args.start, ranks, choice.bench.ranks.medium)?;
         }
@@ -200,7 +203,7 @@ impl Entry {
             options.push(LAUNCHES.to_owned());
         }
         let Limits { absolute, within } = limits;
-        Ok(Entry { patterns: patterns.to_vec(), options, absolute, within, used })
+        Ok(Entry { patterns, options, absolute, within, used })
     }
 
     /// Returns the names of the benchmarks and hosts as the file has them.

@@ -48,49 +48,27 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) const ALL: [State; 7] = [
-        State::Met,
-        State::Undecided,
-        State::Busy,
-        State::NoVerdict,
-        State::Missed,
-        State::Broken,
-        State::Wrong,
+    /// Each state with its exit code in all formats except that of monitoring, its status there, and its name.
+    pub(super) const TABLE: [(State, Exit, Status, &str); 7] = [
+        (State::Met, Exit::Success, Status::Ok, "met"),
+        (State::Undecided, Exit::Undecided, Status::Warning, "undecided"),
+        (State::Busy, Exit::Busy, Status::Unknown, "busy"),
+        (State::NoVerdict, Exit::NoVerdict, Status::Unknown, "no verdict"),
+        (State::Missed, Exit::Slow, Status::Critical, "missed"),
+        (State::Broken, Exit::Fabric, Status::Critical, "broken"),
+        (State::Wrong, Exit::WrongData, Status::Critical, "wrong data"),
     ];
 
-    /// Returns the exit code in all formats except that of monitoring.
     pub(super) const fn exit_code(self) -> u8 {
-        match self {
-            State::Met => Exit::Success,
-            State::Wrong => Exit::WrongData,
-            State::Broken => Exit::Fabric,
-            State::Undecided => Exit::Undecided,
-            State::Missed => Exit::Slow,
-            State::NoVerdict => Exit::NoVerdict,
-            State::Busy => Exit::Busy,
-        }
-        .code()
+        State::TABLE[self as usize].1.code()
     }
 
     pub(super) const fn status(self) -> Status {
-        match self {
-            State::Met => Status::Ok,
-            State::Undecided => Status::Warning,
-            State::Busy | State::NoVerdict => Status::Unknown,
-            State::Missed | State::Broken | State::Wrong => Status::Critical,
-        }
+        State::TABLE[self as usize].2
     }
 
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            State::Met => "met",
-            State::Undecided => "undecided",
-            State::Busy => "busy",
-            State::NoVerdict => "no verdict",
-            State::Missed => "missed",
-            State::Broken => "broken",
-            State::Wrong => "wrong data",
-        }
+        State::TABLE[self as usize].3
     }
 }
 
@@ -444,7 +422,10 @@ fn unwritable(directory: &Path, why: &std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{benchmark::payload::Mismatch, unit::Rank};
+    use ombx_core::{
+        benchmark::{Metric, payload::Mismatch},
+        unit::Rank,
+    };
 
     use super::*;
 
@@ -494,7 +475,7 @@ mod tests {
         let row = |outcome, check| Measurement {
             outcome,
             check,
-            ..Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2)
+            ..Measurement::new("b", "b/", Metric::Latency, 2)
         };
         let mismatch = Mismatch { rank: Rank(1), slot: 0, byte: 42, expected: 0, actual: 1 };
         let failed = || Outcome::Failed("x".into());
@@ -506,16 +487,17 @@ mod tests {
 
     #[test]
     fn exit_codes_and_status_follow_the_importance() {
-        assert!(State::ALL.is_sorted());
-        assert_eq!(State::ALL.map(State::exit_code), [0, 8, 11, 10, 9, 6, 5]);
-        assert_eq!(State::ALL.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2]);
+        let all = State::TABLE.map(|(state, ..)| state);
+        assert!((0..).zip(all).all(|(at, state)| at == state as usize));
+        assert_eq!(all.map(State::exit_code), [0, 8, 11, 10, 9, 6, 5]);
+        assert_eq!(all.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2]);
     }
 
     #[test]
     fn few_good_days_are_no_proof() {
         let good =
             Reference { results: 2, days: 1, median_ns: 1000.0, slowest_ns: 1300.0, predicted_ns: None };
-        let row = Measurement::new("b", "b/", ombx_core::benchmark::Metric::Latency, 2);
+        let row = Measurement::new("b", "b/", Metric::Latency, 2);
         let limit = relative(&row, &good, 0.2).unwrap();
         assert_eq!(
             limit.text,
@@ -525,14 +507,6 @@ mod tests {
         let many = Reference { days: 7, predicted_ns: Some(1100.0), slowest_ns: 1050.0, ..good };
         assert_eq!(relative(&row, &many, 0.2).unwrap().text, "within 20 % of 1.000 us (7 good days)");
     }
-}
-
-#[cfg(test)]
-mod misses_tests {
-    use ombx_core::{benchmark::Metric, result::Measurement};
-
-    use super::*;
-    use crate::commands::check::judgement::Limit;
 
     fn judged(
         misses: &mut Misses,

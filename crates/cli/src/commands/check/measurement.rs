@@ -52,7 +52,7 @@ pub(super) struct Failure {
 pub(super) struct Budget {
     since: Since,
     all: Duration,
-    interruption: Interruption,
+    pub(super) interruption: Interruption,
 }
 
 impl Budget {
@@ -76,11 +76,6 @@ impl Budget {
         while since.elapsed() < time && !self.interruption.has_arrived() {
             thread::sleep(POLL.min(time.saturating_sub(since.elapsed())));
         }
-    }
-
-    /// Returns the exit code of a signal that has arrived.
-    pub(super) fn exit_code(&self) -> Option<u8> {
-        self.interruption.exit_code()
     }
 
     /// Measures an entry within what is left of the budget.

@@ -150,7 +150,7 @@ impl Report {
     /// Returns the text of the file for Prometheus.
     pub(super) fn gauges(&self) -> io::Result<Vec<u8>> {
         let (mut gauges, mut text) = (OpenMetrics::default(), Vec::new());
-        gauges.check_result(self.state().name(), &State::ALL.map(State::name));
+        gauges.check_result(self.state().name(), &State::TABLE.map(|(.., name)| name));
         for finding in &self.findings {
             if let (Some(run), Some(row), Some(limit)) = (&finding.run, &finding.row, &finding.limit) {
                 let kind = if limit.is_relative { "baseline" } else { "absolute" };

@@ -62,18 +62,16 @@ fn page(command: &Command) -> io::Result<String> {
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
     let mut roff = Roff::new();
-    if let Some(examples) = examples::of(name) {
-        roff.control("SH", ["EXAMPLES"]);
-        for (about, line) in examples.all() {
-            roff.control("PP", []);
-            roff.text([roman(format!("{about}:"))]);
-            roff.control("PP", []);
-            roff.control("RS", ["4"]);
-            roff.control("nf", []);
-            roff.text([bold(line)]);
-            roff.control("fi", []);
-            roff.control("RE", []);
-        }
+    roff.control("SH", ["EXAMPLES"]);
+    for (about, line) in &examples::of(name).examples {
+        roff.control("PP", []);
+        roff.text([roman(format!("{about}:"))]);
+        roff.control("PP", []);
+        roff.control("RS", ["4"]);
+        roff.control("nf", []);
+        roff.text([bold(line.as_str())]);
+        roff.control("fi", []);
+        roff.control("RE", []);
     }
     roff.control("SH", ["EXIT STATUS"]);
     for row in reference::exit_codes().filter(|row| row.is_of(name)) {

@@ -10,7 +10,12 @@ use ombx_core::{
 use ombx_results::render::wrapped;
 
 use super::examples::{self, Examples};
-use crate::{arguments::parameters, job::lookup, output::terminal, suite::is_suite};
+use crate::{
+    arguments::parameters,
+    job::{lookup, selection::each_once},
+    output::terminal,
+    suite::is_suite,
+};
 
 /// Widest page, and that without a terminal.
 const WIDEST: usize = 110;
@@ -111,7 +116,7 @@ impl Page {
             let is_other = |arg: &Arg| own.iter().all(|own| own.get_id() != arg.get_id());
             text += &self.common(command, examples, "Other options", is_other);
         }
-        if let Some(examples) = examples.filter(|_| choices.is_empty()) {
+        if choices.is_empty() && !examples.examples.is_empty() {
             let most = if detail == Detail::Brief { FEW } else { usize::MAX };
             text += &format!("\n{}\n{}", self.bold("Examples:"), examples.lines(most, self.columns));
         }
@@ -123,7 +128,7 @@ impl Page {
     pub(in crate::commands) fn replacing(self, about: &str, usage: &str, command: &Command) -> String {
         let name = command.get_name();
         let examples = examples::of(name);
-        let lines = examples.map(|examples| examples.lines(FEW, self.columns)).unwrap_or_default();
+        let lines = examples.lines(FEW, self.columns);
         let common = self.common(command, examples, "Common options", |_| true);
         let more = format!(
             "More: ombx {name} --help (all options), ombx {name} PROGRAM --help (those of a program), ombx {name} (the programs)"
@@ -163,15 +168,9 @@ impl Page {
         let names = names.map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
         text += &self.heading(OF_RUN);
         text += &format!("  {}\n", self.filled(&names, 2));
-        if let Some(examples) = examples::of(command.get_name()) {
-            text += &(self.heading("Examples") + &examples.lines(usize::MAX, self.columns));
-        }
+        let examples = examples::of(command.get_name()).lines(usize::MAX, self.columns);
+        text += &(self.heading("Examples") + &examples);
         text + &format!("\n{}\n", self.filled(notes, 0))
-    }
-
-    /// Returns the help of one option: its names, text and values.
-    pub(super) fn option(self, arg: &Arg) -> String {
-        self.argument(arg, Detail::Full)
     }
 
     /// Returns a name, and below it what it means.
@@ -200,38 +199,23 @@ impl Page {
     }
 
     /// Returns the options of a command: all, or those that most people need.
-    fn options(
-        self,
-        parser: &Command,
-        command: &Command,
-        examples: Option<&Examples>,
-        detail: Detail,
-    ) -> String {
-        if detail == Detail::Brief && examples.is_some_and(|examples| !examples.common.is_empty()) {
+    fn options(self, parser: &Command, command: &Command, examples: &Examples, detail: Detail) -> String {
+        if detail == Detail::Brief && !examples.common.is_empty() {
             return self.common(command, examples, "Common options", |_| true);
         }
         let run =
             if MEASURE[1..].contains(&command.get_name()) { parser.find_subcommand("run") } else { None };
-        let is_common = |arg: &Arg| {
-            examples
-                .is_some_and(|examples| arg.get_long().is_some_and(|long| examples.common.contains(&long)))
-        };
+        let is_common = |arg: &Arg| arg.get_long().is_some_and(|long| examples.has_common(long));
         let is_of_run = |arg: &Arg| {
             !is_common(arg) && run.is_some_and(|run| run.get_arguments().any(|other| is_same(arg, other)))
         };
         let is_single = |arg: &Arg| arg.get_help_heading() == Some(parameters::OWN);
         let mut text = String::new();
-        let mut headings: Vec<&str> = Vec::new();
-        for arg in visible(command).filter(|arg| !is_single(arg) && !is_of_run(arg)) {
-            let heading = arg.get_help_heading().unwrap_or(OPTIONS);
-            if !headings.contains(&heading) {
-                headings.push(heading);
-            }
-        }
-        for heading in headings {
-            text += &self.heading(heading);
-            let of_heading =
-                |arg: &&Arg| arg.get_help_heading().unwrap_or(OPTIONS) == heading && !is_of_run(arg);
+        let heading_of = |arg: &Arg| arg.get_help_heading().unwrap_or(OPTIONS).to_owned();
+        let own = visible(command).filter(|arg| !is_single(arg) && !is_of_run(arg));
+        for heading in each_once(own.map(heading_of)) {
+            text += &self.heading(&heading);
+            let of_heading = |arg: &&Arg| heading_of(arg) == heading && !is_of_run(arg);
             visible(command).filter(of_heading).for_each(|arg| text += &self.argument(arg, detail));
         }
         let names = |wanted: &dyn Fn(&Arg) -> bool| {
@@ -256,13 +240,12 @@ impl Page {
     fn common(
         self,
         command: &Command,
-        examples: Option<&Examples>,
+        examples: &Examples,
         title: &str,
         is_shown: impl Fn(&Arg) -> bool,
     ) -> String {
-        let common = examples.map_or(&[][..], |examples| examples.common);
         let found = |name: &str| visible(command).find(|arg| arg.get_long() == Some(name));
-        let shown = common.iter().filter_map(|name| found(name)).filter(|arg| is_shown(arg));
+        let shown = examples.common.iter().filter_map(|name| found(name)).filter(|arg| is_shown(arg));
         let lines: String = shown.map(|arg| self.argument(arg, Detail::Brief)).collect();
         self.heading(title) + &lines
     }
@@ -289,8 +272,8 @@ impl Page {
         self.heading(&format!("Options of {of}")) + &lines.collect::<String>()
     }
 
-    /// Returns the lines of an argument.
-    fn argument(self, arg: &Arg, detail: Detail) -> String {
+    /// Returns the help of an argument: its names, text and values.
+    pub(super) fn argument(self, arg: &Arg, detail: Detail) -> String {
         let (text, values) = (sentence(arg, detail), arg.get_possible_values());
         let values: Vec<&PossibleValue> = values.iter().filter(|value| !value.is_hide_set()).collect();
         let takes = arg.get_action().takes_values() && !arg.is_hide_possible_values_set();
@@ -472,7 +455,7 @@ fn sentence(arg: &Arg, detail: Detail) -> String {
 fn more(
     path: &str,
     command: &Command,
-    examples: Option<&Examples>,
+    examples: &Examples,
     choices: &[Choice],
     detail: Detail,
 ) -> Vec<String> {
@@ -492,7 +475,7 @@ fn more(
     if measures {
         more.push(format!("{path} BENCHMARK --help (its own options, such as --window)"));
     }
-    more.extend(examples.iter().flat_map(|examples| examples.pages).map(|page| format!("ombx help {page}")));
+    more.extend(examples.pages.iter().map(|page| format!("ombx help {page}")));
     more.push("ombx help WORD (an option, a value, a column, a mark)".to_owned());
     more
 }

@@ -6,7 +6,12 @@ use ombx_core::{
     error::{Error, Exit, Result},
 };
 
-use super::{PAGES, examples::NODE_CHECK, page::Page, reference, visible};
+use super::{
+    PAGES,
+    examples::NODE_CHECK,
+    page::{Detail, Page},
+    reference, visible,
+};
 use crate::{commands::list, families, job::lookup};
 
 /// Longest word for which a similar one is searched.
@@ -208,7 +213,7 @@ fn options(parser: &Command, word: &str, page: Page) -> Option<String> {
     };
     grouped(parser, |command| {
         let args = command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
-        args.filter(|arg| is_named(arg)).map(|arg| page.option(arg)).collect()
+        args.filter(|arg| is_named(arg)).map(|arg| page.argument(arg, Detail::Full)).collect()
     })
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{
         ElementType, RankMatrix, Threading,
-        memory::{Api, BufferMemory, Place},
+        memory::{Api, Place},
     },
     error::{Error, Result},
     unit::Bytes,
@@ -71,7 +71,7 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
     pub(crate) root_shift: Option<Switch>,
     /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each [default: -1]
-    #[arg(long, value_name = "-1|0|1", value_enum, allow_hyphen_values = true, help_heading = "As IMB")]
+    #[arg(long, value_name = "-1|0|1", value_parser = some_of(&MULTI), allow_hyphen_values = true, help_heading = "As IMB")]
     pub(crate) multi: Option<Multi>,
     /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
     #[arg(long, value_name = "PxQ", help_heading = "As IMB")]
@@ -87,13 +87,13 @@ pub(crate) struct ImbArgs {
     )]
     pub(crate) thread_level: Option<Threading>,
     /// Tables of benchmarks that have both modes [default: multi]
-    #[arg(long, value_name = "MODE", value_enum, help_heading = "As IMB")]
-    pub(crate) aggregate_mode: Option<AggregateMode>,
+    #[arg(long, value_name = "MODE", value_parser = some_of(&AGGREGATE_MODES), help_heading = "As IMB")]
+    pub(crate) aggregate_mode: Option<LeftOut>,
     /// Memory of the buffers of IMB-MPI1-GPU and IMB-RMA-GPU: of the device, of the host and pinned (host), managed (shared), or of the host (cpu) [default: device]
     #[arg(
         long,
         value_name = "TYPE",
-        value_enum,
+        value_parser = some_of(&MEMORY),
         ignore_case = true,
         hide_possible_values = true,
         help_heading = "As IMB"
@@ -135,30 +135,15 @@ pub(crate) struct ImbArgs {
     pub(crate) role: RoleArgs,
 }
 
-/// IMB's `-mem_alloc_type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MemoryKind {
-    /// Memory of the device
-    Device,
-    /// Memory of the host that the driver has pinned
-    Host,
-    /// Managed memory
-    Shared,
-    /// Memory of the host
-    Cpu,
-}
-
-impl MemoryKind {
-    /// Returns the memory in ombx, through the driver of this interface.
-    pub(super) const fn buffers(self, api: Api) -> BufferMemory {
-        BufferMemory::both(match self {
-            MemoryKind::Device => Place::Device(api),
-            MemoryKind::Host => Place::Pinned(api),
-            MemoryKind::Shared => Place::Managed(api),
-            MemoryKind::Cpu => Place::Host,
-        })
-    }
-}
+/// IMB's `-mem_alloc_type`: the memory in ombx, through the driver of an interface.
+pub(crate) type MemoryKind = fn(Api) -> Place;
+/// Values of `-mem_alloc_type`.
+const MEMORY: [(&str, &str, MemoryKind); 4] = [
+    ("device", "Memory of the device", Place::Device),
+    ("host", "Memory of the host that the driver has pinned", Place::Pinned),
+    ("shared", "Managed memory", Place::Managed),
+    ("cpu", "Memory of the host", |_| Place::Host),
+];
 
 /// Values of `-thread_level`. Only `multiple` has several threads.
 const THREAD_LEVELS: [(&str, &str, Threading); 5] = [
@@ -187,54 +172,23 @@ pub(crate) struct OtherArgs {
     pub(crate) msgrd: Option<Switch>,
 }
 
-/// IMB's `-multi`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Multi {
-    /// One group of processes at a time
-    #[value(name = "-1")]
-    One,
-    /// Several groups, with figures over all of them
-    #[value(name = "0")]
-    Together,
-    /// Several groups, with figures of each
-    #[value(name = "1")]
-    Separate,
-}
+/// IMB's `-multi`: how the figures of groups are shown; `None` if one group runs at a time.
+pub(crate) type Multi = Option<ImbGroups>;
+/// Values of `-multi`.
+const MULTI: [(&str, &str, Multi); 3] = [
+    ("-1", "One group of processes at a time", None),
+    ("0", "Several groups, with figures over all of them", Some(ImbGroups::Together)),
+    ("1", "Several groups, with figures of each", Some(ImbGroups::Separate)),
+];
 
-impl Multi {
-    /// Returns how the figures of groups are shown; `None` if one group runs at a time.
-    pub(super) const fn groups(self) -> Option<ImbGroups> {
-        match self {
-            Multi::One => None,
-            Multi::Together => Some(ImbGroups::Together),
-            Multi::Separate => Some(ImbGroups::Separate),
-        }
-    }
-}
-
-/// IMB's `-aggregate_mode`: whether each operation is completed by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum AggregateMode {
-    /// Several operations are completed together
-    Aggregate,
-    /// Each operation is completed by itself
-    #[value(name = "non_aggregate")]
-    Single,
-    /// Both, one table each
-    #[default]
-    Multi,
-}
-
-impl AggregateMode {
-    /// Returns whether tables of an IMB mode are printed. A benchmark without modes always has its table.
-    pub(super) fn has(self, mode: Option<ImbMode>) -> bool {
-        match self {
-            AggregateMode::Aggregate => mode != Some(ImbMode::Single),
-            AggregateMode::Single => mode != Some(ImbMode::Aggregate),
-            AggregateMode::Multi => true,
-        }
-    }
-}
+/// IMB's `-aggregate_mode`: the mode whose tables are left out. A benchmark without modes always has its table.
+pub(crate) type LeftOut = Option<ImbMode>;
+/// Values of `-aggregate_mode`.
+const AGGREGATE_MODES: [(&str, &str, LeftOut); 3] = [
+    ("aggregate", "Several operations are completed together", Some(ImbMode::Single)),
+    ("non_aggregate", "Each operation is completed by itself", Some(ImbMode::Aggregate)),
+    ("multi", "Both, one table each", None),
+];
 
 /// `on` or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -346,12 +300,13 @@ pub(crate) struct ThreadArgs {
     /// Print no title of IMB-MT
     #[arg(long, help_heading = "As IMB-MT")]
     pub(in crate::commands::imb) noheader: bool,
-    #[arg(long, hide = true, value_enum)]
-    pub(in crate::commands::imb) barrier: Option<Barrier>,
+    /// Whether threads leave a barrier before each sample, as in ombx.
+    #[arg(long, hide = true, value_parser = some_of(&BARRIERS))]
+    pub(in crate::commands::imb) barrier: Option<bool>,
     #[arg(long, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
     pub(in crate::commands::imb) malloc_align: Option<u64>,
-    #[arg(long, hide = true, value_enum)]
-    pub(in crate::commands::imb) malloc_algo: Option<Allocation>,
+    #[arg(long, hide = true, value_parser = ["serial", "continuous", "parallel"])]
+    pub(in crate::commands::imb) malloc_algo: Option<String>,
     #[arg(long, hide = true)]
     pub(in crate::commands::imb) check: Option<String>,
 }
@@ -360,24 +315,9 @@ pub(crate) struct ThreadArgs {
 const DATATYPES: [(&str, &str, ElementType); 2] =
     [("int", "MPI_INT", ElementType::Int32), ("char", "MPI_CHAR", ElementType::Char)];
 
-/// IMB-MT's `-barrier`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::commands::imb) enum Barrier {
-    /// MPI_Barrier
-    On,
-    /// None
-    Off,
-    /// Messages
-    Special,
-}
-
-/// IMB-MT's `-malloc_algo`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::commands::imb) enum Allocation {
-    Serial,
-    Continuous,
-    Parallel,
-}
+/// Values of `-barrier` of IMB-MT.
+const BARRIERS: [(&str, &str, bool); 3] =
+    [("on", "MPI_Barrier", true), ("off", "None", false), ("special", "Messages", false)];
 
 impl ThreadArgs {
     /// Returns the name of an option that is given; `None` if none is.
@@ -407,8 +347,8 @@ pub(crate) struct TypeArgs {
     #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = "As IMB")]
     pub(crate) red_data_type: Option<ElementType>,
     /// Datatype of messages of benchmarks that move data [default: base]
-    #[arg(long, value_name = "KIND", value_enum, ignore_case = true, help_heading = "As IMB")]
-    pub(crate) contig_type: Option<ContigType>,
+    #[arg(long, value_name = "KIND", value_parser = some_of(&CONTIG_TYPES), ignore_case = true, help_heading = "As IMB")]
+    pub(crate) contig_type: Option<u64>,
 }
 
 /// Element types of messages that are moved. All but the first are those of reductions and accumulates.
@@ -420,19 +360,13 @@ static ELEMENT_TYPES: [(&str, &str, ElementType); 5] = [
     ("double", "MPI_DOUBLE", ElementType::Double),
 ];
 
-/// How the elements of a message lie in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum ContigType {
-    /// Elements of the type
-    Base,
-    /// An MPI_Type_vector of them without gaps
-    BaseVec,
-    /// An MPI_Type_vector of them, each with a gap as long as an element after it
-    Resize,
-    /// The same
-    ResizeVec,
-}
+/// How the elements of a message lie in memory: distance of two elements in a derived datatype, in elements; 0 without such a datatype.
+const CONTIG_TYPES: [(&str, &str, u64); 4] = [
+    ("base", "Elements of the type", 0),
+    ("base_vec", "An MPI_Type_vector of them without gaps", 1),
+    ("resize", "An MPI_Type_vector of them, each with a gap as long as an element after it", 2),
+    ("resize_vec", "The same", 2),
+];
 
 impl TypeArgs {
     /// Returns the element type of messages that are moved.
@@ -447,26 +381,13 @@ impl TypeArgs {
 
     /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.
     pub(in crate::commands::imb) fn stride(&self, width: u64) -> Option<u64> {
-        match self.contig_type.unwrap_or(ContigType::Base) {
-            ContigType::Base => None,
-            ContigType::BaseVec => Some(width),
-            ContigType::Resize | ContigType::ResizeVec => Some(2 * width),
-        }
+        self.contig_type.filter(|elements| *elements > 0).map(|elements| elements * width)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn modes_choose_tables() {
-        let tables = [None, Some(ImbMode::Aggregate), Some(ImbMode::Single)];
-        let of = |mode: AggregateMode| tables.map(|table| mode.has(table));
-        assert_eq!(of(AggregateMode::Aggregate), [true, true, false]);
-        assert_eq!(of(AggregateMode::Single), [true, false, true]);
-        assert_eq!(of(AggregateMode::Multi), [true; 3]);
-    }
 
     #[test]
     fn caches_are_mebibytes() {

@@ -22,7 +22,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 
 use crate::commands::imb::{
     self,
-    arguments::{ImbArgs, Multi, OffCache, Switch},
+    arguments::{ImbArgs, OffCache, Switch},
     suites::{Entry, Suite},
 };
 
@@ -71,11 +71,11 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
 ///
 /// Benchmarks without a fixed number of processes run with at least `least` of them.
 pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
-    let mut known: Vec<&ImbBenchmark> = Vec::new();
-    for table in entries.iter().flat_map(|entry| entry.tables) {
+    let mut known: Vec<ImbBenchmark> = Vec::new();
+    for table in entries.iter().flat_map(|entry| entry.tables()) {
         // The same benchmark runs with one process, and then with several.
         let same_ranks = |other: &ImbBenchmark| other.ranks == table.ranks || least == 1;
-        let is_same = |other: &&&ImbBenchmark| {
+        let is_same = |other: &&ImbBenchmark| {
             other.bench == table.bench && other.axes == table.axes && same_ranks(other)
         };
         if let Some(ImbBenchmark { name, .. }) = known.iter().find(is_same) {
@@ -141,7 +141,7 @@ pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    if args.multi.and_then(Multi::groups).is_none() || names.is_empty() {
+    if args.multi.flatten().is_none() || names.is_empty() {
         return Ok(());
     }
     Err(Error::usage(format!(
@@ -180,7 +180,7 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
-    let shown = args.multi.and_then(Multi::groups);
+    let shown = args.multi.flatten();
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }
@@ -290,8 +290,8 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
     if is_free(Cache::PARAMETER) && args.off_cache.is_some_and(|cache| cache != OffCache::No) {
         chosen.choose([Cache::Cold]);
     }
-    let memory =
-        args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER)).map(|kind| kind.buffers(api()));
+    let memory = args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER));
+    let memory = memory.map(|place| BufferMemory::both(place(api())));
     if let Some(memory) = memory.filter(|memory| !memory.is_host()) {
         chosen.choose([memory]);
         // MPI allocates no window on a device. IMB creates its windows in the same way.
@@ -481,11 +481,6 @@ mod tests {
         assert_eq!(counts(Layout::Pairs(Pairs::One), Some(4), 2), [None]);
         assert_eq!(counts(Layout::Everyone { least: 2 }, Some(3), 1), [Some(2), Some(3)]);
     }
-}
-
-#[cfg(test)]
-mod iterations_tests {
-    use super::*;
 
     #[test]
     fn large_messages_have_fewer_iterations() {

@@ -4,7 +4,14 @@ use ombx_core::{
     benchmark::Preset,
     error::{Error, Result},
 };
-use ombx_results::render::{ImbBenchmark, ImbClass, ImbMode};
+use ombx_results::render::{
+    ImbBenchmark,
+    ImbClass::{
+        self, Barrier, Collective, Divided, DividedOverlap, Messages, OneToAll, Overlap, OverlapBarrier,
+        Parallel, Passive, Rate, Single, SingleOverlap, ThreadBarrier, ThreadCollective, ThreadRate, Threads,
+    },
+    ImbMode,
+};
 
 use crate::{arguments::argv, suite::nearest};
 
@@ -23,72 +30,55 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     /// Whether IMB runs it without being asked.
     pub(super) is_default: bool,
-    /// Its tables in ombx, one for each mode.
-    pub(super) tables: &'static [ImbBenchmark],
+    tables: [Option<ImbBenchmark>; 2],
+}
+
+impl Entry {
+    /// Returns its tables in ombx, one for each mode.
+    pub(super) fn tables(&self) -> impl Iterator<Item = ImbBenchmark> + use<> {
+        self.tables.into_iter().flatten()
+    }
 }
 
 const fn table(name: &'static str, bench: &'static str, class: ImbClass) -> ImbBenchmark {
     ImbBenchmark { name, bench, class, mode: None, axes: &[], ranks: None }
 }
 
-macro_rules! entry {
-    ($name:literal, $bench:literal, $class:expr) => {
-        entry!($name, $bench, $class, &[])
-    };
-    ($name:literal, $bench:literal, $class:expr, $axes:expr) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const { &[ImbBenchmark { axes: $axes, ..table($name, $bench, $class) }] },
-        }
-    };
+/// Returns the entry of tables, the first of which exists.
+const fn of(tables: [Option<ImbBenchmark>; 2]) -> Entry {
+    let name = if let [Some(table), _] = &tables { table.name } else { "" };
+    Entry { name, is_default: true, tables }
 }
 
-/// An entry of an operation that is started, without computation.
-macro_rules! pure {
-    ($name:literal, $bench:literal, $class:expr) => {
-        only_if_named(entry!($name, $bench, $class, &[("overlap", "none")]))
-    };
-}
-
-/// An operation with a benchmark that completes each by itself, and one that completes several together.
-macro_rules! modes {
-    ($name:literal, $single:literal, $many:literal) => {
-        modes!($name, $single, $many, &[], None)
-    };
-    ($name:literal, $single:literal, $many:literal, $axes:expr, $ranks:expr) => {
-        modes!($name, $single, $many, $axes, $ranks, ImbClass::Single)
-    };
-    ($name:literal, $single:literal, $many:literal, $axes:expr, $ranks:expr, $class:expr) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const {
-                let (single, many) = (table($name, $single, $class), table($name, $many, $class));
-                &[
-                    ImbBenchmark { mode: Some(ImbMode::Single), axes: $axes, ranks: $ranks, ..single },
-                    ImbBenchmark { mode: Some(ImbMode::Aggregate), axes: $axes, ranks: $ranks, ..many },
-                ]
-            },
-        }
-    };
-}
-
-/// An operation on one element, which is completed by itself.
-macro_rules! atomic {
-    ($name:literal, $bench:literal) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const {
-                &[ImbBenchmark { mode: Some(ImbMode::Single), ..table($name, $bench, ImbClass::Single) }]
-            },
-        }
-    };
+const fn entry(name: &'static str, bench: &'static str, class: ImbClass, axes: Preset) -> Entry {
+    of([Some(ImbBenchmark { axes, ..table(name, bench, class) }), None])
 }
 
 const fn only_if_named(entry: Entry) -> Entry {
     Entry { is_default: false, ..entry }
+}
+
+/// Returns the entry of an operation that is started, without computation.
+const fn pure(name: &'static str, bench: &'static str, class: ImbClass) -> Entry {
+    only_if_named(entry(name, bench, class, &[("overlap", "none")]))
+}
+
+/// Returns the entry of an operation with a benchmark that completes each by itself, and one that completes several together.
+const fn modes(
+    name: &'static str,
+    single: &'static str,
+    many: &'static str,
+    axes: Preset,
+    ranks: Option<u32>,
+    class: ImbClass,
+) -> Entry {
+    let single = ImbBenchmark { axes, ranks, mode: Some(ImbMode::Single), ..table(name, single, class) };
+    of([Some(single), Some(ImbBenchmark { bench: many, mode: Some(ImbMode::Aggregate), ..single })])
+}
+
+/// Returns the entry of an operation on one element, which is completed by itself.
+const fn atomic(name: &'static str, bench: &'static str) -> Entry {
+    of([Some(ImbBenchmark { mode: Some(ImbMode::Single), ..table(name, bench, Single) }), None])
 }
 
 const ANY_SOURCE: Preset = &[("receive-from", "any")];
@@ -105,124 +95,118 @@ const ONE_TO_ALL_FENCE: Preset = &[("shape", "one_to_all"), ("completion", "fenc
 const PAIRS_FENCE: Preset = &[("shape", "pairs"), ("completion", "fence")];
 
 const MPI1: &[Entry] = &[
-    entry!("PingPong", "p2p.latency", ImbClass::Single),
-    only_if_named(entry!("PingPongSpecificSource", "p2p.latency", ImbClass::Single)),
-    only_if_named(entry!("PingPongAnySource", "p2p.latency", ImbClass::Single, ANY_SOURCE)),
-    entry!("PingPing", "p2p.pingping", ImbClass::Single),
-    only_if_named(entry!("PingPingSpecificSource", "p2p.pingping", ImbClass::Single)),
-    only_if_named(entry!("PingPingAnySource", "p2p.pingping", ImbClass::Single, ANY_SOURCE)),
-    entry!("Sendrecv", "p2p.sendrecv", ImbClass::Parallel(2)),
-    entry!("Exchange", "p2p.exchange", ImbClass::Parallel(4)),
-    only_if_named(entry!("Uniband", "p2p.mbw_mr", ImbClass::Rate)),
-    only_if_named(entry!("Biband", "p2p.bibw", ImbClass::Rate)),
-    entry!("Allreduce", "collective.allreduce", ImbClass::Collective),
-    entry!("Reduce", "collective.reduce", ImbClass::Collective),
-    entry!("Reduce_local", "collective.reduce_local", ImbClass::Collective),
-    entry!("Reduce_scatter", "collective.reduce_scatter", ImbClass::Collective),
-    entry!("Reduce_scatter_block", "collective.reduce_scatter_block", ImbClass::Collective),
-    entry!("Allgather", "collective.allgather", ImbClass::Collective),
-    entry!("Allgatherv", "collective.allgatherv", ImbClass::Collective),
-    entry!("Gather", "collective.gather", ImbClass::Collective),
-    entry!("Gatherv", "collective.gatherv", ImbClass::Collective),
-    entry!("Scatter", "collective.scatter", ImbClass::Collective),
-    entry!("Scatterv", "collective.scatterv", ImbClass::Collective),
-    entry!("Alltoall", "collective.alltoall", ImbClass::Collective),
-    entry!("Alltoallv", "collective.alltoallv", ImbClass::Collective),
-    entry!("Bcast", "collective.bcast", ImbClass::Collective),
-    entry!("Barrier", "collective.barrier", ImbClass::Barrier),
+    entry("PingPong", "p2p.latency", Single, &[]),
+    only_if_named(entry("PingPongSpecificSource", "p2p.latency", Single, &[])),
+    only_if_named(entry("PingPongAnySource", "p2p.latency", Single, ANY_SOURCE)),
+    entry("PingPing", "p2p.pingping", Single, &[]),
+    only_if_named(entry("PingPingSpecificSource", "p2p.pingping", Single, &[])),
+    only_if_named(entry("PingPingAnySource", "p2p.pingping", Single, ANY_SOURCE)),
+    entry("Sendrecv", "p2p.sendrecv", Parallel(2), &[]),
+    entry("Exchange", "p2p.exchange", Parallel(4), &[]),
+    only_if_named(entry("Uniband", "p2p.mbw_mr", Rate, &[])),
+    only_if_named(entry("Biband", "p2p.bibw", Rate, &[])),
+    entry("Allreduce", "collective.allreduce", Collective, &[]),
+    entry("Reduce", "collective.reduce", Collective, &[]),
+    entry("Reduce_local", "collective.reduce_local", Collective, &[]),
+    entry("Reduce_scatter", "collective.reduce_scatter", Collective, &[]),
+    entry("Reduce_scatter_block", "collective.reduce_scatter_block", Collective, &[]),
+    entry("Allgather", "collective.allgather", Collective, &[]),
+    entry("Allgatherv", "collective.allgatherv", Collective, &[]),
+    entry("Gather", "collective.gather", Collective, &[]),
+    entry("Gatherv", "collective.gatherv", Collective, &[]),
+    entry("Scatter", "collective.scatter", Collective, &[]),
+    entry("Scatterv", "collective.scatterv", Collective, &[]),
+    entry("Alltoall", "collective.alltoall", Collective, &[]),
+    entry("Alltoallv", "collective.alltoallv", Collective, &[]),
+    entry("Bcast", "collective.bcast", Collective, &[]),
+    entry("Barrier", "collective.barrier", Barrier, &[]),
 ];
 
 const NBC: &[Entry] = &[
-    entry!("Ibcast", "collective.ibcast", ImbClass::Overlap),
-    entry!("Iallgather", "collective.iallgather", ImbClass::Overlap),
-    entry!("Iallgatherv", "collective.iallgatherv", ImbClass::Overlap),
-    entry!("Igather", "collective.igather", ImbClass::Overlap),
-    entry!("Igatherv", "collective.igatherv", ImbClass::Overlap),
-    entry!("Iscatter", "collective.iscatter", ImbClass::Overlap),
-    entry!("Iscatterv", "collective.iscatterv", ImbClass::Overlap),
-    entry!("Ialltoall", "collective.ialltoall", ImbClass::Overlap),
-    entry!("Ialltoallv", "collective.ialltoallv", ImbClass::Overlap),
-    entry!("Ireduce", "collective.ireduce", ImbClass::Overlap),
-    entry!("Ireduce_scatter", "collective.ireduce_scatter", ImbClass::Overlap),
-    entry!("Iallreduce", "collective.iallreduce", ImbClass::Overlap),
-    entry!("Ibarrier", "collective.ibarrier", ImbClass::OverlapBarrier),
-    pure!("Ibcast_pure", "collective.ibcast", ImbClass::Collective),
-    pure!("Iallgather_pure", "collective.iallgather", ImbClass::Collective),
-    pure!("Iallgatherv_pure", "collective.iallgatherv", ImbClass::Collective),
-    pure!("Igather_pure", "collective.igather", ImbClass::Collective),
-    pure!("Igatherv_pure", "collective.igatherv", ImbClass::Collective),
-    pure!("Iscatter_pure", "collective.iscatter", ImbClass::Collective),
-    pure!("Iscatterv_pure", "collective.iscatterv", ImbClass::Collective),
-    pure!("Ialltoall_pure", "collective.ialltoall", ImbClass::Collective),
-    pure!("Ialltoallv_pure", "collective.ialltoallv", ImbClass::Collective),
-    pure!("Ireduce_pure", "collective.ireduce", ImbClass::Collective),
-    pure!("Ireduce_scatter_pure", "collective.ireduce_scatter", ImbClass::Collective),
-    pure!("Iallreduce_pure", "collective.iallreduce", ImbClass::Collective),
-    pure!("Ibarrier_pure", "collective.ibarrier", ImbClass::Barrier),
+    entry("Ibcast", "collective.ibcast", Overlap, &[]),
+    entry("Iallgather", "collective.iallgather", Overlap, &[]),
+    entry("Iallgatherv", "collective.iallgatherv", Overlap, &[]),
+    entry("Igather", "collective.igather", Overlap, &[]),
+    entry("Igatherv", "collective.igatherv", Overlap, &[]),
+    entry("Iscatter", "collective.iscatter", Overlap, &[]),
+    entry("Iscatterv", "collective.iscatterv", Overlap, &[]),
+    entry("Ialltoall", "collective.ialltoall", Overlap, &[]),
+    entry("Ialltoallv", "collective.ialltoallv", Overlap, &[]),
+    entry("Ireduce", "collective.ireduce", Overlap, &[]),
+    entry("Ireduce_scatter", "collective.ireduce_scatter", Overlap, &[]),
+    entry("Iallreduce", "collective.iallreduce", Overlap, &[]),
+    entry("Ibarrier", "collective.ibarrier", OverlapBarrier, &[]),
+    pure("Ibcast_pure", "collective.ibcast", Collective),
+    pure("Iallgather_pure", "collective.iallgather", Collective),
+    pure("Iallgatherv_pure", "collective.iallgatherv", Collective),
+    pure("Igather_pure", "collective.igather", Collective),
+    pure("Igatherv_pure", "collective.igatherv", Collective),
+    pure("Iscatter_pure", "collective.iscatter", Collective),
+    pure("Iscatterv_pure", "collective.iscatterv", Collective),
+    pure("Ialltoall_pure", "collective.ialltoall", Collective),
+    pure("Ialltoallv_pure", "collective.ialltoallv", Collective),
+    pure("Ireduce_pure", "collective.ireduce", Collective),
+    pure("Ireduce_scatter_pure", "collective.ireduce_scatter", Collective),
+    pure("Iallreduce_pure", "collective.iallreduce", Collective),
+    pure("Ibarrier_pure", "collective.ibarrier", Barrier),
 ];
 
 const RMA: &[Entry] = &[
-    modes!("Unidir_put", "rma.put_latency", "rma.put_bw"),
-    modes!("Bidir_put", "rma.put_many_latency", "rma.put_many_bw", PAIRS, Some(2)),
-    modes!("Unidir_get", "rma.get_latency", "rma.get_bw"),
-    modes!("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", PAIRS, Some(2)),
-    modes!("Put_local", "rma.put_latency", "rma.put_bw", LOCAL, None),
-    only_if_named(modes!("Get_local", "rma.get_latency", "rma.get_bw", LOCAL, None)),
-    entry!("Put_all_local", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL),
-    only_if_named(entry!("Get_all_local", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL_LOCAL)),
-    entry!("One_put_all", "rma.put_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
-    entry!("All_put_all", "rma.put_many_bw", ImbClass::Collective, ALL_TO_ALL),
-    entry!("One_get_all", "rma.get_many_bw", ImbClass::OneToAll, ONE_TO_ALL),
-    entry!("All_get_all", "rma.get_many_bw", ImbClass::Collective, ALL_TO_ALL),
-    entry!("Exchange_put", "rma.put_many_latency", ImbClass::Collective, NEIGHBOURS),
-    entry!("Exchange_get", "rma.get_many_latency", ImbClass::Collective, NEIGHBOURS),
-    modes!("Accumulate", "rma.acc_latency", "rma.acc_bw"),
-    modes!("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw"),
-    atomic!("Fetch_and_op", "rma.fop_latency"),
-    atomic!("Compare_and_swap", "rma.cas_latency"),
-    Entry {
-        name: "Truly_passive_put",
-        is_default: true,
-        tables: const {
-            &[ImbBenchmark {
-                ranks: Some(2),
-                ..table("Truly_passive_put", "rma.put_passive", ImbClass::Passive)
-            }]
-        },
-    },
+    modes("Unidir_put", "rma.put_latency", "rma.put_bw", &[], None, Single),
+    modes("Bidir_put", "rma.put_many_latency", "rma.put_many_bw", PAIRS, Some(2), Single),
+    modes("Unidir_get", "rma.get_latency", "rma.get_bw", &[], None, Single),
+    modes("Bidir_get", "rma.get_many_latency", "rma.get_many_bw", PAIRS, Some(2), Single),
+    modes("Put_local", "rma.put_latency", "rma.put_bw", LOCAL, None, Single),
+    only_if_named(modes("Get_local", "rma.get_latency", "rma.get_bw", LOCAL, None, Single)),
+    entry("Put_all_local", "rma.put_many_bw", OneToAll, ONE_TO_ALL_LOCAL),
+    only_if_named(entry("Get_all_local", "rma.get_many_bw", OneToAll, ONE_TO_ALL_LOCAL)),
+    entry("One_put_all", "rma.put_many_bw", OneToAll, ONE_TO_ALL),
+    entry("All_put_all", "rma.put_many_bw", Collective, ALL_TO_ALL),
+    entry("One_get_all", "rma.get_many_bw", OneToAll, ONE_TO_ALL),
+    entry("All_get_all", "rma.get_many_bw", Collective, ALL_TO_ALL),
+    entry("Exchange_put", "rma.put_many_latency", Collective, NEIGHBOURS),
+    entry("Exchange_get", "rma.get_many_latency", Collective, NEIGHBOURS),
+    modes("Accumulate", "rma.acc_latency", "rma.acc_bw", &[], None, Single),
+    modes("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw", &[], None, Single),
+    atomic("Fetch_and_op", "rma.fop_latency"),
+    atomic("Compare_and_swap", "rma.cas_latency"),
+    of([
+        Some(ImbBenchmark { ranks: Some(2), ..table("Truly_passive_put", "rma.put_passive", Passive) }),
+        None,
+    ]),
 ];
 
 const EXT: &[Entry] = &[
-    entry!("Window", "rma.window", ImbClass::Collective),
-    modes!("Unidir_Put", "rma.put_many_latency", "rma.put_many_bw", ONE_TO_ALL_FENCE, Some(2)),
-    modes!("Unidir_Get", "rma.get_many_latency", "rma.get_many_bw", ONE_TO_ALL_FENCE, Some(2)),
-    modes!("Bidir_Put", "rma.put_many_latency", "rma.put_many_bw", PAIRS_FENCE, Some(2)),
-    modes!("Bidir_Get", "rma.get_many_latency", "rma.get_many_bw", PAIRS_FENCE, Some(2)),
-    modes!("Accumulate", "rma.acc_many_latency", "rma.acc_many_bw", FENCE, None, ImbClass::Collective),
+    entry("Window", "rma.window", Collective, &[]),
+    modes("Unidir_Put", "rma.put_many_latency", "rma.put_many_bw", ONE_TO_ALL_FENCE, Some(2), Single),
+    modes("Unidir_Get", "rma.get_many_latency", "rma.get_many_bw", ONE_TO_ALL_FENCE, Some(2), Single),
+    modes("Bidir_Put", "rma.put_many_latency", "rma.put_many_bw", PAIRS_FENCE, Some(2), Single),
+    modes("Bidir_Get", "rma.get_many_latency", "rma.get_many_bw", PAIRS_FENCE, Some(2), Single),
+    modes("Accumulate", "rma.acc_many_latency", "rma.acc_many_bw", FENCE, None, Collective),
 ];
 
 const P2P: &[Entry] = &[
-    entry!("PingPong", "p2p.multi_latency", ImbClass::Messages),
-    entry!("PingPing", "p2p.pingping", ImbClass::Messages),
-    entry!("Unirandom", "p2p.unirandom", ImbClass::Messages),
-    entry!("Birandom", "p2p.birandom", ImbClass::Messages),
-    entry!("Corandom", "p2p.corandom", ImbClass::Messages),
-    entry!("Stencil2D", "p2p.halo", ImbClass::Messages, SQUARE),
-    entry!("Stencil3D", "p2p.halo", ImbClass::Messages, CUBE),
-    entry!("SendRecv_Replace", "p2p.sendrecv_replace", ImbClass::Messages),
+    entry("PingPong", "p2p.multi_latency", Messages, &[]),
+    entry("PingPing", "p2p.pingping", Messages, &[]),
+    entry("Unirandom", "p2p.unirandom", Messages, &[]),
+    entry("Birandom", "p2p.birandom", Messages, &[]),
+    entry("Corandom", "p2p.corandom", Messages, &[]),
+    entry("Stencil2D", "p2p.halo", Messages, SQUARE),
+    entry("Stencil3D", "p2p.halo", Messages, CUBE),
+    entry("SendRecv_Replace", "p2p.sendrecv_replace", Messages, &[]),
 ];
 
 const MT: &[Entry] = &[
-    entry!("PingPongMT", "p2p.pingpong_mt", ImbClass::Threads(1)),
-    entry!("PingPingMT", "p2p.pingping_mt", ImbClass::Threads(1)),
-    entry!("SendRecvMT", "p2p.sendrecv_mt", ImbClass::Threads(2)),
-    entry!("ExchangeMT", "p2p.exchange_mt", ImbClass::Threads(4)),
-    entry!("UniBandMT", "p2p.bw_mt", ImbClass::ThreadRate),
-    entry!("BiBandMT", "p2p.bibw_mt", ImbClass::ThreadRate),
-    entry!("BarrierMT", "collective.barrier_mt", ImbClass::ThreadBarrier),
-    entry!("BcastMT", "collective.bcast_mt", ImbClass::ThreadCollective),
-    entry!("ReduceMT", "collective.reduce_mt", ImbClass::ThreadCollective),
-    entry!("AllReduceMT", "collective.allreduce_mt", ImbClass::ThreadCollective),
+    entry("PingPongMT", "p2p.pingpong_mt", Threads(1), &[]),
+    entry("PingPingMT", "p2p.pingping_mt", Threads(1), &[]),
+    entry("SendRecvMT", "p2p.sendrecv_mt", Threads(2), &[]),
+    entry("ExchangeMT", "p2p.exchange_mt", Threads(4), &[]),
+    entry("UniBandMT", "p2p.bw_mt", ThreadRate, &[]),
+    entry("BiBandMT", "p2p.bibw_mt", ThreadRate, &[]),
+    entry("BarrierMT", "collective.barrier_mt", ThreadBarrier, &[]),
+    entry("BcastMT", "collective.bcast_mt", ThreadCollective, &[]),
+    entry("ReduceMT", "collective.reduce_mt", ThreadCollective, &[]),
+    entry("AllReduceMT", "collective.allreduce_mt", ThreadCollective, &[]),
 ];
 
 const fn suite(name: &'static str, part: &'static str, benchmarks: &'static [Entry]) -> Suite {
@@ -257,6 +241,16 @@ const THREADED: &str = "IMB-MT";
 /// Returns all programs of IMB.
 pub(super) fn all() -> impl Iterator<Item = &'static Suite> {
     SUITES.iter()
+}
+
+/// Returns benchmarks with what measures the same in ombx: a benchmark, and options if it needs any. Others have several counterparts.
+pub(crate) fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
+    [MPI1, NBC, P2P].into_iter().flatten().flat_map(Entry::tables).map(
+        |ImbBenchmark { name, bench, axes, .. }| {
+            let options: String = axes.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
+            (name, format!("{bench}{options}"))
+        },
+    )
 }
 
 /// Finds a program by its name in upper or lower case, with or without `IMB-`.
@@ -322,46 +316,20 @@ macro_rules! files {
 
 /// Writes by one process or by all, with one `MPI_File_sync` after many and with one after each.
 macro_rules! writes {
-    ($name:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const {
-                &[
-                    of_file(
-                        table($name, "io.write", $class),
-                        ImbMode::Aggregate,
-                        files!($files, $pointer, $access, ("file-sync", "end")),
-                        $ranks,
-                    ),
-                    of_file(
-                        table($name, "io.write", $class),
-                        ImbMode::Single,
-                        files!($files, $pointer, $access, ("file-sync", "each")),
-                        $ranks,
-                    ),
-                ]
-            },
-        }
-    };
+    ($name:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {{
+        let together = files!($files, $pointer, $access, ("file-sync", "end"));
+        let many = of_file(table($name, "io.write", $class), ImbMode::Aggregate, together, $ranks);
+        let each = files!($files, $pointer, $access, ("file-sync", "each"));
+        of([Some(many), Some(of_file(many, ImbMode::Single, each, $ranks))])
+    }};
 }
 
 /// Other accesses, by one process or by all: reads, and accesses that are started, with their overlap.
 macro_rules! accesses {
-    ($name:literal, $bench:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {
-        Entry {
-            name: $name,
-            is_default: true,
-            tables: const {
-                &[of_file(
-                    table($name, $bench, $class),
-                    ImbMode::Aggregate,
-                    files!($files, $pointer, $access),
-                    $ranks,
-                )]
-            },
-        }
-    };
+    ($name:literal, $bench:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {{
+        let axes = files!($files, $pointer, $access);
+        of([Some(of_file(table($name, $bench, $class), ImbMode::Aggregate, axes, $ranks)), None])
+    }};
 }
 
 const fn of_file(table: ImbBenchmark, mode: ImbMode, axes: Preset, ranks: Option<u32>) -> ImbBenchmark {
@@ -370,49 +338,45 @@ const fn of_file(table: ImbBenchmark, mode: ImbMode, axes: Preset, ranks: Option
 
 /// Benchmarks of one process, which has a file of its own.
 const ONE: Option<u32> = Some(1);
-const SINGLE: ImbClass = ImbClass::Single;
-const ALL: ImbClass = ImbClass::Divided;
-const SINGLE_OVERLAP: ImbClass = ImbClass::SingleOverlap;
-const OVERLAP: ImbClass = ImbClass::DividedOverlap;
 
 const IO: &[Entry] = &[
-    writes!("S_Write_Indv", SINGLE, ONE, "own", "individual", "independent"),
-    accesses!("S_IWrite_Indv", "io.iwrite", SINGLE_OVERLAP, ONE, "own", "individual", "independent"),
-    writes!("S_Write_Expl", SINGLE, ONE, "own", "explicit", "independent"),
-    accesses!("S_IWrite_Expl", "io.iwrite", SINGLE_OVERLAP, ONE, "own", "explicit", "independent"),
-    writes!("P_Write_Indv", ALL, None, "one", "individual", "independent"),
-    accesses!("P_IWrite_Indv", "io.iwrite", OVERLAP, None, "one", "individual", "independent"),
-    writes!("P_Write_Shared", ALL, None, "one", "shared", "independent"),
-    accesses!("P_IWrite_Shared", "io.iwrite", OVERLAP, None, "one", "shared", "independent"),
-    writes!("P_Write_Priv", ALL, None, "own", "individual", "independent"),
-    accesses!("P_IWrite_Priv", "io.iwrite", OVERLAP, None, "own", "individual", "independent"),
-    writes!("P_Write_Expl", ALL, None, "one", "explicit", "independent"),
-    accesses!("P_IWrite_Expl", "io.iwrite", OVERLAP, None, "one", "explicit", "independent"),
-    writes!("C_Write_Indv", ALL, None, "one", "individual", "collective"),
-    accesses!("C_IWrite_Indv", "io.iwrite", OVERLAP, None, "one", "individual", "split"),
-    writes!("C_Write_Shared", ALL, None, "one", "shared", "collective"),
-    accesses!("C_IWrite_Shared", "io.iwrite", OVERLAP, None, "one", "shared", "split"),
-    writes!("C_Write_Expl", ALL, None, "one", "explicit", "collective"),
-    accesses!("C_IWrite_Expl", "io.iwrite", OVERLAP, None, "one", "explicit", "split"),
-    accesses!("S_Read_Indv", "io.read", SINGLE, ONE, "own", "individual", "independent"),
-    accesses!("S_IRead_Indv", "io.iread", SINGLE_OVERLAP, ONE, "own", "individual", "independent"),
-    accesses!("S_Read_Expl", "io.read", SINGLE, ONE, "own", "explicit", "independent"),
-    accesses!("S_IRead_Expl", "io.iread", SINGLE_OVERLAP, ONE, "own", "explicit", "independent"),
-    accesses!("P_Read_Indv", "io.read", ALL, None, "one", "individual", "independent"),
-    accesses!("P_IRead_Indv", "io.iread", OVERLAP, None, "one", "individual", "independent"),
-    accesses!("P_Read_Shared", "io.read", ALL, None, "one", "shared", "independent"),
-    accesses!("P_IRead_Shared", "io.iread", OVERLAP, None, "one", "shared", "independent"),
-    accesses!("P_Read_Priv", "io.read", ALL, None, "own", "individual", "independent"),
-    accesses!("P_IRead_Priv", "io.iread", OVERLAP, None, "own", "individual", "independent"),
-    accesses!("P_Read_Expl", "io.read", ALL, None, "one", "explicit", "independent"),
-    accesses!("P_IRead_Expl", "io.iread", OVERLAP, None, "one", "explicit", "independent"),
-    accesses!("C_Read_Indv", "io.read", ALL, None, "one", "individual", "collective"),
-    accesses!("C_IRead_Indv", "io.iread", OVERLAP, None, "one", "individual", "split"),
-    accesses!("C_Read_Shared", "io.read", ALL, None, "one", "shared", "collective"),
-    accesses!("C_IRead_Shared", "io.iread", OVERLAP, None, "one", "shared", "split"),
-    accesses!("C_Read_Expl", "io.read", ALL, None, "one", "explicit", "collective"),
-    accesses!("C_IRead_Expl", "io.iread", OVERLAP, None, "one", "explicit", "split"),
-    entry!("Open_Close", "io.open", ImbClass::Barrier, &[("files", "one")]),
+    writes!("S_Write_Indv", Single, ONE, "own", "individual", "independent"),
+    accesses!("S_IWrite_Indv", "io.iwrite", SingleOverlap, ONE, "own", "individual", "independent"),
+    writes!("S_Write_Expl", Single, ONE, "own", "explicit", "independent"),
+    accesses!("S_IWrite_Expl", "io.iwrite", SingleOverlap, ONE, "own", "explicit", "independent"),
+    writes!("P_Write_Indv", Divided, None, "one", "individual", "independent"),
+    accesses!("P_IWrite_Indv", "io.iwrite", DividedOverlap, None, "one", "individual", "independent"),
+    writes!("P_Write_Shared", Divided, None, "one", "shared", "independent"),
+    accesses!("P_IWrite_Shared", "io.iwrite", DividedOverlap, None, "one", "shared", "independent"),
+    writes!("P_Write_Priv", Divided, None, "own", "individual", "independent"),
+    accesses!("P_IWrite_Priv", "io.iwrite", DividedOverlap, None, "own", "individual", "independent"),
+    writes!("P_Write_Expl", Divided, None, "one", "explicit", "independent"),
+    accesses!("P_IWrite_Expl", "io.iwrite", DividedOverlap, None, "one", "explicit", "independent"),
+    writes!("C_Write_Indv", Divided, None, "one", "individual", "collective"),
+    accesses!("C_IWrite_Indv", "io.iwrite", DividedOverlap, None, "one", "individual", "split"),
+    writes!("C_Write_Shared", Divided, None, "one", "shared", "collective"),
+    accesses!("C_IWrite_Shared", "io.iwrite", DividedOverlap, None, "one", "shared", "split"),
+    writes!("C_Write_Expl", Divided, None, "one", "explicit", "collective"),
+    accesses!("C_IWrite_Expl", "io.iwrite", DividedOverlap, None, "one", "explicit", "split"),
+    accesses!("S_Read_Indv", "io.read", Single, ONE, "own", "individual", "independent"),
+    accesses!("S_IRead_Indv", "io.iread", SingleOverlap, ONE, "own", "individual", "independent"),
+    accesses!("S_Read_Expl", "io.read", Single, ONE, "own", "explicit", "independent"),
+    accesses!("S_IRead_Expl", "io.iread", SingleOverlap, ONE, "own", "explicit", "independent"),
+    accesses!("P_Read_Indv", "io.read", Divided, None, "one", "individual", "independent"),
+    accesses!("P_IRead_Indv", "io.iread", DividedOverlap, None, "one", "individual", "independent"),
+    accesses!("P_Read_Shared", "io.read", Divided, None, "one", "shared", "independent"),
+    accesses!("P_IRead_Shared", "io.iread", DividedOverlap, None, "one", "shared", "independent"),
+    accesses!("P_Read_Priv", "io.read", Divided, None, "own", "individual", "independent"),
+    accesses!("P_IRead_Priv", "io.iread", DividedOverlap, None, "own", "individual", "independent"),
+    accesses!("P_Read_Expl", "io.read", Divided, None, "one", "explicit", "independent"),
+    accesses!("P_IRead_Expl", "io.iread", DividedOverlap, None, "one", "explicit", "independent"),
+    accesses!("C_Read_Indv", "io.read", Divided, None, "one", "individual", "collective"),
+    accesses!("C_IRead_Indv", "io.iread", DividedOverlap, None, "one", "individual", "split"),
+    accesses!("C_Read_Shared", "io.read", Divided, None, "one", "shared", "collective"),
+    accesses!("C_IRead_Shared", "io.iread", DividedOverlap, None, "one", "shared", "split"),
+    accesses!("C_Read_Expl", "io.read", Divided, None, "one", "explicit", "collective"),
+    accesses!("C_IRead_Expl", "io.iread", DividedOverlap, None, "one", "explicit", "split"),
+    entry("Open_Close", "io.open", Barrier, &[("files", "one")]),
 ];
 
 #[cfg(test)]

@@ -20,10 +20,7 @@ use super::{
     arguments::ImbArgs,
     plan::{WINDOW, usable},
 };
-use crate::{
-    arguments::argv::THREADS,
-    commands::imb::arguments::{Barrier, ThreadArgs},
-};
+use crate::{arguments::argv::THREADS, commands::imb::arguments::ThreadArgs};
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;
@@ -90,7 +87,7 @@ pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
 pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
     let ThreadArgs { barrier, malloc_align, malloc_algo, check, .. } = &args.threads;
     let mut notes = Vec::new();
-    if barrier.is_some_and(|barrier| barrier != Barrier::On) {
+    if *barrier == Some(false) {
         notes.push("-barrier has no effect: all threads leave a barrier before each sample".to_owned());
     }
     if malloc_align.is_some() || malloc_algo.is_some() {

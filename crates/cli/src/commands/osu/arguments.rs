@@ -10,7 +10,7 @@ use ombx_core::{
 };
 
 use crate::arguments::{
-    output::{FileArgs, GraphForm},
+    output::{FileArgs, GraphForm, some_of},
     role::RoleArgs,
     start::StartArgs,
     values,
@@ -88,8 +88,8 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'V', long, help_heading = "As OMB")]
     pub(crate) vary_window: bool,
     /// Print message rates in addition to bandwidth: 1 or 0 [default: 1]
-    #[arg(short = 'R', long, value_name = "0|1", value_enum, help_heading = "As OMB")]
-    pub(crate) print_rate: Option<Switch>,
+    #[arg(short = 'R', long, value_name = "0|1", value_parser = some_of(&SWITCH), help_heading = "As OMB")]
+    pub(crate) print_rate: Option<bool>,
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
     #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "As OMB")]
     pub(crate) num_pairs: Option<u32>,
@@ -172,16 +172,8 @@ pub(crate) enum Buffers {
     Multiple,
 }
 
-/// 0 or 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switch {
-    /// No
-    #[value(name = "0")]
-    Off,
-    /// Yes
-    #[value(name = "1")]
-    On,
-}
+/// Values of `-R`.
+const SWITCH: [(&str, &str, bool); 2] = [("0", "No", false), ("1", "Yes", true)];
 
 /// OMB's `-m [MIN:]MAX`, of which one part may be absent.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,7 @@
 //! OMB's options with parts: derived datatypes (`-D`) and neighbourhoods (`-N`).
 
+use std::fmt::Display;
+
 use ombx_core::{
     benchmark::{
         Chosen, Parameter, ParameterValue, Topology,
@@ -11,14 +13,6 @@ use ombx_core::{
 };
 
 use crate::{arguments::parameters, commands::osu::Program};
-
-/// Values of parameters that an option chooses.
-#[derive(Debug, Default)]
-pub(super) struct Described {
-    pub(super) chosen: Chosen,
-    /// Blocks of messages, if the option is `-D`.
-    pub(super) messages: Option<Messages>,
-}
 
 /// Messages of a datatype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +38,7 @@ impl Messages {
     }
 }
 
-fn refusal(option: &str, given: &str, why: &str) -> Error {
+fn refusal(option: &str, given: &str, why: &dyn Display) -> Error {
     Error::usage(format!("{option} {given}: {why}"))
 }
 
@@ -55,61 +49,52 @@ fn values(value: impl ParameterValue, described: &[(&Parameter, String)]) -> Cho
     chosen
 }
 
-/// Reads `-D cont`, `-D vect:STRIDE:BLOCK_LENGTH` and `-D indx:FILE`.
+/// Reads `-D cont`, `-D vect:STRIDE:BLOCK_LENGTH` and `-D indx:FILE`. Returns values of parameters, and the messages if the option is given.
 ///
 /// # Errors
 /// Usage error for another type, blocks that do not exist, and a program without derived datatypes.
-pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Described> {
-    let Some(given) = given else { return Ok(Described::default()) };
+pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<(Chosen, Option<Messages>)> {
+    let Some(given) = given else { return Ok((Chosen::default(), None)) };
     let (kind, rest) = given.split_once(':').unwrap_or((given, ""));
+    let refusal = |why: &dyn Display| refusal("-D", given, why);
     let chosen = |datatype: Datatype, described: &[(&Parameter, String)]| {
         if program.parameter(Datatype::PARAMETER.name).is_none() {
-            return Err(refusal(
-                "-D",
-                given,
-                &format!("{} sends contiguous messages only", program.osu.name),
-            ));
+            return Err(refusal(&format!("{} sends contiguous messages only", program.osu.name)));
         }
         let chosen = values(datatype, described);
-        let blocks = Blocks::chosen(datatype, &chosen).map_err(|e| refusal("-D", given, &e.to_string()))?;
+        let blocks = Blocks::chosen(datatype, &chosen).map_err(|e| refusal(&e))?;
         let messages = match (datatype, blocks) {
             (Datatype::Vector, Some(blocks)) => Messages::Vector(blocks),
             (_, Some(blocks)) => Messages::Listed(blocks),
             (_, None) => Messages::Contiguous,
         };
-        Ok(Described { chosen, messages: Some(messages) })
+        Ok((chosen, Some(messages)))
     };
     match kind.to_ascii_lowercase().as_str() {
         "cont" if rest.is_empty() => match program.parameter(Datatype::PARAMETER.name) {
             Some(_) => chosen(Datatype::Contiguous, &[]),
-            None => Ok(Described { messages: Some(Messages::Contiguous), ..Described::default() }),
+            None => Ok((Chosen::default(), Some(Messages::Contiguous))),
         },
         "vect" => {
             let numbers =
                 rest.split_once(':').map(|(stride, length)| (stride.parse::<u64>(), length.parse::<u64>()));
             let Some((Ok(stride @ 1..), Ok(length @ 1..))) = numbers else {
-                return Err(refusal(
-                    "-D",
-                    given,
-                    "give bytes from block to block and bytes of a block, as in -D vect:16:8",
-                ));
+                let why = "give bytes from block to block and bytes of a block, as in -D vect:16:8";
+                return Err(refusal(&why));
             };
             if length > stride {
-                return Err(refusal(
-                    "-D",
-                    given,
-                    "blocks are longer than the distance between them, and MPI allows no overlap \
-                                                 where data arrives: give the larger number first",
-                ));
+                let why = "blocks are longer than the distance between them, and MPI allows no overlap where data arrives: give the \
+                           larger number first";
+                return Err(refusal(&why));
             }
             chosen(Datatype::Vector, &[(&STRIDE, stride.to_string()), (&BLOCK_LENGTH, length.to_string())])
         }
         "indx" if !rest.is_empty() => {
             let list = parameters::read_list("-D indx", rest)?;
-            BLOCKS.read(&list).map_err(|e| refusal("-D", given, &e.to_string()))?;
+            BLOCKS.read(&list).map_err(|e| refusal(&e))?;
             chosen(Datatype::Indexed, &[(&BLOCKS, list)])
         }
-        _ => Err(refusal("-D", given, "give cont, vect:STRIDE:BLOCK_LENGTH or indx:FILE")),
+        _ => Err(refusal(&"give cont, vect:STRIDE:BLOCK_LENGTH or indx:FILE")),
     }
 }
 
@@ -117,29 +102,25 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<Describ
 ///
 /// # Errors
 /// Usage error for another neighbourhood.
-pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Described> {
+pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Chosen> {
     if program.parameter(Topology::PARAMETER.name).is_none() {
-        return Ok(Described::default());
+        return Ok(Chosen::default());
     }
     let given = given.unwrap_or("cart:1:1");
-    let of = |topology: Topology, described: &[(&Parameter, String)]| Described {
-        chosen: values(topology, described),
-        messages: None,
-    };
     match given.split_once(':').unwrap_or((given, "")) {
-        ("cart", "") => Ok(of(Topology::Torus, &[])),
+        ("cart", "") => Ok(values(Topology::Torus, &[])),
         ("cart", torus) => {
-            TORUS.read(torus).map_err(|e| refusal("-N", given, &e.to_string()))?;
-            Ok(of(Topology::Torus, &[(&TORUS, torus.to_owned())]))
+            TORUS.read(torus).map_err(|e| refusal("-N", given, &e))?;
+            Ok(values(Topology::Torus, &[(&TORUS, torus.to_owned())]))
         }
-        ("cartesian", "") => Ok(of(Topology::Cartesian, &[])),
-        ("graph", "") => Ok(of(Topology::Graph, &[])),
+        ("cartesian", "") => Ok(values(Topology::Cartesian, &[])),
+        ("graph", "") => Ok(values(Topology::Graph, &[])),
         ("graph", path) => {
             let list = parameters::read_list("-N graph", path)?;
-            NEIGHBOURS.read(&list).map_err(|e| refusal("-N", given, &e.to_string()))?;
-            Ok(of(Topology::Edges, &[(&NEIGHBOURS, list)]))
+            NEIGHBOURS.read(&list).map_err(|e| refusal("-N", given, &e))?;
+            Ok(values(Topology::Edges, &[(&NEIGHBOURS, list)]))
         }
-        _ => Err(refusal("-N", given, "give cart:DIMENSIONS:RADIUS or graph:FILE")),
+        _ => Err(refusal("-N", given, &"give cart:DIMENSIONS:RADIUS or graph:FILE")),
     }
 }
 

@@ -16,10 +16,11 @@ use ombx_core::{
 use ombx_results::render::{OsuAccelerator, OsuColumns};
 
 use super::{
-    arguments::{Buffers, OsuArgs, Switch},
+    arguments::{Buffers, OsuArgs},
     covered, described,
 };
 use crate::{
+    arguments::parameters,
     commands::osu::{Family, Program, STARTUP},
     launch::{detection, mpiexec},
 };
@@ -27,31 +28,24 @@ use crate::{
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// What the options of a program ask for.
-pub(super) struct Request {
-    pub(super) plan: Plan,
-    pub(super) columns: OsuColumns,
-    /// Differences from OMB that the user should know.
-    pub(super) notes: Vec<String>,
-}
-
-pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
+/// Returns the plan and the columns of a program, and differences from OMB that the user should know.
+pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<(Plan, OsuColumns, Vec<String>)> {
     let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
     reject(args, program)?;
     reader.check_memory(args)?;
     reader.values(args)?;
     reader.memory(args)?;
     let bench = program.choice.bench;
-    let ddt = described::datatype(args.ddt.as_deref(), program)?;
+    let (datatype, messages) = described::datatype(args.ddt.as_deref(), program)?;
     let neighbourhood = described::neighbourhood(args.nhbr.as_deref(), program)?;
     let mut sizes = reader.sizes(args)?;
-    let payloads = ddt.messages.map(|messages| messages.payloads(&sizes));
+    let payloads = messages.map(|messages| messages.payloads(&sizes));
     if let Some(payloads) = &payloads {
         reader.sizes_of_derived(&sizes, payloads)?;
         sizes = payloads.iter().map(|(payload, _)| *payload).collect();
     }
-    reader.chosen.extend(ddt.chosen);
-    reader.chosen.extend(neighbourhood.chosen);
+    reader.chosen.extend(datatype);
+    reader.chosen.extend(neighbourhood);
     let (effort, large) = program.effort(args.iterations, args.warmup);
     let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
     let columns = OsuColumns {
@@ -59,7 +53,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         accelerator: reader.accelerator,
         full: args.full,
         validation: args.validation.is_some(),
-        without_rate: args.print_rate == Some(Switch::Off),
+        without_rate: args.print_rate == Some(false),
         vary_window: args.vary_window,
         percentiles,
         payloads: payloads
@@ -97,7 +91,7 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<Request> {
         batch: (shows_iterations && !args.vary_window).then_some(1),
         ..Plan::default()
     };
-    Ok(Request { plan, columns, notes: reader.notes })
+    Ok((plan, columns, reader.notes))
 }
 
 /// Option of OMB that only some programs have.
@@ -161,21 +155,13 @@ pub(super) const OWN: [OwnOption; 16] = [
     own("H, D or M", "buffers", |args| !args.buffers.is_empty(), |p| !is_collective(p)),
 ];
 
-/// Programs that an error names.
-const NAMED: usize = 4;
-
 /// Returns which programs have an option.
 fn having(option: &OwnOption) -> String {
     let Ok(registry) = Registry::load() else { return String::new() };
     let all = covered(&registry).into_iter().map(|(osu, bench)| Program::new(bench, *osu));
     let having: Vec<&str> =
         all.filter(|program| (option.is_of)(program)).map(|program| program.osu.name).collect();
-    match having.len() {
-        0 => String::new(),
-        1 => format!("; {} has it", having[0]),
-        all if all <= NAMED => format!("; {} have it", having.join(", ")),
-        all => format!("; {} and {} others have it", having[..NAMED].join(", "), all - NAMED),
-    }
+    parameters::have_it(&having, "")
 }
 
 /// Events of PAPI, and the figures of rows that count the same.
