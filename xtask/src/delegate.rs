@@ -12,6 +12,7 @@ use ombx_toolchain::{command::cannot_run, failure::Result, workspace::cargo};
 
 /// Command line of the program, `--help` included.
 #[derive(clap::Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     words: Vec<OsString>,

@@ -27,40 +27,9 @@ const SEED: &str = "OMBX_TEST_SEED";
 /// Command that keeps both cores of a small machine busy, for `--under-load`.
 const LOAD: [&str; 3] = ["stress-ng", "--cpu", "4"];
 
-/// Build ombx and run its tests; at most 10 minutes on 2 cores from a fresh clone
-///
-/// Runs unit tests, the command line, every benchmark once with verification, and sockets, with one MPI. Prints what it left
-/// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
-)]
-pub(crate) struct Options {
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Run every check that a change must pass: lints, documentation, tests with every MPI; at most 25 minutes on 2 cores
-#[derive(clap::Args)]
-#[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
-pub(crate) struct CiOptions {
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
-)]
-pub(crate) struct NightlyOptions {
-    #[command(flatten)]
-    common: Common,
-}
-
 /// Options of all three commands.
 #[derive(clap::Args)]
-pub(crate) struct Common {
+pub(crate) struct Options {
     /// Names of checks, of any tier [default: those of this command]; --list prints them
     checks: Vec<String>,
     /// Print the checks and run none
@@ -86,20 +55,8 @@ pub(crate) struct Common {
     filter: Vec<String>,
 }
 
-pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    run(&options.common, &[Tier::Test])
-}
-
-pub(crate) fn ci(options: &CiOptions) -> Result<ExitCode> {
-    run(&options.common, &[Tier::Test, Tier::Change])
-}
-
-pub(crate) fn nightly(options: &NightlyOptions) -> Result<ExitCode> {
-    run(&options.common, &[Tier::Nightly])
-}
-
 /// Runs the named checks, or all checks of these tiers, also after a failure.
-fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
+pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
     let is_chosen = |check: &Check| {
         if options.checks.is_empty() {
             tiers.contains(&check.tier)
