@@ -32,7 +32,7 @@ pub(crate) fn main(_: &Options) -> Result<ExitCode> {
 
 /// Prints all violations and returns their number.
 pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
-    let files = repository::files(&workspace.root)?;
+    let files = repository::files(&workspace.root, repository::NOT_IGNORED)?;
     let line = |manifest: &str, dependency: &str| {
         let text = files.iter().find(|(path, _)| path == manifest).map_or("", |(_, text)| text);
         line_of(text, dependency)
