@@ -6,7 +6,6 @@ mod instructions;
 use std::{
     fmt::Write as _,
     fs,
-    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -16,10 +15,9 @@ use ombx_core::system::environment;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::cannot_run,
     evidence,
     failure::{Failure, Result, exit_code},
-    machine::Machine,
+    machine, release,
     step::Step,
     workspace::{Workspace, cargo},
 };
@@ -71,7 +69,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let workspace = Workspace::read()?;
     if options.instructions && cfg!(debug_assertions) {
-        return in_release(&workspace);
+        return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
     }
     if options.instructions {
         return instructions::check(&workspace, compiler(), options.record);
@@ -99,7 +97,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     if options.write {
         let figures = read(&directory)?;
-        let heading = format!("{} on {}; {}.", environment::timestamp(), Machine::now(), compiler());
+        let heading = format!("{} on {}; {}.", environment::timestamp(), machine::now(), compiler());
         let all: Vec<&Figure> = figures.iter().collect();
         let is_short = |figure: &&Figure| SHORT.iter().any(|name| figure.name.starts_with(name));
         let short: Vec<&Figure> = figures.iter().filter(is_short).collect();
@@ -107,15 +105,6 @@ fn run(options: &Options) -> Result<ExitCode> {
         evidence::write(&workspace, "benches", &section, &tables)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Becomes the release build of this program.
-fn in_release(workspace: &Workspace) -> Result<ExitCode> {
-    let mut command = cargo();
-    command.args(["run", "--release", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--target-dir"]);
-    command.arg(&workspace.target).arg("--").args(std::env::args_os().skip(1)).current_dir(&workspace.root);
-    let source = command.exec();
-    Err(cannot_run(&command, source))
 }
 
 /// Median and interval of a bench, in nanoseconds.

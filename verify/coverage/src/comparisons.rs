@@ -15,7 +15,7 @@ use ombx_results::{
 use ombx_toolchain::{
     command::{compile, output},
     failure::{Failure, Result, failed_if},
-    machine::Machine,
+    machine,
     mpi::{Mpi, Which, installed},
     release,
     workspace::Workspace,
@@ -96,14 +96,10 @@ pub(crate) struct Options {
 
 /// Measures, and prints the tables.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let machine = Machine::now();
+    let machine = machine::now();
     let mut comparisons = Comparisons::default();
     for mpi in installed(options.mpi)? {
-        let ombx = if options.no_build {
-            release::existing(mpi.target(&workspace.target).join("release/ombx"))?
-        } else {
-            release::built(&mpi, workspace, &workspace.target)?
-        };
+        let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
         let directory = workspace.target.join("coverage").join(mpi.flavour.key());
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;
         comparisons.add(&Bench { ombx, mpi: &mpi, directory }, options)?;

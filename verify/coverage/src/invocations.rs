@@ -16,7 +16,7 @@ use ombx_results::{estimate::Cases, file::Records};
 use ombx_toolchain::{
     command::output,
     failure::{Failure, Result, failed_if},
-    machine::Machine,
+    machine,
     mpi::{Flavour, Mpi, Which, installed},
     release,
     workspace::Workspace,
@@ -90,18 +90,14 @@ pub(crate) struct Invocation {
 
 /// Measures all commands and prints the table.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let machine = Machine::now();
+    let machine = machine::now();
     let jobs: Vec<Job> = JOBS.into_iter().filter(|job| job.bench.contains(&options.bench)).collect();
     if jobs.is_empty() {
         return Err(Failure::Usage(format!("no measured benchmark's name contains {:?}", options.bench)));
     }
     let mut programs: Vec<(Mpi, PathBuf)> = Vec::new();
     for mpi in installed(options.mpi)? {
-        let ombx = if options.no_build {
-            release::existing(mpi.target(&workspace.target).join("release/ombx"))?
-        } else {
-            release::built(&mpi, workspace, &workspace.target)?
-        };
+        let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
         programs.push((mpi, ombx));
     }
     let of_mpi = |(mpi, ombx)| jobs.iter().map(move |job| (mpi, ombx, *job));

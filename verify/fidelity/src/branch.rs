@@ -31,13 +31,9 @@ const COUNTED: &str = "500";
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mut failed = false;
     for mpi in installed(options.mpi)? {
-        let target = mpi.target(&workspace.target);
-        let ombx = if options.no_build {
-            release::existing(target.join("release/ombx"))?
-        } else {
-            release::built(&mpi, workspace, &workspace.target)?
-        };
-        let both = Libraries::build(mpi, ombx, target.join("branch"))?;
+        let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
+        let directory = mpi.target(&workspace.target).join("branch");
+        let both = Libraries::build(mpi, ombx, directory)?;
         println!("-- {}", both.mpi);
         let (sentence, is_wrong) = both.compared(options)?;
         println!("{sentence}");

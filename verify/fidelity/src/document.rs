@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::unit::Bytes;
-use ombx_toolchain::{machine::Machine, table::table};
+use ombx_core::{system::environment, unit::Bytes};
+use ombx_toolchain::{machine, table::table};
 
 use crate::{
     comparison::{Comparison, Row},
@@ -13,26 +13,14 @@ use crate::{
 /// How each figure is measured, at the beginning of the full tables.
 const METHOD: &str = include_str!("method.md");
 
-/// Circumstances of a measurement.
-#[derive(Debug, Default)]
-pub(crate) struct Circumstances {
-    /// Start of the first launch.
-    pub(crate) started: String,
-    pub(crate) machine: Machine,
-    pub(crate) seed: u64,
+/// Returns date, machine and seed of a measurement that begins.
+pub(crate) fn circumstances(seed: u64) -> String {
+    format!("{} on {}; seed {seed}", environment::timestamp(), machine::now())
 }
 
-impl Circumstances {
-    /// Returns the circumstances before the first launch.
-    pub(crate) fn now(seed: u64) -> Self {
-        Self { started: ombx_core::system::environment::timestamp(), machine: Machine::now(), seed }
-    }
-
-    /// Returns date, machine, seed and libraries in one sentence.
-    pub(crate) fn heading<'a>(&self, libraries: impl Iterator<Item = &'a str>) -> String {
-        let libraries: String = libraries.map(|library| format!("; {library}")).collect();
-        format!("{} on {}; seed {}{libraries}.", self.started, self.machine, self.seed)
-    }
+/// Returns the circumstances of a measurement and its libraries in one sentence.
+pub(crate) fn heading(circumstances: &str, libraries: &[String]) -> String {
+    libraries.iter().fold(circumstances.to_owned(), |text, library| text + "; " + library) + "."
 }
 
 /// Returns the file with all tables of a measurement.

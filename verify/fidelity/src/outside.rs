@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use ombx_core::unit::Bytes;
 use ombx_toolchain::{
-    command::{compile, output_and_failure},
+    command::{compile, output},
     evidence,
     failure::{Failure, Result, failed_if},
     mpi::{Mpi, installed},
@@ -24,7 +24,7 @@ use ombx_toolchain::{
 };
 
 use crate::{
-    document::{self, Circumstances},
+    document,
     options::Options,
     paired::launcher,
     ratio::{Ratio, median, shuffle},
@@ -185,7 +185,7 @@ struct Turns {
 
 /// Compares and prints a table for each MPI. Fails if a ratio of `ombx run` differs from 1 by more than [`GOAL`], its interval included.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let about = Circumstances::now(options.seed);
+    let about = document::circumstances(options.seed);
     let kinds: Vec<&Kind> =
         KINDS.iter().chain([&BARRIER]).filter(|kind| kind.run.contains(&options.row)).collect();
     let (mut text, mut summary, mut libraries) = (String::new(), String::new(), Vec::new());
@@ -213,7 +213,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     }
     println!("\n{text}");
     if options.write {
-        let heading = about.heading(libraries.iter().map(String::as_str));
+        let heading = document::heading(&about, &libraries);
         let sum =
             format!("{missed} of {figures} figures of `ombx run` are more than 3 % away from those of C.");
         let heading = format!("{heading} {} turns. {sum}", options.launches);
@@ -294,13 +294,8 @@ impl Turns {
 
 impl Programs {
     fn build(mpi: &Mpi, workspace: &Workspace, options: &Options) -> Result<Self> {
-        let target = mpi.target(&workspace.target);
-        let ombx = if options.no_build {
-            target.join("release/ombx")
-        } else {
-            release::built(mpi, workspace, &workspace.target)?
-        };
-        let directory = target.join("outside");
+        let ombx = release::ombx(mpi, workspace, !options.no_build)?;
+        let directory = mpi.target(&workspace.target).join("outside");
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;
         let header = directory.join("plain.h");
         fs::write(&header, HEADER).map_err(Failure::file(&header))?;
@@ -353,7 +348,7 @@ impl Programs {
         {
             command.arg(format!("{bytes}:{batch}:{samples}"));
         }
-        let text = succeeded(&mut command)?;
+        let text = output(&mut command)?;
         let (mut medians, mut means) = (Times::new(), Times::new());
         for line in text.lines() {
             if let [bytes, median, mean] = numbers(line)[..] {
@@ -378,7 +373,7 @@ impl Programs {
             command.args(["--sizes", &kind.sizes()]);
         }
         self.mpi.launch_with(&mut command);
-        Ok(rows(&succeeded(&mut command)?, |row| {
+        Ok(rows(&output(&mut command)?, |row| {
             Some(row["summary"]["median_ns"].as_f64()? * row["work"]["legs"].as_f64()?)
         }))
     }
@@ -395,7 +390,7 @@ impl Programs {
             }
             command.arg("-o").arg(&file).arg("--force");
             self.mpi.launch_with(&mut command);
-            succeeded(&mut command)?;
+            output(&mut command)?;
             let text = fs::read_to_string(&file).map_err(Failure::file(&file))?;
             times.extend(rows(&text, mean).into_values().map(|ns| (bytes, ns)));
         }
@@ -414,7 +409,7 @@ impl Programs {
             if kind.has_sizes() {
                 command.args(["-m", &format!("{bytes}:{bytes}")]);
             }
-            let text = succeeded(&mut command)?;
+            let text = output(&mut command)?;
             let row =
                 text.lines().filter(|line| !line.starts_with('#')).map(numbers).find(|row| !row.is_empty());
             // Only a barrier has no column of sizes.
@@ -479,11 +474,4 @@ fn rows(text: &str, figure: impl Fn(&Value) -> Option<f64>) -> Times {
 /// Returns the numbers of a line; none if a word is no number.
 fn numbers(line: &str) -> Vec<f64> {
     line.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>().unwrap_or_default()
-}
-
-fn succeeded(command: &mut Command) -> Result<String> {
-    match output_and_failure(command)? {
-        (text, None) => Ok(text),
-        (_, Some(failure)) => Err(failure),
-    }
 }

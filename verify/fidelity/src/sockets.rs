@@ -17,7 +17,7 @@ use ombx_toolchain::{
 
 use self::tools::{Run, Tools};
 use crate::{
-    document::{self, Circumstances},
+    document,
     options::Options,
     ratio::{self, Ratio, median},
 };
@@ -176,16 +176,12 @@ fn bandwidth(transport: &str) -> Line {
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mpi = installed(None)?.remove(0);
-    let ombx = if options.no_build {
-        release::existing(mpi.target(&workspace.target).join("release").join("ombx"))?
-    } else {
-        release::built(&mpi, workspace, &workspace.target)?
-    };
+    let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
     let directory = &mpi.target(&workspace.target).join("fidelity");
     let plain = compile(Path::new("cc"), &["-O2", "-Wall"], directory, "sockets.c", SOURCE)?;
     let tools = Tools { ombx, plain, places: Places::here() };
 
-    let about = Circumstances::now(options.seed);
+    let about = document::circumstances(options.seed);
     let (mut seed, mut lines, mut missed) = (options.seed, Vec::new(), false);
     let benches = registry::read(&tools.ombx)?;
     let transports =
@@ -225,7 +221,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let table = table(&head, lines);
     println!("\n{table}");
     if options.write {
-        let heading = about.heading(std::iter::empty());
+        let heading = document::heading(&about, &[]);
         let section = format!("{heading}\n\n{table}");
         evidence::write(workspace, "fidelity-sockets", &section, &document::full(&heading, &table))?;
     }

@@ -22,7 +22,7 @@ use ombx_toolchain::{
     command::{cannot_run, output},
     evidence,
     failure::{Failure, Result, exit_code, failed_if},
-    machine::Machine,
+    machine,
     table::table,
     workspace::Workspace,
 };
@@ -112,7 +112,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     // Processes are found by the path of their program.
     let tree = fs::canonicalize(&tree).map_err(Failure::file(&tree))?;
-    let machine = Machine::now();
+    let machine = machine::now();
     let work = workspace.target.join("libraries");
     fs::create_dir_all(&work).map_err(Failure::file(&work))?;
     let mut lines = Vec::new();

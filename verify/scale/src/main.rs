@@ -11,7 +11,7 @@ mod programs;
 mod simulated;
 mod start;
 
-use std::{env, os::unix::process::CommandExt as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 use ombx_core::system::limits::FreeMemory;
@@ -20,11 +20,10 @@ use fabric::{Part, Topology, Trial, Tried};
 use job::{Limits, Outcome};
 use line::{Line, OVER_SOCKETS, SOCKET_RANKS, TASKS};
 use ombx_toolchain::{
-    command::cannot_run,
     failure::{Failure, Result, exit_code, failed_if},
     mpi::{Which, installed},
     release,
-    workspace::{Workspace, cargo},
+    workspace::Workspace,
 };
 use programs::Programs;
 use start::Starts;
@@ -113,7 +112,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let workspace = Workspace::read()?;
     if cfg!(debug_assertions) && (options.files || options.fabrics) {
-        return in_release(&workspace);
+        // Times of a debug build say little.
+        return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
     }
     if options.fabrics {
         return fabrics(options, &workspace);
@@ -160,15 +160,6 @@ fn run(options: &Options) -> Result<ExitCode> {
         lines.iter().flat_map(|line| &line.tasks).chain(sessions.iter().map(|(_, outcome)| outcome));
     let failed = incomplete.filter(|outcome| !outcome.complete).count() > 0;
     Ok(failed_if(failed || swept.iter().any(|swept| !swept.verdict_is_right)))
-}
-
-/// Becomes the release build of this program: times of a debug build say little.
-fn in_release(workspace: &Workspace) -> Result<ExitCode> {
-    let mut command = cargo();
-    command.args(["run", "--release", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--target-dir"]);
-    command.arg(&workspace.target).arg("--").args(env::args_os().skip(1)).current_dir(&workspace.root);
-    let source = command.exec();
-    Err(cannot_run(&command, source))
 }
 
 /// Measures the commands that read large files.

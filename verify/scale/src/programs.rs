@@ -15,14 +15,9 @@ pub(crate) struct Programs {
 impl Programs {
     /// Builds both; `build` says whether ombx is built or used as it is.
     pub(crate) fn build(mpi: Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
-        let target = mpi.target(&workspace.target);
-        let ombx = if build {
-            release::built(&mpi, workspace, &workspace.target)?
-        } else {
-            release::existing(target.join("release/ombx"))?
-        };
-        let source = include_str!("bare.c");
-        let bare = compile(&mpi.mpicc, &["-O2"], &target.join("scale"), "bare.c", source)?;
+        let ombx = release::ombx(&mpi, workspace, build)?;
+        let directory = mpi.target(&workspace.target).join("scale");
+        let bare = compile(&mpi.mpicc, &["-O2"], &directory, "bare.c", include_str!("bare.c"))?;
         Ok(Self { mpi, ombx, bare })
     }
 }

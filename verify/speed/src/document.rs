@@ -1,7 +1,7 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::{machine::Machine, table::table};
+use ombx_toolchain::table::table;
 
 use crate::{
     start::{Start, middle_and_least},
@@ -141,7 +141,7 @@ pub(crate) fn starts(starts: &[Start]) -> String {
 }
 
 /// Returns the section of docs/EVIDENCE.md, and the file with all tables.
-pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &Machine) -> [String; 2] {
+pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &str) -> [String; 2] {
     let heading = format!("{} on {machine}.", environment::timestamp());
     let short = format!("{heading}\n\n{}\n{}", sweeps(swept), starts(started));
     let full = format!("{}\n{short}\n{}\n{}", include_str!("method.md"), commands(swept), phases(swept));
@@ -172,7 +172,7 @@ mod tests {
             precise: 22,
         };
         let swept = Swept { runs: vec![taken], ..Swept::new(Flavour::OpenMpi, &SWEEPS[0]) };
-        let [_, page] = pages(&[swept], &[], &Machine::now());
+        let [_, page] = pages(&[swept], &[], &ombx_toolchain::machine::now());
         for words in [
             "| 23 ",
             "| 22 ",

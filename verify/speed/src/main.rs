@@ -12,7 +12,7 @@ use clap::Parser as _;
 use ombx_toolchain::{
     evidence,
     failure::{Result, exit_code, failed_if},
-    machine::Machine,
+    machine,
     mpi::{Which, installed},
     workspace::Workspace,
 };
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
-    let machine = Machine::now();
+    let machine = machine::now();
     let (mut programs, mut starts) = (Vec::new(), Vec::new());
     for mpi in installed(options.mpi)? {
         let cold = options.cold_build.then(|| start::cold_build(&mpi, &workspace)).transpose()?;

@@ -52,13 +52,8 @@ pub(crate) struct Start {
 impl Program {
     /// Builds all programs; `build` says whether ombx is built or used as it is, and `omb` is the directory with the sources of OMB.
     pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool, omb: Option<&Path>) -> Result<Self> {
-        let target = mpi.target(&workspace.target);
-        let directory = target.join("speed");
-        let ombx = if build {
-            release::built(mpi, workspace, &workspace.target)?
-        } else {
-            release::existing(target.join("release/ombx"))?
-        };
+        let directory = mpi.target(&workspace.target).join("speed");
+        let ombx = release::ombx(mpi, workspace, build)?;
         let bare = compile(&mpi.mpicc, &["-O2"], &directory, "start.c", include_str!("start.c"))?;
         let loops = compile(&mpi.mpicc, &["-O2"], &directory, "omb.c", include_str!("omb.c"))?;
         let omb = omb.map(|source| Omb::built(mpi, workspace, source)).transpose()?;

@@ -26,7 +26,7 @@ use ombx_toolchain::{
 
 use super::tools::{bytes_per_us, json, mean, port, unreadable};
 use crate::{
-    document::{self, Circumstances},
+    document,
     options::Options,
     ratio::{self, Ratio, median},
 };
@@ -382,7 +382,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let help = output(Command::new(&iperf3).arg("--help"))?;
     let token = workspace.target.join(format!("line-rate-{}.token", std::process::id()));
     let programs = Programs { ombx, iperf3, token };
-    let about = Circumstances::now(options.seed);
+    let about = document::circumstances(options.seed);
     let mut seed = options.seed;
     let affinity = affinity();
     let mut all = Vec::new();
@@ -430,7 +430,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let table = table(&HEAD, all.iter().map(Compared::cells).collect()) + &notes.concat();
     println!("\n{table}");
     if options.write {
-        let heading = about.heading([version.as_str()].into_iter());
+        let heading = document::heading(&about, &[version]);
         let section = format!("{heading}\n\n{table}");
         evidence::write(workspace, "line-rate", &section, &document::full(&heading, &table))?;
     }
