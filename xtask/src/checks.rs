@@ -235,7 +235,7 @@ fn faults(run: &Run) -> Vec<Step> {
         }
         let mut faults = run.program(&run.mpis[0], "ombx-faults");
         faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
-        steps.push(Step::run(format!("faults with {} {}", mpi.flavour, mpi.version), &mut faults));
+        steps.push(Step::run(format!("faults with {}", mpi.name()), &mut faults));
         steps
     };
     run.mpis.iter().flat_map(with).collect()
@@ -258,7 +258,7 @@ fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> 
             command.args(["--seed", &seed.to_string()]);
         }
         command.env("CARGO_TARGET_DIR", &run.workspace.target);
-        Step::run(format!("{what} with {} {}", mpi.flavour, mpi.version), &mut command)
+        Step::run(format!("{what} with {}", mpi.name()), &mut command)
     };
     run.mpis.iter().map(with).collect()
 }

@@ -46,7 +46,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     prefix.fill(&Contents { root: &workspace.root, builds: &builds, modulefile: true })?;
     println!("\n{}", directory.display());
     for mpi in &mpis {
-        println!("  libexec/ombx/{:<9} {} {}", mpi.flavour.key(), mpi.flavour, mpi.version);
+        println!("  libexec/ombx/{:<9} {}", mpi.flavour.key(), mpi.name());
     }
     println!("\nTo use it:     {}", usage(&directory));
     println!(

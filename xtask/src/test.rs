@@ -111,8 +111,7 @@ pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
 /// Returns the MPIs that can be used here, after the setup that was asked for.
 fn facts(mpi: Option<Which>, yes: bool, only_first: bool) -> Result<Facts> {
     let flavours = mpi.unwrap_or(Which::All).flavours();
-    let installed = Flavour::ALL.into_iter().find(|&flavour| Mpi::find(flavour, &Places::here()).is_ok());
-    let needed = if only_first { vec![installed.unwrap_or(Flavour::Mpich)] } else { flavours.to_vec() };
+    let needed = if only_first { vec![Flavour::preferred(&Places::here())] } else { flavours.to_vec() };
     match setup::ensure(&needed, yes) {
         // No MPI was named and one is installed: test it, and report the missing one.
         Err(Failure::NotInstalled(why)) if mpi.is_none() && !yes => {
@@ -176,9 +175,8 @@ impl Run {
             return Vec::new();
         }
         let targets = if self.mpis.first() == Some(mpi) { release::ALL } else { release::OF_EACH_MPI };
-        let name = format!("build with {} {}", mpi.flavour, mpi.version);
         let build = || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed);
-        let step = Step::of(name, build);
+        let step = Step::of(format!("build with {}", mpi.name()), build);
         if !step.failed() {
             self.built.borrow_mut().push(mpi.flavour);
         }
@@ -203,12 +201,8 @@ impl Run {
     /// Runs tests on ranks with each MPI.
     pub(crate) fn tests_with_each(&self, test: &str) -> Vec<Step> {
         let words = ["--test", test, "--", "--test-threads=1"];
-        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &words);
+        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", mpi.name()), &words);
         self.mpis.iter().flat_map(with).collect()
-    }
-
-    fn version(&self, mpi: &Mpi) -> String {
-        format!("{} {}", mpi.flavour, mpi.version)
     }
 
     fn tests_with(&self, mpi: &Mpi, what: &str, words: &[&str]) -> Vec<Step> {
@@ -302,7 +296,7 @@ impl Run {
     /// Returns the shortest command that repeats a failed step.
     fn again(&self, check: &Check, step: &Step) -> String {
         let seed = self.seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
-        let mpi = self.mpis.iter().find(|mpi| step.what.contains(&self.version(mpi)));
+        let mpi = self.mpis.iter().find(|mpi| step.what.contains(&mpi.name()));
         let mpi = mpi.map_or_else(String::new, |mpi| format!(" --mpi {}", mpi.flavour.key()));
         let tests = match &step.failed_tests[..] {
             [] => String::new(),

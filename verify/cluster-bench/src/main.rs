@@ -69,8 +69,7 @@ fn binary(options: &Options, wanted: Option<Flavour>, workspace: &Workspace) -> 
         return Ok(of(wanted, path.canonicalize().map_err(Failure::file(path))?));
     }
     let places = Places::here();
-    let is_installed = |flavour: &Flavour| Mpi::find(*flavour, &places).is_ok();
-    let flavour = wanted.or_else(|| Flavour::ALL.into_iter().find(is_installed)).unwrap_or(Flavour::Mpich);
+    let flavour = wanted.unwrap_or_else(|| Flavour::preferred(&places));
     if options.cluster.dry_run {
         return Ok(of(Some(flavour), workspace.target.join(flavour.key()).join("release/ombx")));
     }

@@ -100,7 +100,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     let mut versions = Vec::new();
     for mpi in installed(options.mpi)? {
         let stage = Stage::set(&mpi, &workspace, !options.no_build)?;
-        versions.push(format!("{} {}", mpi.flavour, mpi.version));
+        versions.push(mpi.name());
         let chosen: Vec<Case> = cases::all(&stage)
             .into_iter()
             .filter(|case| case.matches(&options.only) && (case.gate || !options.gate))

@@ -94,8 +94,7 @@ fn count(options: &Options, workspace: &Workspace, programs: &[Paired]) -> Resul
     }
     println!("{text}");
     if options.write {
-        let libraries = programs.iter().map(|one| format!("{} {}", one.mpi.flavour, one.mpi.version));
-        let libraries: Vec<String> = libraries.collect();
+        let libraries: Vec<String> = programs.iter().map(|one| one.mpi.name()).collect();
         let heading = document::heading(&document::circumstances(options.seed), &libraries);
         let section = format!("{heading}\n\n{}", shorts.concat());
         evidence::write(workspace, "fidelity-instructions", &section, &document::full(&heading, &text))?;

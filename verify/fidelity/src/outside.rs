@@ -209,7 +209,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let part = |lines| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(&head, lines));
         summary += &part(telling(&lines));
         text += &part(lines);
-        libraries.push(format!("{} {}", mpi.flavour, mpi.version));
+        libraries.push(mpi.name());
     }
     println!("\n{text}");
     if options.write {

@@ -126,8 +126,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let (mut lines, mut libraries, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for mpi in installed(Some(options.mpi))? {
-        let flavour = mpi.flavour;
-        libraries.push(format!("{flavour} {}", mpi.version));
+        libraries.push(mpi.name());
         let programs = Programs::build(mpi, &workspace, !options.no_build)?;
         for &ranks in options.ranks.iter().filter(|ranks| !options.without_mpi && fits(**ranks)) {
             lines.push(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);

@@ -28,7 +28,7 @@ use self::{
 };
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code},
-    mpi::{Flavour, Mpi, Places},
+    mpi::{Flavour, Places},
     testbed,
     workspace::Workspace,
 };
@@ -173,14 +173,14 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
         ));
     }
     bed.remove()?;
-    let there = |flavour: Flavour| Mpi::find(flavour, &Places::here()).is_ok();
-    let mpi =
-        if !there(Flavour::Mpich) && there(Flavour::OpenMpi) { Flavour::OpenMpi } else { Flavour::Mpich };
-    if let Err(failure) = host::up(bed, &shape, network, mpi.key()) {
+    let mpi = Flavour::preferred(&Places::here()).key();
+    if let Err(failure) = host::up(bed, &shape, network, mpi) {
         let _ = bed.remove();
         return Err(failure);
     }
-    println!("Up: {} on {}.", names(hosts), described(network));
+    let names: Vec<String> = (0..hosts).map(host_name).collect();
+    let what = if plain { "a bridge" } else { "an emulated network" };
+    println!("Up: {} on {what}.", names.join(", "));
     for line in shape.expectations() {
         println!("  {line}");
     }
@@ -189,17 +189,6 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
     println!("  ssh -F {directory}/ssh_config h1 COMMAND");
     println!("  cargo xtask cluster-bench --inventory {directory}/cluster.toml");
     Ok(())
-}
-
-fn names(hosts: usize) -> String {
-    (0..hosts).map(host_name).collect::<Vec<_>>().join(", ")
-}
-
-fn described(network: Network) -> &'static str {
-    match network {
-        Network::Bridge => "a bridge",
-        Network::Switch => "an emulated network",
-    }
 }
 
 /// Returns a command that runs another on a host: in all its namespaces, on its core, in the same directory.

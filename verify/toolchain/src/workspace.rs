@@ -1,7 +1,6 @@
 //! The workspace, as `cargo metadata` describes it: directories, packages and their dependencies.
 
 use std::{
-    collections::BTreeSet,
     env,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -56,9 +55,6 @@ pub struct Workspace {
     pub packages: Vec<Package>,
 }
 
-/// Crates that link an MPI library.
-pub const MPI_BINDINGS: [&str; 2] = ["mpi", "mpi-sys"];
-
 impl Workspace {
     /// Reads the metadata from cargo, without network access.
     pub fn read() -> Result<Self> {
@@ -81,7 +77,7 @@ impl Workspace {
     }
 
     /// Keeps names, manifests and dependencies of the metadata.
-    pub fn from_metadata(metadata: &Value) -> Self {
+    fn from_metadata(metadata: &Value) -> Self {
         let root = text(&metadata["workspace_root"]);
         let packages = list(&metadata["packages"])
             .map(|package| Package {
@@ -100,21 +96,6 @@ impl Workspace {
             })
             .collect();
         Self { root: root.into(), target: text(&metadata["target_directory"]).into(), packages }
-    }
-
-    /// Returns whether a package or its tests depend on an MPI, directly or through packages of the workspace.
-    pub fn needs_mpi(&self, package: &Package) -> bool {
-        let (mut reached, mut next) = (BTreeSet::new(), vec![package]);
-        while let Some(package) = next.pop() {
-            for dependency in &package.dependencies {
-                if MPI_BINDINGS.contains(&&*dependency.name) {
-                    return true;
-                }
-                let inside = self.packages.iter().find(|package| package.name == dependency.name);
-                next.extend(inside.filter(|package| reached.insert(&package.name)));
-            }
-        }
-        false
     }
 }
 
@@ -157,24 +138,5 @@ mod tests {
         assert_eq!(core.dependencies[0].kind, Kind::Normal);
         assert_eq!(core.dependencies[1].kind, Kind::Dev);
         assert_eq!(workspace.target, Path::new("/w/target"));
-    }
-
-    #[test]
-    fn a_package_needs_an_mpi_also_through_others() {
-        let package = |name: &str, to: &[&str]| Package {
-            name: name.into(),
-            manifest: String::new(),
-            dependencies: to.iter().map(|to| Dependency { name: (*to).into(), kind: Kind::Dev }).collect(),
-        };
-        let packages = vec![
-            package("a", &["b", "serde"]),
-            package("b", &["a", "c"]),
-            package("c", &["mpi"]),
-            package("d", &[]),
-        ];
-        let workspace = Workspace { root: PathBuf::new(), target: PathBuf::new(), packages };
-        let needs: Vec<bool> =
-            workspace.packages.iter().map(|package| workspace.needs_mpi(package)).collect();
-        assert_eq!(needs, [true, true, true, false]);
     }
 }

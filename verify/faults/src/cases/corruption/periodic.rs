@@ -146,7 +146,7 @@ impl Group {
     fn damaged(&self, stage: &Stage, rates: &'static [(u64, u64)], effort: &str) -> Vec<Case> {
         let case = |job: &Rc<Job>, bench: &Bench| {
             let known_defect = defect(stage).contains(&bench.name.as_str());
-            let why = format!("{} {} delivers wrong data by itself", stage.mpi.flavour, stage.mpi.version);
+            let why = format!("{} delivers wrong data by itself", stage.mpi.name());
             damaged(&bench.name, rates, job)
                 .skip_if(bench.unavailable.clone())
                 .skip_if(known_defect.then_some(why))
