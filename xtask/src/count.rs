@@ -111,7 +111,7 @@ impl Counts {
             vec![what.to_owned(), count.files.to_string(), format!("{} {unit}", count.amount)]
         };
         table(
-            &["what", "files", "size"],
+            "what | files | size",
             vec![
                 line("product (crates)", &self.product, "lines"),
                 line("verify and xtask", &self.verification, "lines"),

@@ -45,8 +45,7 @@ impl Line {
 
 /// Returns a table with a line for each case.
 pub(crate) fn full(lines: &[Line]) -> String {
-    let head = ["fault", "place", "benchmark", "MPI", "verdict", "outcome"];
-    table(&head, lines.iter().map(Line::cells).collect())
+    table("fault | place | benchmark | MPI | verdict | outcome", lines.iter().map(Line::cells).collect())
 }
 
 /// Counts of verdicts: right, wrong, skipped.
@@ -87,8 +86,8 @@ fn by_place(lines: &[Line]) -> String {
         let names = [place.to_string(), lines[0].flavour.to_string()];
         names.into_iter().chain(numbers.map(|number| number.to_string())).collect()
     };
-    let head = ["place", "MPI", "cases", "different faults", "right", "wrong", "skipped"];
-    table(&head, places.iter().map(row).collect())
+    let head = "place | MPI | cases | different faults | right | wrong | skipped";
+    table(head, places.iter().map(row).collect())
 }
 
 /// Returns the section of docs/EVIDENCE.md: counts, wrong cases and reasons of skipped cases; and the file with all cases.

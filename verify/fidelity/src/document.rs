@@ -52,18 +52,8 @@ fn unmet<'c>(one: &'c Comparison<'_>) -> impl Iterator<Item = String> + 'c {
 
 /// Returns a line for each family.
 fn families(comparisons: &[Comparison<'_>]) -> String {
-    let head = [
-        "MPI",
-        "family",
-        "cases",
-        "ratio: median (range)",
-        "met",
-        "above",
-        "missed",
-        "below",
-        "not resolved",
-    ];
-    table(&head, comparisons.iter().flat_map(summary).collect())
+    let head = "MPI | family | cases | ratio: median (range) | met | above | missed | below | not resolved";
+    table(head, comparisons.iter().flat_map(summary).collect())
 }
 
 /// Returns a line for each family, and a table for each MPI with a line for each case.
@@ -107,7 +97,7 @@ fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
 
 /// Returns a line for each case: size, messages in flight, time, ratio, goal and verdict.
 fn cases(rows: &[Row]) -> String {
-    let head = ["case", "size", "ombx ns", "ratio (95 % interval)", "kinds of windows", "goal", "verdict"];
+    let head = "case | size | ombx ns | ratio (95 % interval) | kinds of windows | goal | verdict";
     let line = |row: &Row| {
         let size = Bytes(row.line.bytes);
         vec![
@@ -120,5 +110,5 @@ fn cases(rows: &[Row]) -> String {
             row.verdict().to_string(),
         ]
     };
-    table(&head, rows.iter().filter(|row| row.skipped().is_none()).map(line).collect())
+    table(head, rows.iter().filter(|row| row.skipped().is_none()).map(line).collect())
 }

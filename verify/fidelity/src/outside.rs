@@ -205,8 +205,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let (lines, reasons, outside) = lines(&kinds, &turns);
         missed += outside;
         figures += lines.len();
-        let head = ["ombx run", "size", "plain C, ns", "ombx run / C", "ombx osu / C", "OMB / C"];
-        let part = |lines| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(&head, lines));
+        let head = "ombx run | size | plain C, ns | ombx run / C | ombx osu / C | OMB / C";
+        let part = |lines| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(head, lines));
         summary += &part(telling(&lines));
         text += &part(lines);
         libraries.push(mpi.name());

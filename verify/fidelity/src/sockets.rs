@@ -216,9 +216,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
             lines.push(cells);
         }
     }
-    let head =
-        ["ombx", "figure", "the other", "its figure", "ratio (95 % interval)", "pairs", "goal", "verdict"];
-    let table = table(&head, lines);
+    let head = "ombx | figure | the other | its figure | ratio (95 % interval) | pairs | goal | verdict";
+    let table = table(head, lines);
     println!("\n{table}");
     if options.write {
         let heading = document::heading(&about, &[]);

@@ -133,7 +133,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         fs::write(&kept, text).map_err(Failure::file(&kept))?;
         lines.push(line);
     }
-    let head: Vec<&str> = ["library"].into_iter().chain(FAMILIES).chain(OTHERS).collect();
+    let head = [&["library"], &FAMILIES[..], &OTHERS].concat().join(" | ");
     let cells = lines.iter().map(|line| [vec![line.library.clone()], line.cells.clone()].concat()).collect();
     let reasons: String = lines.iter().map(Line::listed).collect();
     let text = format!(

@@ -16,21 +16,7 @@ fn named(swept: &Swept) -> [String; 3] {
 
 /// Returns the time of each sweep beside that of OMB.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
-    let head = [
-        "MPI",
-        "command",
-        "OMB",
-        "turns",
-        "OMB 6 times, s",
-        "ombx, s",
-        "ombx / OMB",
-        "95 % interval",
-        "goal",
-        "launches",
-        "cases",
-        "at 2 %",
-        "",
-    ];
+    let head = "MPI | command | OMB | turns | OMB 6 times, s | ombx, s | ombx / OMB | 95 % interval | goal | launches | cases | at 2 % | ";
     let line = |swept: &Swept| {
         let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
         let interval =
@@ -63,7 +49,7 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
             verdict,
         ]
     };
-    table(&head, swept.iter().map(line).collect())
+    table(head, swept.iter().map(line).collect())
 }
 
 /// Returns where the time of each command goes, in percent.
@@ -72,8 +58,7 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
         .first()
         .and_then(|swept| swept.runs.first())
         .map_or_else(Vec::new, |taken| taken.command.iter().map(|(name, _)| name.as_str()).collect());
-    let head: Vec<&str> =
-        ["MPI", "command, % of its time", "beside"].into_iter().chain(names.iter().copied()).collect();
+    let head = format!("MPI | command, % of its time | beside | {}", names.join(" | "));
     let line = |swept: &Swept| {
         let part = |at: usize| swept.median(|taken| 100.0 * taken.command[at].1 / taken.whole_s);
         let words = named(swept);
@@ -85,11 +70,10 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
     let names = ombx_core::measure::engine::Phases::default().named().map(|(name, _)| name);
-    let head: Vec<&str> = ["MPI", "command, ms of a launch", "beside"]
-        .into_iter()
-        .chain(names)
-        .chain(["between rows", "start and end", "bare MPI"])
-        .collect();
+    let head = format!(
+        "MPI | command, ms of a launch | beside | {} | between rows | start and end | bare MPI",
+        names.join(" | ")
+    );
     let line = |swept: &Swept| {
         let words = named(swept);
         let part =
@@ -110,17 +94,8 @@ pub(crate) fn phases(swept: &[Swept]) -> String {
 
 /// Returns the time before anything is measured.
 pub(crate) fn starts(starts: &[Start]) -> String {
-    let head = [
-        "MPI",
-        "version",
-        "bare MPI program on 2 ranks, ms",
-        "fastest",
-        "`ombx list`, ms",
-        "fastest",
-        "binary, MB",
-        "stripped, MB",
-        "cold build, s",
-    ];
+    let head = "MPI | version | bare MPI program on 2 ranks, ms | fastest | `ombx list`, ms | fastest | binary, MB | stripped, MB | \
+                cold build, s";
     let line = |start: &Start| {
         let both = |seconds: &[f64]| {
             let (middle, least) = middle_and_least(seconds);
@@ -137,7 +112,7 @@ pub(crate) fn starts(starts: &[Start]) -> String {
             .chain([cold.unwrap_or_else(|| "not measured".into())])
             .collect()
     };
-    table(&head, starts.iter().map(line).collect())
+    table(head, starts.iter().map(line).collect())
 }
 
 /// Returns the section of docs/EVIDENCE.md, and the file with all tables.

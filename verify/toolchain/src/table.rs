@@ -1,8 +1,8 @@
 //! Markdown tables that are readable as plain text.
 
-/// Returns a table with aligned columns. Each line has as many cells as the head.
-pub fn table(head: &[&str], lines: Vec<Vec<String>>) -> String {
-    let head: Vec<String> = head.iter().map(|word| (*word).to_owned()).collect();
+/// Returns a table with aligned columns. The head has the names of the columns, separated by ` | `; each line has as many cells.
+pub fn table(head: &str, lines: Vec<Vec<String>>) -> String {
+    let head: Vec<String> = head.split(" | ").map(str::to_owned).collect();
     let width = |column: usize| {
         let cells = lines.iter().chain([&head]).map(|line| line[column].chars().count());
         cells.max().unwrap_or(0).max(3)
@@ -22,7 +22,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let lines = vec![vec!["a".to_owned(), "long".to_owned()]];
-        assert_eq!(table(&["x", "y"], lines), "| x   | y    |\n| --- | ---- |\n| a   | long |\n");
+        let lines = vec![vec!["a".to_owned(), "long".to_owned(), String::new()]];
+        let expected = "| x   | y    |     |\n| --- | ---- | --- |\n| a   | long |     |\n";
+        assert_eq!(table("x | y | ", lines), expected);
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn line(flavour: Flavour, job: Job, invocation: &Invocation) -> Strin
 
 /// Returns a line for each command.
 pub(super) fn table(all: &[Series]) -> String {
-    let head = ["MPI", "ombx run", "interval covers, %", "range confirmed, %", "half width, %", "goal"];
+    let head = "MPI | ombx run | interval covers, % | range confirmed, % | half width, % | goal";
     let line = |series: &Series| {
         let middle = |figure: fn(&Invocation) -> f64| median(&series.all(figure)).unwrap_or(f64::NAN);
         let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
@@ -48,5 +48,5 @@ pub(super) fn table(all: &[Series]) -> String {
             series.verdict().to_string(),
         ]
     };
-    table::table(&head, all.iter().map(line).collect())
+    table::table(head, all.iter().map(line).collect())
 }

@@ -359,16 +359,8 @@ impl Compared {
 /// How iperf3 runs: without affinity, and with a core for each end.
 const FORMS: [&str; 2] = ["free", "-A"];
 /// Headings of the table.
-const HEAD: [&str; 8] = [
-    "between",
-    "test",
-    "iperf3",
-    "Gbit/s of ombx, iperf3",
-    "ratio of rates (95 % interval)",
-    "CPU s/GB of ombx, iperf3",
-    "ratio of CPU times",
-    "lost or sent again, of ombx, iperf3",
-];
+const HEAD: &str = "between | test | iperf3 | Gbit/s of ombx, iperf3 | ratio of rates (95 % interval) | CPU s/GB of ombx, iperf3 | \
+                    ratio of CPU times | lost or sent again, of ombx, iperf3";
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let ombx = match &options.ombx {
@@ -427,7 +419,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let _ = fs::remove_file(&programs.token);
     let version = output(Command::new(&programs.iperf3).arg("--version"))?;
     let version = version.lines().next().unwrap_or_default().to_owned();
-    let table = table(&HEAD, all.iter().map(Compared::cells).collect()) + &notes.concat();
+    let table = table(HEAD, all.iter().map(Compared::cells).collect()) + &notes.concat();
     println!("\n{table}");
     if options.write {
         let heading = document::heading(&about, &[version]);
