@@ -22,17 +22,10 @@ use ombx_toolchain::{
     workspace::{Workspace, cargo},
 };
 
+/// Options of criterion.
+const EFFORT: &str = "--warm-up-time 0.3 --measurement-time 1 --sample-size 30";
 /// Benches of docs/EVIDENCE.md, by the beginnings of their names: those inside a timed region, statistics and files of a large run.
-const SHORT: [&str; 8] = [
-    "stamp",
-    "timed_loop/",
-    "summary/independent/10000",
-    "summary/dependent",
-    "read",
-    "write",
-    "estimate",
-    "judge",
-];
+const SHORT: &str = "stamp timed_loop/ summary/independent/10000 summary/dependent read write estimate judge";
 
 /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
 #[derive(clap::Parser)]
@@ -80,17 +73,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         fs::remove_dir_all(&directory).map_err(Failure::file(&*directory))?;
     }
     let mut bench = cargo();
-    bench.args(["bench", "-p", "ombx-benches"]);
-    bench.args([
-        "--benches",
-        "--",
-        "--warm-up-time",
-        "0.3",
-        "--measurement-time",
-        "1",
-        "--sample-size",
-        "30",
-    ]);
+    bench.args(["bench", "-p", "ombx-benches", "--benches", "--"]).args(EFFORT.split(' '));
     bench.args(&options.filter).current_dir(&workspace.root).env("CARGO_TARGET_DIR", &workspace.target);
     if Step::run("benches", &mut bench).failed() {
         return Ok(ExitCode::FAILURE);
@@ -99,7 +82,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         let figures = read(&directory)?;
         let heading = format!("{} on {}; {}.", environment::timestamp(), machine::now(), compiler());
         let all: Vec<&Figure> = figures.iter().collect();
-        let is_short = |figure: &&Figure| SHORT.iter().any(|name| figure.name.starts_with(name));
+        let is_short = |figure: &&Figure| SHORT.split(' ').any(|name| figure.name.starts_with(name));
         let short: Vec<&Figure> = figures.iter().filter(is_short).collect();
         let [section, tables] = [short, all].map(|figures| format!("{heading}\n\n{}", table(&figures)));
         evidence::write(&workspace, "benches", &section, &tables)?;

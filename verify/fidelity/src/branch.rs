@@ -86,15 +86,9 @@ impl Libraries {
     /// Compares the libraries by `ombx ab`. Returns a sentence on times and one on instructions, and whether the branch saves some.
     fn compared(&self, options: &Options) -> Result<(String, bool)> {
         let out = self.directory.join("ab.jsonl");
-        let preload = |at: usize| format!("LD_PRELOAD={}", self.paths[at].display());
+        let [a, b] = self.paths.each_ref().map(|path| format!("LD_PRELOAD={}", path.display()));
         let mut command = Command::new(&self.ombx);
-        command.arg("ab").args(BENCHMARK).args([
-            "--env-a",
-            &preload(0),
-            "--env-b",
-            &preload(1),
-            "--counters",
-        ]);
+        command.arg("ab").args(BENCHMARK).args(["--env-a", &a, "--env-b", &b, "--counters"]);
         command.args(["--names", &NAMES.join(","), "--launches", &options.launches.to_string(), "--force"]);
         command.args(["--seed", &options.seed.to_string(), "--format", "json", "-q", "-o"]).arg(&out);
         self.mpi.launch_with(&mut command);

@@ -109,14 +109,7 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
         Rows::Slowed => words.extend(["--slowed", "--bytes", BYTES]),
     }
     let mut command = launcher(&paired.mpi);
-    command.args([
-        "-n",
-        "1",
-        "valgrind",
-        "--tool=callgrind",
-        "--collect-atstart=no",
-        "--separate-threads=no",
-    ]);
+    command.args("-n 1 valgrind --tool=callgrind --collect-atstart=no --separate-threads=no".split(' '));
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(format!("--toggle-collect={TIMED}")).arg(format!("--dump-after={TIMED}"));
     command.arg(&paired.program).args(&words).args([":", "-n", "1"]).arg(&paired.program).args(&mut words);

@@ -361,14 +361,7 @@ impl Programs {
 
     fn run(&self, kind: &Kind) -> Result<Times> {
         let mut command = Command::new(&self.ombx);
-        command.arg("run").args(kind.run.split(' ')).args([
-            "-n",
-            "2",
-            "--launches",
-            "1",
-            "--format",
-            "jsonl",
-        ]);
+        command.arg("run").args(kind.run.split(' ')).args("-n 2 --launches 1 --format jsonl".split(' '));
         if kind.has_sizes() {
             command.args(["--sizes", &kind.sizes()]);
         }

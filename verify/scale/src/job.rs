@@ -65,11 +65,11 @@ impl fmt::Display for Outcome {
 }
 
 /// Runs ombx as users do.
-pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Result<Outcome> {
+pub(crate) fn ombx(programs: &Programs, words: &str, limits: Limits) -> Result<Outcome> {
     let mut command = Command::new(&programs.ombx);
     programs.mpi.launch_with(&mut command);
-    let quick = (words.first() == Some(&"run")).then_some("--quick");
-    command.args(words).args(quick).args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
+    command.args(words.split(' ')).args(words.starts_with("run ").then_some("--quick"));
+    command.args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
     command.args(["--timeout", &format!("{}s", limits.seconds)]);
     watch(command, limits)
 }

@@ -283,7 +283,7 @@ fn over_mpi(programs: &Programs, limits: Limits) -> Result<Line> {
 fn over_sockets(programs: &Programs, seconds: u64) -> Result<Vec<(u32, Outcome)>> {
     let mut sessions = Vec::new();
     for ranks in SOCKET_RANKS {
-        let outcome = job::ombx(programs, &OVER_SOCKETS, Limits { seconds, ranks })?;
+        let outcome = job::ombx(programs, OVER_SOCKETS, Limits { seconds, ranks })?;
         println!("   sockets, {ranks} ranks: {outcome}");
         sessions.push((ranks, outcome));
     }

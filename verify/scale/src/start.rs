@@ -13,8 +13,8 @@ use crate::{
 const GOAL_MS: f64 = 50.0;
 const GOAL_MB: f64 = 3.0;
 /// Shortest job that measures something, and one that lasts until its memory was read.
-const SHORT: [&str; 7] = ["run", "collective.barrier", "--iterations", "1", "--warmup", "0", "--no-verify"];
-const LONG: [&str; 4] = ["run", "collective.barrier", "--duration", "2s"];
+const SHORT: &str = "run collective.barrier --iterations 1 --warmup 0 --no-verify";
+const LONG: &str = "run collective.barrier --duration 2s";
 
 /// Barriers that the empty program makes to show the time of one.
 const BARRIERS: u32 = 10;
@@ -37,7 +37,7 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
         flavour: programs.mpi.flavour,
         ranks: limits.ranks,
         seconds: Vec::new(),
-        memory: [job::bare(programs, &["stay"], limits)?, job::ombx(programs, &LONG, limits)?],
+        memory: [job::bare(programs, &["stay"], limits)?, job::ombx(programs, LONG, limits)?],
         is_complete: true,
     };
     starts.is_complete = starts.memory.iter().all(|outcome| outcome.complete);
@@ -50,7 +50,7 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
         for program in order {
             let outcome = match program {
                 0 => job::bare(programs, &[], limits)?,
-                1 => job::ombx(programs, &SHORT, limits)?,
+                1 => job::ombx(programs, SHORT, limits)?,
                 _ => job::bare(programs, &[&BARRIERS.to_string()], limits)?,
             };
             all[program] = outcome.total_s;

@@ -14,10 +14,7 @@ use crate::{
     ip::ip,
     shape::{Shape, host_name},
 };
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::failure::{Failure, Result};
 
 /// Network between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +40,7 @@ pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Resul
     for host in 0..hosts {
         let namespace = bed.namespace(&host_name(host));
         ip(&format!("netns add {namespace}"))?;
-        let _ = output(Command::new("ip").args([
-            "netns",
-            "exec",
-            &namespace,
-            "sysctl",
-            "-qw",
-            "net.ipv6.conf.all.disable_ipv6=1",
-        ]));
+        let _ = ip(&format!("netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
     }
     match network {
         Network::Bridge => bridge(bed, hosts)?,
@@ -62,12 +52,8 @@ pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Resul
         address(&namespace, "eth0", host + 1, host + 1)?;
         // Without ethtool the device reports another speed than it has.
         if let Some(speed) = shape.speed(host).filter(|_| network == Network::Switch) {
-            let speed = speed.to_string();
-            let words = [
-                "netns", "exec", &namespace, "ethtool", "-s", "eth0", "speed", &speed, "duplex", "full",
-                "autoneg", "off",
-            ];
-            let _ = output(Command::new("ip").args(words));
+            let words = format!("ethtool -s eth0 speed {speed} duplex full autoneg off");
+            let _ = ip(&format!("netns exec {namespace} {words}"));
         }
     }
     let started: Vec<(String, Child)> = (0..hosts)
@@ -131,7 +117,7 @@ fn address(namespace: &str, device: &str, number: usize, port: usize) -> Result<
 fn start(bed: &Bed, name: &str, hosts: usize) -> Result<Child> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace(name), "taskset", "-c", &cores_of(name, hosts)]);
-    command.args(["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.args("unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc".split(' '));
     command.arg("sh").arg(bed.file("init.sh")).arg(bed.directory()).arg(name);
     detached(command, &bed.file(&format!("{name}.log")))
 }
@@ -154,12 +140,8 @@ fn wait_for(bed: &Bed, name: &str, mut child: Child) -> Result<()> {
             let path = bed.file(&format!("{name}.pid"));
             fs::write(&path, init).map_err(Failure::file(path))?;
             let mut ssh = Command::new("timeout");
-            ssh.args(["5", "ssh"]).arg("-F").arg(bed.file("ssh_config")).args([
-                "-o",
-                "ConnectTimeout=2",
-                name,
-                "true",
-            ]);
+            ssh.args(["5", "ssh", "-o", "ConnectTimeout=2", "-F"]).arg(bed.file("ssh_config"));
+            ssh.args([name, "true"]);
             if ssh.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success()) {
                 return Ok(());
             }

@@ -201,14 +201,8 @@ fn enter(bed: &Bed, host: &str) -> Result<Command> {
     })?;
     let mut command = Command::new("nsenter");
     command.args(["-t", &init.as_raw_nonzero().to_string(), "-m", "-u", "-i", "-n", "-p", "--"]);
-    command.args([
-        "taskset",
-        "-c",
-        &host::cores_of(host, bed.hosts()),
-        "sh",
-        "-c",
-        "cd \"$0\" 2>/dev/null; exec \"$@\"",
-    ]);
+    command.args(["taskset", "-c", &host::cores_of(host, bed.hosts())]);
+    command.args(["sh", "-c", "cd \"$0\" 2>/dev/null; exec \"$@\""]);
     command.arg(std::env::current_dir().unwrap_or_else(|_| "/".into()));
     Ok(command)
 }
