@@ -34,8 +34,7 @@ impl Case {
             verdict.add(format!("this rule never acted: {}", self.job.rules[rule]));
         }
         if verbose && matches!(verdict, Verdict::Wrong(_)) {
-            let rules: Vec<String> = self.job.rules.iter().map(ToString::to_string).collect();
-            println!("   ombx {}\n   {}\n{done}", self.job.arguments, rules.join(";"));
+            println!("   ombx {}\n   {}\n{done}", self.job.arguments, self.job.rules.join(";"));
         }
         verdict
     }

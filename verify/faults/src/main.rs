@@ -3,7 +3,6 @@
 
 mod case;
 mod cases;
-mod interpose;
 mod judge;
 mod left;
 mod run;

@@ -10,7 +10,6 @@ use rustix::process::Signal;
 use crate::{
     case::Job,
     cases::defect,
-    interpose::Rule,
     run::{self, Done},
     stage::Stage,
 };
@@ -127,7 +126,7 @@ impl Plan {
         job.deadline = DEADLINE;
         match self.fault.clone() {
             Fault::None => {}
-            Fault::Rule(rule, _) => job.rules.push(Rule::of(rule)),
+            Fault::Rule(rule, _) => job.rules.push(rule),
             Fault::Signal(number, after) => {
                 job.act = Some(Box::new(move |running| {
                     std::thread::sleep(after);

@@ -5,8 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 use rustix::process::Signal;
 
 use crate::{
-    case::{Case, Place},
-    cases::output::shell,
+    case::{Case, Place, shell},
     run::Running,
     stage::Stage,
 };
@@ -17,6 +16,11 @@ const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-tim
 const FEW: &str = "run p2p.latency --sizes 8 --iterations 50 -n 2";
 /// One row that takes hours.
 const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
+/// Launcher that prints without end.
+const NOISE: &str = "yes & exec yes >&2";
+/// Launcher that starts one process as rank 0 of two.
+const TWICE: &str = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
+                     while [ \"${1##*/}\" != ombx ]; do shift; done; exec \"$@\"";
 const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
 
 /// Reason why these cases are not run with Open MPI.
@@ -34,15 +38,16 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         harmed("SIGINT", 130, |job| signal(job, Signal::INT, 1)).says(&["interrupted"]),
         harmed("SIGTERM", 143, |job| signal(job, Signal::TERM, 1)).says(&["interrupted"]),
         harmed("SIGHUP", 129, |job| signal(job, Signal::HUP, 1)).says(&["interrupted"]),
-        harmed("SIGINT twice", 130, |job| signal(job, Signal::INT, 2))
-            .says(&["interrupted"])
-            ,
-        harmed("SIGTERM twice", 143, |job| signal(job, Signal::TERM, 2)).on_demand(),
-        Case::of("ombx is killed", Place::Measuring, "p2p.latency", MANY, 137).rows(2).act(|job| {
-            job.until_rows(2)?;
-            job.signal(Signal::KILL);
-            Ok(())
-        }).skip_if(untidy),
+        harmed("SIGINT twice", 130, |job| signal(job, Signal::INT, 2)).says(&["interrupted"]),
+        harmed("SIGTERM twice", 143, |job| signal(job, Signal::TERM, 2)),
+        Case::of("ombx is killed", Place::Measuring, "p2p.latency", MANY, 137)
+            .rows(2)
+            .act(|job| {
+                job.until_rows(2)?;
+                job.signal(Signal::KILL);
+                Ok(())
+            })
+            .skip_if(untidy),
         Case::of("the launcher is stopped", Place::Measuring, "p2p.latency", ENDLESS, 6)
             .act(|job| {
                 job.rank(1)?;
@@ -50,69 +55,51 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 Ok(())
             })
             .says(&["--timeout"]),
-        Case::of("a job takes too long", Place::Measuring, "p2p.latency", ENDLESS, 6)
-            .says(&["3 s", "p2p.latency", "--timeout"]),
-        Case::of("SIGINT", Place::Start, "p2p.latency", MANY, 130)
-            .act(|job| {
-                job.until("something is started", |job| job.processes().len() > 1)?;
-                job.signal(Signal::INT);
-                Ok(())
-            }),
+        Case::of("a job takes too long", Place::Measuring, "p2p.latency", ENDLESS, 6).says(&[
+            "3 s",
+            "p2p.latency",
+            "--timeout",
+        ]),
+        Case::of("SIGINT", Place::Start, "p2p.latency", MANY, 130).act(|job| {
+            job.until("something is started", |job| job.processes().len() > 1)?;
+            job.signal(Signal::INT);
+            Ok(())
+        }),
         Case::of("the launcher is none", Place::Start, "p2p.latency", MANY, 6)
             .prepared(|command, _, directory| set(command, "OMBX_MPIEXEC", &directory.join("absent")))
             .says(&["/absent"]),
-        Case::of("the launcher fails", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "echo 'no licence left' >&2; exit 9"))
+        launched("the launcher fails", MANY, "echo 'no licence left' >&2; exit 9")
             .says(&["no licence left", "exit code 9"]),
-        Case::of("the launcher succeeds and starts nothing", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "exit 0"))
-            .says(&["ended early"]),
-        Case::of("the launcher prints garbage", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| {
-                launcher(command, stage, directory, "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0")
-            })
-            .says(&["ended early"]),
-        Case::of("the launcher moves the cursor", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| {
-                launcher(command, stage, directory, "printf 'no licence\\033[2J left\\n' >&2; exit 9")
-            })
+        launched("the launcher succeeds and starts nothing", MANY, "exit 0").says(&["ended early"]),
+        launched(
+            "the launcher prints garbage",
+            MANY,
+            "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0",
+        )
+        .says(&["ended early"]),
+        launched("the launcher moves the cursor", MANY, "printf 'no licence\\033[2J left\\n' >&2; exit 9")
             .says(&["no licence"])
-            .look(|done| {
-                if done.stderr.contains('\u{1b}') {
-                    Err("an escape sequence reaches the terminal".into())
-                } else {
-                    Ok(String::new())
-                }
-            }),
-        Case::of("the launcher prints without end", Place::Start, "p2p.latency", ENDLESS, 6)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
-            .says(&["3 s", "--timeout"]),
+            .must("an escape sequence reaches the terminal", |done| !done.stderr.contains('\u{1b}')),
+        launched("the launcher prints without end", ENDLESS, NOISE).says(&["3 s", "--timeout"]),
         Case::of("the launcher prints without end", Place::Start, "doctor", "doctor -n 2 --timeout 3s", 4)
             .without_out()
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
-            .look(|done| {
-                if ["prints without end", "did not end"].iter().any(|text| done.stdout.contains(text)) {
-                    Ok(String::new())
-                } else {
-                    Err("the findings do not name the launcher".into())
-                }
+            .prepared(|command, stage, directory| launcher(command, stage, directory, NOISE))
+            .must("the findings do not name the launcher", |done| {
+                ["prints without end", "did not end"].iter().any(|text| done.stdout.contains(text))
             }),
         Case::of("SIGTERM, and the launcher prints without end", Place::Start, "p2p.latency", MANY, 143)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
+            .prepared(|command, stage, directory| launcher(command, stage, directory, NOISE))
             .act(|job| {
-                job.until("the noise has begun", |job| job.processes().iter().any(|p| p.is_called(&["yes"])))?;
+                job.until("the noise has begun", |job| {
+                    job.processes().iter().any(|p| p.is_called(&["yes"]))
+                })?;
                 job.signal(Signal::TERM);
                 Ok(())
             }),
         Case::of("the launcher does not tell its version", Place::Start, "p2p.latency", ENDLESS, 6)
             .prepared(|command, _, directory| script(command, directory, "#!/bin/sh\nsleep 60\n"))
             .says(&["--version did not answer within 3 s"]),
-        Case::of("the launcher starts one rank twice", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| {
-                let script = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
-                              while [ \"${1##*/}\" != ombx ]; do shift; done; exec \"$@\"";
-                launcher(command, stage, directory, script)
-            }),
+        launched("the launcher starts one rank twice", MANY, TWICE),
     ];
     let helpers = match stage.mpi.flavour {
         Flavour::Mpich => "hydra_pmi_proxy",
@@ -157,11 +144,8 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             })
             .says(&["is no mpiexec that works", "symbol lookup error: PMI_x"]),
     );
-    cases.push(
-        Case::of("ended children are ignored", Place::Start, "p2p.latency", FEW, 0)
-            .rows(1)
-            .prepared(|c, _, directory| shell(c, directory, "trap '' CHLD; exec \"$@\"")),
-    );
+    let ignored = Case::of("ended children are ignored", Place::Start, "p2p.latency", FEW, 0);
+    cases.push(ignored.rows(1).shell("trap '' CHLD; exec \"$@\""));
     let of_mpich = (!here).then(|| "Open MPI does not start with these variables".to_owned());
     for (what, script, code, says) in [
         (
@@ -192,30 +176,23 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .prepared(move |c, stage, directory| {
                     shell(c, directory, &script.replace("{launcher}", &stage.mpi.mpiexec.to_string_lossy()))
                 })
-                .look(move |done| {
-                    if (done.stdout.clone() + &done.stderr).contains(says) {
-                        Ok(String::new())
-                    } else {
-                        Err(format!("does not say {says:?}"))
-                    }
+                .must(format!("does not say {says:?}"), move |done| {
+                    (done.stdout.clone() + &done.stderr).contains(says)
                 })
                 .skip_if(skip),
         );
     }
-    cases
-        .into_iter()
-        .map(|case| if GATE.contains(&case.fault.as_str()) { case } else { case.on_demand() })
-        .collect()
+    cases.into_iter().map(|case| case.gated(&GATE)).collect()
 }
 
-/// Returns a case that acts on a job after two rows. The job must end and keep them.
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
-    let case = Case::of(fault, Place::Measuring, "p2p.latency", MANY, code).rows(2);
-    case.says(&["measured row"]).act(move |job| {
-        job.until_rows(2)?;
-        act(job);
-        Ok(())
-    })
+    Case::harmed(fault, "p2p.latency", MANY, code, act)
+}
+
+/// Returns a case with a script as launcher.
+fn launched(fault: &str, words: &str, script: &'static str) -> Case {
+    let case = Case::of(fault, Place::Start, "p2p.latency", words, 6);
+    case.prepared(move |command, stage, directory| launcher(command, stage, directory, script))
 }
 
 fn send(job: &Running<'_>, names: &[&str], signal: Signal) {

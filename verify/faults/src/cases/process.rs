@@ -6,7 +6,6 @@ use rustix::process::Signal;
 
 use crate::{
     case::{Case, Place},
-    interpose::Rule,
     stage::Stage,
 };
 use ombx_toolchain::mpi::Flavour;
@@ -46,8 +45,8 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (number, (what, how)) in (0..).zip(ENDS) {
         for (place, subject, words, call, nth) in PLACES {
             let rank = u32::from((number + nth) % 2 == 0);
-            let rule = Rule::new(call, how).on(rank).nth(nth);
-            let rule = if call == "Recv" { rule.bytes(64) } else { rule };
+            let size = if call == "Recv" { ",bytes=64" } else { "" };
+            let rule = format!("call={call},do={how},rank={rank},nth={nth}{size}");
             let ends_late = place == Place::End;
             // All rows have arrived by then. A launcher may take an early exit for success, and hangs are ended without an error.
             let code = if ends_late && matches!(how, "exit:0" | "stop") { 0 } else { 6 };
@@ -60,7 +59,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let known = !ends_late && how != "stop" && !exits;
             let case = if known { case.says(&[&format!("rank {rank} on ")]) } else { case };
             let often = how == "kill" || (how, place) == ("stop", Place::Measuring);
-            cases.push(if often { case } else { case.on_demand() });
+            cases.push(case.gate(often));
         }
     }
     for (number, after) in (0..).zip(AFTER_START_MS) {
@@ -72,7 +71,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             process.signal(Signal::KILL);
             Ok(())
         });
-        cases.push(if number == 0 { case } else { case.on_demand() });
+        cases.push(case.gate(number == 0));
     }
     cases
 }
