@@ -4,8 +4,7 @@ use ombx_core::system::environment;
 use ombx_toolchain::{evidence, failure::Result, workspace::Workspace};
 
 use crate::{
-    job::Outcome,
-    line::{Line, TASKS},
+    job::{Line, Outcome, TASKS},
     model::{Constants, Modelled},
     simulated::Swept,
 };

@@ -5,9 +5,8 @@ mod document;
 mod fabric;
 mod files;
 mod job;
-mod line;
+mod link;
 mod model;
-mod programs;
 mod simulated;
 mod start;
 
@@ -16,16 +15,14 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use ombx_core::system::limits::FreeMemory;
 
-use fabric::{Part, Topology, Trial, Tried};
-use job::{Limits, Outcome};
-use line::{Line, OVER_SOCKETS, SOCKET_RANKS, TASKS};
+use fabric::{Part, TOPOLOGIES, Trial, Tried};
+use job::{Limits, Line, OVER_SOCKETS, Outcome, Programs, SOCKET_RANKS, TASKS};
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code, failed_if},
     mpi::{Which, installed},
     release,
     workspace::Workspace,
 };
-use programs::Programs;
 use start::Starts;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.
@@ -186,9 +183,7 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let [seeds, of_plans] = SEEDS.map(|seeds| options.seeds.unwrap_or(seeds) as usize);
     let mut tried = Vec::new();
     let mut is_right = true;
-    for (topology, part) in
-        Topology::ALL.into_iter().flat_map(|topology| Part::ALL.map(|part| (topology, part)))
-    {
+    for (topology, part) in TOPOLOGIES.iter().flat_map(|topology| Part::ALL.map(|part| (topology, part))) {
         let trial = Trial { topology, hosts: HOSTS[0], part, rounds: Some(ROUNDS), seeds };
         let mut trials = vec![trial];
         if options.all_pairs && part != Part::Cable {
@@ -196,7 +191,8 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
         }
         for trial in trials {
             let one = trial.run();
-            println!("   {topology}, {part}: {} of {} in {:.1} s each", one.named, trial.seeds, one.seconds);
+            let (named, seconds) = (one.named, one.seconds);
+            println!("   {}, {part}: {named} of {} in {seconds:.1} s each", topology.name, trial.seeds);
             is_right &= one.named == trial.seeds;
             tried.push(one);
         }
@@ -218,12 +214,13 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
 /// single link nothing is tried: it must be among the links that are measured.
 fn fewest_rounds(hosts: u32, seeds: usize) -> Vec<Tried> {
     let parts = || Part::ALL.into_iter().filter(|part| *part != Part::Link);
-    let all = Topology::ALL.into_iter().flat_map(|topology| parts().map(move |part| (topology, part)));
+    let all = TOPOLOGIES.iter().flat_map(|topology| parts().map(move |part| (topology, part)));
     let fewest = |(topology, part)| {
         let mut last = None;
         for rounds in PLANS {
             let one = Trial { topology, hosts, part, rounds: Some(rounds), seeds }.run();
-            println!("   {topology}, {hosts} hosts, {part}, {rounds} rounds: {} of {seeds}", one.named);
+            let (name, named) = (topology.name, one.named);
+            println!("   {name}, {hosts} hosts, {part}, {rounds} rounds: {named} of {seeds}");
             last = Some(one);
             if 100 * one.named >= 99 * seeds {
                 break;

@@ -4,10 +4,7 @@
 use ombx_core::{stats::median, system::environment};
 use ombx_toolchain::{failure::Result, mpi::Flavour, table::table};
 
-use crate::{
-    job::{self, Limits, Outcome},
-    programs::Programs,
-};
+use crate::job::{self, Limits, Outcome, Programs};
 
 /// Most that ombx may add.
 const GOAL_MS: f64 = 50.0;

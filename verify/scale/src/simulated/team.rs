@@ -24,7 +24,8 @@ use ombx_results::{
     verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND, Retest, TIMES_AGAIN},
 };
 
-use super::{BYTES, machine::Machine};
+use super::machine::Machine;
+use crate::link::BYTES;
 
 /// Number of samples of a row.
 const SAMPLES: usize = 25;
