@@ -11,7 +11,8 @@ use ombx_results::verdict::{
     ALONE, BENCH, Conclusion, LinkSweep, REFERENCE, RETEST, TIMES_AGAIN, Verdict, retest_candidates,
 };
 
-use super::{Lines, launches::Uniform};
+use super::Lines;
+use crate::random::Uniform;
 
 /// Standard deviations of the logarithms by which links differ for good, and by which rows differ.
 const DIFFERENCES: f64 = 0.05;

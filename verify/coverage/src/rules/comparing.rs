@@ -10,7 +10,8 @@ use ombx_results::{
     state,
 };
 
-use super::{Lines, launches::Uniform};
+use super::Lines;
+use crate::random::Uniform;
 
 const MARGIN: f64 = 0.05;
 /// Rows of a comparison, which share part of the scatter.
@@ -63,7 +64,7 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
         rows: 1,
     };
     let fixed = |model: Model, verdict: fn(&Verdict) -> bool| {
-        count(times, seed, |random| turns(model, false, random), verdict)
+        count(times, seed, |random| turns(model, random), verdict)
     };
     let open = |model: Model, verdict: fn(&Verdict) -> bool| {
         count(times, seed, |random| looked(model, random), verdict)
@@ -103,13 +104,13 @@ fn finds(lines: &mut Lines, times: u64, seed: u64) {
     let model = Model { units: [12; 2], scatter: [scatter(0.0, 0.05); 2], slower: 1.0, rows: 1 };
     let mut random = Uniform::new(seed);
     let detectable = |random: &mut Uniform| {
-        let case = turns(model, false, random).cases.remove(0);
+        let case = turns(model, random).cases.remove(0);
         case.power.map_or(0.0, |power| power.detectable)
     };
     let told = (0..times).map(|_| detectable(&mut random)).sum::<f64>() / times as f64;
     let slower = Model { slower: 1.0 + told, ..model };
     let is_worse = |v: &Verdict| *v == Verdict::Worse;
-    let found = count(times, seed + 1, |random| turns(slower, false, random), is_worse);
+    let found = count(times, seed + 1, |random| turns(slower, random), is_worse);
     lines.share("worse at the difference of `finds`", "12 turns, scatter 5 %", found, [78.0, 97.0]);
 }
 
@@ -177,9 +178,9 @@ fn take_turn(sides: &mut [SideResults; 2], number: usize, model: Model, is_open:
     }
 }
 
-fn turns(model: Model, is_open: bool, random: &mut Uniform) -> Comparison {
+fn turns(model: Model, random: &mut Uniform) -> Comparison {
     let mut sides = no_turns();
-    (1..=model.units[0]).for_each(|number| take_turn(&mut sides, number, model, is_open, random));
+    (1..=model.units[0]).for_each(|number| take_turn(&mut sides, number, model, false, random));
     Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN })
 }
 

@@ -13,6 +13,7 @@ use ombx_results::{
 use ombx_testkit::noise::Noise;
 
 use super::Lines;
+use crate::random::Uniform;
 
 const PRECISION: f64 = 0.02;
 const LAUNCH: Duration = Duration::from_millis(300);
@@ -233,28 +234,5 @@ fn labels(lines: &mut Lines, times: u64, seed: u64) {
             let rule = "gap of ln 1.25 and 1.5 ranges divides one state";
             lines.share(rule, &format!("{name}, {launches} launches"), [divided, times], [0.0, 5.0]);
         }
-    }
-}
-
-/// Uniform random numbers.
-pub(super) struct Uniform(u64);
-
-impl Uniform {
-    pub(super) fn new(seed: u64) -> Uniform {
-        Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Returns a number of at least 0 and below 1 (`SplitMix64`).
-    pub(super) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Returns a number with a normal distribution (Box and Muller).
-    pub(super) fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.next()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.next()).cos()
     }
 }

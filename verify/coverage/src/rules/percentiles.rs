@@ -3,7 +3,8 @@
 use ombx_core::{result::SingleTimes, stats::median};
 use ombx_results::percentiles::over_launches;
 
-use super::{Lines, launches::Uniform};
+use super::Lines;
+use crate::random::Uniform;
 
 /// Single iterations of a launch.
 const ITERATIONS: usize = 2500;

@@ -2,7 +2,8 @@
 
 use ombx_results::runs::{level, next_run};
 
-use super::{Lines, launches::Uniform};
+use super::Lines;
+use crate::random::Uniform;
 
 /// Numbers of earlier runs.
 const RUNS: [usize; 9] = [3, 4, 5, 6, 8, 10, 12, 15, 20];
