@@ -9,7 +9,6 @@ mod invocations;
 mod launch_models;
 mod line;
 mod links;
-mod pairs;
 mod random;
 mod rules;
 mod verdicts;
@@ -50,9 +49,6 @@ struct Options {
     /// Seed of the noise
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seed: u64,
-    /// Simulate pairs of known noise instead, and compare their headline with total work over wall time
-    #[arg(long, conflicts_with_all = ["rows", "model", "write"])]
-    pairs: bool,
     /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long, conflicts_with = "model")]
     write: bool,
@@ -71,9 +67,6 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
-    if options.pairs {
-        return Ok(failed_if(pairs::measure(options.seed)?));
-    }
     let workspace = Workspace::read()?;
     match &options.task {
         Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),
