@@ -62,7 +62,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
             line.verdict(),
         )
     };
-    HEAD.chars().chain(lines.iter().map(line).collect::<String>().chars()).collect()
+    HEAD.to_owned() + &lines.iter().map(line).collect::<String>()
 }
 
 /// Returns a line for each family, with the range over its models.
