@@ -144,7 +144,7 @@ impl Sends {
     /// Returns `None` if the library passed no send on.
     fn from_profile(profile: &Profile) -> Option<Self> {
         let is_send = |function: &str| function.ends_with("MPI_Send");
-        let sends = || profile.calls.iter().filter(|(call, _)| is_send(&call.function));
+        let sends = || profile.calls.iter().filter(|(function, _)| is_send(function));
         let count: u64 = sends().map(|(_, calls)| calls.number).sum();
         let inside: u64 = sends().map(|(_, calls)| calls.instructions).sum();
         let own: u64 = profile.own.iter().filter(|(name, _)| is_send(name)).map(|(_, cost)| cost).sum();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{system::environment, unit::Bytes};
+use ombx_core::{stats::median, system::environment, unit::Bytes};
 use ombx_toolchain::{machine, table::table};
 
 use crate::{
@@ -83,7 +83,7 @@ fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
         let medians: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio()?.median)).collect();
         let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
         let most = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let middle = crate::ratio::median(&medians).unwrap_or(f64::NAN);
+        let middle = median(&medians).unwrap_or(f64::NAN);
         let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count().to_string();
         let mut cells = vec![one.paired.mpi.flavour.to_string(), family.to_owned(), rows.len().to_string()];
         cells.push(format!("{middle:.3} ({least:.3} to {most:.3})"));

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use ombx_core::unit::Bytes;
+use ombx_core::{stats::median, unit::Bytes};
 use ombx_toolchain::{
     command::{compile, output},
     evidence,
@@ -27,7 +27,7 @@ use crate::{
     document,
     options::Options,
     paired::launcher,
-    ratio::{Ratio, median, shuffle},
+    ratio::{Ratio, shuffle},
 };
 
 /// Largest difference of a ratio from 1 that needs no reason: launches of one program differ by as much.

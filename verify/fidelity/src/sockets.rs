@@ -5,6 +5,7 @@ mod tools;
 
 use std::{path::Path, process::ExitCode};
 
+use ombx_core::stats::median;
 use ombx_toolchain::{
     command::compile,
     evidence,
@@ -19,7 +20,7 @@ use self::tools::{Run, Tools};
 use crate::{
     document,
     options::Options,
-    ratio::{self, Ratio, median},
+    ratio::{self, Ratio},
 };
 
 const SOURCE: &str = include_str!("reference/sockets.c");

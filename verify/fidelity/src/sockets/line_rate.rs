@@ -8,12 +8,13 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode, Stdio},
     time::Duration,
 };
 
-use ombx_core::{benchmark::Figure, measure::engine::Phases, result::Measurement, system::clock::Since};
-use ombx_results::file;
+use ombx_core::{
+    benchmark::Figure, measure::engine::Phases, result::Measurement, stats::median, system::clock::Since,
+};
 use ombx_toolchain::{
     command::{output, succeeds},
     evidence,
@@ -24,11 +25,11 @@ use ombx_toolchain::{
     workspace::Workspace,
 };
 
-use super::tools::{bytes_per_us, json, mean, port, unreadable};
+use super::tools::{Running, SERVER_STARTS, bytes_per_us, first_row, json, mean, port, unreadable};
 use crate::{
     document,
     options::Options,
-    ratio::{self, Ratio, median},
+    ratio::{self, Ratio},
 };
 
 /// Time for which data flows, in seconds.
@@ -37,8 +38,6 @@ const SECONDS: u64 = 2;
 const COUNTED_MS: [u64; 2] = [1000, 1950];
 /// Clock ticks per second in /proc (`USER_HZ`), the same on all architectures of Linux that ombx supports.
 const TICKS: f64 = 100.0;
-/// Time in which a server listens.
-const SERVER_STARTS: Duration = Duration::from_millis(300);
 /// Addresses of the two namespaces, from the range for benchmarks (RFC 2544).
 const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
 /// Limits of the ratios of rates and of CPU times.
@@ -156,16 +155,7 @@ impl Drop for Place {
     }
 }
 
-/// A process that is killed when it is dropped.
-struct Running(Child);
-
 impl Running {
-    fn start(command: &mut Command) -> Result<Running> {
-        let program = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::null()).stderr(Stdio::null());
-        command.spawn().map(Running).map_err(|source| Failure::Run { program, source })
-    }
-
     /// Returns what the program prints, and its CPU time per second with that of `others` while data flows.
     fn finish(mut self, others: &[u32]) -> Result<(String, f64)> {
         let out = self.0.stdout.take();
@@ -190,13 +180,6 @@ impl Running {
             Ok(status) if status.success() => Ok((text, cpu)),
             other => Err(Failure::Missing(format!("a program ended with {other:?}: {text}"))),
         }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
     }
 }
 
@@ -272,9 +255,7 @@ impl Programs {
         };
         let others: Vec<u32> = server.iter().map(|server| server.0.id()).collect();
         let (text, cpu) = Running::start(&mut client)?.finish(&others)?;
-        let read = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
-        let row = read.runs.first().and_then(|run| run.rows.first());
-        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
+        let row = &first_row(&text)?;
         let rate = rate(row).ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))?;
         let figure = |name: &str| match row.figures.get(name) {
             Some(Figure::Value(value)) => Some(*value),
