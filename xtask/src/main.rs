@@ -27,7 +27,6 @@ use delegate::Arguments as Passed;
 /// Developer commands of ombx. Rust and a C linker are enough to start any of them.
 #[derive(Parser)]
 #[command(
-    name = "cargo xtask",
     bin_name = "cargo xtask",
     after_help = "A first look:      cargo xtask demo\nThe whole test:    cargo xtask test\nBefore a change:   cargo xtask ci"
 )]

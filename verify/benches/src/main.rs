@@ -29,11 +29,7 @@ const SHORT: &str = "stamp timed_loop/ summary/independent/10000 summary/depende
 
 /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
 #[derive(clap::Parser)]
-#[command(
-    name = "cargo xtask benches",
-    bin_name = "cargo xtask benches",
-    after_help = "Example: cargo xtask benches summary"
-)]
+#[command(bin_name = "cargo xtask benches", after_help = "Example: cargo xtask benches summary")]
 struct Options {
     /// Run only benches whose name contains this
     filter: Option<String>,

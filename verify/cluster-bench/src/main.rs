@@ -19,7 +19,6 @@ use ombx_toolchain::{
 /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask cluster-bench",
     bin_name = "cargo xtask cluster-bench",
     after_help = "Examples:\n  cargo xtask cluster-bench\n  cargo xtask cluster-bench --inventory cluster.toml --hosts n01,n02 --dry-run\n  cargo xtask cluster-bench --inventory cluster.toml --launcher slurm --resume\n  cargo xtask cluster-bench --inventory cluster.toml -- --sizes 8,64K,4M"
 )]

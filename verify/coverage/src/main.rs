@@ -32,7 +32,6 @@ use line::{Line, Verdict};
 /// from a model. Fails if rows without a mark certainly miss the true median more than 8 times in 100.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask coverage",
     bin_name = "cargo xtask coverage",
     args_conflicts_with_subcommands = true,
     after_help = "Example: cargo xtask coverage --rows 500 --model bimodal"

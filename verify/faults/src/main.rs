@@ -41,7 +41,6 @@ use table::Line;
 /// lock. Prints one line per case and exits with 1 if a case is wrong.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask faults",
     bin_name = "cargo xtask faults",
     after_help = "Example: cargo xtask faults --mpi mpich --only 'killed'"
 )]

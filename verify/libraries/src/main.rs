@@ -79,7 +79,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// `cargo xtask dist --portable` builds the binaries first. Libraries that cannot be installed are skipped.
 #[derive(clap::Parser)]
-#[command(name = "cargo xtask libraries", bin_name = "cargo xtask libraries")]
+#[command(bin_name = "cargo xtask libraries")]
 struct Options {
     /// Directory of the binaries [default: that of `cargo xtask dist --portable`]
     #[arg(long, value_name = "DIR")]

@@ -35,11 +35,7 @@ const BENCHMARKS: &str = "p2p.latency p2p.bw p2p.latency_persistent rma.put_bw r
 ///
 /// Errors inside MPI libraries are suppressed: verify/sanitize/src/mpi.supp, and the list of Open MPI.
 #[derive(clap::Parser)]
-#[command(
-    name = "cargo xtask sanitize",
-    bin_name = "cargo xtask sanitize",
-    after_help = "Example: cargo xtask sanitize --mpi mpich"
-)]
+#[command(bin_name = "cargo xtask sanitize", after_help = "Example: cargo xtask sanitize --mpi mpich")]
 struct Options {
     /// MPI to test [default: every installed one]
     #[arg(long, value_enum)]

@@ -35,7 +35,6 @@ const NONE_FITS: &str = "no number of ranks fits into memory; choose fewer with 
 /// job that exceeds the deadline is ended and reported.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask scale",
     bin_name = "cargo xtask scale",
     after_help = "Example: cargo xtask scale --ranks 2,8,32 --deadline 60"
 )]

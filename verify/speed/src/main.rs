@@ -26,7 +26,6 @@ use sweep::{SUITE, SWEEPS, Swept};
 /// meanwhile.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask speed",
     bin_name = "cargo xtask speed",
     after_help = "Example: cargo xtask speed --omb osu-micro-benchmarks-7.4 --mpi openmpi"
 )]

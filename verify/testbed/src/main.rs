@@ -39,7 +39,6 @@ use ombx_toolchain::{
 /// target/testbed/cluster.toml is for `cargo xtask cluster-bench --inventory`.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask testbed",
     bin_name = "cargo xtask testbed",
     after_help = "Examples:\n  cargo xtask testbed up --hosts 4\n  cargo xtask testbed up --hosts 4 --delay 2ms --rate 100Mbit --link h1-h3:rate=10Mbit\n  cargo xtask testbed exec h1 -- ping -c 3 h2\n  cargo xtask testbed down"
 )]
