@@ -60,7 +60,7 @@ struct Kind {
     plain: [&'static str; 2],
     /// Words after `ombx run`.
     run: &'static str,
-    /// Words after `ombx osu`, which are those of OMB too; empty if OMB has no such program.
+    /// Words after `ombx osu`, which are those of OMB too, without the kind of window; empty if OMB has no such program.
     osu: &'static str,
     shown: Shown,
     /// Iterations in a sample of the plain program, and its samples, at each of [`SIZES`]; no samples: not at this size.
@@ -104,42 +104,22 @@ const KINDS: [Kind; 20] = [
         Shown::Legs(2.0),
         SHORT,
     ),
-    one_sided("put_flush", "rma.put_latency --sync flush", "osu_put_latency -w allocate -s flush", 1.0),
-    one_sided(
-        "put_flush_local",
-        "rma.put_latency --sync flush_local",
-        "osu_put_latency -w allocate -s flush_local",
-        1.0,
-    ),
-    one_sided("put_lock", "rma.put_latency --sync lock", "osu_put_latency -w allocate -s lock", 1.0),
-    one_sided(
-        "put_lock_all",
-        "rma.put_latency --sync lock_all",
-        "osu_put_latency -w allocate -s lock_all",
-        1.0,
-    ),
-    one_sided("put_fence", "rma.put_latency --sync fence", "osu_put_latency -w allocate -s fence", 2.0),
-    one_sided("put_pscw", "rma.put_latency --sync pscw", "osu_put_latency -w allocate -s pscw", 2.0),
+    one_sided("put_flush", "rma.put_latency --sync flush", "osu_put_latency -s flush", 1.0),
+    one_sided("put_flush_local", "rma.put_latency --sync flush_local", "osu_put_latency -s flush_local", 1.0),
+    one_sided("put_lock", "rma.put_latency --sync lock", "osu_put_latency -s lock", 1.0),
+    one_sided("put_lock_all", "rma.put_latency --sync lock_all", "osu_put_latency -s lock_all", 1.0),
+    one_sided("put_fence", "rma.put_latency --sync fence", "osu_put_latency -s fence", 2.0),
+    one_sided("put_pscw", "rma.put_latency --sync pscw", "osu_put_latency -s pscw", 2.0),
     Kind {
         counts: WINDOWS,
         shown: Shown::Windows(1.0),
-        ..one_sided("puts_flush", "rma.put_bw --sync flush", "osu_put_bw -w allocate -s flush", 1.0)
+        ..one_sided("puts_flush", "rma.put_bw --sync flush", "osu_put_bw -s flush", 1.0)
     },
-    one_sided("get_flush", "rma.get_latency --sync flush", "osu_get_latency -w allocate -s flush", 1.0),
-    one_sided(
-        "acc_flush",
-        "rma.acc_latency --sync flush --type char",
-        "osu_acc_latency -w allocate -s flush",
-        1.0,
-    ),
+    one_sided("get_flush", "rma.get_latency --sync flush", "osu_get_latency -s flush", 1.0),
+    one_sided("acc_flush", "rma.acc_latency --sync flush --type char", "osu_acc_latency -s flush", 1.0),
     Kind {
         counts: [SHORT[0], [0, 0], [0, 0]],
-        ..one_sided(
-            "fop_flush",
-            "rma.fop_latency --sync flush --type char",
-            "osu_fop_latency -w allocate -s flush",
-            1.0,
-        )
+        ..one_sided("fop_flush", "rma.fop_latency --sync flush --type char", "osu_fop_latency -s flush", 1.0)
     },
     collective("bcast", "collective.bcast", "osu_bcast"),
     collective("allreduce", "collective.allreduce --type float", "osu_allreduce -T mpi_float"),
@@ -377,7 +357,7 @@ impl Programs {
         let mut times = Times::new();
         for bytes in kind.measured_sizes() {
             let mut command = Command::new(&self.ombx);
-            command.arg("osu").args(kind.osu.split(' '));
+            command.arg("osu").args(kind.osu_words());
             if kind.has_sizes() {
                 command.args(["-m", &format!("{bytes}:{bytes}")]);
             }
@@ -391,7 +371,7 @@ impl Programs {
     }
 
     fn omb(&self, kind: &Kind) -> Result<Times> {
-        let mut words = kind.osu.split(' ');
+        let mut words = kind.osu_words();
         let name = words.next().unwrap_or_default();
         let not_built = || Failure::Missing(format!("{name} was not built"));
         let program = self.omb.as_ref().ok_or_else(not_built)?.program(name)?;
@@ -415,6 +395,11 @@ impl Programs {
 }
 
 impl Kind {
+    fn osu_words(&self) -> impl Iterator<Item = &'static str> + Clone {
+        let window: &[&str] = if self.plain[0] == "one_sided" { &["-w", "allocate"] } else { &[] };
+        self.osu.split(' ').chain(window.iter().copied())
+    }
+
     fn has_sizes(&self) -> bool {
         self.plain[1] != BARRIER.plain[1] && self.plain[1] != "fop_flush"
     }
