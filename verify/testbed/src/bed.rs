@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{ip::ip, shape::host_number};
+use crate::shape::host_number;
 use ombx_toolchain::{
     command::output,
     failure::{Failure, Result},
@@ -20,6 +20,11 @@ use ombx_toolchain::{
 pub(crate) const SUBNET: &str = "10.77.0";
 /// Last number of the address of the head.
 pub(crate) const HEAD: u8 = 254;
+
+/// Runs `ip` of iproute2 with arguments separated by blanks and returns what it prints.
+pub(crate) fn ip(arguments: &str) -> Result<String> {
+    output(Command::new("ip").args(arguments.split(' ')))
+}
 
 /// Test bed, which may run or not.
 pub(crate) struct Bed {
@@ -70,7 +75,7 @@ impl Bed {
         let text = fs::read_to_string(self.file(&format!("{host}.pid"))).ok()?;
         let pid = text.trim().parse().ok()?;
         // Another process may have the number by now: the network namespace proves that it is the host.
-        let of_netns = output(Command::new("ip").args(["netns", "identify", &format!("{pid}")])).ok()?;
+        let of_netns = ip(&format!("netns identify {pid}")).ok()?;
         (of_netns.trim() == self.namespace(host)).then(|| Pid::from_raw(pid)).flatten()
     }
 

@@ -1,6 +1,6 @@
 //! Files of a bed: host names, keys and configuration of ssh, and the inventory for cluster-bench.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::{
     bed::{Bed, HEAD, SUBNET},
@@ -124,9 +124,5 @@ fn key(bed: &Bed, name: &str) -> Result<String> {
 fn put(bed: &Bed, name: &str, text: &str) -> Result<()> {
     let path = bed.file(name);
     fs::write(&path, text).map_err(Failure::file(&*path))?;
-    set_mode(&path, 0o644)
-}
-
-fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(Failure::file(path))
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).map_err(Failure::file(path))
 }

@@ -9,28 +9,18 @@ use std::{
 };
 
 use crate::{
-    bed::{Bed, HEAD, SUBNET},
+    bed::{Bed, HEAD, SUBNET, ip},
     files,
-    ip::ip,
     shape::{Shape, host_name},
 };
 use ombx_toolchain::failure::{Failure, Result};
-
-/// Network between hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Network {
-    /// Bridge of the kernel, without delay.
-    Bridge,
-    /// Emulated switch with delays and rates.
-    Switch,
-}
 
 /// Number of polls for a start, and their interval.
 const TRIES: u32 = 250;
 const POLL: Duration = Duration::from_millis(20);
 
-/// Starts a bed in which nothing runs.
-pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Result<()> {
+/// Starts a bed in which nothing runs, on the emulated switch or on a bridge of the kernel, which delays nothing.
+pub(crate) fn up(bed: &Bed, shape: &Shape, emulated: bool, mpi: &str) -> Result<()> {
     let hosts = shape.hosts();
     files::write(bed, hosts, mpi)?;
     let path = bed.file("shape");
@@ -42,16 +32,17 @@ pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Resul
         ip(&format!("netns add {namespace}"))?;
         let _ = ip(&format!("netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
     }
-    match network {
-        Network::Bridge => bridge(bed, hosts)?,
-        Network::Switch => start_switch(bed)?,
+    if emulated {
+        start_switch(bed)?;
+    } else {
+        bridge(bed, hosts)?;
     }
     address(&switch, "head", usize::from(HEAD), hosts + 1)?;
     for host in 0..hosts {
         let namespace = bed.namespace(&host_name(host));
         address(&namespace, "eth0", host + 1, host + 1)?;
         // Without ethtool the device reports another speed than it has.
-        if let Some(speed) = shape.speed(host).filter(|_| network == Network::Switch) {
+        if let Some(speed) = shape.speed(host).filter(|_| emulated) {
             let words = format!("ethtool -s eth0 speed {speed} duplex full autoneg off");
             let _ = ip(&format!("netns exec {namespace} {words}"));
         }

@@ -4,7 +4,6 @@
 mod bed;
 mod files;
 mod host;
-mod ip;
 mod pipe;
 mod queue;
 mod shape;
@@ -22,9 +21,8 @@ use clap::Parser as _;
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::{
-    bed::{Bed, SUBNET},
-    host::Network,
-    shape::{OfHost, OfLink, Rate, Shape, Wire, host_name},
+    bed::{Bed, SUBNET, ip},
+    shape::{Change, Shape, Wire, host_name},
 };
 use ombx_toolchain::{
     failure::{Failure, Result, exit_code},
@@ -88,17 +86,17 @@ struct Up {
     #[arg(long, value_parser = shape::parse_delay)]
     delay: Option<Duration>,
     /// Rate of every link in each direction, for example: --rate 100Mbit
-    #[arg(long)]
-    rate: Option<Rate>,
+    #[arg(long, value_parser = shape::parse_rate)]
+    rate: Option<u64>,
     /// Rate of every host's port, which all its links share, for example: --port 10Mbit
-    #[arg(long)]
-    port: Option<Rate>,
+    #[arg(long, value_parser = shape::parse_rate)]
+    port: Option<u64>,
     /// Link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
-    #[arg(long)]
-    link: Vec<OfLink>,
+    #[arg(long, value_parser = Change::of_link)]
+    link: Vec<Change>,
     /// Host whose links differ, for example: --host h3:delay=5ms, or --host h3:damaged=0.5% of the frames that it receives
-    #[arg(long)]
-    host: Vec<OfHost>,
+    #[arg(long, value_parser = Change::of_host)]
+    host: Vec<Change>,
 }
 
 fn main() -> ExitCode {
@@ -156,29 +154,27 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
             bed.directory().display()
         )));
     }
-    let rate = options.rate.map(|rate| rate.0);
-    let all = Wire { delay: options.delay.unwrap_or_default(), rate, damaged: 0 };
-    let shape = Shape::new(hosts, all, &options.host, &options.link).map_err(Failure::Usage)?;
-    let shape = shape.with_ports(options.port.map(|rate| rate.0));
-    let plain = options.delay.is_none()
-        && options.rate.is_none()
-        && options.port.is_none()
-        && options.link.is_empty()
-        && options.host.is_empty();
-    let network = if plain { Network::Bridge } else { Network::Switch };
-    if network == Network::Switch && !Path::new("/dev/net/tun").exists() {
+    let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate, damaged: 0 };
+    let changes = options.host.iter().chain(&options.link);
+    let shape = Shape::new(hosts, all, changes).map_err(Failure::Usage)?.with_ports(options.port);
+    let emulated = options.delay.is_some()
+        || options.rate.is_some()
+        || options.port.is_some()
+        || !options.link.is_empty()
+        || !options.host.is_empty();
+    if emulated && !Path::new("/dev/net/tun").exists() {
         return Err(Failure::Missing(
             "an emulated network needs TAP devices, and this kernel has no /dev/net/tun (modprobe tun); a plain bridge works without".into(),
         ));
     }
     bed.remove()?;
     let mpi = Flavour::preferred(&Places::here()).key();
-    if let Err(failure) = host::up(bed, &shape, network, mpi) {
+    if let Err(failure) = host::up(bed, &shape, emulated, mpi) {
         let _ = bed.remove();
         return Err(failure);
     }
     let names: Vec<String> = (0..hosts).map(host_name).collect();
-    let what = if plain { "a bridge" } else { "an emulated network" };
+    let what = if emulated { "an emulated network" } else { "a bridge" };
     println!("Up: {} on {what}.", names.join(", "));
     for line in shape.expectations() {
         println!("  {line}");
@@ -250,7 +246,7 @@ fn cut(bed: &Bed, what: &str) -> Result<()> {
             fs::write(&path, format!("{before}{what}\n")).map_err(Failure::file(path))?;
             let _ = kill_process(switch, Signal::USR1);
         }
-        (None, None) => drop(ip::ip(&format!("-n {} link set port{} down", bed.namespace("sw"), hosts[0]))?),
+        (None, None) => drop(ip(&format!("-n {} link set port{} down", bed.namespace("sw"), hosts[0]))?),
         (None, Some(_)) => {
             return Err(Failure::Usage(
                 "a bridge can disconnect only whole hosts. Start the bed with --delay 0 to cut links".into(),
@@ -268,7 +264,7 @@ fn mend(bed: &Bed) -> Result<()> {
         Some(switch) => drop(kill_process(switch, Signal::USR1)),
         None => {
             for host in 0..bed.hosts() {
-                ip::ip(&format!("-n {} link set port{host} up", bed.namespace("sw")))?;
+                ip(&format!("-n {} link set port{host} up", bed.namespace("sw")))?;
             }
         }
     }
