@@ -12,7 +12,7 @@ use ombx_toolchain::{
     command::{output, succeeds},
     failure::{Failure, Result},
     mpi::Which,
-    workspace::{Workspace, cargo},
+    workspace::{Workspace, cargo, emptied},
 };
 
 use self::{packages::Packages, release::Release};
@@ -63,7 +63,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let work = workspace.target.join("dist");
     let published = work.join(&release.version);
     for directory in [&published, &work.join("packing"), &work.join("build"), &work.join("cargo")] {
-        renew(directory)?;
+        emptied(directory)?;
     }
 
     let archive = source::archive(&workspace.root, &work.join("packing"), &published, &release)?;
@@ -86,14 +86,6 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     println!("\n{}", published.display());
     print!("{}", output(std::process::Command::new("ls").arg("-lh").current_dir(&published))?);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Makes a directory empty.
-fn renew(directory: &Path) -> Result<()> {
-    if directory.exists() {
-        fs::remove_dir_all(directory).map_err(Failure::file(directory))?;
-    }
-    fs::create_dir_all(directory).map_err(Failure::file(directory))
 }
 
 /// Writes the checksums of all files in the form that `sha256sum --check` reads.

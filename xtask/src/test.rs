@@ -258,8 +258,8 @@ impl Run {
     ) -> ExitCode {
         // A step that failed and counts no tests is one failure.
         let uncounted = done.iter().filter(|(_, step)| step.failed() && step.tally.failed == 0).count();
-        let mut tally: Tally = done.iter().map(|(_, step)| step.tally).sum();
-        tally.failed += uncounted as u64;
+        let mut tally = Tally { failed: uncounted as u64, ..Tally::default() };
+        done.iter().for_each(|(_, step)| tally += step.tally);
         let steps: Vec<Step> = done.iter().map(|(_, step)| step.clone()).collect();
         println!("\n{}", Summary(&steps));
         for tier in [Tier::Test, Tier::Change, Tier::Nightly] {

@@ -19,7 +19,7 @@ use ombx_toolchain::{
     failure::{Failure, Result, exit_code},
     machine, release,
     step::Step,
-    workspace::{Workspace, cargo},
+    workspace::{Workspace, cargo, emptied},
 };
 
 /// Options of criterion.
@@ -64,9 +64,9 @@ fn run(options: &Options) -> Result<ExitCode> {
         return instructions::check(&workspace, compiler(), options.record);
     }
     let directory = workspace.target.join("criterion");
-    if options.write && directory.exists() {
+    if options.write {
         // Removes results of benches that no longer exist.
-        fs::remove_dir_all(&directory).map_err(Failure::file(&*directory))?;
+        emptied(&directory)?;
     }
     let mut bench = cargo();
     bench.args(["bench", "-p", "ombx-benches", "--benches", "--"]).args(EFFORT.split(' '));

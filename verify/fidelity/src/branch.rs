@@ -14,7 +14,7 @@ use ombx_toolchain::{
     mpi::{Mpi, installed},
     release,
     table::table,
-    workspace::Workspace,
+    workspace::{Workspace, emptied},
 };
 
 use crate::{callgrind, options::Options, paired::launcher, profile::Profile};
@@ -117,8 +117,7 @@ impl Libraries {
     fn counted(&self, at: usize) -> Result<Sends> {
         let place = self.directory.join(NAMES[at]);
         // Removes profiles of an earlier run.
-        drop(fs::remove_dir_all(&place));
-        fs::create_dir_all(&place).map_err(Failure::file(&place))?;
+        emptied(&place)?;
         let mut command = launcher(&self.mpi);
         command.args(["-n", "2", "valgrind", "--tool=callgrind", "--separate-threads=no"]);
         command.arg(format!("--callgrind-out-file={}", place.join("rank.%p").display()));

@@ -10,6 +10,7 @@ use ombx_toolchain::{
     failure::{Failure, Result},
     mpi::Places,
     table::table,
+    workspace::emptied,
 };
 
 /// Goal: ombx adds fewer instructions than this to an iteration.
@@ -93,8 +94,7 @@ pub(crate) enum Rows<'a> {
 pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)>> {
     let place = paired.directory.join("callgrind");
     // Removes profiles of an earlier run.
-    drop(fs::remove_dir_all(&place));
-    fs::create_dir_all(&place).map_err(Failure::file(&place))?;
+    emptied(&place)?;
     let out = place.join("out");
     let (few, many) = (FEW.to_string(), MANY.to_string());
     let names = place.join("rows").display().to_string();

@@ -10,7 +10,7 @@ use std::{
 use ombx_core::{stats::median, system::clock::Since};
 
 use ombx_toolchain::{
-    command::{cannot_run, compile, shown},
+    command::{cannot_run, compile, failed},
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
     omb::Omb,
@@ -137,12 +137,10 @@ pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<(
     let since = Since::now();
     let output = command.output().map_err(|source| cannot_run(command, source))?;
     let took = since.elapsed().as_secs_f64();
-    let words = String::from_utf8_lossy(&output.stderr);
     if output.status.success() || output.status.code().is_some_and(|code| accepted == Some(code)) {
-        return Ok((took, words.into_owned()));
+        return Ok((took, String::from_utf8_lossy(&output.stderr).into_owned()));
     }
-    let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    Err(Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) })
+    Err(failed(command, &output))
 }
 
 /// Returns median and minimum.

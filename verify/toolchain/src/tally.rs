@@ -1,6 +1,6 @@
 //! Test counts, read from the last line of a Rust test harness.
 
-use std::{collections::BTreeSet, fmt, iter::Sum, ops::AddAssign};
+use std::{collections::BTreeSet, fmt, ops::AddAssign};
 
 /// Counts of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,15 +55,6 @@ impl AddAssign for Tally {
         self.passed += more.passed;
         self.failed += more.failed;
         self.skipped += more.skipped;
-    }
-}
-
-impl Sum for Tally {
-    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
-        tallies.fold(Self::default(), |mut all, tally| {
-            all += tally;
-            all
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The workspace, as `cargo metadata` describes it: directories, packages and their dependencies.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -106,11 +106,19 @@ pub fn cargo() -> Command {
     command
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+/// Makes a directory, or makes it empty.
+pub fn emptied(directory: &Path) -> Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).map_err(Failure::file(directory))?;
+    }
+    fs::create_dir_all(directory).map_err(Failure::file(directory))
+}
+
+pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 

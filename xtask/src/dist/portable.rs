@@ -16,7 +16,7 @@ use ombx_toolchain::{
     command::output,
     failure::{Failure, Result},
     step::Step,
-    workspace::Workspace,
+    workspace::{Workspace, emptied},
 };
 
 use super::leaks;
@@ -83,13 +83,10 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
 
     let name = format!("ombx-{version}-linux-{ARCH}");
     let tree = work.join(&name);
-    if tree.exists() {
-        fs::remove_dir_all(&tree).map_err(Failure::file(&tree))?;
-    }
+    emptied(&tree)?;
     let prefix = Prefix::claim(&tree)?;
     // The binaries that write manual pages and completions find MPI where they find it in an environment of Python.
     let libraries = tree.join("lib");
-    fs::create_dir_all(&tree).map_err(Failure::file(&tree))?;
     symlink(python.0.join("lib"), &libraries).map_err(Failure::file(&libraries))?;
     prefix.fill(&Contents { root: sources.root(), builds: &builds, modulefile: true })?;
     fs::remove_file(&libraries).map_err(Failure::file(&libraries))?;
@@ -141,9 +138,7 @@ fn wheel(
     // PEP 440 has another sign for a build between versions.
     let version = version.replace('~', "+");
     let unpacked = work.join("wheel");
-    if unpacked.exists() {
-        fs::remove_dir_all(&unpacked).map_err(Failure::file(&unpacked))?;
-    }
+    emptied(&unpacked)?;
     let data = unpacked.join(format!("ombx-{version}.data"));
     let information = unpacked.join(format!("ombx-{version}.dist-info"));
     for directory in [&data.join("scripts"), &data.join("data"), &information, &unpacked.join("ombx")] {
