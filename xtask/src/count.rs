@@ -108,11 +108,11 @@ impl Counts {
 
     fn table(&self) -> String {
         let line = |what: &str, count: &Count, unit: &str| {
-            vec![what.to_owned(), count.files.to_string(), format!("{} {unit}", count.amount)]
+            format!("{what} | {} | {} {unit}", count.files, count.amount)
         };
         table(
             "what | files | size",
-            vec![
+            [
                 line("product (crates)", &self.product, "lines"),
                 line("verify and xtask", &self.verification, "lines"),
                 line("examples and fuzz targets", &self.others, "lines"),

@@ -4,7 +4,6 @@
 mod instructions;
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -19,6 +18,7 @@ use ombx_toolchain::{
     failure::{Failure, Result, exit_code},
     machine, release,
     step::Step,
+    table,
     workspace::{Workspace, cargo, emptied},
 };
 
@@ -127,11 +127,11 @@ fn natural(name: &str) -> Vec<(u64, &str)> {
 }
 
 fn table(figures: &[&Figure]) -> String {
-    let mut text = String::from("| bench | median | 95 % interval |\n|---|---|---|\n");
-    for Figure { name, ns: [middle, low, high] } in figures {
-        let _ = writeln!(text, "| `{name}` | {} | {} to {} |", time(*middle), time(*low), time(*high));
-    }
-    text
+    let line = |Figure { name, ns }: &&Figure| {
+        let [middle, low, high] = ns.map(time);
+        format!("`{name}` | {middle} | {low} to {high}")
+    };
+    table::table("bench | median | 95 % interval", figures.iter().map(line))
 }
 
 fn time(ns: f64) -> String {
@@ -162,9 +162,15 @@ mod tests {
         let mut all = [figure("summary/1000", 2e6), figure("summary/20", 1500.0), figure("stamp", 9.5)];
         all.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
         let text = table(&all.each_ref());
-        let places =
-            ["`stamp` | 9.50 ns | 8.50 ns to 10.50 ns", "`summary/20` | 1.50 us", "`summary/1000` | 2.00 ms"]
-                .map(|part| text.find(part).unwrap_or_else(|| panic!("{part} in {text}")));
+        let places = [
+            "`stamp`",
+            "| 9.50 ns | 8.50 ns to 10.50 ns",
+            "`summary/20`",
+            "| 1.50 us",
+            "`summary/1000`",
+            "| 2.00 ms",
+        ]
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("{part} in {text}")));
         assert!(places.is_sorted());
         assert!(super::figure(&json!({}), &json!({})).is_none());
     }

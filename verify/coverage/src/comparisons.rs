@@ -18,6 +18,7 @@ use ombx_toolchain::{
     machine,
     mpi::{Mpi, Which, installed},
     release,
+    table::table,
     workspace::Workspace,
 };
 
@@ -119,32 +120,24 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
 
 /// Returns the tables.
 fn tables(pairs: &[Pairs], delayed: &[Delayed]) -> String {
-    let mut text = format!(
-        "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
-         | MPI | command | pairs | with a case worse | with a case better | false verdicts, % |\n|---|---|---|---|---|---|\n"
-    );
-    for Pairs { mpi, kind, pairs, worse, better } in pairs {
+    let same = pairs.iter().map(|Pairs { mpi, kind, pairs, worse, better }| {
         let wrong = with_interval(worse + better, *pairs);
-        text += &format!("| {mpi} | `{kind}` | {pairs} | {worse} | {better} | {wrong} |\n");
-    }
-    text += &format!(
-        "\nA known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n\
-         | MPI | delay % | comparisons | worse | better | median difference % | smallest detectable % |\n\
-         |---|---|---|---|---|---|---|\n"
-    );
-    for one in delayed {
-        text += &format!(
-            "| {} | {} | {} | {} | {} | {:+.1} | {:.1} |\n",
-            one.mpi,
-            one.percent,
-            one.repetitions,
-            one.worse,
-            one.better,
-            one.found * 100.0,
-            one.detectable * 100.0
-        );
-    }
-    text
+        format!("{mpi} | `{kind}` | {pairs} | {worse} | {better} | {wrong}")
+    });
+    let late = delayed.iter().map(|one| {
+        let Delayed { mpi, percent, repetitions, worse, better, .. } = one;
+        let [found, detectable] = [one.found, one.detectable].map(|part| part * 100.0);
+        format!("{mpi} | {percent} | {repetitions} | {worse} | {better} | {found:+.1} | {detectable:.1}")
+    });
+    format!(
+        "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n{}\n\
+         A known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n{}",
+        table("MPI | command | pairs | with a case worse | with a case better | false verdicts, %", same),
+        table(
+            "MPI | delay % | comparisons | worse | better | median difference % | smallest detectable %",
+            late
+        )
+    )
 }
 
 /// What measures with one MPI.

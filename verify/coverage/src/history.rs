@@ -1,6 +1,7 @@
 //! Simulated series of results: how often a year of daily looks alarms although nothing changes, and when a step is found.
 
 use ombx_results::history::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes};
+use ombx_toolchain::table;
 
 use crate::{document::with_interval, random::Random};
 
@@ -94,19 +95,16 @@ fn has_alarm(values: &[f64]) -> bool {
 /// Returns a line for each model.
 pub(crate) fn table(all: &[Looks]) -> String {
     let heads: Vec<String> = AFTER.iter().map(|after| format!("found after {after} runs, %")).collect();
-    let mut text = format!(
-        "| values | years | a year has a false alarm, % | {} |\n|---|---|---|---|---|---|\n",
-        heads.join(" | ")
-    );
-    for looks in all {
+    let head = format!("values | years | a year has a false alarm, % | {}", heads.join(" | "));
+    let line = |looks: &Looks| {
         let found = looks.found.map(|found| with_interval(found, looks.steps));
-        text += &format!(
-            "| {} | {} | {} | {} |\n",
+        format!(
+            "{} | {} | {} | {}",
             looks.model.name,
             looks.years,
             with_interval(looks.alarms, looks.years),
             found.join(" | ")
-        );
-    }
-    text
+        )
+    };
+    table::table(&head, all.iter().map(line))
 }

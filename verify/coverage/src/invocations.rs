@@ -258,16 +258,17 @@ fn table_of(all: &[Series]) -> String {
         let middle = |figure: fn(&Invocation) -> f64| median(&series.all(figure)).unwrap_or(f64::NAN);
         let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
         let [covered, confirmed] = [series.covered(), series.confirmed()];
-        vec![
-            series.flavour.to_string(),
-            format!("`{}`", series.job),
+        format!(
+            "{} | `{}` | {} | {} | {:.1} | {}",
+            series.flavour,
+            series.job,
             share(covered),
             share(confirmed),
-            format!("{:.1}", middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0),
-            series.verdict().to_string(),
-        ]
+            middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0,
+            series.verdict(),
+        )
     };
-    table(head, all.iter().map(line).collect())
+    table(head, all.iter().map(line))
 }
 
 fn contains([low, high]: [f64; 2], x: f64) -> bool {

@@ -3,6 +3,7 @@
 use ombx_results::verdict::{
     Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
 };
+use ombx_toolchain::table;
 
 use crate::{
     document::with_interval,
@@ -85,12 +86,11 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
 
 /// Returns a line for each kind of sweeps.
 pub(crate) fn table(all: &[Sweeps]) -> String {
-    let mut text = String::from(
-        "| hosts | links differ by | sweeps | something healthy was named, % | mean printed factor | a link slower by the printed factor was named, % | a link 1.5 times slower was named, % |\n|---|---|---|---|---|---|---|\n",
-    );
-    for s in all {
-        text += &format!(
-            "| {} | {:.0} % | {} | {} | {:.2} | {} | {} |\n",
+    let head = "hosts | links differ by | sweeps | something healthy was named, % | mean printed factor | \
+                a link slower by the printed factor was named, % | a link 1.5 times slower was named, %";
+    let line = |s: &Sweeps| {
+        format!(
+            "{} | {:.0} % | {} | {} | {:.2} | {} | {}",
             s.hosts,
             100.0 * s.differences,
             s.sweeps,
@@ -98,9 +98,9 @@ pub(crate) fn table(all: &[Sweeps]) -> String {
             s.factors / s.printed.max(1) as f64,
             with_interval(s.named, s.printed),
             with_interval(s.clearly, s.sweeps)
-        );
-    }
-    text
+        )
+    };
+    table::table(head, all.iter().map(line))
 }
 
 /// A machine whose links take 5 us but for noise. Every number follows from the seed, the link and the row, so that a sweep can be

@@ -6,11 +6,12 @@ mod launches;
 mod percentiles;
 mod runs;
 
-use std::{fmt::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
 use ombx_toolchain::{
     failure::{Result, failed_if},
+    table,
     workspace::Workspace,
 };
 
@@ -102,14 +103,13 @@ impl Lines {
 }
 
 fn table(lines: &[Line]) -> String {
-    let mut text = String::from("| rule | model | found % | must be % | |\n|---|---|---|---|---|\n");
-    for line in lines {
+    let line = |line: &Line| {
         let Line { rule, model, found, chance, must: [low, high] } = line;
         let chance = if *chance > 0.0 { format!(" ± {chance:.1}") } else { String::new() };
         let verdict = if line.is_right() { "" } else { "WRONG" };
-        let _ = writeln!(text, "| {rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict} |");
-    }
-    text
+        format!("{rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict}")
+    };
+    table::table("rule | model | found % | must be % | ", lines.iter().map(line))
 }
 
 #[cfg(test)]

@@ -44,12 +44,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         }
         let [plain, branch] = [both.counted(0)?, both.counted(1)?];
         let line = |name: &str, sends: &Sends| {
-            let all = sends.own + sends.library;
-            [name.to_owned(), sends.count.to_string(), format!("{:.1}", sends.own), format!("{all:.1}")]
-                .to_vec()
+            format!("{name} | {} | {:.1} | {:.1}", sends.count, sends.own, sends.own + sends.library)
         };
         let head = "library | sends | instructions of MPI_Send | with those of PMPI_Send";
-        println!("{}", table(head, vec![line(NAMES[0], &plain), line(NAMES[1], &branch)]));
+        println!("{}", table(head, [line(NAMES[0], &plain), line(NAMES[1], &branch)]));
         println!("The branch costs {:.1} instructions per message.", branch.own - plain.own);
         failed |= branch.own <= plain.own;
     }

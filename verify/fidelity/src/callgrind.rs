@@ -141,12 +141,10 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
 pub(crate) fn table_of(counts: &[(Line, Count)]) -> String {
     let head = "row | C | ombx | added | calls of an iteration | verdict";
     let line = |(line, count): &(Line, Count)| {
-        let numbers =
-            [count.reference.own, count.ombx.own, count.added()].map(|number| format!("{number:.1}"));
-        let name = [line.row.clone()].into_iter();
-        name.chain(numbers).chain([count.calls(), count.to_string()]).collect()
+        let [c, ombx, added] = [count.reference.own, count.ombx.own, count.added()];
+        format!("{} | {c:.1} | {ombx:.1} | {added:.1} | {} | {count}", line.row, count.calls())
     };
-    table(head, counts.iter().map(line).collect())
+    table(head, counts.iter().map(line))
 }
 
 /// Returns in one sentence how many rows were counted, the most that ombx adds, and the rows that missed their goal.

@@ -53,7 +53,7 @@ fn unmet<'c>(one: &'c Comparison<'_>) -> impl Iterator<Item = String> + 'c {
 /// Returns a line for each family.
 fn families(comparisons: &[Comparison<'_>]) -> String {
     let head = "MPI | family | cases | ratio: median (range) | met | above | missed | below | not resolved";
-    table(head, comparisons.iter().flat_map(summary).collect())
+    table(head, comparisons.iter().flat_map(summary))
 }
 
 /// Returns a line for each family, and a table for each MPI with a line for each case.
@@ -73,8 +73,8 @@ pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
     text
 }
 
-/// Returns the cells of a summary by family.
-fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
+/// Returns the lines of a summary by family.
+fn summary(one: &Comparison<'_>) -> Vec<String> {
     let mut families: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in one.rows.iter().filter(|row| row.skipped().is_none()) {
         families.entry(row.line.row.split('.').next().unwrap_or_default()).or_default().push(row);
@@ -85,12 +85,10 @@ fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
         let most = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let middle = median(&medians).unwrap_or(f64::NAN);
         let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count().to_string();
-        let mut cells = vec![one.paired.mpi.flavour.to_string(), family.to_owned(), rows.len().to_string()];
-        cells.push(format!("{middle:.3} ({least:.3} to {most:.3})"));
         let verdicts =
             [Verdict::Met, Verdict::Doubtful, Verdict::Missed, Verdict::Below, Verdict::Unresolved];
-        cells.extend(verdicts.map(count));
-        cells
+        let (flavour, cases, counts) = (one.paired.mpi.flavour, rows.len(), verdicts.map(count).join(" | "));
+        format!("{flavour} | {family} | {cases} | {middle:.3} ({least:.3} to {most:.3}) | {counts}")
     };
     families.into_iter().map(line).collect()
 }
@@ -100,15 +98,16 @@ fn cases(rows: &[Row]) -> String {
     let head = "case | size | ombx ns | ratio (95 % interval) | kinds of windows | goal | verdict";
     let line = |row: &Row| {
         let size = Bytes(row.line.bytes);
-        vec![
-            row.line.row.clone(),
+        format!(
+            "{} | {} | {} | {} | {} | {:.2} | {}",
+            row.line.row,
             if row.line.depth > 1 { format!("{} x {size}", row.line.depth) } else { size.to_string() },
             row.ombx_ns().map_or("n/a".into(), |ns| format!("{ns:.0}")),
             row.ratio().map_or("n/a".into(), |ratio| ratio.to_string()),
             row.of_windows().map_or_else(String::new, |[least, most]| format!("{least:.3} to {most:.3}")),
-            format!("{:.2}", row.line.goal),
-            row.verdict().to_string(),
-        ]
+            row.line.goal,
+            row.verdict(),
+        )
     };
-    table(head, rows.iter().filter(|row| row.skipped().is_none()).map(line).collect())
+    table(head, rows.iter().filter(|row| row.skipped().is_none()).map(line))
 }

@@ -186,8 +186,9 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         missed += outside;
         figures += lines.len();
         let head = "ombx run | size | plain C, ns | ombx run / C | ombx osu / C | OMB / C";
-        let part = |lines| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(head, lines));
-        summary += &part(telling(&lines));
+        let part = |lines: Vec<String>| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(head, lines));
+        // A figure away from that of C is printed bold.
+        summary += &part(lines.iter().filter(|line| line.contains("**")).cloned().collect());
         text += &part(lines);
         libraries.push(mpi.name());
     }
@@ -204,7 +205,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
 }
 
 /// Returns the lines of the table, reasons of programs without times, and the number of figures of `ombx run` away from those of C.
-fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<Vec<String>>, String, usize) {
+fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<String>, String, usize) {
     let (mut lines, mut reasons, mut missed) = (Vec::new(), String::new(), 0);
     for (kind, turns) in kinds.iter().zip(turns) {
         let sizes: Vec<u64> =
@@ -220,14 +221,9 @@ fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<Vec<String>>, String, usize) 
                 Some(ratio) => ratio.to_string(),
                 None => String::new(),
             };
-            lines.push(vec![
-                kind.run.to_owned(),
-                Bytes(bytes).to_string(),
-                median(&plain).map_or_else(String::new, |ns| format!("{ns:.1}")),
-                shown(run),
-                shown(ratio(Program::Osu)),
-                shown(ratio(Program::Omb)),
-            ]);
+            let ns = median(&plain).map_or_else(String::new, |ns| format!("{ns:.1}"));
+            let ratios = [run, ratio(Program::Osu), ratio(Program::Omb)].map(shown).join(" | ");
+            lines.push(format!("{} | {} | {ns} | {ratios}", kind.run, Bytes(bytes)));
         }
         reasons.extend(
             turns
@@ -237,12 +233,6 @@ fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<Vec<String>>, String, usize) 
         );
     }
     (lines, reasons, missed)
-}
-
-/// Returns the lines with a figure away from that of C.
-fn telling(lines: &[Vec<String>]) -> Vec<Vec<String>> {
-    let is_apart = |line: &&Vec<String>| line.iter().any(|cell| cell.starts_with("**"));
-    lines.iter().filter(is_apart).cloned().collect()
 }
 
 /// Returns whether the whole interval lies farther from 1 than the goal.

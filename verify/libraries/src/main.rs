@@ -134,7 +134,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         lines.push(line);
     }
     let head = [&["library"], &FAMILIES[..], &OTHERS].concat().join(" | ");
-    let cells = lines.iter().map(|line| [vec![line.library.clone()], line.cells.clone()].concat()).collect();
+    let cells = lines.iter().map(|line| format!("{} | {}", line.library, line.cells.join(" | ")));
     let reasons: String = lines.iter().map(Line::listed).collect();
     let text = format!(
         "On {}. Rows measured / unavailable / failed, with two ranks and `--quick --sizes 8,64K`; of the other columns, trials that ended as they \

@@ -25,6 +25,7 @@ use ombx_results::verdict::{
 };
 
 use crate::link::{self, normal_of};
+use ombx_toolchain::table;
 
 /// Standard deviation of the logarithm of a time.
 const NOISE: f64 = 0.03;
@@ -299,22 +300,20 @@ impl Trial {
 
 /// Returns a table of trials.
 pub(crate) fn table(tried: &[Tried]) -> String {
-    let mut text = String::from(
-        "| fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep |\n|---|---|---|---|---|---|---|---|\n",
-    );
-    for Tried { trial, named, seconds } in tried {
+    let line = |Tried { trial, named, seconds }: &Tried| {
         let Trial { topology, hosts, part, rounds, seeds } = trial;
         let all = u64::from(hosts - 1);
         let measured = rounds.map_or(all, u64::from);
         let rounds = rounds.map_or("all".to_owned(), |rounds| rounds.to_string());
         let links = measured * u64::from(*hosts) / 2;
         let least = 100.0 * least_probability(*named, *seeds);
-        text += &format!(
-            "| {} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1} |\n",
-            topology.name
-        );
-    }
-    text
+        let name = topology.name;
+        format!(
+            "{name} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1}"
+        )
+    };
+    let head = "fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep";
+    table::table(head, tried.iter().map(line))
 }
 
 /// Returns the lower bound of the probability of success with a confidence of 95 %: with it, as many successes or more have 5 %

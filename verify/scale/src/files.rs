@@ -24,6 +24,7 @@ use ombx_results::{
 use ombx_toolchain::{
     command::cannot_run,
     failure::{Failure, Result},
+    table,
 };
 
 use crate::{
@@ -299,15 +300,13 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
 
 /// Returns a table of what commands took.
 pub(crate) fn table(all: &[Took]) -> String {
-    let mut text =
-        String::from("| command | file | wall s | peak MB | goal | met |\n|---|---|---|---|---|---|\n");
-    for Took { what, seconds, peak_bytes, read_bytes, is_met, goal } in all {
+    let line = |Took { what, seconds, peak_bytes, read_bytes, is_met, goal }: &Took| {
         let size =
             if *read_bytes > 0 { format!("{} MB", read_bytes / 1_000_000) } else { "directory".into() };
         let met = if *is_met { "yes" } else { "no" };
-        text +=
-            &format!("| `{what}` | {size} | {seconds:.2} | {} | {goal} | {met} |\n", peak_bytes / 1_000_000);
-    }
+        format!("`{what}` | {size} | {seconds:.2} | {} | {goal} | {met}", peak_bytes / 1_000_000)
+    };
+    let text = table::table("command | file | wall s | peak MB | goal | met", all.iter().map(line));
     format!("{}.\n\n{text}", environment::timestamp())
 }
 

@@ -106,27 +106,26 @@ pub(crate) fn document(all: &[Starts]) -> String {
         let bare: Vec<f64> = starts.seconds.iter().map(|[bare, ..]| bare * 1e3).collect();
         let [added, least, most] = starts.added_ms();
         let private = starts.memory.each_ref().map(|outcome| outcome.private_bytes as f64 / 1e6);
-        vec![
-            starts.flavour.to_string(),
-            starts.ranks.to_string(),
-            starts.seconds.len().to_string(),
-            format!("{:.0}", median(&bare).unwrap_or(f64::NAN)),
-            format!("{added:.0}"),
-            format!("{least:.0} .. {most:.0}"),
-            format!("{:.2}", starts.barrier_ms()),
-            format!("{:.1}", starts.memory[0].rank_bytes as f64 / 1e6),
-            format!("{:.1}", private[0]),
-            format!("{:.1}", starts.added_mb()),
-            format!("{:.1}", private[1] - private[0]),
+        format!(
+            "{} | {} | {} | {:.0} | {added:.0} | {least:.0} .. {most:.0} | {:.2} | {:.1} | {:.1} | {:.1} | {:.1} | {}",
+            starts.flavour,
+            starts.ranks,
+            starts.seconds.len(),
+            median(&bare).unwrap_or(f64::NAN),
+            starts.barrier_ms(),
+            starts.memory[0].rank_bytes as f64 / 1e6,
+            private[0],
+            starts.added_mb(),
+            private[1] - private[0],
             match (starts.is_complete, starts.missed()) {
-                (false, _) => "not complete".into(),
-                (_, true) => "MISSED".into(),
-                _ => "met".into(),
+                (false, _) => "not complete",
+                (_, true) => "MISSED",
+                _ => "met",
             },
-        ]
+        )
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let table = table(head, all.iter().map(line).collect());
+    let table = table(head, all.iter().map(line));
     format!("{}, {cpus} CPUs shared by all ranks, release build.\n\n{table}", environment::timestamp())
 }
 

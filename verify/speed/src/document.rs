@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// Returns MPI, command, and the program of OMB that runs beside it.
-fn named(swept: &Swept) -> [String; 3] {
+fn named(swept: &Swept) -> String {
     let program = swept.sweep.omb.map_or_else(String::new, |beside| format!("`{}`", beside.command()));
-    [swept.flavour.to_string(), format!("`{}`", swept.sweep.command()), program]
+    format!("{} | `{}` | {program}", swept.flavour, swept.sweep.command())
 }
 
 /// Returns the time of each sweep beside that of OMB.
@@ -32,24 +32,17 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
                 verdict.to_owned(),
             ],
         };
-        let [flavour, command, program] = named(swept);
-        vec![
-            flavour,
-            command,
-            program,
-            swept.runs.len().to_string(),
-            omb,
+        format!(
+            "{} | {} | {omb} | {} | {ratio} | {interval} | {goal} | {} | {} | {} | {verdict}",
+            named(swept),
+            swept.runs.len(),
             number(|taken| taken.whole_s),
-            ratio,
-            interval,
-            goal,
-            swept.median(|taken| taken.launches as f64).to_string(),
-            swept.median(|taken| taken.cases as f64).to_string(),
-            swept.median(|taken| taken.precise as f64).to_string(),
-            verdict,
-        ]
+            swept.median(|taken| taken.launches as f64),
+            swept.median(|taken| taken.cases as f64),
+            swept.median(|taken| taken.precise as f64),
+        )
     };
-    table(head, swept.iter().map(line).collect())
+    table(head, swept.iter().map(line))
 }
 
 /// Returns where the time of each command goes, in percent.
@@ -61,10 +54,10 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
     let head = format!("MPI | command, % of its time | beside | {}", names.join(" | "));
     let line = |swept: &Swept| {
         let part = |at: usize| swept.median(|taken| 100.0 * taken.command[at].1 / taken.whole_s);
-        let words = named(swept);
-        words.into_iter().chain((0..names.len()).map(|at| format!("{:.1}", part(at)))).collect()
+        let parts = (0..names.len()).map(|at| format!(" | {:.1}", part(at)));
+        named(swept) + &parts.collect::<String>()
     };
-    table(&head, swept.iter().map(line).collect())
+    table(&head, swept.iter().map(line))
 }
 
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
@@ -75,7 +68,6 @@ pub(crate) fn phases(swept: &[Swept]) -> String {
         names.join(" | ")
     );
     let line = |swept: &Swept| {
-        let words = named(swept);
         let part =
             |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
         let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);
@@ -86,10 +78,10 @@ pub(crate) fn phases(swept: &[Swept]) -> String {
             seconds.map(|(_, seconds)| seconds * 1e3).sum::<f64>() / taken.launches as f64
         });
         let bare = swept.median(|taken| taken.bare_s * 1e3);
-        let times = (0..names.len()).map(part).chain([between, around, bare]).map(|ms| format!("{ms:.1}"));
-        words.into_iter().chain(times).collect()
+        let times = (0..names.len()).map(part).chain([between, around, bare]);
+        named(swept) + &times.map(|ms| format!(" | {ms:.1}")).collect::<String>()
     };
-    table(&head, swept.iter().map(line).collect())
+    table(&head, swept.iter().map(line))
 }
 
 /// Returns the time before anything is measured.
@@ -99,20 +91,21 @@ pub(crate) fn starts(starts: &[Start]) -> String {
     let line = |start: &Start| {
         let both = |seconds: &[f64]| {
             let (middle, least) = middle_and_least(seconds);
-            [middle, least].map(|s| format!("{:.1}", s * 1e3))
+            format!("{:.1} | {:.1}", middle * 1e3, least * 1e3)
         };
         let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-        let cold = start.cold.map(|took| format!("{:.0}", took.as_secs_f64()));
-        let words = [start.flavour.to_string(), start.version.clone()].into_iter();
-        let sizes = [mb(start.bytes), start.stripped.map_or("n/a".into(), mb)];
-        words
-            .chain(both(&start.bare_s))
-            .chain(both(&start.list_s))
-            .chain(sizes)
-            .chain([cold.unwrap_or_else(|| "not measured".into())])
-            .collect()
+        format!(
+            "{} | {} | {} | {} | {} | {} | {}",
+            start.flavour,
+            start.version,
+            both(&start.bare_s),
+            both(&start.list_s),
+            mb(start.bytes),
+            start.stripped.map_or("n/a".into(), mb),
+            start.cold.map_or("not measured".into(), |took| format!("{:.0}", took.as_secs_f64())),
+        )
     };
-    table(head, starts.iter().map(line).collect())
+    table(head, starts.iter().map(line))
 }
 
 /// Returns the section of docs/EVIDENCE.md, and the file with all tables.

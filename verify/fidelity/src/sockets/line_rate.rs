@@ -308,7 +308,7 @@ impl Compared {
             || interval(self.ratio(|one| one.cpu)).is_some_and(|[low, _]| low > MOST_CPU)
     }
 
-    fn cells(&self) -> Vec<String> {
+    fn line(&self) -> String {
         let middle = |at: usize, of: &dyn Fn(&Figures) -> f64| {
             median(&self.pairs.iter().map(|pair| of(&pair[at])).collect::<Vec<_>>()).unwrap_or(f64::NAN)
         };
@@ -324,16 +324,16 @@ impl Compared {
                 format!("{value:.0} segments")
             }
         };
-        vec![
-            self.place.into(),
-            self.test.into(),
-            self.affinity.into(),
-            format!("{rate:.2}, {other_rate:.2}"),
+        format!(
+            "{} | {} | {} | {rate:.2}, {other_rate:.2} | {} | {cpu:.3}, {other_cpu:.3} | {} | {}, {}",
+            self.place,
+            self.test,
+            self.affinity,
             ratio(self.ratio(|one| one.rate)),
-            format!("{cpu:.3}, {other_cpu:.3}"),
             ratio(self.ratio(|one| one.cpu)),
-            format!("{}, {}", lost_of(lost), lost_of(other_lost)),
-        ]
+            lost_of(lost),
+            lost_of(other_lost),
+        )
     }
 }
 
@@ -400,7 +400,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let _ = fs::remove_file(&programs.token);
     let version = output(Command::new(&programs.iperf3).arg("--version"))?;
     let version = version.lines().next().unwrap_or_default().to_owned();
-    let table = table(HEAD, all.iter().map(Compared::cells).collect()) + &notes.concat();
+    let table = table(HEAD, all.iter().map(Compared::line)) + &notes.concat();
     println!("\n{table}");
     if options.write {
         let heading = document::heading(&about, &[version]);
@@ -433,6 +433,6 @@ mod tests {
         };
         assert!(!of(101.0, 0.9).is_missed());
         assert!(of(99.0, 0.9).is_missed() && of(101.0, 1.1).is_missed());
-        assert!(of(99.0, 0.9).cells()[4].starts_with("0.990"));
+        assert!(of(99.0, 0.9).line().contains(" | 0.990"));
     }
 }
