@@ -2,12 +2,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use ombx_toolchain::{
-    command::succeeds,
-    mpi::Mpi,
-    step::{Outcome, Step},
-    workspace::cargo,
-};
+use ombx_toolchain::{Mpi, Outcome, Step, cargo, succeeds};
 
 use crate::{delegate, package::Need, setup, test::Run, tidy};
 

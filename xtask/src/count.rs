@@ -2,11 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    table::table,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Workspace, table};
 
 use crate::{repository, source::Source};
 

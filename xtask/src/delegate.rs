@@ -8,7 +8,7 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use ombx_toolchain::{command::cannot_run, failure::Result, workspace::cargo};
+use ombx_toolchain::{Result, cannot_run, cargo};
 
 /// Command line of the program, `--help` included.
 #[derive(clap::Args)]

@@ -2,13 +2,7 @@
 
 use std::process::ExitCode;
 
-use ombx_toolchain::{
-    command::{cannot_run, shown},
-    failure::Result,
-    mpi::{Flavour, Places, Which},
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Flavour, Places, Result, Which, Workspace, cannot_run, release, shown};
 
 use crate::setup;
 

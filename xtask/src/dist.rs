@@ -8,12 +8,7 @@ mod source;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use ombx_toolchain::{
-    command::{output, succeeds},
-    failure::{Failure, Result},
-    mpi::Which,
-    workspace::{Workspace, cargo, emptied},
-};
+use ombx_toolchain::{Failure, Result, Which, Workspace, cargo, emptied, output, succeeds};
 
 use self::{packages::Packages, release::Release};
 use crate::install::{

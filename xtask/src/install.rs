@@ -9,11 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    mpi::{Mpi, Which, installed},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Mpi, Result, Which, Workspace, installed};
 
 use self::{
     prefix::{Contents, Prefix},

@@ -19,7 +19,7 @@ mod tidy;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ombx_toolchain::failure;
+use ombx_toolchain::exit_code;
 
 use checks::Tier;
 use delegate::Arguments as Passed;
@@ -85,7 +85,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    failure::exit_code(match Arguments::parse().task {
+    exit_code(match Arguments::parse().task {
         Task::Setup(options) => setup::main(&options),
         Task::Demo(options) => demo::main(&options),
         Task::Test(options) => test::main(&options, &[Tier::Test]),

@@ -1,9 +1,6 @@
 //! Packages of each distribution, and the commands that install them.
 
-use ombx_toolchain::{
-    consent::Rights,
-    mpi::{Flavour, Places},
-};
+use ombx_toolchain::{Flavour, Places, consent::Rights};
 
 /// Prerequisite of a build or a test of ombx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

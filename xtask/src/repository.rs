@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use ombx_toolchain::{command::output, failure::Result};
+use ombx_toolchain::{Result, output};
 
 /// Options of [`files`] for what a clone would have if everything were committed.
 pub(crate) const NOT_IGNORED: &[&str] = &["--cached", "--others", "--exclude-standard"];

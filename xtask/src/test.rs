@@ -7,13 +7,8 @@ use std::{
 };
 
 use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result, failed_if},
-    mpi::{Flavour, Mpi, Places, Which},
-    release,
-    step::{Outcome, Step, Summary},
-    tally::Tally,
-    workspace::{Workspace, cargo},
+    Failure, Flavour, Mpi, Outcome, Places, Result, Step, Summary, Tally, Which, Workspace, cannot_run,
+    cargo, failed_if, release,
 };
 
 use crate::{
@@ -308,7 +303,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use ombx_toolchain::{command::shown, mpi::Flavour};
+    use ombx_toolchain::{Flavour, shown};
 
     use super::*;
 

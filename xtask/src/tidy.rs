@@ -11,10 +11,7 @@ mod violation;
 
 use std::process::ExitCode;
 
-use ombx_toolchain::{
-    failure::{Result, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, failed_if};
 
 use self::violation::Violation;
 use crate::{repository, source::Source};

@@ -8,12 +8,7 @@ use std::{
 };
 
 use ombx_benches::WORK;
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result, failed_if},
-    table::table,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Workspace, cannot_run, failed_if, table};
 use serde::{Deserialize, Serialize};
 
 /// Counts that were recorded.

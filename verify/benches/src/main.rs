@@ -14,12 +14,7 @@ use ombx_core::system::environment;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    evidence,
-    failure::{Failure, Result, exit_code},
-    machine, release,
-    step::Step,
-    table,
-    workspace::{Workspace, cargo, emptied},
+    Failure, Result, Step, Workspace, cargo, emptied, evidence, exit_code, machine, release,
 };
 
 /// Options of criterion.
@@ -131,7 +126,7 @@ fn table(figures: &[&Figure]) -> String {
         let [middle, low, high] = ns.map(time);
         format!("`{name}` | {middle} | {low} to {high}")
     };
-    table::table("bench | median | 95 % interval", figures.iter().map(line))
+    ombx_toolchain::table("bench | median | 95 % interval", figures.iter().map(line))
 }
 
 fn time(ns: f64) -> String {

@@ -9,11 +9,7 @@ use clap::Parser as _;
 use ombx_cluster::{Binary, Campaign};
 use ombx_core::error::Error;
 use ombx_toolchain::{
-    failure::{Failure, Result, exit_code},
-    mpi::{Flavour, Mpi, Places, Which},
-    release,
-    step::Step,
-    workspace::{Workspace, cargo},
+    Failure, Flavour, Mpi, Places, Result, Step, Which, Workspace, cargo, exit_code, release,
 };
 
 /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx

@@ -13,13 +13,7 @@ use ombx_results::{
     file,
 };
 use ombx_toolchain::{
-    command::{compile, output},
-    failure::{Failure, Result, failed_if},
-    machine,
-    mpi::{Mpi, Which, installed},
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Mpi, Result, Which, Workspace, compile, failed_if, installed, machine, output, release, table,
 };
 
 use crate::{

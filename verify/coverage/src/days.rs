@@ -1,7 +1,6 @@
 //! Simulated days of `ombx check`: how often a good day misses a limit from good days.
 
 use ombx_results::baseline::limit_of_days;
-use ombx_toolchain::table;
 
 use crate::{document::with_interval, random::Random};
 
@@ -82,5 +81,5 @@ pub(crate) fn table(all: &[Checks]) -> String {
         let [once, twice] = [once, twice].map(|hits| with_interval(hits, checks));
         format!("{name} | {days} | {checks} | {once} | {twice}")
     };
-    table::table(head, all.iter().map(line))
+    ombx_toolchain::table(head, all.iter().map(line))
 }

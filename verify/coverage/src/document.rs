@@ -1,7 +1,7 @@
 //! Tables of shares, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::{evidence, failure::Result, table, workspace::Workspace};
+use ombx_toolchain::{Result, Workspace, evidence};
 
 use crate::line::{Line, Verdict, wilson};
 
@@ -60,7 +60,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
             line.verdict(),
         )
     };
-    table::table(head, lines.iter().map(line))
+    ombx_toolchain::table(head, lines.iter().map(line))
 }
 
 /// Returns a line for each family, with the range over its models.
@@ -87,5 +87,5 @@ pub(crate) fn families(lines: &[Line]) -> String {
             ))),
         )
     };
-    table::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(line))
+    ombx_toolchain::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(line))
 }

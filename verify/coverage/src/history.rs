@@ -1,7 +1,6 @@
 //! Simulated series of results: how often a year of daily looks alarms although nothing changes, and when a step is found.
 
 use ombx_results::history::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes};
-use ombx_toolchain::table;
 
 use crate::{document::with_interval, random::Random};
 
@@ -106,5 +105,5 @@ pub(crate) fn table(all: &[Looks]) -> String {
             found.join(" | ")
         )
     };
-    table::table(&head, all.iter().map(line))
+    ombx_toolchain::table(&head, all.iter().map(line))
 }

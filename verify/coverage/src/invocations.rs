@@ -13,13 +13,7 @@ use ombx_core::{measure::runner::Shuffle, result::Measurement, stats::median, sy
 use ombx_results::{estimate::Cases, file::Records};
 
 use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result, failed_if},
-    machine,
-    mpi::{Flavour, Mpi, Which, installed},
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Flavour, Mpi, Result, Which, Workspace, failed_if, installed, machine, output, release, table,
 };
 
 use crate::document::{self, with_interval};

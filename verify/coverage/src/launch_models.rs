@@ -5,7 +5,6 @@ use std::time::Duration;
 use ombx_core::{measure::plan::RowName, stats};
 use ombx_results::estimate::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
 use ombx_testkit::noise::Noise;
-use ombx_toolchain::table;
 
 use crate::document::with_interval;
 
@@ -98,7 +97,7 @@ pub(crate) fn table(all: &[Launches]) -> String {
             percent(one.next_within),
         )
     };
-    table::table(head, all.iter().map(line))
+    ombx_toolchain::table(head, all.iter().map(line))
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use ombx_results::verdict::{
     Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
 };
-use ombx_toolchain::table;
 
 use crate::{
     document::with_interval,
@@ -100,7 +99,7 @@ pub(crate) fn table(all: &[Sweeps]) -> String {
             with_interval(s.clearly, s.sweeps)
         )
     };
-    table::table(head, all.iter().map(line))
+    ombx_toolchain::table(head, all.iter().map(line))
 }
 
 /// A machine whose links take 5 us but for noise. Every number follows from the seed, the link and the row, so that a sweep can be

@@ -19,10 +19,7 @@ use clap::Parser as _;
 use ombx_core::measure::plan::Plan;
 use ombx_testkit::coverage::{self, MODELS, Model};
 
-use ombx_toolchain::{
-    failure::{Failure, Result, exit_code, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Workspace, exit_code, failed_if};
 
 use line::{Line, Verdict};
 

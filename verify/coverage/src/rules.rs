@@ -9,11 +9,7 @@ mod runs;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ombx_toolchain::{
-    failure::{Result, failed_if},
-    table,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, failed_if};
 
 use crate::document;
 
@@ -109,7 +105,7 @@ fn table(lines: &[Line]) -> String {
         let verdict = if line.is_right() { "" } else { "WRONG" };
         format!("{rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict}")
     };
-    table::table("rule | model | found % | must be % | ", lines.iter().map(line))
+    ombx_toolchain::table("rule | model | found % | must be % | ", lines.iter().map(line))
 }
 
 #[cfg(test)]

@@ -25,12 +25,7 @@ use signal_hook::{
 
 use case::Case;
 use judge::Verdict;
-use ombx_toolchain::{
-    evidence,
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Which, installed},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Which, Workspace, evidence, exit_code, failed_if, installed};
 use stage::Stage;
 use table::Line;
 

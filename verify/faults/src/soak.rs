@@ -13,7 +13,7 @@ use crate::{
     run::{self, Done},
     stage::Stage,
 };
-use ombx_toolchain::{mpi::Flavour, registry::Bench};
+use ombx_toolchain::{Flavour, registry::Bench};
 
 /// Deadline of a job. Its own limit is shorter, and a case without progress ends much earlier.
 const DEADLINE: Duration = Duration::from_secs(720);

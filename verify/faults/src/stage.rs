@@ -2,14 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ombx_toolchain::{
-    command::compile,
-    failure::Result,
-    mpi::{Flavour, Mpi},
-    registry::{self, Bench},
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::registry::{self, Bench};
+use ombx_toolchain::{Flavour, Mpi, Result, Workspace, compile, release};
 
 /// Source of the library. `interpose.c` describes the rules that control it.
 const SOURCE: &str =

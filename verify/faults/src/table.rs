@@ -6,7 +6,7 @@ use std::{
 };
 
 use ombx_core::system::environment;
-use ombx_toolchain::{mpi::Flavour, table::table};
+use ombx_toolchain::{Flavour, table};
 
 use crate::{
     case::{Case, Place},

@@ -9,12 +9,8 @@ use std::{
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::{compile, output_and_failure, shown},
-    failure::{Failure, Result, failed_if},
-    mpi::{Mpi, installed},
-    release,
-    table::table,
-    workspace::{Workspace, emptied},
+    Failure, Mpi, Result, Workspace, compile, emptied, failed_if, installed, output_and_failure, release,
+    shown, table,
 };
 
 use crate::{callgrind, options::Options, paired::launcher, profile::Profile};

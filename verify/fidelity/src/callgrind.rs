@@ -6,12 +6,7 @@ use crate::{
     paired::{Line, Paired, finished, launcher},
     profile::{Calls, Profile},
 };
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    mpi::Places,
-    table::table,
-    workspace::emptied,
-};
+use ombx_toolchain::{Failure, Places, Result, emptied, table};
 
 /// Goal: ombx adds fewer instructions than this to an iteration.
 const ADDED: f64 = 10.0;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, time::Duration};
 
 use ombx_core::{stats::median, system::clock::Since};
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_toolchain::{Failure, Result};
 
 use crate::{
     options::Options,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{stats::median, system::environment, unit::Bytes};
-use ombx_toolchain::{machine, table::table};
+use ombx_toolchain::{machine, table};
 
 use crate::{
     comparison::{Comparison, Row},

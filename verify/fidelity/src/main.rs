@@ -16,13 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use ombx_toolchain::{
-    evidence,
-    failure::{Result, exit_code, failed_if},
-    machine,
-    mpi::installed,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, evidence, exit_code, failed_if, installed, machine};
 
 use callgrind::Rows;
 use comparison::Comparison;

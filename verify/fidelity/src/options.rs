@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use ombx_toolchain::mpi::Which;
+use ombx_toolchain::Which;
 
 /// Compare the timed loops of ombx with plain C loops
 ///

@@ -13,14 +13,7 @@ use serde_json::Value;
 
 use ombx_core::{stats::median, unit::Bytes};
 use ombx_toolchain::{
-    command::{compile, output},
-    evidence,
-    failure::{Failure, Result, failed_if},
-    mpi::{Mpi, installed},
-    omb::Omb,
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Mpi, Omb, Result, Workspace, compile, evidence, failed_if, installed, output, release, table,
 };
 
 use crate::{

@@ -7,13 +7,7 @@ use std::{path::Path, process::ExitCode};
 
 use ombx_core::stats::median;
 use ombx_toolchain::{
-    command::compile,
-    evidence,
-    failure::{Result, failed_if},
-    mpi::{Places, installed},
-    registry, release,
-    table::table,
-    workspace::Workspace,
+    Places, Result, Workspace, compile, evidence, failed_if, installed, registry, release, table,
 };
 
 use self::tools::{Run, Tools};

@@ -12,12 +12,8 @@ use clap::Parser as _;
 use ombx_core::unit::parse_duration;
 
 use ombx_toolchain::{
-    command::succeeds,
-    consent,
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Mpi, Places, installed},
-    step::{Step, Summary},
-    workspace::{Workspace, cargo},
+    Failure, Mpi, Places, Result, Step, Summary, Workspace, cargo, consent, exit_code, failed_if, installed,
+    succeeds,
 };
 
 /// Time limit of an input.

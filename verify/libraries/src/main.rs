@@ -19,12 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::{cannot_run, output},
-    evidence,
-    failure::{Failure, Result, exit_code, failed_if},
-    machine,
-    table::table,
-    workspace::Workspace,
+    Failure, Result, Workspace, cannot_run, evidence, exit_code, failed_if, machine, output, table,
 };
 
 /// Where a library comes from.

@@ -10,12 +10,8 @@ use clap::Parser as _;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::{cannot_run, output},
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Flavour, Mpi, Places, Which, installed},
-    release,
-    step::{Step, Summary},
-    workspace::{Workspace, cargo},
+    Failure, Flavour, Mpi, Places, Result, Step, Summary, Which, Workspace, cannot_run, cargo, exit_code,
+    failed_if, installed, output, release,
 };
 
 /// Option for the exit code of an error.

@@ -1,7 +1,7 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::{evidence, failure::Result, table, workspace::Workspace};
+use ombx_toolchain::{Result, Workspace, evidence};
 
 use crate::{
     job::{Line, Outcome, TASKS},
@@ -44,7 +44,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
             ));
         }
     }
-    table::table(head, shown)
+    ombx_toolchain::table(head, shown)
 }
 
 fn amount(bytes: f64) -> String {
@@ -80,7 +80,7 @@ pub(crate) fn model(constants: &Constants) -> String {
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
-        table::table(head, all_pairs.into_iter().chain(bisection).map(line))
+        ombx_toolchain::table(head, all_pairs.into_iter().chain(bisection).map(line))
     )
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
         format!("{ranks} | {start} | {total_s:.1} | {each} | {most} | {rows} | {complete}")
     };
     let head = "ranks | start s | total s | MiB per rank | largest MiB | rows | complete";
-    let text = table::table(head, sessions.iter().map(line));
+    let text = ombx_toolchain::table(head, sessions.iter().map(line));
     let (date, cpus) =
         (environment::timestamp(), std::thread::available_parallelism().map_or(1, usize::from));
     format!("{date}, {cpus} CPUs, release build.\n\n{text}")
@@ -115,7 +115,7 @@ pub(crate) fn simulated(swept: &[Swept]) -> String {
         )
     };
     let head = "ranks | hosts | rounds | rows | result | CPU s | us per row | peak MiB | slow parts named";
-    let text = table::table(head, swept.iter().map(line));
+    let text = ombx_toolchain::table(head, swept.iter().map(line));
     format!("{}, release build.\n\n{text}", environment::timestamp())
 }
 

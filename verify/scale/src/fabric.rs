@@ -25,7 +25,6 @@ use ombx_results::verdict::{
 };
 
 use crate::link::{self, normal_of};
-use ombx_toolchain::table;
 
 /// Standard deviation of the logarithm of a time.
 const NOISE: f64 = 0.03;
@@ -313,7 +312,7 @@ pub(crate) fn table(tried: &[Tried]) -> String {
         )
     };
     let head = "fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep";
-    table::table(head, tried.iter().map(line))
+    ombx_toolchain::table(head, tried.iter().map(line))
 }
 
 /// Returns the lower bound of the probability of success with a confidence of 95 %: with it, as many successes or more have 5 %

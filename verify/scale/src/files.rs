@@ -21,11 +21,7 @@ use ombx_results::{
     file::{self, Record, RunOutcome},
     verdict::{BENCH, LinkSweep},
 };
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result},
-    table,
-};
+use ombx_toolchain::{Failure, Result, cannot_run};
 
 use crate::{
     job::peak_bytes,
@@ -306,7 +302,7 @@ pub(crate) fn table(all: &[Took]) -> String {
         let met = if *is_met { "yes" } else { "no" };
         format!("`{what}` | {size} | {seconds:.2} | {} | {goal} | {met}", peak_bytes / 1_000_000)
     };
-    let text = table::table("command | file | wall s | peak MB | goal | met", all.iter().map(line));
+    let text = ombx_toolchain::table("command | file | wall s | peak MB | goal | met", all.iter().map(line));
     format!("{}.\n\n{text}", environment::timestamp())
 }
 

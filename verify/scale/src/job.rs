@@ -13,14 +13,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use ombx_toolchain::{
-    command::{cannot_run, compile},
-    failure::Result,
-    mpi::{Flavour, Mpi},
-    process::Mark,
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Flavour, Mpi, Result, Workspace, cannot_run, compile, process::Mark, release};
 
 /// Interval of reading memory.
 const INTERVAL: Duration = Duration::from_millis(300);

@@ -17,12 +17,7 @@ use ombx_core::system::limits::FreeMemory;
 
 use fabric::{Part, TOPOLOGIES, Trial, Tried};
 use job::{Limits, Line, OVER_SOCKETS, Outcome, Programs, SOCKET_RANKS, TASKS};
-use ombx_toolchain::{
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Which, installed},
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Which, Workspace, exit_code, failed_if, installed, release};
 use start::Starts;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.

@@ -30,10 +30,7 @@ use ombx_results::{
     render::{Links, Renderer},
     verdict::{Criteria, LinkSweep},
 };
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, cannot_run};
 
 use crate::{job::peak_bytes, link::BYTES};
 use machine::Machine;

@@ -2,7 +2,7 @@
 //! barrier of that program adds, where ranks share CPUs.
 
 use ombx_core::{stats::median, system::environment};
-use ombx_toolchain::{failure::Result, mpi::Flavour, table::table};
+use ombx_toolchain::{Flavour, Result, table};
 
 use crate::job::{self, Limits, Outcome, Programs};
 

@@ -1,7 +1,7 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::table::table;
+use ombx_toolchain::table;
 
 use crate::{
     start::{Start, middle_and_least},
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::sweep::SWEEPS;
-    use ombx_toolchain::mpi::Flavour;
+    use ombx_toolchain::Flavour;
 
     #[test]
     fn a_page_has_every_phase_and_the_time_around_rows() {

@@ -9,13 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser as _;
 
-use ombx_toolchain::{
-    evidence,
-    failure::{Result, exit_code, failed_if},
-    machine,
-    mpi::{Which, installed},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Which, Workspace, evidence, exit_code, failed_if, installed, machine};
 use start::{Program, Start};
 use sweep::{SUITE, SWEEPS, Swept};
 

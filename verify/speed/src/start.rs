@@ -9,14 +9,7 @@ use std::{
 
 use ombx_core::{stats::median, system::clock::Since};
 
-use ombx_toolchain::{
-    command::{cannot_run, compile, failed},
-    failure::{Failure, Result},
-    mpi::{Flavour, Mpi},
-    omb::Omb,
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Flavour, Mpi, Omb, Result, Workspace, cannot_run, compile, failed, release};
 
 /// Deadline of a launch.
 const DEADLINE_SECONDS: &str = "900";

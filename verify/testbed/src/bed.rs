@@ -11,10 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::shape::host_number;
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 
 /// Subnet of a bed. Hosts have the addresses .1, .2, ..; the machine reaches them through the head.
 pub(crate) const SUBNET: &str = "10.77.0";

@@ -6,10 +6,7 @@ use crate::{
     bed::{Bed, HEAD, SUBNET},
     shape::host_name,
 };
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 
 /// Writes all files except the shape of the network.
 pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::{
     files,
     shape::{Shape, host_name},
 };
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_toolchain::{Failure, Result};
 
 /// Number of polls for a start, and their interval.
 const TRIES: u32 = 250;

@@ -24,12 +24,7 @@ use self::{
     bed::{Bed, SUBNET, ip},
     shape::{Change, Shape, Wire, host_name},
 };
-use ombx_toolchain::{
-    failure::{Failure, Result, exit_code},
-    mpi::{Flavour, Places},
-    testbed,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Flavour, Places, Result, Workspace, exit_code, testbed};
 
 /// Make several Linux hosts on this machine, connected by ssh and a network of known delay and rate
 ///

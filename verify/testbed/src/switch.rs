@@ -23,10 +23,7 @@ use crate::{
     queue::Queue,
     shape::{Shape, host_name, parse_link},
 };
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 
 /// Size of the buffer, larger than any frame of these devices.
 const LONGEST: usize = 65_536;

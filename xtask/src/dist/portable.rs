@@ -12,12 +12,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-    step::Step,
-    workspace::{Workspace, emptied},
-};
+use ombx_toolchain::{Failure, Result, Step, Workspace, emptied, output};
 
 use super::leaks;
 use crate::install::{

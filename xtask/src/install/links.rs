@@ -7,10 +7,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 use serde_json::Value;
 
 /// Folder where OMB installs its MPI programs, below a prefix.

@@ -8,11 +8,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-    workspace::emptied,
-};
+use ombx_toolchain::{Failure, Result, emptied, output};
 
 use super::links;
 

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{command::output, failure::Result, mpi::Mpi, release, step::Step, workspace::cargo};
+use ombx_toolchain::{Mpi, Result, Step, cargo, output, release};
 
 /// Separator of the options in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";

@@ -1,6 +1,6 @@
 //! Dependencies between the packages of the workspace, and external crates that some packages must not have.
 
-use ombx_toolchain::workspace::{Kind, Package};
+use ombx_toolchain::{Kind, Package};
 
 use super::violation::Violation;
 
@@ -148,7 +148,7 @@ fn forbidden(package: &Package, to: &str, kind: Kind) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_toolchain::workspace::Dependency;
+    use ombx_toolchain::Dependency;
 
     use super::*;
 

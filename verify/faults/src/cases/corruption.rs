@@ -25,7 +25,7 @@ use crate::{
     run::Done,
     stage::Stage,
 };
-use ombx_toolchain::{mpi::Flavour, registry::Bench};
+use ombx_toolchain::{Flavour, registry::Bench};
 
 /// Returns whether the wrong byte arrives where the benchmark checks. The result of an atomic operation arrives at its origin.
 fn arrives_of(row: &Measurement, flip: Flip) -> bool {

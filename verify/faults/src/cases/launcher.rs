@@ -9,7 +9,7 @@ use crate::{
     run::Running,
     stage::Stage,
 };
-use ombx_toolchain::mpi::{Flavour, Mpi, Places};
+use ombx_toolchain::{Flavour, Mpi, Places};
 
 /// Many rows of about 50 ms: enough time for a fault in the middle.
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";

@@ -8,7 +8,7 @@ use crate::{
     case::{Case, Place},
     stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
+use ombx_toolchain::Flavour;
 
 /// Two cases; each warm-up, timed and checked iteration is one message.
 const SENDING: &str = "run p2p.latency --sizes 8,64 --iterations 10 --warmup 5 --batch 1 -n 2 --timeout 8s";

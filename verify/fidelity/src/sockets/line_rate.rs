@@ -16,13 +16,7 @@ use ombx_core::{
     benchmark::Figure, measure::engine::Phases, result::Measurement, stats::median, system::clock::Since,
 };
 use ombx_toolchain::{
-    command::{output, succeeds},
-    evidence,
-    failure::{Failure, Result, failed_if},
-    mpi::{Places, installed},
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Places, Result, Workspace, evidence, failed_if, installed, output, release, succeeds, table,
 };
 
 use super::tools::{Running, SERVER_STARTS, bytes_per_us, first_row, json, mean, port, unreadable};

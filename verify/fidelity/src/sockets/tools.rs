@@ -11,11 +11,7 @@ use ombx_core::{result::Measurement, stats::median};
 use ombx_results::file;
 use serde_json::Value;
 
-use ombx_toolchain::{
-    command::{cannot_run, output},
-    failure::{Failure, Result},
-    mpi::Places,
-};
+use ombx_toolchain::{Failure, Places, Result, cannot_run, output};
 
 /// Time of one run of a program, in milliseconds; the tools accept whole seconds only.
 const MILLISECONDS: u64 = 1000;
