@@ -309,7 +309,7 @@ impl Trial<'_> {
             self.ombx(&["run", &pattern, "--quick", "--sizes", "8,64K", "--max-time", "20ms", "-n", "2"]);
         // Rows of an earlier trial would count as those of this one.
         let _ = fs::remove_file(&file);
-        command.arg("-o").arg(&file);
+        command.arg("-o").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
         if family == "io" {
             command.arg("--directory").arg(self.work);
         }
@@ -354,7 +354,7 @@ impl Trial<'_> {
         code: i32,
     ) -> Result<std::result::Result<(), String>> {
         let mut command = self.ombx(&["run", "p2p.latency", "--sizes", "8", "--quick", "--duration", "60s"]);
-        command.args(words);
+        command.args(words).stdout(Stdio::null()).stderr(Stdio::null());
         let mut job = command.spawn().map_err(|source| cannot_run(&command, source))?;
         if !waited(|| self.ranks().len() >= 2) {
             signal("INT", Some(job.id()));
@@ -396,11 +396,8 @@ impl Trial<'_> {
         let mut above = self.command(&launcher);
         above.args(["-n", "2"]).arg(self.program()).args(&run).args(self.build());
         let mut osu_above = self.command(&launcher);
-        osu_above
-            .args(["-n", "2"])
-            .arg(self.osu_program("pt2pt/osu_latency"))
-            .args(["-m", "8:8"])
-            .args(self.build());
+        osu_above.args(["-n", "2"]).arg(self.tree.join(OSU).join("pt2pt/osu_latency"));
+        osu_above.args(["-m", "8:8"]).args(self.build());
         let trials = [
             ("by ombx", self.ombx(&run)),
             ("by ombx, four ranks", self.ombx(&["run", "collective.barrier", "--quick", "-n", "4"])),
@@ -434,11 +431,7 @@ impl Trial<'_> {
                 let words: &[&str] = if is_of_start { &[] } else { &["-m", "8:64", "-i", "20", "-x", "2"] };
                 let mut command = self.command(program.path());
                 command.args(words).args(self.build());
-                let ended = command
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .output()
-                    .map_err(|source| cannot_run(&command, source))?;
+                let ended = command.output().map_err(|source| cannot_run(&command, source))?;
                 if ended.status.code() == Some(4) {
                     results.unavailable += 1;
                     results.reasons.push((reason(&ended), name));
@@ -452,10 +445,6 @@ impl Trial<'_> {
 
     fn program(&self) -> PathBuf {
         self.tree.join("bin/ombx")
-    }
-
-    fn osu_program(&self, name: &str) -> PathBuf {
-        self.tree.join(OSU).join(name)
     }
 
     /// Returns the option that names the build, if the script that chooses it has to be told.
@@ -475,7 +464,7 @@ impl Trial<'_> {
         command.args(["--kill-after=10", LIMIT]).arg(program);
         let path = format!("{}:{}", self.programs.display(), env::var("PATH").unwrap_or_default());
         command.env("PATH", path).env_remove("OMBX_MPIEXEC").envs(self.library.variables.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null());
         command
     }
 }
@@ -499,7 +488,6 @@ fn waited(is_true: impl Fn() -> bool) -> bool {
 }
 
 fn succeeded(command: &mut Command, codes: &[i32]) -> std::result::Result<(), String> {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.output().map_err(|error| error.to_string()).and_then(|ended| success(&ended, codes))
 }
 
