@@ -88,9 +88,17 @@ pub(crate) struct Expect {
 }
 
 impl Case {
-    /// Returns a case of `ombx` with these arguments and a result file that must end with `code`.
-    pub(crate) fn of(fault: &str, place: Place, subject: &str, words: &str, code: i32) -> Self {
-        Self::about(fault, place, subject, Rc::new(Job::of(words)), code)
+    /// Returns a case of `ombx` with these arguments and a result file that must end with `code`. It is about the first benchmark, or the
+    /// subcommand.
+    pub(crate) fn of(fault: &str, place: Place, words: &str, code: i32) -> Self {
+        let (command, rest) = words.split_once(' ').unwrap_or((words, ""));
+        let bench = rest.split(' ').next().filter(|_| command == "run" && !rest.starts_with("suite:"));
+        Self::about(fault, place, bench.unwrap_or(command), Rc::new(Job::of(words)), code)
+    }
+
+    /// Sets what the case is about.
+    pub(crate) fn subject(self, subject: &str) -> Self {
+        Self { subject: subject.to_owned(), ..self }
     }
 
     /// Returns a case of a shared job.
@@ -103,12 +111,11 @@ impl Case {
     /// Returns a case that acts on a job of many rows after two. The job must end and keep them.
     pub(crate) fn harmed(
         fault: &str,
-        subject: &str,
         words: &str,
         code: i32,
         act: impl Fn(&mut Running<'_>) + 'static,
     ) -> Self {
-        let case = Self::of(fault, Place::Measuring, subject, words, code).rows(2);
+        let case = Self::of(fault, Place::Measuring, words, code).rows(2);
         case.says(&["measured row"]).act(move |job| {
             job.until_rows(2)?;
             act(job);

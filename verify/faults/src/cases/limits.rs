@@ -48,13 +48,13 @@ const MOST_THREADS: [u32; 4] = [0, 1, 3, 5];
 
 pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let limited = LIMITS.map(|(fault, limit, says)| {
-        let case = Case::of(fault, Place::Start, "p2p.latency", FEW, 6).says(&["limits of the system", says]);
+        let case = Case::of(fault, Place::Start, FEW, 6).says(&["limits of the system", says]);
         case.shell(format!("{limit}; exec \"$@\""))
     });
     let user =
         (!rustix::process::geteuid().is_root()).then(|| "only root may become another user".to_owned());
-    let processes = [("p2p.latency", FEW), ("sockets.latency", SOCKETS)].map(|(subject, words)| {
-        Case::of("few processes can be started", Place::Start, subject, words, 6)
+    let processes = [FEW, SOCKETS].map(|words| {
+        Case::of("few processes can be started", Place::Start, words, 6)
             .without_out()
             .says(&["4 more processes and threads are allowed (ulimit -u"])
             .skip_if(user.clone())
@@ -69,21 +69,21 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     });
     let threads = MOST_THREADS.map(|most| {
         let fault = format!("{most} threads can be started");
-        Case::of(&fault, Place::Start, "p2p.latency", FEW, 6)
-            .says(&["cannot start a thread", "ulimit -u"])
-            .prepared(move |c, _, directory| {
+        Case::of(&fault, Place::Start, FEW, 6).says(&["cannot start a thread", "ulimit -u"]).prepared(
+            move |c, _, directory| {
                 c.env("LD_PRELOAD", preloaded(directory, "threads.c", THREADS)?);
                 c.env("OMBX_THREADS", most.to_string());
                 Ok(())
-            })
+            },
+        )
     });
     let memory = [
-        Case::of("rows need more memory than the batch job has", Place::Open, "p2p.latency", FEW_OF_MANY, 4)
+        Case::of("rows need more memory than the batch job has", Place::Open, FEW_OF_MANY, 4)
             .rows(2)
             .says(&["free in its container or batch job"])
             .skip_if(no_groups())
             .shell(LITTLE_MEMORY),
-        Case::of("the kernel kills a rank for its memory", Place::Measuring, "p2p.latency", ENDLESS, 6)
+        Case::of("the kernel kills a rank for its memory", Place::Measuring, ENDLESS, 6)
             .says(&["the kernel killed a process of these ranks' container or batch job"])
             .skip_if(no_groups())
             .prepared(|c, stage, directory| {
@@ -93,7 +93,6 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         Case::of(
             "the kernel kills another program for its memory, and rank 1 dies",
             Place::Measuring,
-            "p2p.latency",
             ENDLESS,
             6,
         )

@@ -107,7 +107,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         cases.push(case.shell(OLD_FILE));
     }
     cases.push(
-        Case::of("the host's clock becomes faster", Place::Measuring, "p2p.latency", LONG, 0)
+        Case::of("the host's clock becomes faster", Place::Measuring, LONG, 0)
             .rows(1)
             .prepared(|command, stage, directory| clocks(command, stage, directory, "faster"))
             .must("the row has no mark", |done| {
@@ -121,7 +121,6 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             Case::of(
                 &format!("{what} steps back"),
                 Place::Measuring,
-                "p2p.latency",
                 "run p2p.latency --sizes 8 --max-time 100ms -n 2",
                 0,
             )
@@ -130,16 +129,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .look(honest),
         );
     }
-    cases.push(
-        Case::of("two neighbours are busy", Place::Measuring, "p2p.latency", FEW, 0)
-            .rows(3)
-            .shell(NEIGHBOURS),
-    );
+    cases.push(Case::of("two neighbours are busy", Place::Measuring, FEW, 0).rows(3).shell(NEIGHBOURS));
     for (what, bytes) in hostile() {
         for command in ["show", "compare", "report"] {
             let bytes = bytes.clone();
             cases.push(
-                Case::of(&format!("the file is {what}"), Place::Start, command, command, 7)
+                Case::of(&format!("the file is {what}"), Place::Start, command, 7)
                     .without_out()
                     .prepared(move |c, _, directory| {
                         let path = directory.join("hostile.jsonl");
@@ -161,7 +156,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
 }
 
 fn of(fault: &str, words: &str, code: i32) -> Case {
-    Case::of(fault, Place::Output, "p2p.latency", words, code)
+    Case::of(fault, Place::Output, words, code)
 }
 
 /// Returns a script that puts the result file on a small file system in memory.

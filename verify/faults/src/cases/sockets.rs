@@ -31,7 +31,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&[&format!("rank {rank} on ")]),
         );
         cases.push(
-            Case::of(&format!("rank {rank} is stopped"), Place::Measuring, "sockets.latency", ENDLESS, 6)
+            Case::of(&format!("rank {rank} is stopped"), Place::Measuring, ENDLESS, 6)
                 .act(move |job| {
                     job.until("both ranks run", |job| workers(job).len() == 2)?;
                     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -41,17 +41,13 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&["sockets.latency"]),
         );
     }
-    cases.push(
-        Case::of("rank 1 is slow for a second", Place::Measuring, "sockets.latency", CHECKED, 0).rows(3).act(
-            |job| {
-                job.until("both ranks run", |job| workers(job).len() == 2)?;
-                send(job, 1, Signal::STOP);
-                std::thread::sleep(std::time::Duration::from_secs(1));
-                send(job, 1, Signal::CONT);
-                Ok(())
-            },
-        ),
-    );
+    cases.push(Case::of("rank 1 is slow for a second", Place::Measuring, CHECKED, 0).rows(3).act(|job| {
+        job.until("both ranks run", |job| workers(job).len() == 2)?;
+        send(job, 1, Signal::STOP);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        send(job, 1, Signal::CONT);
+        Ok(())
+    }));
     let kill = |job: &mut Running<'_>| {
         let all = job.processes();
         all.iter().filter(|p| p.is_coordinator()).for_each(|p| p.signal(Signal::KILL));
@@ -73,7 +69,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let of_data = to == "worker" && what == "sent garbage";
             let (words, code, says) =
                 if of_data { (CHECKED, 5, "sockets.latency") } else { (ENDLESS, 6, "rank ") };
-            let case = Case::of(&fault, Place::Measuring, "sockets.latency", words, code);
+            let case = Case::of(&fault, Place::Measuring, words, code);
             let case = if of_data { case.or_code(6) } else { case };
             let case = case.says(&[says]).gate((to, what) == ("worker", "cut"));
             cases.push(case.act(move |job| {
@@ -87,7 +83,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
 }
 
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
-    Case::harmed(fault, "sockets.latency", MANY, code, act)
+    Case::harmed(fault, MANY, code, act)
 }
 
 /// Returns the ranks in order.

@@ -107,7 +107,7 @@ fn single(stage: &Stage, (bench, options, call, what, of): Fault) -> Case {
     let rank = if call.ends_with("ecv") || call == "Bcast" { 1 } else { 0 };
     let words = format!("run {bench} --sizes {bytes} -n 2 {options}");
     let rule = format!("call={call},do={what},rank={rank},bytes={bytes},slot={},of={of},byte=7", at(of));
-    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, bench, &words, 5)
+    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, &words, 5)
         .rule(rule)
         .says(&["data arrived wrong at"])
         .look(move |done| caught(done, bench, &[(bytes, of)]))
