@@ -8,11 +8,10 @@ mod source;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use ombx_toolchain::{Failure, Result, Which, Workspace, cargo, emptied, output, succeeds};
+use ombx_toolchain::{Failure, Result, Which, Workspace, cargo, emptied, installed, output, succeeds};
 
 use self::{packages::Packages, release::Release};
 use crate::install::{
-    self,
     prefix::{Contents, Prefix},
     shipped::Sources,
 };
@@ -52,7 +51,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
             "not installed: {names}. Run `cargo install --locked {names}`"
         )));
     }
-    let mpis = install::chosen(&options.mpi)?;
+    let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
     let release = Release::of(&workspace.root, options.untagged)?;
     let work = workspace.target.join("dist");

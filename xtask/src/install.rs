@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-use ombx_toolchain::{Failure, Mpi, Result, Which, Workspace, installed};
+use ombx_toolchain::{Failure, Result, Which, Workspace, installed};
 
 use self::{
     prefix::{Contents, Prefix},
@@ -35,7 +35,7 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let directory = absolute(&options.prefix).map_err(Failure::file(&options.prefix))?;
     let prefix = Prefix::claim(&directory)?;
-    let mpis = chosen(&options.mpi)?;
+    let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
     let sources = Sources::of(&workspace.root, &workspace.target.join("install"));
     let builds = sources.build_all(&mpis)?;
@@ -55,20 +55,4 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
 
 fn usage(prefix: &Path) -> String {
     format!("export PATH={}:$PATH", prefix.join("bin").display())
-}
-
-/// Returns the MPIs that were named, each once, or else all that are installed.
-pub(crate) fn chosen(named: &[Which]) -> Result<Vec<Mpi>> {
-    if named.is_empty() {
-        return installed(None);
-    }
-    let mut mpis: Vec<Mpi> = Vec::new();
-    for which in named {
-        for mpi in installed(Some(*which))? {
-            if !mpis.contains(&mpi) {
-                mpis.push(mpi);
-            }
-        }
-    }
-    Ok(mpis)
 }

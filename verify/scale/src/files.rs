@@ -71,15 +71,9 @@ pub(crate) struct Took {
     seconds: f64,
     peak_bytes: u64,
     read_bytes: u64,
-    is_met: bool,
+    pub(crate) is_met: bool,
     /// The goal in words.
     goal: String,
-}
-
-impl Took {
-    pub(crate) fn is_met(&self) -> bool {
-        self.is_met
-    }
 }
 
 /// Writes the files below a directory, unless they are there, and measures the commands that read them.

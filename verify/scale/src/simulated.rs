@@ -59,7 +59,7 @@ static LINK: Benchmark =
 fn run_link(session: &mut Session<'_>) -> ombx_core::error::Result<()> {
     let team: &dyn std::any::Any = session.team;
     let pair: &Pair = team.downcast_ref().ok_or_else(|| Error::fabric("the team is not simulated"))?;
-    if pair.is_timed() { session.sink.case(&pair.row()) } else { Ok(()) }
+    if pair.is_timed { session.sink.case(&pair.row()) } else { Ok(()) }
 }
 
 /// What a sweep took.

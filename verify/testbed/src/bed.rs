@@ -25,7 +25,7 @@ pub(crate) fn ip(arguments: &str) -> Result<String> {
 
 /// Test bed, which may run or not.
 pub(crate) struct Bed {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     prefix: String,
 }
 
@@ -37,10 +37,6 @@ impl Bed {
         let mut hasher = DefaultHasher::new();
         directory.hash(&mut hasher);
         Ok(Self { prefix: format!("ombx-{:06x}-", hasher.finish() & 0xff_ffff), directory })
-    }
-
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {

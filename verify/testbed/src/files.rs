@@ -60,7 +60,7 @@ exec /usr/sbin/sshd -D -f \"$directory/$name.sshd\"
 ";
 
 fn sshd(bed: &Bed, name: &str, number: usize) -> String {
-    let directory = bed.directory().display();
+    let directory = bed.directory.display();
     format!(
         "ListenAddress {SUBNET}.{number}\nHostKey \"{directory}/{name}_key\"\nAuthorizedKeysFile \"{directory}/authorized_keys\"\n\
          PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\n\
@@ -70,7 +70,7 @@ fn sshd(bed: &Bed, name: &str, number: usize) -> String {
 }
 
 fn ssh(bed: &Bed, hosts: &[(usize, &String)], through: Option<&str>) -> String {
-    let directory = bed.directory().display();
+    let directory = bed.directory.display();
     let mut text = String::new();
     for (number, name) in hosts {
         let names = format!("{name} {}", with_domain(*number));

@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Starts a bed in which nothing runs, on the emulated switch or on a bridge of the kernel, which delays nothing.
 pub(crate) fn up(bed: &Bed, shape: &Shape, emulated: bool, mpi: &str) -> Result<()> {
-    let hosts = shape.hosts();
+    let hosts = shape.hosts;
     files::write(bed, hosts, mpi)?;
     let path = bed.file("shape");
     fs::write(&path, shape.to_text()).map_err(Failure::file(path))?;
@@ -79,7 +79,7 @@ fn start_switch(bed: &Bed) -> Result<()> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace("sw")]);
     command.args(if first { &["chrt", "-f", "50"][..] } else { &[] });
-    command.arg(own).args(["--dir"]).arg(bed.directory()).arg("switch");
+    command.arg(own).args(["--dir"]).arg(&bed.directory).arg("switch");
     let mut child = detached(command, &bed.file("switch.log"))?;
     for _ in 0..TRIES {
         if bed.file("switch.ready").exists() {
@@ -109,7 +109,7 @@ fn start(bed: &Bed, name: &str, hosts: usize) -> Result<Child> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace(name), "taskset", "-c", &cores_of(name, hosts)]);
     command.args("unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc".split(' '));
-    command.arg("sh").arg(bed.file("init.sh")).arg(bed.directory()).arg(name);
+    command.arg("sh").arg(bed.file("init.sh")).arg(&bed.directory).arg(name);
     detached(command, &bed.file(&format!("{name}.log")))
 }
 

@@ -146,7 +146,7 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
     if bed.hosts() > 0 {
         return Err(Failure::Missing(format!(
             "a test bed already runs in {}. Stop it first: cargo xtask testbed down",
-            bed.directory().display()
+            bed.directory.display()
         )));
     }
     let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate, damaged: 0 };
@@ -174,7 +174,7 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
     for line in shape.expectations() {
         println!("  {line}");
     }
-    let directory = bed.directory().display();
+    let directory = bed.directory.display();
     println!("  cargo xtask testbed exec h1 -- COMMAND");
     println!("  ssh -F {directory}/ssh_config h1 COMMAND");
     println!("  cargo xtask cluster-bench --inventory {directory}/cluster.toml");
@@ -186,7 +186,7 @@ fn enter(bed: &Bed, host: &str) -> Result<Command> {
     let init = bed.init_of(host).ok_or_else(|| {
         Failure::Hosts(format!(
             "host {host:?} is not up in {} (cargo xtask testbed up)",
-            bed.directory().display()
+            bed.directory.display()
         ))
     })?;
     let mut command = Command::new("nsenter");
@@ -270,7 +270,7 @@ fn mend(bed: &Bed) -> Result<()> {
 fn status(bed: &Bed) -> Result<()> {
     let namespaces = bed.namespaces()?;
     if namespaces.is_empty() {
-        println!("No test bed is up in {}.", bed.directory().display());
+        println!("No test bed is up in {}.", bed.directory.display());
         return Ok(());
     }
     for name in namespaces.iter().filter(|name| *name != "sw") {

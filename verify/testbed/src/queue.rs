@@ -53,7 +53,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Makes wires between all hosts and the head, which is the last port.
     pub(crate) fn new(shape: &Shape) -> Self {
-        let ports = shape.hosts() + 1;
+        let ports = shape.hosts + 1;
         let line = |at: usize| {
             let wire = shape.wire(at / ports, at % ports);
             let delay = wire.delay.as_nanos() as u64;

@@ -50,7 +50,7 @@ pub(crate) struct Change {
 /// Wires of a full mesh of hosts; each direction of each pair has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    hosts: usize,
+    pub(crate) hosts: usize,
     wires: Vec<Wire>,
     /// Bits per second that all wires from a host share; `None` is unlimited.
     port: Option<u64>,
@@ -128,10 +128,6 @@ impl Shape {
             format!("All links of a host share {rate} Mbit/s: each frame first takes 8 * bytes of the frame / {rate} us of it.")
         }));
         lines
-    }
-
-    pub(crate) fn hosts(&self) -> usize {
-        self.hosts
     }
 
     /// Returns a line with the number of hosts and the bits per second of a port (0: unlimited), then one per direction: from, to, nanoseconds, bits per second (0: unlimited), damaged frames of a million.

@@ -121,12 +121,18 @@ impl Places {
     }
 }
 
-/// Returns the chosen MPIs, or without a choice those that are installed. An error if one is missing.
-pub fn installed(which: Option<Which>) -> crate::failure::Result<Vec<Mpi>> {
+/// Returns the chosen MPIs, each once, or without a choice those that are installed. An error if one is missing.
+pub fn installed(which: impl IntoIterator<Item = Which>) -> crate::failure::Result<Vec<Mpi>> {
     let places = Places::here();
     let advice = |why: String| Failure::Missing(format!("{why} (cargo xtask setup installs one)"));
-    if let Some(which) = which {
-        return which.flavours().iter().map(|&flavour| Mpi::find(flavour, &places).map_err(advice)).collect();
+    let mut chosen: Vec<Flavour> = Vec::new();
+    for flavour in which.into_iter().flat_map(Which::flavours) {
+        if !chosen.contains(flavour) {
+            chosen.push(*flavour);
+        }
+    }
+    if !chosen.is_empty() {
+        return chosen.into_iter().map(|flavour| Mpi::find(flavour, &places).map_err(advice)).collect();
     }
     let found: Vec<Mpi> =
         Flavour::ALL.iter().filter_map(|&flavour| Mpi::find(flavour, &places).ok()).collect();

@@ -23,6 +23,8 @@ pub struct Bench {
     pub sizes: String,
     /// Options with a fixed set of values.
     pub axes: Vec<Axis>,
+    /// Names of the programs of OMB that it replaces.
+    pub osu: Vec<String>,
 }
 
 /// Option with a fixed set of values.
@@ -69,6 +71,7 @@ fn bench(listed: &Value) -> Bench {
         streams: listed["streams"].as_bool().unwrap_or_default(),
         sizes: text(&listed["sizes"]),
         axes: list(&listed["axes"]).map(axis).collect(),
+        osu: list(&listed["osu"]).map(text).collect(),
     }
 }
 

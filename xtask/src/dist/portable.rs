@@ -61,11 +61,11 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
     for (name, wrapper) in [
         (MPICH, Some(python.program("mpicc"))),
         (OPEN_MPI, Some(python.of_open_mpi("mpicc"))),
-        (STANDARD, Some(sources.root().join("packaging/standard-abi/mpicc"))),
+        (STANDARD, Some(sources.root.join("packaging/standard-abi/mpicc"))),
         (WITHOUT_MPI, None),
     ] {
         let binary = build(sources, &python, name, wrapper.as_deref())?;
-        leaks::check(&binary, &[sources.root(), work])?;
+        leaks::check(&binary, &[&sources.root, work])?;
         builds.push((name.to_owned(), binary));
     }
     // Debian gives MPICH's library another name than its authors.
@@ -83,19 +83,19 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
     // The binaries that write manual pages and completions find MPI where they find it in an environment of Python.
     let libraries = tree.join("lib");
     symlink(python.0.join("lib"), &libraries).map_err(Failure::file(&libraries))?;
-    prefix.fill(&Contents { root: sources.root(), builds: &builds, modulefile: true })?;
+    prefix.fill(&Contents { root: &sources.root, builds: &builds, modulefile: true })?;
     fs::remove_file(&libraries).map_err(Failure::file(&libraries))?;
-    Ok([archive(work, &name, to)?, wheel(&python, sources.root(), work, &tree, to, version)?])
+    Ok([archive(work, &name, to)?, wheel(&python, &sources.root, work, &tree, to, version)?])
 }
 
 /// Builds ombx with the MPI of a compiler wrapper, or without MPI.
 fn build(sources: &Sources, python: &Python, name: &str, wrapper: Option<&Path>) -> Result<PathBuf> {
     let triple = format!("{ARCH}-unknown-linux-gnu");
-    let target = sources.target().join(name);
+    let target = sources.target.join(name);
     let mut command = sources.release_build("zigbuild")?;
     // Zig names its headers relative to the current directory if they are below it, and build scripts run elsewhere.
     fs::create_dir_all(&target).map_err(Failure::file(&target))?;
-    command.current_dir(&target).arg("--manifest-path").arg(sources.root().join("Cargo.toml"));
+    command.current_dir(&target).arg("--manifest-path").arg(sources.root.join("Cargo.toml"));
     command.args(["--target", &format!("{triple}.{C_LIBRARY}")]);
     command.env("PATH", python.search_path());
     command.env("OMBX_RUN_PATHS", LIBRARIES).env("CARGO_TARGET_DIR", &target);
