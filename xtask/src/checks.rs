@@ -2,12 +2,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use ombx_toolchain::{
-    command::succeeds,
-    mpi::Mpi,
-    step::{Outcome, Step},
-    workspace::cargo,
-};
+use ombx_toolchain::{Mpi, Outcome, Step, cargo, succeeds};
 
 use crate::{delegate, package::Need, setup, test::Run, tidy};
 
@@ -235,7 +230,7 @@ fn faults(run: &Run) -> Vec<Step> {
         }
         let mut faults = run.program(&run.mpis[0], "ombx-faults");
         faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
-        steps.push(Step::run(format!("faults with {} {}", mpi.flavour, mpi.version), &mut faults));
+        steps.push(Step::run(format!("faults with {}", mpi.name()), &mut faults));
         steps
     };
     run.mpis.iter().flat_map(with).collect()
@@ -258,7 +253,7 @@ fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> 
             command.args(["--seed", &seed.to_string()]);
         }
         command.env("CARGO_TARGET_DIR", &run.workspace.target);
-        Step::run(format!("{what} with {} {}", mpi.flavour, mpi.version), &mut command)
+        Step::run(format!("{what} with {}", mpi.name()), &mut command)
     };
     run.mpis.iter().map(with).collect()
 }

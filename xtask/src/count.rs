@@ -1,15 +1,10 @@
 //! `cargo xtask count`: lines of code, files and words of documents in the repository.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, path::Path};
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-    table::table,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Workspace, table};
 
-use crate::source::Source;
+use crate::{repository, source::Source};
 
 /// Count lines of code without comments, blanks and tests, files, and words of documents, of what git tracks
 ///
@@ -19,44 +14,22 @@ use crate::source::Source;
 pub(crate) struct Options {}
 
 pub(crate) fn main(_: &Options) -> Result<std::process::ExitCode> {
-    let root = Workspace::read()?.root;
+    let files = repository::files(&Workspace::read()?.root, &[])?;
+    let rust = || files.iter().filter(|(path, _)| is_extension(path, "rs"));
+    let parsed = |(path, text): &(String, String)| {
+        Source::parse(path, text).map_err(|line| Failure::Missing(format!("{path}:{line}: is not Rust")))
+    };
+    let sources: Vec<Source> = rust().map(parsed).collect::<Result<_>>()?;
+    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
     let mut counts = Counts::default();
-    let files = tracked(&root)?;
-    let sources: Vec<&File> = files.iter().filter(|file| is_extension(&file.path, "rs")).collect();
-    let parsed: Vec<Source> = sources.iter().map(|file| parsed(file)).collect::<Result<_>>()?;
-    let tests: BTreeSet<String> = parsed.iter().flat_map(test_modules).collect();
-    for (file, source) in sources.iter().zip(&parsed) {
-        counts.add(file, source, &tests);
+    for ((_, text), source) in rust().zip(&sources) {
+        counts.add(source, text, &tests);
     }
-    for document in files.iter().filter(|file| is_document(&file.path)) {
-        counts.documents.add(words(&document.text));
+    for (_, text) in files.iter().filter(|(path, _)| is_document(path)) {
+        counts.documents.add(words(text));
     }
     println!("{}", counts.table());
     Ok(std::process::ExitCode::SUCCESS)
-}
-
-/// Text file that git tracks.
-struct File {
-    /// Path relative to the root.
-    path: String,
-    text: String,
-}
-
-/// Reads the files that git tracks. Leaves out binary files, links, and files that are removed in the work tree.
-fn tracked(root: &Path) -> Result<Vec<File>> {
-    let paths = output(Command::new("git").arg("ls-files").current_dir(root))?;
-    let read = |path: &str| {
-        let file = root.join(path);
-        let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
-        let text = is_file.then(|| fs::read_to_string(file).ok()).flatten()?;
-        Some(File { path: path.to_owned(), text })
-    };
-    Ok(paths.lines().filter_map(read).collect())
-}
-
-fn parsed(file: &File) -> Result<Source> {
-    Source::parse(&file.path, &file.text)
-        .map_err(|line| Failure::Missing(format!("{}:{line}: is not Rust", file.path)))
 }
 
 fn is_extension(path: &str, extension: &str) -> bool {
@@ -119,13 +92,13 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, file: &File, source: &Source, modules: &BTreeSet<String>) {
-        let [code, inline] = lines(source, &file.text);
-        if is_test(&file.path, modules) {
+    fn add(&mut self, source: &Source, text: &str, modules: &BTreeSet<String>) {
+        let [code, inline] = lines(source, text);
+        if is_test(&source.path, modules) {
             self.tests.add(code + inline);
             return;
         }
-        match file.path.split('/').next() {
+        match source.path.split('/').next() {
             Some("crates") => &mut self.product,
             Some("verify" | "xtask") => &mut self.verification,
             _ => &mut self.others,
@@ -136,11 +109,11 @@ impl Counts {
 
     fn table(&self) -> String {
         let line = |what: &str, count: &Count, unit: &str| {
-            vec![what.to_owned(), count.files.to_string(), format!("{} {unit}", count.amount)]
+            format!("{what} | {} | {} {unit}", count.files, count.amount)
         };
         table(
-            &["what", "files", "size"],
-            vec![
+            "what | files | size",
+            [
                 line("product (crates)", &self.product, "lines"),
                 line("verify and xtask", &self.verification, "lines"),
                 line("examples and fuzz targets", &self.others, "lines"),
@@ -191,8 +164,7 @@ mod tests {
     fn each_kind_of_file_is_counted_apart() {
         let mut counts = Counts::default();
         for path in ["crates/core/src/a.rs", "xtask/src/a.rs", "fuzz/a.rs", "crates/core/tests/a.rs"] {
-            let file = File { path: path.into(), text: TEXT.into() };
-            counts.add(&file, &Source::parse(path, TEXT).unwrap(), &BTreeSet::new());
+            counts.add(&Source::parse(path, TEXT).unwrap(), TEXT, &BTreeSet::new());
         }
         for count in [&counts.product, &counts.verification, &counts.others] {
             assert_eq!(*count, Count { files: 1, amount: 4 });

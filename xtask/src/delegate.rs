@@ -8,10 +8,11 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use ombx_toolchain::{command::cannot_run, failure::Result, workspace::cargo};
+use ombx_toolchain::{Result, cannot_run, cargo};
 
 /// Command line of the program, `--help` included.
 #[derive(clap::Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     words: Vec<OsString>,

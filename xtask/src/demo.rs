@@ -2,13 +2,7 @@
 
 use std::process::ExitCode;
 
-use ombx_toolchain::{
-    command::{cannot_run, shown},
-    failure::Result,
-    mpi::{Flavour, Mpi, Places, Which},
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Flavour, Places, Result, Which, Workspace, cannot_run, release, shown};
 
 use crate::setup;
 
@@ -30,7 +24,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let flavour = match options.mpi {
         Some(Which::Mpich) => Flavour::Mpich,
         Some(Which::Openmpi) => Flavour::OpenMpi,
-        Some(Which::All) | None => preferred(&Places::here()),
+        Some(Which::All) | None => Flavour::preferred(&Places::here()),
     };
     let workspace = Workspace::read()?;
     let mut early = None;
@@ -60,20 +54,4 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     println!("  {binary} run --help           # sizes, ranks, hosts, formats");
     println!("  {binary} run 'p2p.*' -o p2p.jsonl   # a family, results in a file");
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
-}
-
-/// Returns MPICH, unless only Open MPI is installed.
-fn preferred(places: &Places) -> Flavour {
-    let there = |flavour| Mpi::find(flavour, places).is_ok();
-    if !there(Flavour::Mpich) && there(Flavour::OpenMpi) { Flavour::OpenMpi } else { Flavour::Mpich }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mpich_is_preferred_on_an_empty_machine() {
-        assert_eq!(preferred(&Places { mpicc: None, directories: Vec::new() }), Flavour::Mpich);
-    }
 }

@@ -8,16 +8,10 @@ mod source;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use ombx_toolchain::{
-    command::{output, succeeds},
-    failure::{Failure, Result},
-    mpi::Which,
-    workspace::{Workspace, cargo},
-};
+use ombx_toolchain::{Failure, Result, Which, Workspace, cargo, emptied, installed, output, succeeds};
 
 use self::{packages::Packages, release::Release};
 use crate::install::{
-    self,
     prefix::{Contents, Prefix},
     shipped::Sources,
 };
@@ -57,13 +51,13 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
             "not installed: {names}. Run `cargo install --locked {names}`"
         )));
     }
-    let mpis = install::chosen(&options.mpi)?;
+    let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
     let release = Release::of(&workspace.root, options.untagged)?;
     let work = workspace.target.join("dist");
     let published = work.join(&release.version);
     for directory in [&published, &work.join("packing"), &work.join("build"), &work.join("cargo")] {
-        renew(directory)?;
+        emptied(directory)?;
     }
 
     let archive = source::archive(&workspace.root, &work.join("packing"), &published, &release)?;
@@ -86,14 +80,6 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     println!("\n{}", published.display());
     print!("{}", output(std::process::Command::new("ls").arg("-lh").current_dir(&published))?);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Makes a directory empty.
-fn renew(directory: &Path) -> Result<()> {
-    if directory.exists() {
-        fs::remove_dir_all(directory).map_err(Failure::file(directory))?;
-    }
-    fs::create_dir_all(directory).map_err(Failure::file(directory))
 }
 
 /// Writes the checksums of all files in the form that `sha256sum --check` reads.

@@ -9,11 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    mpi::{Mpi, Which, installed},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Which, Workspace, installed};
 
 use self::{
     prefix::{Contents, Prefix},
@@ -39,14 +35,14 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let directory = absolute(&options.prefix).map_err(Failure::file(&options.prefix))?;
     let prefix = Prefix::claim(&directory)?;
-    let mpis = chosen(&options.mpi)?;
+    let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
     let sources = Sources::of(&workspace.root, &workspace.target.join("install"));
     let builds = sources.build_all(&mpis)?;
     prefix.fill(&Contents { root: &workspace.root, builds: &builds, modulefile: true })?;
     println!("\n{}", directory.display());
     for mpi in &mpis {
-        println!("  libexec/ombx/{:<9} {} {}", mpi.flavour.key(), mpi.flavour, mpi.version);
+        println!("  libexec/ombx/{:<9} {}", mpi.flavour.key(), mpi.name());
     }
     println!("\nTo use it:     {}", usage(&directory));
     println!(
@@ -59,20 +55,4 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
 
 fn usage(prefix: &Path) -> String {
     format!("export PATH={}:$PATH", prefix.join("bin").display())
-}
-
-/// Returns the MPIs that were named, each once, or else all that are installed.
-pub(crate) fn chosen(named: &[Which]) -> Result<Vec<Mpi>> {
-    if named.is_empty() {
-        return installed(None);
-    }
-    let mut mpis: Vec<Mpi> = Vec::new();
-    for which in named {
-        for mpi in installed(Some(*which))? {
-            if !mpis.contains(&mpi) {
-                mpis.push(mpi);
-            }
-        }
-    }
-    Ok(mpis)
 }

@@ -19,14 +19,14 @@ mod tidy;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ombx_toolchain::failure;
+use ombx_toolchain::exit_code;
 
+use checks::Tier;
 use delegate::Arguments as Passed;
 
 /// Developer commands of ombx. Rust and a C linker are enough to start any of them.
 #[derive(Parser)]
 #[command(
-    name = "cargo xtask",
     bin_name = "cargo xtask",
     after_help = "A first look:      cargo xtask demo\nThe whole test:    cargo xtask test\nBefore a change:   cargo xtask ci"
 )]
@@ -39,56 +39,58 @@ struct Arguments {
 enum Task {
     Setup(setup::Options),
     Demo(demo::Options),
+    /// Build ombx and run its tests; at most 10 minutes on 2 cores from a fresh clone
+    ///
+    /// Runs unit tests, the command line, every benchmark once with verification, and sockets, with one MPI. Prints what it left
+    /// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
+    #[command(
+        after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
+    )]
     Test(test::Options),
-    Ci(test::CiOptions),
-    Nightly(test::NightlyOptions),
+    /// Run every check that a change must pass: lints, documentation, tests with every MPI; at most 25 minutes on 2 cores
+    #[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
+    Ci(test::Options),
+    /// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
+    #[command(
+        after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
+    )]
+    Nightly(test::Options),
     Tidy(tidy::Options),
     Count(count::Options),
     Picture(picture::Options),
     Install(install::Options),
     Dist(dist::Options),
     /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
-    #[command(disable_help_flag = true)]
     ClusterBench(Passed),
     /// Put faults into jobs of ombx and judge how they end
-    #[command(disable_help_flag = true)]
     Faults(Passed),
     /// Compare ombx with plain C loops: time of an iteration, and instructions added to it
-    #[command(disable_help_flag = true)]
     Fidelity(Passed),
     /// Measure how long default sweeps take beside six runs of OMB, and where the time of a launch goes
-    #[command(disable_help_flag = true)]
     Speed(Passed),
     /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
-    #[command(disable_help_flag = true)]
     Benches(Passed),
     /// Fuzz the readers of command lines, suites, host files, results and frames
-    #[command(disable_help_flag = true)]
     Fuzz(Passed),
     /// Run unsafe code under valgrind: unit tests, tests on ranks, and a short run on two ranks
-    #[command(disable_help_flag = true)]
     Sanitize(Passed),
     /// Count how often the interval of a row holds the true median of simulated noise
-    #[command(disable_help_flag = true)]
     Coverage(Passed),
     /// Measure start-up, memory of a rank and size of results for more and more ranks
-    #[command(disable_help_flag = true)]
     Scale(Passed),
     /// Run every benchmark once on the MPI libraries of the Python registry and of this machine
-    #[command(disable_help_flag = true)]
     Libraries(Passed),
     /// Make several Linux hosts on this machine, joined by a network of known delay and rate
-    #[command(disable_help_flag = true)]
     Testbed(Passed),
 }
 
 fn main() -> ExitCode {
-    failure::exit_code(match Arguments::parse().task {
+    exit_code(match Arguments::parse().task {
         Task::Setup(options) => setup::main(&options),
         Task::Demo(options) => demo::main(&options),
-        Task::Test(options) => test::main(&options),
-        Task::Ci(options) => test::ci(&options),
-        Task::Nightly(options) => test::nightly(&options),
+        Task::Test(options) => test::main(&options, &[Tier::Test]),
+        Task::Ci(options) => test::main(&options, &[Tier::Test, Tier::Change]),
+        Task::Nightly(options) => test::main(&options, &[Tier::Nightly]),
         Task::Tidy(options) => tidy::main(&options),
         Task::Count(options) => count::main(&options),
         Task::Picture(options) => picture::main(&options),

@@ -1,9 +1,6 @@
 //! Packages of each distribution, and the commands that install them.
 
-use ombx_toolchain::{
-    consent::Rights,
-    mpi::{Flavour, Places},
-};
+use ombx_toolchain::{Flavour, Places, consent::Rights};
 
 /// Prerequisite of a build or a test of ombx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,47 +41,34 @@ impl Manager {
         }
     }
 
-    /// Returns the packages of a prerequisite; empty if the distribution has none.
-    fn packages(self, need: Need) -> &'static [&'static str] {
+    /// Returns the packages of a prerequisite, separated by blanks; empty if the distribution has none.
+    fn packages(self, need: Need) -> &'static str {
         use Flavour::{Mpich, OpenMpi};
         use Need::{Browser, Compiler, Libclang, Load, Mpi, Packaging, Testbed};
         match (self, need) {
-            (_, Browser) => &["chromium"],
-            (_, Load) => &["stress-ng"],
-            (Self::Apt, Packaging) => &["prometheus", "prometheus-node-exporter", "python3", "python3-venv"],
-            (_, Packaging) => &[], // the packages of Prometheus are known for Debian only
-            (Self::Apt, Compiler) => &["gcc", "libc6-dev"],
-            (Self::Apt, Libclang) => &["libclang-dev"],
-            (Self::Apt, Mpi(Mpich)) => &["mpich", "libmpich-dev"],
-            (Self::Apt, Mpi(OpenMpi)) => &["openmpi-bin", "libopenmpi-dev"],
-            (Self::Apt, Testbed) => &[
-                "ethtool",
-                "iproute2",
-                "iputils-ping",
-                "openssh-client",
-                "openssh-server",
-                "procps",
-                "slurm-wlm",
-                "munge",
-                "clustershell",
-            ],
-            (Self::Dnf, Testbed) => {
-                &["ethtool", "iproute", "iputils", "openssh-clients", "openssh-server", "procps-ng"]
+            (_, Browser) => "chromium",
+            (_, Load) => "stress-ng",
+            (Self::Apt, Packaging) => "prometheus prometheus-node-exporter python3 python3-venv",
+            (_, Packaging) => "", // the packages of Prometheus are known for Debian only
+            (Self::Apt, Compiler) => "gcc libc6-dev",
+            (Self::Apt, Libclang) => "libclang-dev",
+            (Self::Apt, Mpi(Mpich)) => "mpich libmpich-dev",
+            (Self::Apt, Mpi(OpenMpi)) => "openmpi-bin libopenmpi-dev",
+            (Self::Apt, Testbed) => {
+                "ethtool iproute2 iputils-ping openssh-client openssh-server procps slurm-wlm munge clustershell"
             }
-            (Self::Zypper, Testbed) => &["ethtool", "iproute2", "iputils", "openssh", "procps"],
-            (Self::Pacman, Testbed) => &["ethtool", "iproute2", "iputils", "openssh", "procps-ng"],
-            (Self::Dnf, Compiler) => &["gcc", "glibc-devel"],
-            (Self::Dnf, Libclang) => &["clang-devel"],
-            (Self::Dnf, Mpi(Mpich)) => &["mpich", "mpich-devel"],
-            (Self::Dnf, Mpi(OpenMpi)) => &["openmpi", "openmpi-devel"],
-            (Self::Zypper, Compiler) => &["gcc", "glibc-devel"],
-            (Self::Zypper, Libclang) => &["clang-devel"],
-            (Self::Zypper, Mpi(Mpich)) => &["mpich", "mpich-devel"],
-            (Self::Zypper, Mpi(OpenMpi)) => &["openmpi4", "openmpi4-devel"],
-            (Self::Pacman, Compiler) => &["gcc"],
-            (Self::Pacman, Libclang) => &["clang"],
-            (Self::Pacman, Mpi(OpenMpi)) => &["openmpi"],
-            (Self::Pacman, Mpi(Mpich)) => &[], // only in the user repository
+            (Self::Dnf, Testbed) => "ethtool iproute iputils openssh-clients openssh-server procps-ng",
+            (Self::Zypper, Testbed) => "ethtool iproute2 iputils openssh procps",
+            (Self::Pacman, Testbed) => "ethtool iproute2 iputils openssh procps-ng",
+            (Self::Dnf | Self::Zypper, Compiler) => "gcc glibc-devel",
+            (Self::Dnf | Self::Zypper, Libclang) => "clang-devel",
+            (Self::Dnf | Self::Zypper, Mpi(Mpich)) => "mpich mpich-devel",
+            (Self::Dnf, Mpi(OpenMpi)) => "openmpi openmpi-devel",
+            (Self::Zypper, Mpi(OpenMpi)) => "openmpi4 openmpi4-devel",
+            (Self::Pacman, Compiler) => "gcc",
+            (Self::Pacman, Libclang) => "clang",
+            (Self::Pacman, Mpi(OpenMpi)) => "openmpi",
+            (Self::Pacman, Mpi(Mpich)) => "", // only in the user repository
         }
     }
 
@@ -95,24 +79,21 @@ impl Manager {
 
     /// Returns the commands that install the prerequisites; with [`Rights::None`] those that an administrator types.
     pub(crate) fn commands(self, needs: &[Need], rights: Rights) -> Vec<Vec<&'static str>> {
-        let packages = needs.iter().flat_map(|&need| self.packages(need)).copied();
+        let packages = needs.iter().flat_map(|&need| self.packages(need).split_whitespace());
         // `env`: sudo does not pass the environment of the caller.
-        let quiet: &[&'static str] = &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
-        let (before, install): (Option<Vec<&'static str>>, Vec<&'static str>) = match self {
-            Self::Apt => {
-                let with = |words: &[&'static str]| [quiet, words].concat();
-                (Some(with(&["update"])), with(&["install", "-y", "--no-install-recommends"]))
-            }
-            Self::Dnf => (None, vec!["dnf", "install", "-y"]),
-            Self::Zypper => (None, vec!["zypper", "--non-interactive", "install"]),
-            Self::Pacman => (None, vec!["pacman", "-S", "--needed", "--noconfirm"]),
+        let (before, install) = match self {
+            Self::Apt => (
+                Some("env DEBIAN_FRONTEND=noninteractive apt-get update"),
+                "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends",
+            ),
+            Self::Dnf => (None, "dnf install -y"),
+            Self::Zypper => (None, "zypper --non-interactive install"),
+            Self::Pacman => (None, "pacman -S --needed --noconfirm"),
         };
-        let install = install.into_iter().chain(packages).collect();
-        let prefix: &[&'static str] = match rights {
-            Rights::Sudo => &["sudo", "-n"],
-            Rights::Root | Rights::None => &[],
-        };
-        before.into_iter().chain([install]).map(|words| [prefix, &words].concat()).collect()
+        let prefix = if rights == Rights::Sudo { "sudo -n" } else { "" };
+        let with_prefix = |words: &'static str| [prefix, words].into_iter().flat_map(str::split_whitespace);
+        let install: Vec<&'static str> = with_prefix(install).chain(packages).collect();
+        before.map(|words| with_prefix(words).collect()).into_iter().chain([install]).collect()
     }
 }
 

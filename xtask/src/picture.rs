@@ -7,12 +7,7 @@ use std::{
 };
 
 use ombx_toolchain::{
-    command::{output, output_and_failure},
-    failure::{Failure, Result},
-    mpi::{Mpi, Places, Which, installed},
-    release,
-    step::Step,
-    workspace::Workspace,
+    Failure, Mpi, Places, Result, Step, Which, Workspace, installed, output, output_and_failure, release,
 };
 
 use crate::{delegate, package::Need, setup};

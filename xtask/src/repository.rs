@@ -1,39 +1,25 @@
-//! The text files of the repository, as a fresh clone would have them.
+//! The text files of the repository, as git lists them.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_toolchain::{Result, output};
 
-/// Returns path and text of each file, sorted. Paths are relative to the root; build output and binary files are left out.
-pub(crate) fn files(root: &Path) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    walk(root, "", &mut found)?;
+/// Options of [`files`] for what a clone would have if everything were committed.
+pub(crate) const NOT_IGNORED: &[&str] = &["--cached", "--others", "--exclude-standard"];
+
+/// Returns path and text of each file that `git ls-files` lists with these options, sorted; without options, what git tracks. Paths are
+/// relative to the root. Leaves out binary files, links, and files that are removed in the work tree.
+pub(crate) fn files(root: &Path, options: &[&str]) -> Result<Vec<(String, String)>> {
+    let paths = output(Command::new("git").args(["ls-files", "-z"]).args(options).current_dir(root))?;
+    let read = |path: &str| {
+        let file = root.join(path);
+        let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
+        let text = is_file.then(|| fs::read_to_string(file).ok()).flatten()?;
+        Some((path.to_owned(), text))
+    };
+    let mut found: Vec<(String, String)> = paths.split('\0').filter_map(read).collect();
     found.sort();
     Ok(found)
-}
-
-fn walk(root: &Path, below: &str, found: &mut Vec<(String, String)>) -> Result<()> {
-    let directory = root.join(below);
-    let fail = |source| Failure::File { path: directory.clone(), source };
-    for entry in fs::read_dir(&directory).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
-        let kind = entry.file_type().map_err(fail)?;
-        if kind.is_dir() {
-            // Cargo marks target directories, which may have any name.
-            let ignored = [".git", "target", "runs"].contains(&name.as_str());
-            if !ignored && !entry.path().join("CACHEDIR.TAG").exists() {
-                walk(root, &path, found)?;
-            }
-        } else if kind.is_file() {
-            // Skips files that are not text, and files that were removed meanwhile.
-            if let Ok(text) = fs::read_to_string(entry.path()) {
-                found.push((path, text));
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -42,13 +28,16 @@ mod tests {
 
     #[test]
     fn only_text_that_belongs_to_the_repository_is_read() {
-        let root = tempfile::tempdir().unwrap();
-        for directory in ["a", ".git", "target", "out"] {
-            fs::create_dir(root.path().join(directory)).unwrap();
-            fs::write(root.path().join(directory).join("f.rs"), "x").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        output(Command::new("git").args(["init", "--quiet"]).current_dir(root)).unwrap();
+        for directory in ["a", "out"] {
+            fs::create_dir(root.join(directory)).unwrap();
+            fs::write(root.join(directory).join("f.rs"), "x").unwrap();
         }
-        fs::write(root.path().join("out/CACHEDIR.TAG"), "").unwrap();
-        fs::write(root.path().join("picture"), [0xff, 0xfe, 0x00]).unwrap();
-        assert_eq!(files(root.path()).unwrap(), [("a/f.rs".to_owned(), "x".to_owned())]);
+        fs::write(root.join(".git/info/exclude"), "/out\n").unwrap();
+        fs::write(root.join("picture"), [0xff, 0xfe, 0x00]).unwrap();
+        assert_eq!(files(root, NOT_IGNORED).unwrap(), [("a/f.rs".to_owned(), "x".to_owned())]);
+        assert!(files(root, &[]).unwrap().is_empty());
     }
 }

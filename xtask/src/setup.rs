@@ -5,13 +5,8 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use ombx_toolchain::{
-    command::succeeds,
-    consent::{self, Rights},
-    failure::{Failure, Result},
-    mpi::{Flavour, Mpi, Places, Which},
-    testbed,
-};
+use ombx_toolchain::consent::{self, Rights};
+use ombx_toolchain::{Failure, Flavour, Mpi, Places, Result, Which, succeeds, testbed};
 
 use crate::{
     libclang,

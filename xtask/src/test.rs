@@ -7,13 +7,8 @@ use std::{
 };
 
 use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result, failed_if},
-    mpi::{Flavour, Mpi, Places, Which},
-    release,
-    step::{Outcome, Step, Summary},
-    tally::Tally,
-    workspace::{Workspace, cargo},
+    Failure, Flavour, Mpi, Outcome, Places, Result, Step, Summary, Tally, Which, Workspace, cannot_run,
+    cargo, failed_if, release,
 };
 
 use crate::{
@@ -27,40 +22,9 @@ const SEED: &str = "OMBX_TEST_SEED";
 /// Command that keeps both cores of a small machine busy, for `--under-load`.
 const LOAD: [&str; 3] = ["stress-ng", "--cpu", "4"];
 
-/// Build ombx and run its tests; at most 10 minutes on 2 cores from a fresh clone
-///
-/// Runs unit tests, the command line, every benchmark once with verification, and sockets, with one MPI. Prints what it left
-/// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
-)]
-pub(crate) struct Options {
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Run every check that a change must pass: lints, documentation, tests with every MPI; at most 25 minutes on 2 cores
-#[derive(clap::Args)]
-#[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
-pub(crate) struct CiOptions {
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
-)]
-pub(crate) struct NightlyOptions {
-    #[command(flatten)]
-    common: Common,
-}
-
 /// Options of all three commands.
 #[derive(clap::Args)]
-pub(crate) struct Common {
+pub(crate) struct Options {
     /// Names of checks, of any tier [default: those of this command]; --list prints them
     checks: Vec<String>,
     /// Print the checks and run none
@@ -86,20 +50,8 @@ pub(crate) struct Common {
     filter: Vec<String>,
 }
 
-pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    run(&options.common, &[Tier::Test])
-}
-
-pub(crate) fn ci(options: &CiOptions) -> Result<ExitCode> {
-    run(&options.common, &[Tier::Test, Tier::Change])
-}
-
-pub(crate) fn nightly(options: &NightlyOptions) -> Result<ExitCode> {
-    run(&options.common, &[Tier::Nightly])
-}
-
 /// Runs the named checks, or all checks of these tiers, also after a failure.
-fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
+pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
     let is_chosen = |check: &Check| {
         if options.checks.is_empty() {
             tiers.contains(&check.tier)
@@ -154,8 +106,7 @@ fn run(options: &Common, tiers: &[Tier]) -> Result<ExitCode> {
 /// Returns the MPIs that can be used here, after the setup that was asked for.
 fn facts(mpi: Option<Which>, yes: bool, only_first: bool) -> Result<Facts> {
     let flavours = mpi.unwrap_or(Which::All).flavours();
-    let installed = Flavour::ALL.into_iter().find(|&flavour| Mpi::find(flavour, &Places::here()).is_ok());
-    let needed = if only_first { vec![installed.unwrap_or(Flavour::Mpich)] } else { flavours.to_vec() };
+    let needed = if only_first { vec![Flavour::preferred(&Places::here())] } else { flavours.to_vec() };
     match setup::ensure(&needed, yes) {
         // No MPI was named and one is installed: test it, and report the missing one.
         Err(Failure::NotInstalled(why)) if mpi.is_none() && !yes => {
@@ -219,9 +170,8 @@ impl Run {
             return Vec::new();
         }
         let targets = if self.mpis.first() == Some(mpi) { release::ALL } else { release::OF_EACH_MPI };
-        let name = format!("build with {} {}", mpi.flavour, mpi.version);
         let build = || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed);
-        let step = Step::of(name, build);
+        let step = Step::of(format!("build with {}", mpi.name()), build);
         if !step.failed() {
             self.built.borrow_mut().push(mpi.flavour);
         }
@@ -246,12 +196,8 @@ impl Run {
     /// Runs tests on ranks with each MPI.
     pub(crate) fn tests_with_each(&self, test: &str) -> Vec<Step> {
         let words = ["--test", test, "--", "--test-threads=1"];
-        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", self.version(mpi)), &words);
+        let with = |mpi| self.tests_with(mpi, &format!("{test} with {}", mpi.name()), &words);
         self.mpis.iter().flat_map(with).collect()
-    }
-
-    fn version(&self, mpi: &Mpi) -> String {
-        format!("{} {}", mpi.flavour, mpi.version)
     }
 
     fn tests_with(&self, mpi: &Mpi, what: &str, words: &[&str]) -> Vec<Step> {
@@ -307,8 +253,8 @@ impl Run {
     ) -> ExitCode {
         // A step that failed and counts no tests is one failure.
         let uncounted = done.iter().filter(|(_, step)| step.failed() && step.tally.failed == 0).count();
-        let mut tally: Tally = done.iter().map(|(_, step)| step.tally).sum();
-        tally.failed += uncounted as u64;
+        let mut tally = Tally { failed: uncounted as u64, ..Tally::default() };
+        done.iter().for_each(|(_, step)| tally += step.tally);
         let steps: Vec<Step> = done.iter().map(|(_, step)| step.clone()).collect();
         println!("\n{}", Summary(&steps));
         for tier in [Tier::Test, Tier::Change, Tier::Nightly] {
@@ -345,7 +291,7 @@ impl Run {
     /// Returns the shortest command that repeats a failed step.
     fn again(&self, check: &Check, step: &Step) -> String {
         let seed = self.seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
-        let mpi = self.mpis.iter().find(|mpi| step.what.contains(&self.version(mpi)));
+        let mpi = self.mpis.iter().find(|mpi| step.what.contains(&mpi.name()));
         let mpi = mpi.map_or_else(String::new, |mpi| format!(" --mpi {}", mpi.flavour.key()));
         let tests = match &step.failed_tests[..] {
             [] => String::new(),
@@ -357,7 +303,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use ombx_toolchain::{command::shown, mpi::Flavour};
+    use ombx_toolchain::{Flavour, shown};
 
     use super::*;
 

@@ -11,10 +11,7 @@ mod violation;
 
 use std::process::ExitCode;
 
-use ombx_toolchain::{
-    failure::{Result, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, failed_if};
 
 use self::violation::Violation;
 use crate::{repository, source::Source};
@@ -32,7 +29,7 @@ pub(crate) fn main(_: &Options) -> Result<ExitCode> {
 
 /// Prints all violations and returns their number.
 pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
-    let files = repository::files(&workspace.root)?;
+    let files = repository::files(&workspace.root, repository::NOT_IGNORED)?;
     let line = |manifest: &str, dependency: &str| {
         let text = files.iter().find(|(path, _)| path == manifest).map_or("", |(_, text)| text);
         line_of(text, dependency)

@@ -8,11 +8,7 @@ use std::{
 };
 
 use ombx_benches::WORK;
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Workspace, cannot_run, failed_if, table};
 use serde::{Deserialize, Serialize};
 
 /// Counts that were recorded.
@@ -48,14 +44,14 @@ pub(crate) fn check(workspace: &Workspace, compiler: String, record: bool) -> Re
         fs::write(&path, text + "\n").map_err(Failure::file(&*path))?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("| work | instructions | recorded | ratio |\n|---|---|---|---|");
     let mut slower = false;
-    for (name, count) in &instructions {
+    let line = |(name, count): (&String, &u64)| {
         let before = known.get(name).copied().unwrap_or(0);
         let ratio = *count as f64 / before as f64;
-        println!("| {name} | {count} | {before} | {ratio:.3} |");
         slower |= ratio.is_nan() || ratio > MOST;
-    }
+        format!("{name} | {count} | {before} | {ratio:.3}")
+    };
+    print!("{}", table("work | instructions | recorded | ratio", instructions.iter().map(line)));
     if slower {
         println!(
             "something needs more than {MOST} times its recorded instructions: mend it, or record again"

@@ -4,9 +4,7 @@
 mod instructions;
 
 use std::{
-    fmt::Write as _,
     fs,
-    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -16,33 +14,17 @@ use ombx_core::system::environment;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::cannot_run,
-    evidence,
-    failure::{Failure, Result, exit_code},
-    machine::Machine,
-    step::Step,
-    workspace::{Workspace, cargo},
+    Failure, Result, Step, Workspace, cargo, emptied, evidence, exit_code, machine, release,
 };
 
+/// Options of criterion.
+const EFFORT: &str = "--warm-up-time 0.3 --measurement-time 1 --sample-size 30";
 /// Benches of docs/EVIDENCE.md, by the beginnings of their names: those inside a timed region, statistics and files of a large run.
-const SHORT: [&str; 8] = [
-    "stamp",
-    "timed_loop/",
-    "summary/independent/10000",
-    "summary/dependent",
-    "read",
-    "write",
-    "estimate",
-    "judge",
-];
+const SHORT: &str = "stamp timed_loop/ summary/independent/10000 summary/dependent read write estimate judge";
 
 /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
 #[derive(clap::Parser)]
-#[command(
-    name = "cargo xtask benches",
-    bin_name = "cargo xtask benches",
-    after_help = "Example: cargo xtask benches summary"
-)]
+#[command(bin_name = "cargo xtask benches", after_help = "Example: cargo xtask benches summary")]
 struct Options {
     /// Run only benches whose name contains this
     filter: Option<String>,
@@ -71,51 +53,32 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let workspace = Workspace::read()?;
     if options.instructions && cfg!(debug_assertions) {
-        return in_release(&workspace);
+        return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
     }
     if options.instructions {
         return instructions::check(&workspace, compiler(), options.record);
     }
     let directory = workspace.target.join("criterion");
-    if options.write && directory.exists() {
+    if options.write {
         // Removes results of benches that no longer exist.
-        fs::remove_dir_all(&directory).map_err(Failure::file(&*directory))?;
+        emptied(&directory)?;
     }
     let mut bench = cargo();
-    bench.args(["bench", "-p", "ombx-benches"]);
-    bench.args([
-        "--benches",
-        "--",
-        "--warm-up-time",
-        "0.3",
-        "--measurement-time",
-        "1",
-        "--sample-size",
-        "30",
-    ]);
+    bench.args(["bench", "-p", "ombx-benches", "--benches", "--"]).args(EFFORT.split(' '));
     bench.args(&options.filter).current_dir(&workspace.root).env("CARGO_TARGET_DIR", &workspace.target);
     if Step::run("benches", &mut bench).failed() {
         return Ok(ExitCode::FAILURE);
     }
     if options.write {
         let figures = read(&directory)?;
-        let heading = format!("{} on {}; {}.", environment::timestamp(), Machine::now(), compiler());
+        let heading = format!("{} on {}; {}.", environment::timestamp(), machine::now(), compiler());
         let all: Vec<&Figure> = figures.iter().collect();
-        let is_short = |figure: &&Figure| SHORT.iter().any(|name| figure.name.starts_with(name));
+        let is_short = |figure: &&Figure| SHORT.split(' ').any(|name| figure.name.starts_with(name));
         let short: Vec<&Figure> = figures.iter().filter(is_short).collect();
         let [section, tables] = [short, all].map(|figures| format!("{heading}\n\n{}", table(&figures)));
         evidence::write(&workspace, "benches", &section, &tables)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Becomes the release build of this program.
-fn in_release(workspace: &Workspace) -> Result<ExitCode> {
-    let mut command = cargo();
-    command.args(["run", "--release", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--target-dir"]);
-    command.arg(&workspace.target).arg("--").args(std::env::args_os().skip(1)).current_dir(&workspace.root);
-    let source = command.exec();
-    Err(cannot_run(&command, source))
 }
 
 /// Median and interval of a bench, in nanoseconds.
@@ -159,11 +122,11 @@ fn natural(name: &str) -> Vec<(u64, &str)> {
 }
 
 fn table(figures: &[&Figure]) -> String {
-    let mut text = String::from("| bench | median | 95 % interval |\n|---|---|---|\n");
-    for Figure { name, ns: [middle, low, high] } in figures {
-        let _ = writeln!(text, "| `{name}` | {} | {} to {} |", time(*middle), time(*low), time(*high));
-    }
-    text
+    let line = |Figure { name, ns }: &&Figure| {
+        let [middle, low, high] = ns.map(time);
+        format!("`{name}` | {middle} | {low} to {high}")
+    };
+    ombx_toolchain::table("bench | median | 95 % interval", figures.iter().map(line))
 }
 
 fn time(ns: f64) -> String {
@@ -194,9 +157,15 @@ mod tests {
         let mut all = [figure("summary/1000", 2e6), figure("summary/20", 1500.0), figure("stamp", 9.5)];
         all.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
         let text = table(&all.each_ref());
-        let places =
-            ["`stamp` | 9.50 ns | 8.50 ns to 10.50 ns", "`summary/20` | 1.50 us", "`summary/1000` | 2.00 ms"]
-                .map(|part| text.find(part).unwrap_or_else(|| panic!("{part} in {text}")));
+        let places = [
+            "`stamp`",
+            "| 9.50 ns | 8.50 ns to 10.50 ns",
+            "`summary/20`",
+            "| 1.50 us",
+            "`summary/1000`",
+            "| 2.00 ms",
+        ]
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("{part} in {text}")));
         assert!(places.is_sorted());
         assert!(super::figure(&json!({}), &json!({})).is_none());
     }

@@ -9,17 +9,12 @@ use clap::Parser as _;
 use ombx_cluster::{Binary, Campaign};
 use ombx_core::error::Error;
 use ombx_toolchain::{
-    failure::{Failure, Result, exit_code},
-    mpi::{Flavour, Mpi, Places, Which},
-    release,
-    step::Step,
-    workspace::{Workspace, cargo},
+    Failure, Flavour, Mpi, Places, Result, Step, Which, Workspace, cargo, exit_code, release,
 };
 
 /// Measure every link of a cluster by `ombx cluster`, with a release build of ombx
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask cluster-bench",
     bin_name = "cargo xtask cluster-bench",
     after_help = "Examples:\n  cargo xtask cluster-bench\n  cargo xtask cluster-bench --inventory cluster.toml --hosts n01,n02 --dry-run\n  cargo xtask cluster-bench --inventory cluster.toml --launcher slurm --resume\n  cargo xtask cluster-bench --inventory cluster.toml -- --sizes 8,64K,4M"
 )]
@@ -69,8 +64,7 @@ fn binary(options: &Options, wanted: Option<Flavour>, workspace: &Workspace) -> 
         return Ok(of(wanted, path.canonicalize().map_err(Failure::file(path))?));
     }
     let places = Places::here();
-    let is_installed = |flavour: &Flavour| Mpi::find(*flavour, &places).is_ok();
-    let flavour = wanted.or_else(|| Flavour::ALL.into_iter().find(is_installed)).unwrap_or(Flavour::Mpich);
+    let flavour = wanted.unwrap_or_else(|| Flavour::preferred(&places));
     if options.cluster.dry_run {
         return Ok(of(Some(flavour), workspace.target.join(flavour.key()).join("release/ombx")));
     }

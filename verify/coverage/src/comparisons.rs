@@ -13,12 +13,7 @@ use ombx_results::{
     file,
 };
 use ombx_toolchain::{
-    command::{compile, output},
-    failure::{Failure, Result, failed_if},
-    machine::Machine,
-    mpi::{Mpi, Which, installed},
-    release,
-    workspace::Workspace,
+    Failure, Mpi, Result, Which, Workspace, compile, failed_if, installed, machine, output, release, table,
 };
 
 use crate::{
@@ -96,77 +91,47 @@ pub(crate) struct Options {
 
 /// Measures, and prints the tables.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let machine = Machine::now();
-    let mut comparisons = Comparisons::default();
+    let machine = machine::now();
+    let (mut pairs, mut delayed) = (Vec::new(), Vec::new());
     for mpi in installed(options.mpi)? {
-        let ombx = if options.no_build {
-            release::existing(mpi.target(&workspace.target).join("release/ombx"))?
-        } else {
-            release::built(&mpi, workspace, &workspace.target)?
-        };
+        let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
         let directory = workspace.target.join("coverage").join(mpi.flavour.key());
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;
-        comparisons.add(&Bench { ombx, mpi: &mpi, directory }, options)?;
+        let bench = Bench { ombx, mpi: &mpi, directory };
+        pairs.extend([bench.compared(options.pairs)?, bench.with_itself(options.ab)?]);
+        delayed.extend(bench.delayed(options.delayed)?);
     }
-    println!("\n{}", comparisons.tables());
+    let tables = tables(&pairs, &delayed);
+    println!("\n{tables}");
     if options.write {
-        let (what, tables) = (format!("On {machine}"), comparisons.tables());
-        document::write(workspace, "coverage-comparisons", &what, &tables, &tables)?;
+        document::write(workspace, "coverage-comparisons", &format!("On {machine}"), &tables, &tables)?;
     }
-    Ok(failed_if(comparisons.failed()))
+    // More pairs certainly have a false verdict than may, or fewer delays are found than must.
+    let accused = |one: &Pairs| wilson(one.worse + one.better, one.pairs)[0] > GOAL;
+    let missed = |one: &Delayed| (one.worse as f64) < one.must * one.repetitions as f64;
+    Ok(failed_if(pairs.iter().any(accused) || delayed.iter().any(missed)))
 }
 
-/// Comparisons with all MPIs.
-#[derive(Debug, Default)]
-struct Comparisons {
-    pairs: Vec<Pairs>,
-    delayed: Vec<Delayed>,
-}
-
-impl Comparisons {
-    fn add(&mut self, bench: &Bench<'_>, options: &Options) -> Result<()> {
-        self.pairs.push(bench.compared(options.pairs)?);
-        self.pairs.push(bench.with_itself(options.ab)?);
-        self.delayed.extend(bench.delayed(options.delayed)?);
-        Ok(())
-    }
-
-    /// Returns whether more pairs certainly have a false verdict than may, or fewer delays are found than must.
-    fn failed(&self) -> bool {
-        let accused = |one: &Pairs| wilson(one.worse + one.better, one.pairs)[0] > GOAL;
-        let missed = |one: &Delayed| (one.worse as f64) < one.must * one.repetitions as f64;
-        self.pairs.iter().any(accused) || self.delayed.iter().any(missed)
-    }
-
-    /// Returns the tables.
-    fn tables(&self) -> String {
-        let mut text = format!(
-            "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n\
-             | MPI | command | pairs | with a case worse | with a case better | false verdicts, % |\n|---|---|---|---|---|---|\n"
-        );
-        for Pairs { mpi, kind, pairs, worse, better } in &self.pairs {
-            let wrong = with_interval(worse + better, *pairs);
-            text += &format!("| {mpi} | `{kind}` | {pairs} | {worse} | {better} | {wrong} |\n");
-        }
-        text += &format!(
-            "\nA known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n\
-             | MPI | delay % | comparisons | worse | better | median difference % | smallest detectable % |\n\
-             |---|---|---|---|---|---|---|\n"
-        );
-        for one in &self.delayed {
-            text += &format!(
-                "| {} | {} | {} | {} | {} | {:+.1} | {:.1} |\n",
-                one.mpi,
-                one.percent,
-                one.repetitions,
-                one.worse,
-                one.better,
-                one.found * 100.0,
-                one.detectable * 100.0
-            );
-        }
-        text
-    }
+/// Returns the tables.
+fn tables(pairs: &[Pairs], delayed: &[Delayed]) -> String {
+    let same = pairs.iter().map(|Pairs { mpi, kind, pairs, worse, better }| {
+        let wrong = with_interval(worse + better, *pairs);
+        format!("{mpi} | `{kind}` | {pairs} | {worse} | {better} | {wrong}")
+    });
+    let late = delayed.iter().map(|one| {
+        let Delayed { mpi, percent, repetitions, worse, better, .. } = one;
+        let [found, detectable] = [one.found, one.detectable].map(|part| part * 100.0);
+        format!("{mpi} | {percent} | {repetitions} | {worse} | {better} | {found:+.1} | {detectable:.1}")
+    });
+    format!(
+        "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n{}\n\
+         A known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n{}",
+        table("MPI | command | pairs | with a case worse | with a case better | false verdicts, %", same),
+        table(
+            "MPI | delay % | comparisons | worse | better | median difference % | smallest detectable %",
+            late
+        )
+    )
 }
 
 /// What measures with one MPI.

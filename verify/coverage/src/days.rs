@@ -76,15 +76,10 @@ fn times(model: Model, days: usize, random: &mut Random) -> Vec<f64> {
 
 /// Returns a line for each kind.
 pub(crate) fn table(all: &[Checks]) -> String {
-    let mut text = String::from(
-        "| days | good days | checks | a limit was exceeded on one good day, % | on two in a row, % |\n|---|---|---|---|---|\n",
-    );
-    for Checks { name, days, checks, once, twice } in all {
-        text += &format!(
-            "| {name} | {days} | {checks} | {} | {} |\n",
-            with_interval(*once, *checks),
-            with_interval(*twice, *checks)
-        );
-    }
-    text
+    let head = "days | good days | checks | a limit was exceeded on one good day, % | on two in a row, %";
+    let line = |&Checks { name, days, checks, once, twice }: &Checks| {
+        let [once, twice] = [once, twice].map(|hits| with_interval(hits, checks));
+        format!("{name} | {days} | {checks} | {once} | {twice}")
+    };
+    ombx_toolchain::table(head, all.iter().map(line))
 }

@@ -1,7 +1,7 @@
 //! Tables of shares, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::{evidence, failure::Result, workspace::Workspace};
+use ombx_toolchain::{Result, Workspace, evidence};
 
 use crate::line::{Line, Verdict, wilson};
 
@@ -42,15 +42,13 @@ pub(crate) fn progress(line: &Line) -> String {
     )
 }
 
-const HEAD: &str = "| noise | parameter | rows | samples | covered % | marked % | without a mark, covered % | covered or marked % | |\n\
-    |---|---|---|---|---|---|---|---|---|\n";
-
 /// Returns a line for each model.
 pub(crate) fn table(lines: &[Line]) -> String {
+    let head = "noise | parameter | rows | samples | covered % | marked % | without a mark, covered % | covered or marked % | ";
     let line = |line: &Line| {
         let c = line.coverage;
         format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "{} | {} | {} | {} | {} | {} | {} | {} | {}",
             line.model.family,
             line.model.name,
             c.rows,
@@ -62,15 +60,13 @@ pub(crate) fn table(lines: &[Line]) -> String {
             line.verdict(),
         )
     };
-    HEAD.chars().chain(lines.iter().map(line).collect::<String>().chars()).collect()
+    ombx_toolchain::table(head, lines.iter().map(line))
 }
 
 /// Returns a line for each family, with the range over its models.
 pub(crate) fn families(lines: &[Line]) -> String {
-    let mut text = String::from(
-        "| noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked % |\n|---|---|---|---|---|\n",
-    );
-    for family in lines.chunk_by(|a, b| a.model.family == b.model.family) {
+    let head = "noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked %";
+    let line = |family: &[Line]| {
         let range = |of: &dyn Fn(&Line) -> Option<f64>| {
             let values: Vec<f64> = family.iter().filter_map(of).collect();
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -78,8 +74,8 @@ pub(crate) fn families(lines: &[Line]) -> String {
             if values.is_empty() { "n/a".into() } else { format!("{least:.1} to {most:.1}") }
         };
         let share = |hits: u64, of: u64| 100.0 * hits as f64 / of as f64;
-        text += &format!(
-            "| {} | {} | {} | {} | {} |\n",
+        format!(
+            "{} | {} | {} | {} | {}",
             family[0].model.family,
             family.len(),
             range(&|line| (line.verdict() != Verdict::Marked)
@@ -89,7 +85,7 @@ pub(crate) fn families(lines: &[Line]) -> String {
                 line.coverage.marked + line.coverage.silent_covered,
                 line.coverage.rows
             ))),
-        );
-    }
-    text
+        )
+    };
+    ombx_toolchain::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(line))
 }

@@ -94,19 +94,16 @@ fn has_alarm(values: &[f64]) -> bool {
 /// Returns a line for each model.
 pub(crate) fn table(all: &[Looks]) -> String {
     let heads: Vec<String> = AFTER.iter().map(|after| format!("found after {after} runs, %")).collect();
-    let mut text = format!(
-        "| values | years | a year has a false alarm, % | {} |\n|---|---|---|---|---|---|\n",
-        heads.join(" | ")
-    );
-    for looks in all {
+    let head = format!("values | years | a year has a false alarm, % | {}", heads.join(" | "));
+    let line = |looks: &Looks| {
         let found = looks.found.map(|found| with_interval(found, looks.steps));
-        text += &format!(
-            "| {} | {} | {} | {} |\n",
+        format!(
+            "{} | {} | {} | {}",
             looks.model.name,
             looks.years,
             with_interval(looks.alarms, looks.years),
             found.join(" | ")
-        );
-    }
-    text
+        )
+    };
+    ombx_toolchain::table(&head, all.iter().map(line))
 }

@@ -1,8 +1,7 @@
 //! Repeated invocations of the default command on this machine: whether one confirms the others.
 
-mod table;
-
 use std::{
+    fmt,
     fs::{self, File},
     io::Write as _,
     path::{Path, PathBuf},
@@ -14,15 +13,10 @@ use ombx_core::{measure::runner::Shuffle, result::Measurement, stats::median, sy
 use ombx_results::{estimate::Cases, file::Records};
 
 use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result, failed_if},
-    machine::Machine,
-    mpi::{Flavour, Mpi, Which, installed},
-    release,
-    workspace::Workspace,
+    Failure, Flavour, Mpi, Result, Which, Workspace, failed_if, installed, machine, output, release, table,
 };
 
-use crate::document;
+use crate::document::{self, with_interval};
 
 /// Run the default command many times, and count how often an invocation confirms the others
 ///
@@ -54,9 +48,9 @@ pub(crate) struct Options {
 
 /// Benchmark and message size of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Job {
-    pub(crate) bench: &'static str,
-    pub(crate) size: &'static str,
+struct Job {
+    bench: &'static str,
+    size: &'static str,
 }
 
 const JOBS: [Job; 5] = [
@@ -69,64 +63,58 @@ const JOBS: [Job; 5] = [
 
 /// All invocations of a command with one MPI, in the order of time.
 #[derive(Debug)]
-pub(crate) struct Series {
-    pub(crate) flavour: Flavour,
-    pub(crate) job: Job,
-    pub(crate) invocations: Vec<Invocation>,
+struct Series {
+    flavour: Flavour,
+    job: Job,
+    invocations: Vec<Invocation>,
 }
 
 /// What an invocation reported, in the unit of its headline.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Invocation {
-    pub(crate) seconds: f64,
+struct Invocation {
+    seconds: f64,
     /// Medians of the launches.
-    pub(crate) launches: Vec<f64>,
-    pub(crate) headline: f64,
+    launches: Vec<f64>,
+    headline: f64,
     /// The 95 % interval.
-    pub(crate) interval: [f64; 2],
+    interval: [f64; 2],
     /// Smallest and largest launch.
-    pub(crate) range: [f64; 2],
+    range: [f64; 2],
 }
 
 /// Measures all commands and prints the table.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let machine = Machine::now();
+    let machine = machine::now();
     let jobs: Vec<Job> = JOBS.into_iter().filter(|job| job.bench.contains(&options.bench)).collect();
     if jobs.is_empty() {
         return Err(Failure::Usage(format!("no measured benchmark's name contains {:?}", options.bench)));
     }
     let mut programs: Vec<(Mpi, PathBuf)> = Vec::new();
     for mpi in installed(options.mpi)? {
-        let ombx = if options.no_build {
-            release::existing(mpi.target(&workspace.target).join("release/ombx"))?
-        } else {
-            release::built(&mpi, workspace, &workspace.target)?
-        };
+        let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
         programs.push((mpi, ombx));
     }
-    let of_mpi = |(mpi, ombx)| jobs.iter().map(move |job| (mpi, ombx, *job));
-    let commands: Vec<(&Mpi, &PathBuf, Job)> =
-        programs.iter().map(|(mpi, ombx)| (mpi, ombx)).flat_map(of_mpi).collect();
-    let series =
-        |(mpi, _, job): &(&Mpi, _, Job)| Series { flavour: mpi.flavour, job: *job, invocations: Vec::new() };
-    let mut all: Vec<Series> = commands.iter().map(series).collect();
+    let series = |(flavour, job): (Flavour, &Job)| Series { flavour, job: *job, invocations: Vec::new() };
+    let commands = programs.iter().flat_map(|(mpi, _)| jobs.iter().map(move |job| (mpi.flavour, job)));
+    let mut all: Vec<Series> = commands.map(series).collect();
 
     let path = workspace.target.join("coverage-invocations.tsv");
     let mut log = File::create(&path).map_err(Failure::file(&path))?;
-    let order = Shuffle::new(commands.len() as u32 * options.times, options.seed);
-    for at in 0..commands.len() as u32 * options.times {
-        let index = order.forth(at) as usize % commands.len();
-        let (mpi, ombx, job) = commands[index];
+    let count = all.len() as u32 * options.times;
+    let order = Shuffle::new(count, options.seed);
+    for at in 0..count {
+        let index = order.forth(at) as usize % all.len();
+        let (Series { job, invocations, .. }, (mpi, ombx)) = (&mut all[index], &programs[index / jobs.len()]);
         let out = mpi.target(&workspace.target).join("coverage-invocation.jsonl");
-        let invocation = invoke(mpi, ombx, job, &out)?;
-        let line = table::line(mpi.flavour, job, &invocation);
+        let invocation = invoke(mpi, ombx, *job, &out)?;
+        let line = line(mpi.flavour, *job, &invocation);
         println!("   {:4} {line}", at + 1);
         writeln!(log, "{line}").map_err(Failure::file(&path))?;
-        all[index].invocations.push(invocation);
+        invocations.push(invocation);
     }
-    println!("\n{}\nEvery invocation: {}", table::table(&all), path.display());
+    let table = table_of(&all);
+    println!("\n{table}\nEvery invocation: {}", path.display());
     if options.write {
-        let table = table::table(&all);
         let what = format!(
             "{} invocations of each command, on {machine}. The half width is the median over invocations",
             options.times
@@ -178,7 +166,7 @@ fn of_row(row: &Measurement, seconds: f64) -> Option<Invocation> {
 
 /// Verdict on a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     /// At least 93 %.
     Met,
     /// Below the goal, but not a failure.
@@ -189,7 +177,7 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// Judges a share, rounded to a whole percentage: 35 of 40 are 88 %.
-    pub(crate) fn of([hits, of]: [u64; 2]) -> Verdict {
+    fn of([hits, of]: [u64; 2]) -> Verdict {
         match (hits as f64 / of as f64 * 100.0).round() {
             93.0.. => Verdict::Met,
             88.0.. => Verdict::Low,
@@ -200,7 +188,7 @@ impl Verdict {
 
 impl Series {
     /// Counts the invocations whose interval contains the median of the launches of all others, and all invocations.
-    pub(crate) fn covered(&self) -> [u64; 2] {
+    fn covered(&self) -> [u64; 2] {
         let covers = |at: usize| {
             let others = self.invocations.iter().enumerate().filter(|(other, _)| *other != at);
             let launches: Vec<f64> = others.flat_map(|(_, other)| other.launches.iter().copied()).collect();
@@ -211,14 +199,14 @@ impl Series {
     }
 
     /// Counts the invocations whose range of launches contains the next headline, and those that have a next one.
-    pub(crate) fn confirmed(&self) -> [u64; 2] {
+    fn confirmed(&self) -> [u64; 2] {
         let pairs = self.invocations.windows(2);
         let count = pairs.clone().filter(|pair| contains(pair[0].range, pair[1].headline)).count();
         [count as u64, pairs.count() as u64]
     }
 
     /// Returns the worse verdict of both shares.
-    pub(crate) fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> Verdict {
         let verdicts = [self.covered(), self.confirmed()].map(Verdict::of);
         [Verdict::TooLow, Verdict::Low].into_iter().find(|bad| verdicts.contains(bad)).unwrap_or(Verdict::Met)
     }
@@ -228,9 +216,53 @@ impl Series {
     }
 
     /// Returns a figure of every invocation.
-    pub(crate) fn all(&self, figure: impl Fn(&Invocation) -> f64) -> Vec<f64> {
+    fn all(&self, figure: impl Fn(&Invocation) -> f64) -> Vec<f64> {
         self.invocations.iter().map(figure).collect()
     }
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} --sizes {}", self.bench, self.size)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Met => "met",
+            Verdict::Low => "below the goal",
+            Verdict::TooLow => "TOO LOW",
+        })
+    }
+}
+
+/// Returns an invocation with all its launches, separated by tabs.
+fn line(flavour: Flavour, job: Job, invocation: &Invocation) -> String {
+    let Invocation { seconds, launches, headline, interval: [low, high], range: _ } = invocation;
+    let launches: Vec<String> = launches.iter().map(|launch| format!("{launch:.4}")).collect();
+    let launches = launches.join(" ");
+    format!("{flavour}\t{job}\t{seconds:.2} s\t{headline:.4}\t{low:.4} .. {high:.4}\t{launches}")
+}
+
+/// Returns a line for each command.
+fn table_of(all: &[Series]) -> String {
+    let head = "MPI | ombx run | interval covers, % | range confirmed, % | half width, % | goal";
+    let line = |series: &Series| {
+        let middle = |figure: fn(&Invocation) -> f64| median(&series.all(figure)).unwrap_or(f64::NAN);
+        let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
+        let [covered, confirmed] = [series.covered(), series.confirmed()];
+        format!(
+            "{} | `{}` | {} | {} | {:.1} | {}",
+            series.flavour,
+            series.job,
+            share(covered),
+            share(confirmed),
+            middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0,
+            series.verdict(),
+        )
+    };
+    table(head, all.iter().map(line))
 }
 
 fn contains([low, high]: [f64; 2], x: f64) -> bool {

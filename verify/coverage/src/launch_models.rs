@@ -82,14 +82,12 @@ fn of_model(name: &'static str, noise: Noise, seeds: std::ops::Range<u64>) -> La
 
 /// Returns a line for each model.
 pub(crate) fn table(all: &[Launches]) -> String {
-    let mut text = String::from(
-        "| medians of launches | runs | launches | covered % | marked `launches drift` % | covered or marked % | next launch within the range % |\n\
-         |---|---|---|---|---|---|---|\n",
-    );
-    for one in all {
+    let head = "medians of launches | runs | launches | covered % | marked `launches drift` % | covered or marked % | \
+                next launch within the range %";
+    let line = |one: &Launches| {
         let percent = |hits: u64| format!("{:.1}", hits as f64 / one.runs.max(1) as f64 * 100.0);
-        text += &format!(
-            "| {} | {} | {:.1} | {} | {} | {} | {} |\n",
+        format!(
+            "{} | {} | {:.1} | {} | {} | {} | {}",
             one.name,
             one.runs,
             one.launches as f64 / one.runs.max(1) as f64,
@@ -97,9 +95,9 @@ pub(crate) fn table(all: &[Launches]) -> String {
             percent(one.drifting),
             percent(one.silent_covered + one.drifting),
             percent(one.next_within),
-        );
-    }
-    text
+        )
+    };
+    ombx_toolchain::table(head, all.iter().map(line))
 }
 
 #[cfg(test)]

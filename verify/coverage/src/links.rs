@@ -4,7 +4,11 @@ use ombx_results::verdict::{
     Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
 };
 
-use crate::{document::with_interval, line::wilson};
+use crate::{
+    document::with_interval,
+    line::wilson,
+    random::{mixed, open_unit},
+};
 
 /// Numbers of hosts with one rank each.
 const HOSTS: [u32; 4] = [4, 8, 16, 64];
@@ -81,12 +85,11 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
 
 /// Returns a line for each kind of sweeps.
 pub(crate) fn table(all: &[Sweeps]) -> String {
-    let mut text = String::from(
-        "| hosts | links differ by | sweeps | something healthy was named, % | mean printed factor | a link slower by the printed factor was named, % | a link 1.5 times slower was named, % |\n|---|---|---|---|---|---|---|\n",
-    );
-    for s in all {
-        text += &format!(
-            "| {} | {:.0} % | {} | {} | {:.2} | {} | {} |\n",
+    let head = "hosts | links differ by | sweeps | something healthy was named, % | mean printed factor | \
+                a link slower by the printed factor was named, % | a link 1.5 times slower was named, %";
+    let line = |s: &Sweeps| {
+        format!(
+            "{} | {:.0} % | {} | {} | {:.2} | {} | {}",
             s.hosts,
             100.0 * s.differences,
             s.sweeps,
@@ -94,9 +97,9 @@ pub(crate) fn table(all: &[Sweeps]) -> String {
             s.factors / s.printed.max(1) as f64,
             with_interval(s.named, s.printed),
             with_interval(s.clearly, s.sweeps)
-        );
-    }
-    text
+        )
+    };
+    ombx_toolchain::table(head, all.iter().map(line))
 }
 
 /// A machine whose links take 5 us but for noise. Every number follows from the seed, the link and the row, so that a sweep can be
@@ -132,8 +135,8 @@ impl Machine {
 
     /// Returns the time of a row of a link in that of the machine.
     fn row(&self, (a, b): (u32, u32), number: u64) -> f64 {
-        let draw =
-            |row: u64, what: u64| uniform(hash([self.seed, (u64::from(a) << 32) | u64::from(b), row, what]));
+        let link = (u64::from(a) << 32) | u64::from(b);
+        let draw = |row: u64, what: u64| open_unit(hash([self.seed, link, row, what]));
         let normal =
             |row: u64| (-2.0 * draw(row, 0).ln()).sqrt() * (std::f64::consts::TAU * draw(row, 1)).cos();
         let burst = if draw(number, 2) < DISTURBED { 1.0 + draw(number, 3) } else { 1.0 };
@@ -149,17 +152,7 @@ impl Machine {
     }
 }
 
-/// Mixes words with the finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
+/// Mixes words.
 fn hash(words: [u64; 4]) -> u64 {
-    words.into_iter().fold(0, |state, word| {
-        let mut x = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    })
-}
-
-/// Returns a number from 0 to 1, both excluded.
-fn uniform(bits: u64) -> f64 {
-    ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    words.into_iter().fold(0, |state, word| mixed(state ^ word))
 }

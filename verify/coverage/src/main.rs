@@ -9,7 +9,6 @@ mod invocations;
 mod launch_models;
 mod line;
 mod links;
-mod pairs;
 mod random;
 mod rules;
 mod verdicts;
@@ -20,10 +19,7 @@ use clap::Parser as _;
 use ombx_core::measure::plan::Plan;
 use ombx_testkit::coverage::{self, MODELS, Model};
 
-use ombx_toolchain::{
-    failure::{Failure, Result, exit_code, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Workspace, exit_code, failed_if};
 
 use line::{Line, Verdict};
 
@@ -33,7 +29,6 @@ use line::{Line, Verdict};
 /// from a model. Fails if rows without a mark certainly miss the true median more than 8 times in 100.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask coverage",
     bin_name = "cargo xtask coverage",
     args_conflicts_with_subcommands = true,
     after_help = "Example: cargo xtask coverage --rows 500 --model bimodal"
@@ -50,9 +45,6 @@ struct Options {
     /// Seed of the noise
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seed: u64,
-    /// Simulate pairs of known noise instead, and compare their headline with total work over wall time
-    #[arg(long, conflicts_with_all = ["rows", "model", "write"])]
-    pairs: bool,
     /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
     #[arg(long, conflicts_with = "model")]
     write: bool,
@@ -71,9 +63,6 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
-    if options.pairs {
-        return Ok(failed_if(pairs::measure(options.seed)?));
-    }
     let workspace = Workspace::read()?;
     match &options.task {
         Some(Task::Comparisons(options)) => return comparisons::main(options, &workspace),

@@ -3,19 +3,14 @@
 mod causes;
 mod comparing;
 mod launches;
-mod line;
 mod percentiles;
 mod runs;
 
-use std::{fmt::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
-use ombx_toolchain::{
-    failure::{Result, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, failed_if};
 
-use self::line::Line;
 use crate::document;
 
 /// Simulate intervals, states, earlier runs and comparisons, and print each constant beside what it must give
@@ -39,14 +34,13 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let Options { times, seed, write } = *options;
     let few = times.div_ceil(10);
-    let lines = [
-        launches::lines(times, seed),
-        runs::lines(times, seed),
-        comparing::lines(few, seed),
-        percentiles::lines(few, seed),
-        causes::lines(times, few, seed),
-    ];
-    let lines = lines.concat();
+    let mut lines = Lines::default();
+    launches::simulate(&mut lines, times, seed);
+    runs::simulate(&mut lines, times, seed);
+    comparing::simulate(&mut lines, few, seed);
+    percentiles::simulate(&mut lines, few, seed);
+    causes::simulate(&mut lines, times, few, seed);
+    let Lines(lines) = lines;
     let wrong: Vec<Line> = lines.iter().filter(|line| !line.is_right()).cloned().collect();
     let sum = format!("{} of {} lines are as they must be", lines.len() - wrong.len(), lines.len());
     println!("{}\n{sum}", table(&lines));
@@ -62,15 +56,56 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     Ok(failed_if(!wrong.is_empty()))
 }
 
+/// One simulated figure.
+#[derive(Debug, Clone)]
+struct Line {
+    /// The rule, with its constant.
+    rule: &'static str,
+    /// What is simulated.
+    model: String,
+    /// What was found, in percent.
+    found: f64,
+    /// Half of its interval of 95 %, by chance.
+    chance: f64,
+    /// Least and most that it must be, in percent.
+    must: [f64; 2],
+}
+
+impl Line {
+    /// Returns whether the figure is as it must be, within chance.
+    fn is_right(&self) -> bool {
+        self.must[0] - self.chance <= self.found && self.found <= self.must[1] + self.chance
+    }
+}
+
+/// Lines of the table.
+#[derive(Default)]
+struct Lines(Vec<Line>);
+
+impl Lines {
+    /// Adds the line of a share that must lie in a range of percentages.
+    fn share(&mut self, rule: &'static str, model: &str, [hits, of]: [u64; 2], must: [f64; 2]) {
+        let share = hits as f64 / of.max(1) as f64;
+        // The chance at the nearer end of what must be: a share of 0 or 1 has some too.
+        let at = (must[0] / 100.0).max(share.min(must[1] / 100.0)).clamp(0.5 / of.max(1) as f64, 0.995);
+        let chance = 196.0 * (at * (1.0 - at) / of.max(1) as f64).sqrt();
+        self.0.push(Line { rule, model: model.to_owned(), found: share * 100.0, chance, must });
+    }
+
+    /// Adds the line of a figure that is not a share.
+    fn figure(&mut self, rule: &'static str, model: &str, found: f64, must: [f64; 2]) {
+        self.0.push(Line { rule, model: model.to_owned(), found, chance: 0.0, must });
+    }
+}
+
 fn table(lines: &[Line]) -> String {
-    let mut text = String::from("| rule | model | found % | must be % | |\n|---|---|---|---|---|\n");
-    for line in lines {
+    let line = |line: &Line| {
         let Line { rule, model, found, chance, must: [low, high] } = line;
         let chance = if *chance > 0.0 { format!(" ± {chance:.1}") } else { String::new() };
         let verdict = if line.is_right() { "" } else { "WRONG" };
-        let _ = writeln!(text, "| {rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict} |");
-    }
-    text
+        format!("{rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict}")
+    };
+    ombx_toolchain::table("rule | model | found % | must be % | ", lines.iter().map(line))
 }
 
 #[cfg(test)]
@@ -79,13 +114,12 @@ mod tests {
 
     #[test]
     fn few_simulations_already_find_rules_right() {
-        let lines = [
-            launches::lines(200, 5),
-            runs::lines(600, 5),
-            comparing::lines(10, 5),
-            causes::lines(200, 40, 5),
-        ]
-        .concat();
+        let mut lines = Lines::default();
+        launches::simulate(&mut lines, 200, 5);
+        runs::simulate(&mut lines, 600, 5);
+        comparing::simulate(&mut lines, 10, 5);
+        causes::simulate(&mut lines, 200, 40, 5);
+        let Lines(lines) = lines;
         // By chance one line in twenty is a little outside; none is far.
         let far = |line: &&Line| {
             let Line { found, chance, must, .. } = line;

@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use ombx_toolchain::{
-    failure::{Result, failed_if},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, failed_if};
 
 use crate::{days, document, history, links};
 

@@ -1,9 +1,15 @@
 //! Case: a fault at a place of a benchmark, how it is produced, and how the job must end.
 
-use std::{cell::OnceCell, fmt, path::Path, process::Command, rc::Rc, time::Duration};
+use std::{
+    cell::OnceCell,
+    fmt, fs,
+    path::Path,
+    process::{Command, Stdio},
+    rc::Rc,
+    time::Duration,
+};
 
 use super::{
-    interpose::Rule,
     run::{Done, Running},
     stage::Stage,
 };
@@ -59,8 +65,8 @@ pub(crate) struct Job {
     pub(crate) arguments: String,
     /// Whether `--output FILE` is added; the file is read afterwards.
     pub(crate) out: bool,
-    /// Rules of the interposed library in the ranks.
-    pub(crate) rules: Vec<Rule>,
+    /// Rules of the interposed library in the ranks, as `interpose.c` describes them.
+    pub(crate) rules: Vec<String>,
     /// Whether each rule must act. Cases that check each rule themselves set this to false.
     pub(crate) all_act: bool,
     pub(crate) prepare: Option<Prepare>,
@@ -82,21 +88,44 @@ pub(crate) struct Expect {
 }
 
 impl Case {
-    /// Returns a case of `ombx` with these arguments and a result file that must end with `code`.
-    pub(crate) fn of(fault: &str, place: Place, subject: &str, words: &str, code: i32) -> Self {
-        Self::about(fault, place, subject, Rc::new(Job::of(words)), code)
+    /// Returns a case of `ombx` with these arguments and a result file that must end with `code`. It is about the first benchmark, or the
+    /// subcommand.
+    pub(crate) fn of(fault: &str, place: Place, words: &str, code: i32) -> Self {
+        let (command, rest) = words.split_once(' ').unwrap_or((words, ""));
+        let bench = rest.split(' ').next().filter(|_| command == "run" && !rest.starts_with("suite:"));
+        Self::about(fault, place, bench.unwrap_or(command), Rc::new(Job::of(words)), code)
+    }
+
+    /// Sets what the case is about.
+    pub(crate) fn subject(self, subject: &str) -> Self {
+        Self { subject: subject.to_owned(), ..self }
     }
 
     /// Returns a case of a shared job.
     pub(crate) fn about(fault: &str, place: Place, subject: &str, job: Rc<Job>, code: i32) -> Self {
         let expect = Expect { codes: vec![code], messages: Vec::new(), rows: 0, look: None };
         let (fault, subject) = (fault.to_owned(), subject.to_owned());
-        Self { fault, place, subject, skip: None, gate: true, job, expect }
+        Self { fault, place, subject, skip: None, gate: false, job, expect }
+    }
+
+    /// Returns a case that acts on a job of many rows after two. The job must end and keep them.
+    pub(crate) fn harmed(
+        fault: &str,
+        words: &str,
+        code: i32,
+        act: impl Fn(&mut Running<'_>) + 'static,
+    ) -> Self {
+        let case = Self::of(fault, Place::Measuring, words, code).rows(2);
+        case.says(&["measured row"]).act(move |job| {
+            job.until_rows(2)?;
+            act(job);
+            Ok(())
+        })
     }
 
     /// Adds a rule of the interposed library.
-    pub(crate) fn rule(self, rule: Rule) -> Self {
-        self.with(|job| job.rules.push(rule))
+    pub(crate) fn rule(self, rule: impl Into<String>) -> Self {
+        self.with(|job| job.rules.push(rule.into()))
     }
 
     /// Sets the change of the command before the job starts.
@@ -105,6 +134,12 @@ impl Case {
         prepare: impl Fn(&mut Command, &Stage, &Path) -> Result<(), String> + 'static,
     ) -> Self {
         self.with(|job| job.prepare = Some(Box::new(prepare)))
+    }
+
+    /// Starts the command through a shell script, in which it is `"$@"`.
+    pub(crate) fn shell(self, script: impl Into<String>) -> Self {
+        let script = script.into();
+        self.prepared(move |command, _, directory| shell(command, directory, &script))
     }
 
     /// Sets the action on the running job.
@@ -136,6 +171,12 @@ impl Case {
         self
     }
 
+    /// Requires something of the ended job, or says what is wrong.
+    pub(crate) fn must(self, why: impl Into<String>, holds: impl Fn(&Done) -> bool + 'static) -> Self {
+        let why = why.into();
+        self.look(move |done| if holds(done) { Ok(String::new()) } else { Err(why.clone()) })
+    }
+
     pub(crate) fn deadline(self, seconds: u64) -> Self {
         self.with(|job| job.deadline = Duration::from_secs(seconds))
     }
@@ -157,10 +198,15 @@ impl Case {
         self
     }
 
-    /// Leaves the case out of `--gate`.
-    pub(crate) fn on_demand(mut self) -> Self {
-        self.gate = false;
-        self
+    /// Sets whether every change of ombx must pass the case.
+    pub(crate) fn gate(self, gate: bool) -> Self {
+        Self { gate, ..self }
+    }
+
+    /// Sets whether its fault is one of those that every change must pass.
+    pub(crate) fn gated(self, faults: &[&str]) -> Self {
+        let gate = faults.contains(&self.fault.as_str());
+        self.gate(gate)
     }
 
     /// Returns whether the line of the case contains all words, in any case of letters.
@@ -184,6 +230,26 @@ impl Job {
             done: OnceCell::new(),
         }
     }
+}
+
+/// Starts the command through a shell script, in which it is `"$@"`.
+pub(crate) fn shell(command: &mut Command, directory: &Path, script: &str) -> Result<(), String> {
+    use std::os::unix::process::CommandExt;
+    let mut through = Command::new("sh");
+    through.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => through.env(name, value),
+            None => through.env_remove(name),
+        };
+    }
+    let file = |name: &str| {
+        fs::OpenOptions::new().append(true).open(directory.join(name)).map_err(|e| e.to_string())
+    };
+    through.env("DIRECTORY", directory).stdin(Stdio::null()).process_group(0);
+    through.stdout(file("stdout")?).stderr(file("stderr")?);
+    *command = through;
+    Ok(())
 }
 
 impl fmt::Display for Case {

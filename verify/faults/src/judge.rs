@@ -28,20 +28,23 @@ impl Case {
             Ok(done) => done,
             Err(why) => return Verdict::Wrong(vec![why.clone()]),
         };
-        let mut verdict = judge(&self.expect, done);
+        let (mut wrong, remark) = judge(&self.expect, done);
         let idle = (0..self.job.rules.len()).find(|rule| !done.acted.iter().any(|(acted, _)| acted == rule));
         if let Some(rule) = idle.filter(|_| self.job.all_act) {
-            verdict.add(format!("this rule never acted: {}", self.job.rules[rule]));
+            wrong.push(format!("this rule never acted: {}", self.job.rules[rule]));
         }
-        if verbose && matches!(verdict, Verdict::Wrong(_)) {
-            let rules: Vec<String> = self.job.rules.iter().map(ToString::to_string).collect();
-            println!("   ombx {}\n   {}\n{done}", self.job.arguments, rules.join(";"));
+        if wrong.is_empty() {
+            return Verdict::Right(remark);
         }
-        verdict
+        if verbose {
+            println!("   ombx {}\n   {}\n{done}", self.job.arguments, self.job.rules.join(";"));
+        }
+        Verdict::Wrong(wrong)
     }
 }
 
-fn judge(expect: &Expect, done: &Done) -> Verdict {
+/// Returns what is wrong, and a remark for the table.
+fn judge(expect: &Expect, done: &Done) -> (Vec<String>, String) {
     let mut wrong: Vec<String> = done.action_error.iter().cloned().collect();
     match done.code {
         None => wrong.push(format!("not ended after {:.0?}", done.took)),
@@ -79,23 +82,9 @@ fn judge(expect: &Expect, done: &Done) -> Verdict {
         wrong.push(why);
         None
     });
-    if wrong.is_empty() {
-        let code = done.code.map_or(String::new(), |code| format!("exit {code}"));
-        let time = format!("{:.1} s", done.took.as_secs_f64());
-        Verdict::Right([Some(code), Some(time), remark].into_iter().flatten().collect::<Vec<_>>().join(", "))
-    } else {
-        Verdict::Wrong(wrong)
-    }
-}
-
-impl Verdict {
-    /// Adds a fault.
-    fn add(&mut self, wrong: String) {
-        match self {
-            Self::Wrong(all) => all.push(wrong),
-            _ => *self = Self::Wrong(vec![wrong]),
-        }
-    }
+    let code = done.code.map_or(String::new(), |code| format!("exit {code}"));
+    let time = format!("{:.1} s", done.took.as_secs_f64());
+    (wrong, [Some(code), Some(time), remark].into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the reasons of failed and skipped rows.

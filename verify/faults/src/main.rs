@@ -3,7 +3,6 @@
 
 mod case;
 mod cases;
-mod interpose;
 mod judge;
 mod left;
 mod run;
@@ -26,12 +25,7 @@ use signal_hook::{
 
 use case::Case;
 use judge::Verdict;
-use ombx_toolchain::{
-    evidence,
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Which, installed},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Which, Workspace, evidence, exit_code, failed_if, installed};
 use stage::Stage;
 use table::Line;
 
@@ -42,7 +36,6 @@ use table::Line;
 /// lock. Prints one line per case and exits with 1 if a case is wrong.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask faults",
     bin_name = "cargo xtask faults",
     after_help = "Example: cargo xtask faults --mpi mpich --only 'killed'"
 )]
@@ -100,7 +93,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     let mut versions = Vec::new();
     for mpi in installed(options.mpi)? {
         let stage = Stage { gate: options.gate, ..Stage::set(&mpi, &workspace, !options.no_build)? };
-        versions.push(format!("{} {}", mpi.flavour, mpi.version));
+        versions.push(mpi.name());
         let chosen: Vec<Case> = cases::all(&stage)
             .into_iter()
             .filter(|case| case.matches(&options.only) && (case.gate || !options.gate))

@@ -10,11 +10,10 @@ use rustix::process::Signal;
 use crate::{
     case::Job,
     cases::defect,
-    interpose::Rule,
     run::{self, Done},
     stage::Stage,
 };
-use ombx_toolchain::{mpi::Flavour, registry::Bench};
+use ombx_toolchain::{Flavour, registry::Bench};
 
 /// Deadline of a job. Its own limit is shorter, and a case without progress ends much earlier.
 const DEADLINE: Duration = Duration::from_secs(720);
@@ -127,7 +126,7 @@ impl Plan {
         job.deadline = DEADLINE;
         match self.fault.clone() {
             Fault::None => {}
-            Fault::Rule(rule, _) => job.rules.push(Rule::of(rule)),
+            Fault::Rule(rule, _) => job.rules.push(rule),
             Fault::Signal(number, after) => {
                 job.act = Some(Box::new(move |running| {
                     std::thread::sleep(after);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ombx_core::system::environment;
-use ombx_toolchain::{mpi::Flavour, table::table};
+use ombx_toolchain::{Flavour, table};
 
 use crate::{
     case::{Case, Place},
@@ -32,21 +32,20 @@ impl Line {
         matches!(self.verdict, Verdict::Wrong(_))
     }
 
-    fn cells(&self) -> Vec<String> {
+    fn shown(&self) -> String {
         let (verdict, outcome) = match &self.verdict {
             Verdict::Right(remark) => ("right", remark.clone()),
             Verdict::Wrong(why) => ("WRONG", why.join("; ")),
             Verdict::Skipped(why) => ("skipped", why.clone()),
         };
         let Self { fault, place, subject, flavour, .. } = self;
-        vec![fault.clone(), place.to_string(), subject.clone(), flavour.to_string(), verdict.into(), outcome]
+        format!("{fault} | {place} | {subject} | {flavour} | {verdict} | {outcome}")
     }
 }
 
 /// Returns a table with a line for each case.
 pub(crate) fn full(lines: &[Line]) -> String {
-    let head = ["fault", "place", "benchmark", "MPI", "verdict", "outcome"];
-    table(&head, lines.iter().map(Line::cells).collect())
+    table("fault | place | benchmark | MPI | verdict | outcome", lines.iter().map(Line::shown))
 }
 
 /// Counts of verdicts: right, wrong, skipped.
@@ -84,17 +83,19 @@ fn by_place(lines: &[Line]) -> String {
     let row = |(&(place, _), lines): (&(Place, &str), &Vec<&Line>)| {
         let faults: BTreeSet<&str> = lines.iter().map(|line| line.fault.as_str()).collect();
         let numbers = [lines.len(), faults.len()].into_iter().chain(counts(lines.iter().copied()));
-        let names = [place.to_string(), lines[0].flavour.to_string()];
-        names.into_iter().chain(numbers.map(|number| number.to_string())).collect()
+        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        format!("{place} | {} | {}", lines[0].flavour, numbers.join(" | "))
     };
-    let head = ["place", "MPI", "cases", "different faults", "right", "wrong", "skipped"];
-    table(&head, places.iter().map(row).collect())
+    let head = "place | MPI | cases | different faults | right | wrong | skipped";
+    table(head, places.iter().map(row))
 }
 
 /// Returns the section of docs/EVIDENCE.md: counts, wrong cases and reasons of skipped cases; and the file with all cases.
 pub(crate) fn pages(lines: &[Line], versions: &[String], sums: &str) -> [String; 2] {
-    let wrong =
-        lines.iter().filter(|line| line.is_wrong()).map(|line| format!("- {}\n", line.cells().join(", ")));
+    let wrong = lines
+        .iter()
+        .filter(|line| line.is_wrong())
+        .map(|line| format!("- {}\n", line.shown().replacen(" | ", ", ", 5)));
     let wrong: String = wrong.collect();
     let wrong = if wrong.is_empty() { "None.\n".to_owned() } else { wrong };
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();

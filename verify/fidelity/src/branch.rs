@@ -9,12 +9,8 @@ use std::{
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::{compile, output_and_failure, shown},
-    failure::{Failure, Result, failed_if},
-    mpi::{Mpi, installed},
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Mpi, Result, Workspace, compile, emptied, failed_if, installed, output_and_failure, release,
+    shown, table,
 };
 
 use crate::{callgrind, options::Options, paired::launcher, profile::Profile};
@@ -31,13 +27,9 @@ const COUNTED: &str = "500";
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mut failed = false;
     for mpi in installed(options.mpi)? {
-        let target = mpi.target(&workspace.target);
-        let ombx = if options.no_build {
-            release::existing(target.join("release/ombx"))?
-        } else {
-            release::built(&mpi, workspace, &workspace.target)?
-        };
-        let both = Libraries::build(mpi, ombx, target.join("branch"))?;
+        let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
+        let directory = mpi.target(&workspace.target).join("branch");
+        let both = Libraries::build(mpi, ombx, directory)?;
         println!("-- {}", both.mpi);
         let (sentence, is_wrong) = both.compared(options)?;
         println!("{sentence}");
@@ -48,12 +40,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         }
         let [plain, branch] = [both.counted(0)?, both.counted(1)?];
         let line = |name: &str, sends: &Sends| {
-            let all = sends.own + sends.library;
-            [name.to_owned(), sends.count.to_string(), format!("{:.1}", sends.own), format!("{all:.1}")]
-                .to_vec()
+            format!("{name} | {} | {:.1} | {:.1}", sends.count, sends.own, sends.own + sends.library)
         };
-        let head = ["library", "sends", "instructions of MPI_Send", "with those of PMPI_Send"];
-        println!("{}", table(&head, vec![line(NAMES[0], &plain), line(NAMES[1], &branch)]));
+        let head = "library | sends | instructions of MPI_Send | with those of PMPI_Send";
+        println!("{}", table(head, [line(NAMES[0], &plain), line(NAMES[1], &branch)]));
         println!("The branch costs {:.1} instructions per message.", branch.own - plain.own);
         failed |= branch.own <= plain.own;
     }
@@ -90,15 +80,9 @@ impl Libraries {
     /// Compares the libraries by `ombx ab`. Returns a sentence on times and one on instructions, and whether the branch saves some.
     fn compared(&self, options: &Options) -> Result<(String, bool)> {
         let out = self.directory.join("ab.jsonl");
-        let preload = |at: usize| format!("LD_PRELOAD={}", self.paths[at].display());
+        let [a, b] = self.paths.each_ref().map(|path| format!("LD_PRELOAD={}", path.display()));
         let mut command = Command::new(&self.ombx);
-        command.arg("ab").args(BENCHMARK).args([
-            "--env-a",
-            &preload(0),
-            "--env-b",
-            &preload(1),
-            "--counters",
-        ]);
+        command.arg("ab").args(BENCHMARK).args(["--env-a", &a, "--env-b", &b, "--counters"]);
         command.args(["--names", &NAMES.join(","), "--launches", &options.launches.to_string(), "--force"]);
         command.args(["--seed", &options.seed.to_string(), "--format", "json", "-q", "-o"]).arg(&out);
         self.mpi.launch_with(&mut command);
@@ -127,8 +111,7 @@ impl Libraries {
     fn counted(&self, at: usize) -> Result<Sends> {
         let place = self.directory.join(NAMES[at]);
         // Removes profiles of an earlier run.
-        drop(fs::remove_dir_all(&place));
-        fs::create_dir_all(&place).map_err(Failure::file(&place))?;
+        emptied(&place)?;
         let mut command = launcher(&self.mpi);
         command.args(["-n", "2", "valgrind", "--tool=callgrind", "--separate-threads=no"]);
         command.arg(format!("--callgrind-out-file={}", place.join("rank.%p").display()));
@@ -154,7 +137,7 @@ impl Sends {
     /// Returns `None` if the library passed no send on.
     fn from_profile(profile: &Profile) -> Option<Self> {
         let is_send = |function: &str| function.ends_with("MPI_Send");
-        let sends = || profile.calls.iter().filter(|(call, _)| is_send(&call.function));
+        let sends = || profile.calls.iter().filter(|(function, _)| is_send(function));
         let count: u64 = sends().map(|(_, calls)| calls.number).sum();
         let inside: u64 = sends().map(|(_, calls)| calls.instructions).sum();
         let own: u64 = profile.own.iter().filter(|(name, _)| is_send(name)).map(|(_, cost)| cost).sum();

@@ -4,13 +4,9 @@ use std::{collections::BTreeMap, fmt, fs};
 
 use crate::{
     paired::{Line, Paired, finished, launcher},
-    profile::{Call, Calls, Profile},
+    profile::{Calls, Profile},
 };
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    mpi::Places,
-    table::table,
-};
+use ombx_toolchain::{Failure, Places, Result, emptied, table};
 
 /// Goal: ombx adds fewer instructions than this to an iteration.
 const ADDED: f64 = 10.0;
@@ -93,8 +89,7 @@ pub(crate) enum Rows<'a> {
 pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)>> {
     let place = paired.directory.join("callgrind");
     // Removes profiles of an earlier run.
-    drop(fs::remove_dir_all(&place));
-    fs::create_dir_all(&place).map_err(Failure::file(&place))?;
+    emptied(&place)?;
     let out = place.join("out");
     let (few, many) = (FEW.to_string(), MANY.to_string());
     let names = place.join("rows").display().to_string();
@@ -109,14 +104,7 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
         Rows::Slowed => words.extend(["--slowed", "--bytes", BYTES]),
     }
     let mut command = launcher(&paired.mpi);
-    command.args([
-        "-n",
-        "1",
-        "valgrind",
-        "--tool=callgrind",
-        "--collect-atstart=no",
-        "--separate-threads=no",
-    ]);
+    command.args("-n 1 valgrind --tool=callgrind --collect-atstart=no --separate-threads=no".split(' '));
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(format!("--toggle-collect={TIMED}")).arg(format!("--dump-after={TIMED}"));
     command.arg(&paired.program).args(&words).args([":", "-n", "1"]).arg(&paired.program).args(&mut words);
@@ -146,14 +134,12 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
 
 /// Returns a table with a line for each row.
 pub(crate) fn table_of(counts: &[(Line, Count)]) -> String {
-    let head = ["row", "C", "ombx", "added", "calls of an iteration", "verdict"];
+    let head = "row | C | ombx | added | calls of an iteration | verdict";
     let line = |(line, count): &(Line, Count)| {
-        let numbers =
-            [count.reference.own, count.ombx.own, count.added()].map(|number| format!("{number:.1}"));
-        let name = [line.row.clone()].into_iter();
-        name.chain(numbers).chain([count.calls(), count.to_string()]).collect()
+        let [c, ombx, added] = [count.reference.own, count.ombx.own, count.added()];
+        format!("{} | {c:.1} | {ombx:.1} | {added:.1} | {} | {count}", line.row, count.calls())
     };
-    table(&head, counts.iter().map(line).collect())
+    table(head, counts.iter().map(line))
 }
 
 /// Returns in one sentence how many rows were counted, the most that ombx adds, and the rows that missed their goal.
@@ -179,9 +165,8 @@ impl Iteration {
         };
         let own = per(without_clock(few), without_clock(many));
         let mut calls = BTreeMap::new();
-        for (Call { function, .. }, Calls { number, .. }) in &many.calls {
-            let same = few.calls.iter().filter(|(call, _)| call.function == *function);
-            let count = per(same.map(|(_, calls)| calls.number).sum(), *number);
+        for (function, Calls { number, .. }) in &many.calls {
+            let count = per(few.calls.get(function).map_or(0, |calls| calls.number), *number);
             if count > 0.0 {
                 // The profiling interface names the same function PMPI_.
                 let name = function.strip_prefix('P').filter(|name| name.starts_with("MPI_"));
@@ -261,12 +246,11 @@ mod tests {
     use super::*;
 
     fn profile(own: &[(&str, u64)], calls: &[(&str, u64)]) -> Profile {
-        let call = |function: &str| Call { object: "libmpi.so".into(), function: function.to_owned() };
         Profile {
             own: own.iter().map(|(name, cost)| ((*name).to_owned(), *cost)).collect(),
             calls: calls
                 .iter()
-                .map(|(name, number)| (call(name), Calls { number: *number, instructions: 0 }))
+                .map(|(name, number)| ((*name).to_owned(), Calls { number: *number, instructions: 0 }))
                 .collect(),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
-use ombx_core::system::clock::Since;
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_core::{stats::median, system::clock::Since};
+use ombx_toolchain::{Failure, Result};
 
 use crate::{
     options::Options,
     paired::{Line, Paired},
-    ratio::{RESOLVED, Ratio, Verdict, median},
+    ratio::{RESOLVED, Ratio, Verdict},
 };
 
 /// One case in all launches.

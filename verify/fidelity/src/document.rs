@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::unit::Bytes;
-use ombx_toolchain::{machine::Machine, table::table};
+use ombx_core::{stats::median, system::environment, unit::Bytes};
+use ombx_toolchain::{machine, table};
 
 use crate::{
     comparison::{Comparison, Row},
@@ -13,26 +13,14 @@ use crate::{
 /// How each figure is measured, at the beginning of the full tables.
 const METHOD: &str = include_str!("method.md");
 
-/// Circumstances of a measurement.
-#[derive(Debug, Default)]
-pub(crate) struct Circumstances {
-    /// Start of the first launch.
-    pub(crate) started: String,
-    pub(crate) machine: Machine,
-    pub(crate) seed: u64,
+/// Returns date, machine and seed of a measurement that begins.
+pub(crate) fn circumstances(seed: u64) -> String {
+    format!("{} on {}; seed {seed}", environment::timestamp(), machine::now())
 }
 
-impl Circumstances {
-    /// Returns the circumstances before the first launch.
-    pub(crate) fn now(seed: u64) -> Self {
-        Self { started: ombx_core::system::environment::timestamp(), machine: Machine::now(), seed }
-    }
-
-    /// Returns date, machine, seed and libraries in one sentence.
-    pub(crate) fn heading<'a>(&self, libraries: impl Iterator<Item = &'a str>) -> String {
-        let libraries: String = libraries.map(|library| format!("; {library}")).collect();
-        format!("{} on {}; seed {}{libraries}.", self.started, self.machine, self.seed)
-    }
+/// Returns the circumstances of a measurement and its libraries in one sentence.
+pub(crate) fn heading(circumstances: &str, libraries: &[String]) -> String {
+    libraries.iter().fold(circumstances.to_owned(), |text, library| text + "; " + library) + "."
 }
 
 /// Returns the file with all tables of a measurement.
@@ -64,18 +52,8 @@ fn unmet<'c>(one: &'c Comparison<'_>) -> impl Iterator<Item = String> + 'c {
 
 /// Returns a line for each family.
 fn families(comparisons: &[Comparison<'_>]) -> String {
-    let head = [
-        "MPI",
-        "family",
-        "cases",
-        "ratio: median (range)",
-        "met",
-        "above",
-        "missed",
-        "below",
-        "not resolved",
-    ];
-    table(&head, comparisons.iter().flat_map(summary).collect())
+    let head = "MPI | family | cases | ratio: median (range) | met | above | missed | below | not resolved";
+    table(head, comparisons.iter().flat_map(summary))
 }
 
 /// Returns a line for each family, and a table for each MPI with a line for each case.
@@ -95,8 +73,8 @@ pub(crate) fn times(comparisons: &[Comparison<'_>]) -> String {
     text
 }
 
-/// Returns the cells of a summary by family.
-fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
+/// Returns the lines of a summary by family.
+fn summary(one: &Comparison<'_>) -> Vec<String> {
     let mut families: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in one.rows.iter().filter(|row| row.skipped().is_none()) {
         families.entry(row.line.row.split('.').next().unwrap_or_default()).or_default().push(row);
@@ -105,32 +83,31 @@ fn summary(one: &Comparison<'_>) -> Vec<Vec<String>> {
         let medians: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio()?.median)).collect();
         let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
         let most = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let middle = crate::ratio::median(&medians).unwrap_or(f64::NAN);
+        let middle = median(&medians).unwrap_or(f64::NAN);
         let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count().to_string();
-        let mut cells = vec![one.paired.mpi.flavour.to_string(), family.to_owned(), rows.len().to_string()];
-        cells.push(format!("{middle:.3} ({least:.3} to {most:.3})"));
         let verdicts =
             [Verdict::Met, Verdict::Doubtful, Verdict::Missed, Verdict::Below, Verdict::Unresolved];
-        cells.extend(verdicts.map(count));
-        cells
+        let (flavour, cases, counts) = (one.paired.mpi.flavour, rows.len(), verdicts.map(count).join(" | "));
+        format!("{flavour} | {family} | {cases} | {middle:.3} ({least:.3} to {most:.3}) | {counts}")
     };
     families.into_iter().map(line).collect()
 }
 
 /// Returns a line for each case: size, messages in flight, time, ratio, goal and verdict.
 fn cases(rows: &[Row]) -> String {
-    let head = ["case", "size", "ombx ns", "ratio (95 % interval)", "kinds of windows", "goal", "verdict"];
+    let head = "case | size | ombx ns | ratio (95 % interval) | kinds of windows | goal | verdict";
     let line = |row: &Row| {
         let size = Bytes(row.line.bytes);
-        vec![
-            row.line.row.clone(),
+        format!(
+            "{} | {} | {} | {} | {} | {:.2} | {}",
+            row.line.row,
             if row.line.depth > 1 { format!("{} x {size}", row.line.depth) } else { size.to_string() },
             row.ombx_ns().map_or("n/a".into(), |ns| format!("{ns:.0}")),
             row.ratio().map_or("n/a".into(), |ratio| ratio.to_string()),
             row.of_windows().map_or_else(String::new, |[least, most]| format!("{least:.3} to {most:.3}")),
-            format!("{:.2}", row.line.goal),
-            row.verdict().to_string(),
-        ]
+            row.line.goal,
+            row.verdict(),
+        )
     };
-    table(&head, rows.iter().filter(|row| row.skipped().is_none()).map(line).collect())
+    table(head, rows.iter().filter(|row| row.skipped().is_none()).map(line))
 }

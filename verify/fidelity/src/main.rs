@@ -16,16 +16,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use ombx_toolchain::{
-    evidence,
-    failure::{Result, exit_code, failed_if},
-    mpi::installed,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Workspace, evidence, exit_code, failed_if, installed, machine};
 
 use callgrind::Rows;
 use comparison::Comparison;
-use document::Circumstances;
 use options::Options;
 use paired::Paired;
 use ratio::Verdict;
@@ -53,14 +47,15 @@ fn run(options: &Options) -> Result<ExitCode> {
     if options.instructions {
         return count(options, &workspace, &programs);
     }
-    let about = Circumstances::now(options.seed);
-    println!("\n-- {} launches on {}", options.launches, about.machine);
+    let about = document::circumstances(options.seed);
+    println!("\n-- {} launches on {}", options.launches, machine::now());
     let mut compared: Vec<Comparison<'_>> = programs.iter().map(Comparison::of).collect();
     comparison::run(&mut compared, options)?;
     let text = document::times(&compared);
     println!("\n{text}");
     if options.write {
-        let heading = about.heading(compared.iter().map(|one| one.library.as_str()));
+        let libraries: Vec<String> = compared.iter().map(|one| one.library.clone()).collect();
+        let heading = document::heading(&about, &libraries);
         let section = document::section(&heading, &compared);
         evidence::write(&workspace, "fidelity", &section, &document::full(&heading, &text))?;
     }
@@ -93,9 +88,8 @@ fn count(options: &Options, workspace: &Workspace, programs: &[Paired]) -> Resul
     }
     println!("{text}");
     if options.write {
-        let libraries = programs.iter().map(|one| format!("{} {}", one.mpi.flavour, one.mpi.version));
-        let libraries: Vec<String> = libraries.collect();
-        let heading = Circumstances::now(options.seed).heading(libraries.iter().map(String::as_str));
+        let libraries: Vec<String> = programs.iter().map(|one| one.mpi.name()).collect();
+        let heading = document::heading(&document::circumstances(options.seed), &libraries);
         let section = format!("{heading}\n\n{}", shorts.concat());
         evidence::write(workspace, "fidelity-instructions", &section, &document::full(&heading, &text))?;
     }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use ombx_toolchain::mpi::Which;
+use ombx_toolchain::Which;
 
 /// Compare the timed loops of ombx with plain C loops
 ///
@@ -11,7 +11,6 @@ use ombx_toolchain::mpi::Which;
 /// above its goal. `--instructions` counts instructions instead, which do not depend on the load of the machine.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask fidelity",
     bin_name = "cargo xtask fidelity",
     after_help = "Example: cargo xtask fidelity --mpi mpich --row p2p"
 )]

@@ -11,23 +11,16 @@ use std::{
 
 use serde_json::Value;
 
-use ombx_core::unit::Bytes;
+use ombx_core::{stats::median, unit::Bytes};
 use ombx_toolchain::{
-    command::{compile, output_and_failure},
-    evidence,
-    failure::{Failure, Result, failed_if},
-    mpi::{Mpi, installed},
-    omb::Omb,
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Mpi, Omb, Result, Workspace, compile, evidence, failed_if, installed, output, release, table,
 };
 
 use crate::{
-    document::{self, Circumstances},
+    document,
     options::Options,
     paired::launcher,
-    ratio::{Ratio, median, shuffle},
+    ratio::{Ratio, shuffle},
 };
 
 /// Largest difference of a ratio from 1 that needs no reason: launches of one program differ by as much.
@@ -60,7 +53,7 @@ struct Kind {
     plain: [&'static str; 2],
     /// Words after `ombx run`.
     run: &'static str,
-    /// Words after `ombx osu`, which are those of OMB too; empty if OMB has no such program.
+    /// Words after `ombx osu`, which are those of OMB too, without the kind of window; empty if OMB has no such program.
     osu: &'static str,
     shown: Shown,
     /// Iterations in a sample of the plain program, and its samples, at each of [`SIZES`]; no samples: not at this size.
@@ -104,42 +97,22 @@ const KINDS: [Kind; 20] = [
         Shown::Legs(2.0),
         SHORT,
     ),
-    one_sided("put_flush", "rma.put_latency --sync flush", "osu_put_latency -w allocate -s flush", 1.0),
-    one_sided(
-        "put_flush_local",
-        "rma.put_latency --sync flush_local",
-        "osu_put_latency -w allocate -s flush_local",
-        1.0,
-    ),
-    one_sided("put_lock", "rma.put_latency --sync lock", "osu_put_latency -w allocate -s lock", 1.0),
-    one_sided(
-        "put_lock_all",
-        "rma.put_latency --sync lock_all",
-        "osu_put_latency -w allocate -s lock_all",
-        1.0,
-    ),
-    one_sided("put_fence", "rma.put_latency --sync fence", "osu_put_latency -w allocate -s fence", 2.0),
-    one_sided("put_pscw", "rma.put_latency --sync pscw", "osu_put_latency -w allocate -s pscw", 2.0),
+    one_sided("put_flush", "rma.put_latency --sync flush", "osu_put_latency -s flush", 1.0),
+    one_sided("put_flush_local", "rma.put_latency --sync flush_local", "osu_put_latency -s flush_local", 1.0),
+    one_sided("put_lock", "rma.put_latency --sync lock", "osu_put_latency -s lock", 1.0),
+    one_sided("put_lock_all", "rma.put_latency --sync lock_all", "osu_put_latency -s lock_all", 1.0),
+    one_sided("put_fence", "rma.put_latency --sync fence", "osu_put_latency -s fence", 2.0),
+    one_sided("put_pscw", "rma.put_latency --sync pscw", "osu_put_latency -s pscw", 2.0),
     Kind {
         counts: WINDOWS,
         shown: Shown::Windows(1.0),
-        ..one_sided("puts_flush", "rma.put_bw --sync flush", "osu_put_bw -w allocate -s flush", 1.0)
+        ..one_sided("puts_flush", "rma.put_bw --sync flush", "osu_put_bw -s flush", 1.0)
     },
-    one_sided("get_flush", "rma.get_latency --sync flush", "osu_get_latency -w allocate -s flush", 1.0),
-    one_sided(
-        "acc_flush",
-        "rma.acc_latency --sync flush --type char",
-        "osu_acc_latency -w allocate -s flush",
-        1.0,
-    ),
+    one_sided("get_flush", "rma.get_latency --sync flush", "osu_get_latency -s flush", 1.0),
+    one_sided("acc_flush", "rma.acc_latency --sync flush --type char", "osu_acc_latency -s flush", 1.0),
     Kind {
         counts: [SHORT[0], [0, 0], [0, 0]],
-        ..one_sided(
-            "fop_flush",
-            "rma.fop_latency --sync flush --type char",
-            "osu_fop_latency -w allocate -s flush",
-            1.0,
-        )
+        ..one_sided("fop_flush", "rma.fop_latency --sync flush --type char", "osu_fop_latency -s flush", 1.0)
     },
     collective("bcast", "collective.bcast", "osu_bcast"),
     collective("allreduce", "collective.allreduce --type float", "osu_allreduce -T mpi_float"),
@@ -185,7 +158,7 @@ struct Turns {
 
 /// Compares and prints a table for each MPI. Fails if a ratio of `ombx run` differs from 1 by more than [`GOAL`], its interval included.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let about = Circumstances::now(options.seed);
+    let about = document::circumstances(options.seed);
     let kinds: Vec<&Kind> =
         KINDS.iter().chain([&BARRIER]).filter(|kind| kind.run.contains(&options.row)).collect();
     let (mut text, mut summary, mut libraries) = (String::new(), String::new(), Vec::new());
@@ -205,15 +178,16 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let (lines, reasons, outside) = lines(&kinds, &turns);
         missed += outside;
         figures += lines.len();
-        let head = ["ombx run", "size", "plain C, ns", "ombx run / C", "ombx osu / C", "OMB / C"];
-        let part = |lines| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(&head, lines));
-        summary += &part(telling(&lines));
+        let head = "ombx run | size | plain C, ns | ombx run / C | ombx osu / C | OMB / C";
+        let part = |lines: Vec<String>| format!("### {}\n\n{}\n{reasons}", mpi.flavour, table(head, lines));
+        // A figure away from that of C is printed bold.
+        summary += &part(lines.iter().filter(|line| line.contains("**")).cloned().collect());
         text += &part(lines);
-        libraries.push(format!("{} {}", mpi.flavour, mpi.version));
+        libraries.push(mpi.name());
     }
     println!("\n{text}");
     if options.write {
-        let heading = about.heading(libraries.iter().map(String::as_str));
+        let heading = document::heading(&about, &libraries);
         let sum =
             format!("{missed} of {figures} figures of `ombx run` are more than 3 % away from those of C.");
         let heading = format!("{heading} {} turns. {sum}", options.launches);
@@ -224,7 +198,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
 }
 
 /// Returns the lines of the table, reasons of programs without times, and the number of figures of `ombx run` away from those of C.
-fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<Vec<String>>, String, usize) {
+fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<String>, String, usize) {
     let (mut lines, mut reasons, mut missed) = (Vec::new(), String::new(), 0);
     for (kind, turns) in kinds.iter().zip(turns) {
         let sizes: Vec<u64> =
@@ -240,14 +214,9 @@ fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<Vec<String>>, String, usize) 
                 Some(ratio) => ratio.to_string(),
                 None => String::new(),
             };
-            lines.push(vec![
-                kind.run.to_owned(),
-                Bytes(bytes).to_string(),
-                median(&plain).map_or_else(String::new, |ns| format!("{ns:.1}")),
-                shown(run),
-                shown(ratio(Program::Osu)),
-                shown(ratio(Program::Omb)),
-            ]);
+            let ns = median(&plain).map_or_else(String::new, |ns| format!("{ns:.1}"));
+            let ratios = [run, ratio(Program::Osu), ratio(Program::Omb)].map(shown).join(" | ");
+            lines.push(format!("{} | {} | {ns} | {ratios}", kind.run, Bytes(bytes)));
         }
         reasons.extend(
             turns
@@ -257,12 +226,6 @@ fn lines(kinds: &[&Kind], turns: &[Turns]) -> (Vec<Vec<String>>, String, usize) 
         );
     }
     (lines, reasons, missed)
-}
-
-/// Returns the lines with a figure away from that of C.
-fn telling(lines: &[Vec<String>]) -> Vec<Vec<String>> {
-    let is_apart = |line: &&Vec<String>| line.iter().any(|cell| cell.starts_with("**"));
-    lines.iter().filter(is_apart).cloned().collect()
 }
 
 /// Returns whether the whole interval lies farther from 1 than the goal.
@@ -294,13 +257,8 @@ impl Turns {
 
 impl Programs {
     fn build(mpi: &Mpi, workspace: &Workspace, options: &Options) -> Result<Self> {
-        let target = mpi.target(&workspace.target);
-        let ombx = if options.no_build {
-            target.join("release/ombx")
-        } else {
-            release::built(mpi, workspace, &workspace.target)?
-        };
-        let directory = target.join("outside");
+        let ombx = release::ombx(mpi, workspace, !options.no_build)?;
+        let directory = mpi.target(&workspace.target).join("outside");
         fs::create_dir_all(&directory).map_err(Failure::file(&directory))?;
         let header = directory.join("plain.h");
         fs::write(&header, HEADER).map_err(Failure::file(&header))?;
@@ -353,7 +311,7 @@ impl Programs {
         {
             command.arg(format!("{bytes}:{batch}:{samples}"));
         }
-        let text = succeeded(&mut command)?;
+        let text = output(&mut command)?;
         let (mut medians, mut means) = (Times::new(), Times::new());
         for line in text.lines() {
             if let [bytes, median, mean] = numbers(line)[..] {
@@ -366,19 +324,12 @@ impl Programs {
 
     fn run(&self, kind: &Kind) -> Result<Times> {
         let mut command = Command::new(&self.ombx);
-        command.arg("run").args(kind.run.split(' ')).args([
-            "-n",
-            "2",
-            "--launches",
-            "1",
-            "--format",
-            "jsonl",
-        ]);
+        command.arg("run").args(kind.run.split(' ')).args("-n 2 --launches 1 --format jsonl".split(' '));
         if kind.has_sizes() {
             command.args(["--sizes", &kind.sizes()]);
         }
         self.mpi.launch_with(&mut command);
-        Ok(rows(&succeeded(&mut command)?, |row| {
+        Ok(rows(&output(&mut command)?, |row| {
             Some(row["summary"]["median_ns"].as_f64()? * row["work"]["legs"].as_f64()?)
         }))
     }
@@ -389,13 +340,13 @@ impl Programs {
         let mut times = Times::new();
         for bytes in kind.measured_sizes() {
             let mut command = Command::new(&self.ombx);
-            command.arg("osu").args(kind.osu.split(' '));
+            command.arg("osu").args(kind.osu_words());
             if kind.has_sizes() {
                 command.args(["-m", &format!("{bytes}:{bytes}")]);
             }
             command.arg("-o").arg(&file).arg("--force");
             self.mpi.launch_with(&mut command);
-            succeeded(&mut command)?;
+            output(&mut command)?;
             let text = fs::read_to_string(&file).map_err(Failure::file(&file))?;
             times.extend(rows(&text, mean).into_values().map(|ns| (bytes, ns)));
         }
@@ -403,7 +354,7 @@ impl Programs {
     }
 
     fn omb(&self, kind: &Kind) -> Result<Times> {
-        let mut words = kind.osu.split(' ');
+        let mut words = kind.osu_words();
         let name = words.next().unwrap_or_default();
         let not_built = || Failure::Missing(format!("{name} was not built"));
         let program = self.omb.as_ref().ok_or_else(not_built)?.program(name)?;
@@ -414,7 +365,7 @@ impl Programs {
             if kind.has_sizes() {
                 command.args(["-m", &format!("{bytes}:{bytes}")]);
             }
-            let text = succeeded(&mut command)?;
+            let text = output(&mut command)?;
             let row =
                 text.lines().filter(|line| !line.starts_with('#')).map(numbers).find(|row| !row.is_empty());
             // Only a barrier has no column of sizes.
@@ -427,6 +378,11 @@ impl Programs {
 }
 
 impl Kind {
+    fn osu_words(&self) -> impl Iterator<Item = &'static str> + Clone {
+        let window: &[&str] = if self.plain[0] == "one_sided" { &["-w", "allocate"] } else { &[] };
+        self.osu.split(' ').chain(window.iter().copied())
+    }
+
     fn has_sizes(&self) -> bool {
         self.plain[1] != BARRIER.plain[1] && self.plain[1] != "fop_flush"
     }
@@ -479,11 +435,4 @@ fn rows(text: &str, figure: impl Fn(&Value) -> Option<f64>) -> Times {
 /// Returns the numbers of a line; none if a word is no number.
 fn numbers(line: &str) -> Vec<f64> {
     line.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>().unwrap_or_default()
-}
-
-fn succeeded(command: &mut Command) -> Result<String> {
-    match output_and_failure(command)? {
-        (text, None) => Ok(text),
-        (_, Some(failure)) => Err(failure),
-    }
 }

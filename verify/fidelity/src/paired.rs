@@ -5,13 +5,7 @@ use std::{fs, path::PathBuf, process::Command};
 use serde::Deserialize;
 use serde_json::Value;
 
-use ombx_toolchain::{
-    command::{output_and_failure, shown},
-    failure::{Failure, Result},
-    mpi::{Flavour, Mpi},
-    step::Step,
-    workspace::{Workspace, cargo},
-};
+use ombx_toolchain::{Failure, Flavour, Mpi, Result, Step, Workspace, cargo, output_and_failure, shown};
 
 /// Deadline of a launch in seconds. Both launchers end the job then.
 const DEADLINE: &str = "900";

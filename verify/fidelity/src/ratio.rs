@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ombx_core::stats::order_bounds;
+use ombx_core::stats::{median, order_bounds};
 
 /// Largest half width of the interval of a ratio that is resolved.
 pub(crate) const RESOLVED: f64 = 0.01;
@@ -19,9 +19,10 @@ pub(crate) struct Ratio {
 impl Ratio {
     /// Returns the median of ratios; `None` without one.
     pub(crate) fn of(ratios: &[f64]) -> Option<Self> {
-        let ratios = sorted(ratios);
-        let interval = order_bounds(ratios.len(), 0.5).map(|(low, high)| [ratios[low - 1], ratios[high - 1]]);
-        Some(Self { median: middle(&ratios)?, interval })
+        let mut sorted = ratios.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let interval = order_bounds(sorted.len(), 0.5).map(|(low, high)| [sorted[low - 1], sorted[high - 1]]);
+        Some(Self { median: median(ratios)?, interval })
     }
 
     /// Compares the ratio with a goal.
@@ -74,11 +75,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Returns the median; `None` without a value.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    middle(&sorted(values))
-}
-
 /// Shuffles by a seed (SplitMix64 and Fisher-Yates).
 pub(crate) fn shuffle<T>(order: &mut [T], seed: &mut u64) {
     for last in (1..order.len()).rev() {
@@ -89,18 +85,6 @@ pub(crate) fn shuffle<T>(order: &mut [T], seed: &mut u64) {
         let pick = (word ^ (word >> 31)) % (last as u64 + 1);
         order.swap(last, pick as usize);
     }
-}
-
-fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    let half = sorted.len() / 2;
-    let upper = *sorted.get(half)?;
-    Some(if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[half - 1], upper) } else { upper })
 }
 
 #[cfg(test)]

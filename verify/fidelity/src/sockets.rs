@@ -5,21 +5,16 @@ mod tools;
 
 use std::{path::Path, process::ExitCode};
 
+use ombx_core::stats::median;
 use ombx_toolchain::{
-    command::compile,
-    evidence,
-    failure::{Result, failed_if},
-    mpi::{Places, installed},
-    registry, release,
-    table::table,
-    workspace::Workspace,
+    Places, Result, Workspace, compile, evidence, failed_if, installed, registry, release, table,
 };
 
 use self::tools::{Run, Tools};
 use crate::{
-    document::{self, Circumstances},
+    document,
     options::Options,
-    ratio::{self, Ratio, median},
+    ratio::{self, Ratio},
 };
 
 const SOURCE: &str = include_str!("reference/sockets.c");
@@ -176,16 +171,12 @@ fn bandwidth(transport: &str) -> Line {
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let mpi = installed(None)?.remove(0);
-    let ombx = if options.no_build {
-        release::existing(mpi.target(&workspace.target).join("release").join("ombx"))?
-    } else {
-        release::built(&mpi, workspace, &workspace.target)?
-    };
+    let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
     let directory = &mpi.target(&workspace.target).join("fidelity");
     let plain = compile(Path::new("cc"), &["-O2", "-Wall"], directory, "sockets.c", SOURCE)?;
     let tools = Tools { ombx, plain, places: Places::here() };
 
-    let about = Circumstances::now(options.seed);
+    let about = document::circumstances(options.seed);
     let (mut seed, mut lines, mut missed) = (options.seed, Vec::new(), false);
     let benches = registry::read(&tools.ombx)?;
     let transports =
@@ -215,17 +206,16 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
             }
         }
         for ((name, _), others) in present.iter().zip(&figures[1..]) {
-            let (cells, miss) = line.compare(name, &figures[0], others);
+            let (line, miss) = line.compare(name, &figures[0], others);
             missed |= miss;
-            lines.push(cells);
+            lines.push(line);
         }
     }
-    let head =
-        ["ombx", "figure", "the other", "its figure", "ratio (95 % interval)", "pairs", "goal", "verdict"];
-    let table = table(&head, lines);
+    let head = "ombx | figure | the other | its figure | ratio (95 % interval) | pairs | goal | verdict";
+    let table = table(head, lines);
     println!("\n{table}");
     if options.write {
-        let heading = about.heading(std::iter::empty());
+        let heading = document::heading(&about, &[]);
         let section = format!("{heading}\n\n{table}");
         evidence::write(workspace, "fidelity-sockets", &section, &document::full(&heading, &table))?;
     }
@@ -233,8 +223,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
 }
 
 impl Line {
-    /// Returns the cells of a comparison, and whether its goal is certainly missed.
-    fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (Vec<String>, bool) {
+    /// Returns the line of a comparison, and whether its goal is certainly missed.
+    fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (String, bool) {
         let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(others.iter().copied()).collect();
         let ratio = Ratio::of(&pairs.iter().map(|(ours, other)| ours / other).collect::<Vec<_>>());
         let goal = self.goal;
@@ -246,24 +236,15 @@ impl Line {
             None => "too few pairs",
         };
         let show = |values: &[f64]| median(values).map_or("n/a".into(), |value| format!("{value:.2}"));
-        let cells = vec![
-            self.name.clone(),
-            show(ours),
-            other.into(),
-            show(others),
-            ratio.map_or("n/a".into(), |ratio| ratio.to_string()),
-            pairs.len().to_string(),
-            goal.to_string(),
-            verdict.into(),
-        ];
-        (cells, verdict == "MISSED")
+        let (name, ours, others, pairs) = (&self.name, show(ours), show(others), pairs.len());
+        let ratio = ratio.map_or("n/a".into(), |ratio| ratio.to_string());
+        let line = format!("{name} | {ours} | {other} | {others} | {ratio} | {pairs} | {goal} | {verdict}");
+        (line, verdict == "MISSED")
     }
 
-    /// Returns the cells of a comparison with a program that is not there.
-    fn unavailable(&self, other: &str, why: &str) -> Vec<String> {
-        let none = || "n/a".to_owned();
-        let why = format!("unavailable: {why}");
-        vec![self.name.clone(), none(), other.into(), none(), none(), "0".into(), self.goal.to_string(), why]
+    /// Returns the line of a comparison with a program that is not there.
+    fn unavailable(&self, other: &str, why: &str) -> String {
+        format!("{} | n/a | {other} | n/a | n/a | 0 | {} | unavailable: {why}", self.name, self.goal)
     }
 }
 
@@ -277,13 +258,13 @@ mod tests {
         let lines = comparisons(&["tcp", "unix", "udp"].map(str::to_owned));
         assert_eq!(lines.len(), 13);
         let [tcp, _, iperf3, _, _, _, c, ..] = lines.as_slice() else { panic!() };
-        assert_eq!(verdict(tcp, 0.96).0.last().unwrap(), "met");
+        assert!(verdict(tcp, 0.96).0.ends_with(" | met"));
         assert!(verdict(tcp, 0.9).1 && !verdict(tcp, 1.2).1);
         assert!(verdict(c, 1.1).1 && !verdict(c, 0.9).1);
         assert!(verdict(iperf3, 1.1).1 && verdict(iperf3, 0.9).1 && !verdict(iperf3, 1.04).1);
-        assert_eq!(tcp.compare("other", &[1.0], &[1.0]).0.last().unwrap(), "too few pairs");
+        assert!(tcp.compare("other", &[1.0], &[1.0]).0.ends_with(" | too few pairs"));
         let wide = [0.8, 0.85, 0.9, 0.99, 1.1, 1.2, 1.3];
-        assert_eq!(iperf3.compare("other", &wide, &[1.0; 7]).0.last().unwrap(), "met by the median");
-        assert!(iperf3.unavailable("netperf", "no").last().unwrap().starts_with("unavailable"));
+        assert!(iperf3.compare("other", &wide, &[1.0; 7]).0.ends_with(" | met by the median"));
+        assert!(iperf3.unavailable("netperf", "no").ends_with(" | unavailable: no"));
     }
 }

@@ -12,12 +12,8 @@ use clap::Parser as _;
 use ombx_core::unit::parse_duration;
 
 use ombx_toolchain::{
-    command::succeeds,
-    consent,
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Mpi, Places, installed},
-    step::{Step, Summary},
-    workspace::{Workspace, cargo},
+    Failure, Mpi, Places, Result, Step, Summary, Workspace, cargo, consent, exit_code, failed_if, installed,
+    succeeds,
 };
 
 /// Time limit of an input.
@@ -32,11 +28,7 @@ const LONGEST: u32 = 8192;
 /// Needs a C++ compiler and cargo-fuzz, which it installs with consent. The corpus and inputs that fail are in target/fuzz. Move a
 /// failed input to fuzz/seeds once it is fixed: `cargo test` calls the same functions with all seeds and with variations of them.
 #[derive(clap::Parser)]
-#[command(
-    name = "cargo xtask fuzz",
-    bin_name = "cargo xtask fuzz",
-    after_help = "Example: cargo xtask fuzz --time 5m results suites"
-)]
+#[command(bin_name = "cargo xtask fuzz", after_help = "Example: cargo xtask fuzz --time 5m results suites")]
 struct Options {
     /// Names of targets, as in fuzz/fuzz_targets [default: all]
     targets: Vec<String>,

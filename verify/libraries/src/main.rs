@@ -19,12 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::{cannot_run, output},
-    evidence,
-    failure::{Failure, Result, exit_code, failed_if},
-    machine::Machine,
-    table::table,
-    workspace::Workspace,
+    Failure, Result, Workspace, cannot_run, evidence, exit_code, failed_if, machine, output, table,
 };
 
 /// Where a library comes from.
@@ -79,7 +74,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// `cargo xtask dist --portable` builds the binaries first. Libraries that cannot be installed are skipped.
 #[derive(clap::Parser)]
-#[command(name = "cargo xtask libraries", bin_name = "cargo xtask libraries")]
+#[command(bin_name = "cargo xtask libraries")]
 struct Options {
     /// Directory of the binaries [default: that of `cargo xtask dist --portable`]
     #[arg(long, value_name = "DIR")]
@@ -112,7 +107,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     // Processes are found by the path of their program.
     let tree = fs::canonicalize(&tree).map_err(Failure::file(&tree))?;
-    let machine = Machine::now();
+    let machine = machine::now();
     let work = workspace.target.join("libraries");
     fs::create_dir_all(&work).map_err(Failure::file(&work))?;
     let mut lines = Vec::new();
@@ -133,8 +128,8 @@ fn run(options: &Options) -> Result<ExitCode> {
         fs::write(&kept, text).map_err(Failure::file(&kept))?;
         lines.push(line);
     }
-    let head: Vec<&str> = ["library"].into_iter().chain(FAMILIES).chain(OTHERS).collect();
-    let cells = lines.iter().map(|line| [vec![line.library.clone()], line.cells.clone()].concat()).collect();
+    let head = [&["library"], &FAMILIES[..], &OTHERS].concat().join(" | ");
+    let cells = lines.iter().map(|line| format!("{} | {}", line.library, line.cells.join(" | ")));
     let reasons: String = lines.iter().map(Line::listed).collect();
     let text = format!(
         "On {}. Rows measured / unavailable / failed, with two ranks and `--quick --sizes 8,64K`; of the other columns, trials that ended as they \
@@ -314,7 +309,7 @@ impl Trial<'_> {
             self.ombx(&["run", &pattern, "--quick", "--sizes", "8,64K", "--max-time", "20ms", "-n", "2"]);
         // Rows of an earlier trial would count as those of this one.
         let _ = fs::remove_file(&file);
-        command.arg("-o").arg(&file);
+        command.arg("-o").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
         if family == "io" {
             command.arg("--directory").arg(self.work);
         }
@@ -359,7 +354,7 @@ impl Trial<'_> {
         code: i32,
     ) -> Result<std::result::Result<(), String>> {
         let mut command = self.ombx(&["run", "p2p.latency", "--sizes", "8", "--quick", "--duration", "60s"]);
-        command.args(words);
+        command.args(words).stdout(Stdio::null()).stderr(Stdio::null());
         let mut job = command.spawn().map_err(|source| cannot_run(&command, source))?;
         if !waited(|| self.ranks().len() >= 2) {
             signal("INT", Some(job.id()));
@@ -401,11 +396,8 @@ impl Trial<'_> {
         let mut above = self.command(&launcher);
         above.args(["-n", "2"]).arg(self.program()).args(&run).args(self.build());
         let mut osu_above = self.command(&launcher);
-        osu_above
-            .args(["-n", "2"])
-            .arg(self.osu_program("pt2pt/osu_latency"))
-            .args(["-m", "8:8"])
-            .args(self.build());
+        osu_above.args(["-n", "2"]).arg(self.tree.join(OSU).join("pt2pt/osu_latency"));
+        osu_above.args(["-m", "8:8"]).args(self.build());
         let trials = [
             ("by ombx", self.ombx(&run)),
             ("by ombx, four ranks", self.ombx(&["run", "collective.barrier", "--quick", "-n", "4"])),
@@ -439,11 +431,7 @@ impl Trial<'_> {
                 let words: &[&str] = if is_of_start { &[] } else { &["-m", "8:64", "-i", "20", "-x", "2"] };
                 let mut command = self.command(program.path());
                 command.args(words).args(self.build());
-                let ended = command
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .output()
-                    .map_err(|source| cannot_run(&command, source))?;
+                let ended = command.output().map_err(|source| cannot_run(&command, source))?;
                 if ended.status.code() == Some(4) {
                     results.unavailable += 1;
                     results.reasons.push((reason(&ended), name));
@@ -457,10 +445,6 @@ impl Trial<'_> {
 
     fn program(&self) -> PathBuf {
         self.tree.join("bin/ombx")
-    }
-
-    fn osu_program(&self, name: &str) -> PathBuf {
-        self.tree.join(OSU).join(name)
     }
 
     /// Returns the option that names the build, if the script that chooses it has to be told.
@@ -480,7 +464,7 @@ impl Trial<'_> {
         command.args(["--kill-after=10", LIMIT]).arg(program);
         let path = format!("{}:{}", self.programs.display(), env::var("PATH").unwrap_or_default());
         command.env("PATH", path).env_remove("OMBX_MPIEXEC").envs(self.library.variables.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null());
         command
     }
 }
@@ -504,7 +488,6 @@ fn waited(is_true: impl Fn() -> bool) -> bool {
 }
 
 fn succeeded(command: &mut Command, codes: &[i32]) -> std::result::Result<(), String> {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.output().map_err(|error| error.to_string()).and_then(|ended| success(&ended, codes))
 }
 

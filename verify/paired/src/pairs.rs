@@ -46,22 +46,16 @@ pub(crate) enum Work {
     Count([u64; 2]),
 }
 
-/// Ratio of the times of both sides in one launch.
-#[derive(Clone, Debug)]
-pub(crate) struct Compared {
-    pub(crate) ratio: f64,
-    /// Distribution-free 95 % interval within this launch.
-    pub(crate) interval: Option<(f64, f64)>,
-    pub(crate) pairs: usize,
-    /// Nanoseconds of an iteration.
-    pub(crate) ombx_ns: f64,
-    pub(crate) c_ns: f64,
-}
-
 /// Result of a row on rank 0.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
-    Compared(Compared),
+    Compared {
+        /// Median over pairs of the time of ombx in that of C.
+        ratio: f64,
+        /// Nanoseconds of an iteration.
+        ombx_ns: f64,
+        c_ns: f64,
+    },
     Counted,
     /// Reason why the row does not run here.
     Skipped(String),
@@ -96,7 +90,7 @@ impl Sink for Comparison<'_> {
         let mut pairs = Pairs { team: self.team, mesh, sides, iterations: 1, lead: 0 };
         let random = &mut self.random.borrow_mut();
         let found = match self.work {
-            Work::Compare { budget_ns } => Found::Compared(pairs.compare(budget_ns, random)?),
+            Work::Compare { budget_ns } => pairs.compare(budget_ns, random)?,
             Work::Count(iterations) => pairs.count(iterations)?,
         };
         *self.found.borrow_mut() = Some(found);
@@ -140,7 +134,7 @@ impl Pairs<'_> {
         })
     }
 
-    fn compare(&mut self, budget_ns: u64, random: &mut Rng) -> Result<Compared> {
+    fn compare(&mut self, budget_ns: u64, random: &mut Rng) -> Result<Found> {
         self.calibrate()?;
         let start = self.sides.clock.mark();
         let mut figures: [Vec<f64>; 2] = Default::default();
@@ -165,11 +159,11 @@ impl Pairs<'_> {
             };
             more = self.team.broadcast_value(u64::from(!done))?;
         }
-        let (ratio, interval) = ratio(&figures);
+        let (ratio, _) = ratio(&figures);
         let per_iteration =
             |figures: &[f64]| median(figures).unwrap_or(f64::NAN) * self.sides.clock.tick_ns();
         let [ombx_ns, c_ns] = [per_iteration(&figures[0]), per_iteration(&figures[1])];
-        Ok(Compared { ratio, interval, pairs: figures[0].len(), ombx_ns, c_ns })
+        Ok(Found::Compared { ratio, ombx_ns, c_ns })
     }
 
     /// Chooses how many iterations a block has.

@@ -10,12 +10,8 @@ use clap::Parser as _;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    command::{cannot_run, output},
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Flavour, Mpi, Places, Which, installed},
-    release,
-    step::{Step, Summary},
-    workspace::{Workspace, cargo},
+    Failure, Flavour, Mpi, Places, Result, Step, Summary, Which, Workspace, cannot_run, cargo, exit_code,
+    failed_if, installed, output, release,
 };
 
 /// Option for the exit code of an error.
@@ -28,26 +24,14 @@ const OPEN_MPI_SUPPRESSIONS: &str = "share/openmpi/openmpi-valgrind.supp";
 /// spinning thread starves others under valgrind.
 const OF_SOCKETS: [&str; 2] = ["shared::", "link::tests::a_"];
 /// Benchmarks that together run every file of ombx-mpi with unsafe code.
-const BENCHMARKS: [&str; 8] = [
-    "p2p.latency",
-    "p2p.bw",
-    "p2p.latency_persistent",
-    "rma.put_bw",
-    "rma.cas_latency",
-    "collective.allreduce",
-    "collective.iallgather",
-    "collective.bcast_acked",
-];
+const BENCHMARKS: &str = "p2p.latency p2p.bw p2p.latency_persistent rma.put_bw rma.cas_latency \
+                          collective.allreduce collective.iallgather collective.bcast_acked";
 
 /// Run unsafe code under valgrind: tests of ombx-mpi and ombx-sockets, tests on ranks, and a short run on two ranks
 ///
 /// Errors inside MPI libraries are suppressed: verify/sanitize/src/mpi.supp, and the list of Open MPI.
 #[derive(clap::Parser)]
-#[command(
-    name = "cargo xtask sanitize",
-    bin_name = "cargo xtask sanitize",
-    after_help = "Example: cargo xtask sanitize --mpi mpich"
-)]
+#[command(bin_name = "cargo xtask sanitize", after_help = "Example: cargo xtask sanitize --mpi mpich")]
 struct Options {
     /// MPI to test [default: every installed one]
     #[arg(long, value_enum)]
@@ -97,7 +81,7 @@ impl Memcheck<'_> {
         }
         let ombx = release::built_for_tests(self.mpi, self.workspace, release::OF_EACH_MPI)?;
         let mut run = self.on_ranks();
-        run.arg(ombx).arg("run").args(BENCHMARKS);
+        run.arg(ombx).arg("run").args(BENCHMARKS.split(' '));
         run.args(["--sizes", "8,9000", "--iterations", "3", "--window", "4", "--quiet", "--timeout", "5m"]);
         // Operations that an MPI does not support are skipped.
         run.arg("--allow-skips");

@@ -1,11 +1,10 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::{evidence, failure::Result, workspace::Workspace};
+use ombx_toolchain::{Result, Workspace, evidence};
 
 use crate::{
-    job::Outcome,
-    line::{Line, TASKS},
+    job::{Line, Outcome, TASKS},
     model::{Constants, Modelled},
     simulated::Swept,
 };
@@ -25,17 +24,16 @@ fn seconds(of: Option<f64>) -> String {
 
 /// Returns a line for each job.
 pub(crate) fn table(lines: &[Line]) -> String {
-    let mut text = String::from(
-        "| MPI | ranks | program | start s | total s | MiB per rank | largest MiB | rows | bytes per row |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
-    );
+    let head =
+        "MPI | ranks | program | start s | total s | MiB per rank | largest MiB | rows | bytes per row";
+    let mut shown = Vec::new();
     for line in lines {
         let named = TASKS.iter().map(|(name, _)| *name).zip(&line.tasks);
         for (name, outcome) in [("bare MPI", &line.bare)].into_iter().chain(named) {
             let Outcome { complete, start_s, total_s, rank_bytes, most_bytes, row_bytes, rows, .. } = outcome;
             let each = row_bytes.checked_div(*rows).map_or(String::new(), |bytes| bytes.to_string());
-            text += &format!(
-                "| {} | {} | {name}{} | {} | {total_s:.1} | {} | {} | {} | {each} |\n",
+            shown.push(format!(
+                "{} | {} | {name}{} | {} | {total_s:.1} | {} | {} | {} | {each}",
                 line.flavour,
                 line.ranks,
                 if *complete { "" } else { ", not complete" },
@@ -43,10 +41,10 @@ pub(crate) fn table(lines: &[Line]) -> String {
                 mib(*rank_bytes),
                 mib(*most_bytes),
                 if *rows > 0 { rows.to_string() } else { String::new() },
-            );
+            ));
         }
     }
-    text
+    ombx_toolchain::table(head, shown)
 }
 
 fn amount(bytes: f64) -> String {
@@ -67,46 +65,35 @@ pub(crate) fn model(constants: &Constants) -> String {
             "nothing that grows with the number of ranks ({bytes:.0} bytes per rank, by least squares)"
         ),
     };
-    let mut text = format!(
-        "A row of links has {:.0} bytes in the largest simulated sweep, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n\
-         | sweep | ranks | rows | result | kept by rank 0 | received for a round | places on rank 0 | time, h |\n|---|---|---|---|---|---|---|---|\n",
+    let line = |(name, m): (&str, Modelled)| {
+        let [result, root, gather, places] =
+            [m.result_bytes, m.root_bytes, m.gather_bytes, m.places_bytes].map(amount);
+        let Modelled { ranks, rows, hours, .. } = m;
+        format!("{name} | {ranks} | {rows:.1e} | {result} | {root} | {gather} | {places} | {hours:.1}")
+    };
+    let all_pairs = RANKS.map(|ranks| ("all pairs", constants.all_pairs(ranks)));
+    let bisection = RANKS.map(|ranks| ("bisection", constants.bisection(ranks)));
+    let head =
+        "sweep | ranks | rows | result | kept by rank 0 | received for a round | places on rank 0 | time, h";
+    format!(
+        "A row of links has {:.0} bytes in the largest simulated sweep, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n{}",
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
-    );
-    let sweeps: [(&str, &dyn Fn(f64) -> Modelled); 2] =
-        [("all pairs", &|n| constants.all_pairs(n)), ("bisection", &|n| constants.bisection(n))];
-    for (name, sweep) in sweeps {
-        for m in RANKS.map(sweep) {
-            text += &format!(
-                "| {name} | {} | {:.1e} | {} | {} | {} | {} | {:.1} |\n",
-                m.ranks,
-                m.rows,
-                amount(m.result_bytes),
-                amount(m.root_bytes),
-                amount(m.gather_bytes),
-                amount(m.places_bytes),
-                m.hours
-            );
-        }
-    }
-    text
+        ombx_toolchain::table(head, all_pairs.into_iter().chain(bisection).map(line))
+    )
 }
 
 /// Returns the section about ranks over sockets: a line for each number of ranks.
 pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
-    let mut text = String::from(
-        "| ranks | start s | total s | MiB per rank | largest MiB | rows | complete |\n|---|---|---|---|---|---|---|\n",
-    );
-    for (ranks, Outcome { complete, start_s, total_s, rank_bytes, most_bytes, rows, .. }) in sessions {
-        text += &format!(
-            "| {ranks} | {} | {total_s:.1} | {} | {} | {rows} | {} |\n",
-            seconds(*start_s),
-            mib(*rank_bytes),
-            mib(*most_bytes),
-            if *complete { "yes" } else { "no" },
-        );
-    }
+    let line = |(ranks, outcome): &(u32, Outcome)| {
+        let Outcome { complete, start_s, total_s, rank_bytes, most_bytes, rows, .. } = outcome;
+        let (start, each, most) = (seconds(*start_s), mib(*rank_bytes), mib(*most_bytes));
+        let complete = if *complete { "yes" } else { "no" };
+        format!("{ranks} | {start} | {total_s:.1} | {each} | {most} | {rows} | {complete}")
+    };
+    let head = "ranks | start s | total s | MiB per rank | largest MiB | rows | complete";
+    let text = ombx_toolchain::table(head, sessions.iter().map(line));
     let (date, cpus) =
         (environment::timestamp(), std::thread::available_parallelism().map_or(1, usize::from));
     format!("{date}, {cpus} CPUs, release build.\n\n{text}")
@@ -114,13 +101,10 @@ pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
 
 /// Returns the section about simulated ranks: a line for each sweep.
 pub(crate) fn simulated(swept: &[Swept]) -> String {
-    let mut text = String::from(
-        "| ranks | hosts | rounds | rows | result | CPU s | us per row | peak MiB | slow parts named |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
-    );
-    for Swept { shape, rows, result_bytes, cpu_seconds, peak_bytes, verdict_is_right } in swept {
-        text += &format!(
-            "| {} | {} | {} | {rows} | {} | {cpu_seconds:.1} | {:.1} | {} | {} |\n",
+    let line = |swept: &Swept| {
+        let Swept { shape, rows, result_bytes, cpu_seconds, peak_bytes, verdict_is_right } = swept;
+        format!(
+            "{} | {} | {} | {rows} | {} | {cpu_seconds:.1} | {:.1} | {} | {}",
             shape.ranks,
             shape.hosts,
             shape.rounds,
@@ -128,8 +112,10 @@ pub(crate) fn simulated(swept: &[Swept]) -> String {
             cpu_seconds * 1e6 / *rows as f64,
             mib(*peak_bytes),
             if *verdict_is_right { "both" } else { "no" },
-        );
-    }
+        )
+    };
+    let head = "ranks | hosts | rounds | rows | result | CPU s | us per row | peak MiB | slow parts named";
+    let text = ombx_toolchain::table(head, swept.iter().map(line));
     format!("{}, release build.\n\n{text}", environment::timestamp())
 }
 

@@ -4,7 +4,6 @@
 //! again as in a sweep.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -12,28 +11,21 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{Metric, Work, payload::Check},
-    result::{ClockFacts, Measurement, Outcome, Run},
+    result::{Measurement, Run},
     stats::Summary,
-    team::Place,
     unit::Rank,
 };
 use ombx_links::{
     schedule::Schedule,
     sweep::{Mode, rounds_of},
 };
-use ombx_results::{
-    file::Round,
-    verdict::{
-        self, ALONE, ATTEMPT, BENCH, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,
-        TimesBySize, key_of_link,
-    },
+use ombx_results::verdict::{
+    self, ALONE, ATTEMPT, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,
+    TimesBySize,
 };
 
-use crate::simulated::normal;
+use crate::link::{self, normal_of};
 
-/// Message size of the links.
-const BYTES: u64 = 8;
 /// Standard deviation of the logarithm of a time.
 const NOISE: f64 = 0.03;
 /// Factor of what all links of a host or leaf switch have, and of what some links have.
@@ -43,66 +35,41 @@ const SLOW_LINK: f64 = 1.6;
 const RETEST_COUNT: usize = 4;
 
 /// How switches are connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Topology {
-    /// Leaf switches of 40 hosts, each with 20 cables to the spine, in pods of 25.
-    FatTree,
-    /// Routers of 20 hosts in groups of 25; every two groups have 4 cables between them.
-    Dragonfly,
+#[derive(Debug, PartialEq)]
+pub(crate) struct Topology {
+    pub(crate) name: &'static str,
+    /// Number of hosts at a leaf switch or router, and in a pod or group.
+    sizes: [u32; 2],
+    /// Nouns of the two levels of groups.
+    nouns: [&'static str; 2],
+    /// Level of the groups that a cable connects: of leaves to the spine (0), or of groups (1).
+    of_cables: usize,
+    /// Number of cables among which links are distributed.
+    cables: u64,
+    /// Times of links below one leaf, in one pod, and between pods, in nanoseconds.
+    ns: [f64; 3],
 }
 
-impl Topology {
-    pub(crate) const ALL: [Topology; 2] = [Topology::FatTree, Topology::Dragonfly];
-
-    /// Returns the number of hosts at a leaf switch or router, and in a pod or group.
-    const fn sizes(self) -> [u32; 2] {
-        match self {
-            Topology::FatTree => [40, 1000],
-            Topology::Dragonfly => [20, 500],
-        }
-    }
-
-    /// Returns the level of the groups that a cable connects: of leaves to the spine, or of groups.
-    const fn of_cables(self) -> usize {
-        match self {
-            Topology::FatTree => 0,
-            Topology::Dragonfly => 1,
-        }
-    }
-
-    /// Returns the number of cables among which links are distributed.
-    const fn cables(self) -> u64 {
-        match self {
-            Topology::FatTree => 20,
-            Topology::Dragonfly => 4,
-        }
-    }
-
-    /// Returns the times of links below one leaf, in one pod, and between pods, in nanoseconds.
-    const fn ns(self) -> [f64; 3] {
-        match self {
-            Topology::FatTree => [4000.0, 4600.0, 5200.0],
-            Topology::Dragonfly => [4000.0, 4400.0, 5400.0],
-        }
-    }
-
-    /// Returns the nouns of the two levels of groups.
-    const fn nouns(self) -> [&'static str; 2] {
-        match self {
-            Topology::FatTree => ["switch", "pod"],
-            Topology::Dragonfly => ["router", "group"],
-        }
-    }
-}
-
-impl fmt::Display for Topology {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Topology::FatTree => "fat tree",
-            Topology::Dragonfly => "dragonfly",
-        })
-    }
-}
+pub(crate) static TOPOLOGIES: [Topology; 2] = [
+    // Leaf switches of 40 hosts, each with 20 cables to the spine, in pods of 25.
+    Topology {
+        name: "fat tree",
+        sizes: [40, 1000],
+        nouns: ["switch", "pod"],
+        of_cables: 0,
+        cables: 20,
+        ns: [4000.0, 4600.0, 5200.0],
+    },
+    // Routers of 20 hosts in groups of 25; every two groups have 4 cables between them.
+    Topology {
+        name: "dragonfly",
+        sizes: [20, 500],
+        nouns: ["router", "group"],
+        of_cables: 1,
+        cables: 4,
+        ns: [4000.0, 4400.0, 5400.0],
+    },
+];
 
 /// What is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +97,7 @@ impl fmt::Display for Part {
 
 /// A fabric with one rank on each host, of which one part is slow.
 struct Fabric {
-    topology: Topology,
+    topology: &'static Topology,
     hosts: u32,
     part: Part,
     seed: u64,
@@ -142,7 +109,8 @@ struct Fabric {
 
 impl Fabric {
     /// Chooses what is slow by the seed. A slow link is one of those that are measured.
-    fn new(topology: Topology, hosts: u32, part: Part, seed: u64, schedule: &Schedule, round: u32) -> Fabric {
+    fn new(trial: &Trial, seed: u64, schedule: &Schedule, round: u32) -> Fabric {
+        let Trial { topology, hosts, part, .. } = *trial;
         let mut fabric = Fabric { topology, hosts, part, seed, host: 0, other: 0 };
         let first = (mixed(seed) % u64::from(schedule.pairs())) as u32;
         let pairs = (0..schedule.pairs()).map(|at| (first + at) % schedule.pairs());
@@ -156,27 +124,24 @@ impl Fabric {
 
     /// Returns the leaf (level 0) or pod (level 1) of a host.
     fn unit(&self, level: usize, host: u32) -> u32 {
-        host / self.topology.sizes()[level]
+        host / self.topology.sizes[level]
     }
 
     /// Returns whether messages between two hosts go over cables.
     fn are_apart(&self, from: u32, to: u32) -> bool {
-        let level = self.topology.of_cables();
+        let level = self.topology.of_cables;
         self.unit(level, from) != self.unit(level, to)
     }
 
     /// Returns the cable of a link at the leaf of its end `from`, or between two groups.
     fn cable(&self, from: u32, to: u32) -> (u32, u32, u64) {
         let hash = mixed(u64::from(from.min(to)) << 32 | u64::from(from.max(to)));
-        match self.topology {
-            Topology::FatTree => {
-                let leaf = self.unit(0, from);
-                (leaf, leaf, mixed(hash ^ u64::from(leaf)) % self.topology.cables())
-            }
-            Topology::Dragonfly => {
-                let [a, b] = [self.unit(1, from), self.unit(1, to)];
-                (a.min(b), a.max(b), hash % self.topology.cables())
-            }
+        if self.topology.of_cables == 0 {
+            let leaf = self.unit(0, from);
+            (leaf, leaf, mixed(hash ^ u64::from(leaf)) % self.topology.cables)
+        } else {
+            let [a, b] = [self.unit(1, from), self.unit(1, to)];
+            (a.min(b), a.max(b), hash % self.topology.cables)
         }
     }
 
@@ -205,8 +170,8 @@ impl Fabric {
             Part::Host | Part::Leaf => SLOW_UNIT,
             Part::Link | Part::Cable => SLOW_LINK,
         };
-        let noise = normal(u64::from(from) << 32 | u64::from(to), kind.wrapping_add(self.seed << 8));
-        self.topology.ns()[distance] * slow * (NOISE * noise).exp()
+        let noise = normal_of(from, to, kind.wrapping_add(self.seed << 8));
+        self.topology.ns[distance] * slow * (NOISE * noise).exp()
     }
 
     /// Returns whether a verdict names the slow part and nothing else. A cable has no name: its links are named.
@@ -226,32 +191,17 @@ impl Fabric {
 
     /// Returns the record of a run on the fabric, with its groups of hosts.
     fn run(&self) -> Run {
-        let name = |host: u32| format!("n{host:06}");
-        let place = |host: u32| Place { host: name(host), cpus: "0".into(), online: 1, governor: None };
         let level = |level: usize| {
-            let size = self.topology.sizes()[level];
-            let noun = self.topology.nouns()[level];
+            let (size, noun) = (self.topology.sizes[level], self.topology.nouns[level]);
             let group = |at: u32| {
                 let (first, last) = (at * size, (at * size + size).min(self.hosts) - 1);
                 format!("{noun}:{noun}{at}=n[{first:06}-{last:06}]")
             };
             (0..self.hosts.div_ceil(size)).map(group).collect::<Vec<_>>().join(" ")
         };
-        Run {
-            id: "simulated".into(),
-            argv: Vec::new(),
-            started: String::new(),
-            version: String::new(),
-            profile: String::new(),
-            fabric: "simulated".into(),
-            library: String::new(),
-            places: (0..self.hosts).map(place).collect(),
-            clock: ClockFacts { source: "simulated".into(), resolution_ns: 1, overhead_ns: 1 },
-            plan: [("groups".to_owned(), format!("{};{}", level(0), level(1)))].into(),
-            env: BTreeMap::new(),
-            software: BTreeMap::new(),
-            hosts: Vec::new(),
-        }
+        let plan = [("groups".to_owned(), format!("{};{}", level(0), level(1)))].into();
+        let hosts = (0..self.hosts).map(|host| format!("n{host:06}"));
+        Run { plan, ..link::run("simulated", String::new(), hosts) }
     }
 }
 
@@ -263,19 +213,6 @@ fn mixed(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Returns what the rows of all links share.
-fn shared() -> Measurement {
-    let axes: BTreeMap<String, String> = [("pattern".to_owned(), "semidirectional".to_owned())].into();
-    let row = Measurement {
-        bytes: Some(BYTES),
-        work: Some(Work { bytes: 2 * BYTES, ops: 2, legs: 2 }),
-        outcome: Outcome::Ok,
-        check: Check::Passed,
-        ..Measurement::new(BENCH, key_of_link(&axes, Some(BYTES), None), Metric::Latency, 2)
-    };
-    Measurement { axes, ..row }
-}
-
 /// Sweeps over a sample of the pairs, or over all, and judges the links. Returns the parts that are named.
 fn judged(fabric: &Fabric, schedule: &Schedule, rounds: Option<u32>) -> Vec<Component> {
     let mut sweep = LinkSweep::of_run(&fabric.run());
@@ -283,14 +220,7 @@ fn judged(fabric: &Fabric, schedule: &Schedule, rounds: Option<u32>) -> Vec<Comp
         let pairs = || (0..schedule.pairs()).map(|turn| schedule.pair(number, turn));
         let forth = pairs().map(|(Rank(a), Rank(b))| [a, b]);
         let links: Vec<[u32; 2]> = forth.chain(pairs().map(|(Rank(a), Rank(b))| [b, a])).collect();
-        sweep.add_round(&Round {
-            row: shared(),
-            number: Some(number),
-            from: links.iter().map(|link| link[0]).collect(),
-            to: links.iter().map(|link| link[1]).collect(),
-            median_ns: links.iter().map(|[from, to]| fabric.ns(*from, *to, 1) as f32).collect(),
-            marks: Vec::new(),
-        });
+        sweep.add_round(&link::round(number, &links, |[from, to]| fabric.ns(from, to, 1) as f32));
     }
     let mut again = verdict::retest_candidates(&sweep.times().0, &sweep.hosts, RETEST_COUNT);
     let mut alone = TimesBySize::default();
@@ -307,7 +237,7 @@ fn judged(fabric: &Fabric, schedule: &Schedule, rounds: Option<u32>) -> Vec<Comp
 
 /// Returns the row of a link that is measured again.
 fn row_again(fabric: &Fabric, link: &Retest, attempt: usize) -> Measurement {
-    let mut row = shared();
+    let mut row = link::shared();
     let value = if link.is_slow { ALONE } else { REFERENCE };
     let own = [("from", link.from.to_string()), ("to", link.to.to_string()), (RETEST, value.to_owned())];
     row.axes.extend(own.map(|(name, value)| (name.to_owned(), value)));
@@ -319,7 +249,7 @@ fn row_again(fabric: &Fabric, link: &Retest, attempt: usize) -> Measurement {
 /// A number of sweeps over fabrics that differ by their seeds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trial {
-    pub(crate) topology: Topology,
+    pub(crate) topology: &'static Topology,
     pub(crate) hosts: u32,
     pub(crate) part: Part,
     /// Rounds of the sweep; `None` for all pairs.
@@ -359,32 +289,30 @@ impl Trial {
     }
 
     fn is_named(&self, seed: u64) -> bool {
-        let Trial { topology, hosts, part, rounds, .. } = *self;
-        let schedule = Mode::Parallel.schedule(hosts, Some(seed + 1));
-        let measured: Vec<u32> = rounds_of(&schedule, rounds).collect();
+        let schedule = Mode::Parallel.schedule(self.hosts, Some(seed + 1));
+        let measured: Vec<u32> = rounds_of(&schedule, self.rounds).collect();
         let round = measured[mixed(seed) as usize % measured.len()];
-        let fabric = Fabric::new(topology, hosts, part, seed + 1, &schedule, round);
-        fabric.is_named_by(&judged(&fabric, &schedule, rounds))
+        let fabric = Fabric::new(self, seed + 1, &schedule, round);
+        fabric.is_named_by(&judged(&fabric, &schedule, self.rounds))
     }
 }
 
 /// Returns a table of trials.
 pub(crate) fn table(tried: &[Tried]) -> String {
-    let mut text = String::from(
-        "| fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep |\n|---|---|---|---|---|---|---|---|\n",
-    );
-    for Tried { trial, named, seconds } in tried {
+    let line = |Tried { trial, named, seconds }: &Tried| {
         let Trial { topology, hosts, part, rounds, seeds } = trial;
         let all = u64::from(hosts - 1);
         let measured = rounds.map_or(all, u64::from);
         let rounds = rounds.map_or("all".to_owned(), |rounds| rounds.to_string());
         let links = measured * u64::from(*hosts) / 2;
         let least = 100.0 * least_probability(*named, *seeds);
-        text += &format!(
-            "| {topology} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1} |\n"
-        );
-    }
-    text
+        let name = topology.name;
+        format!(
+            "{name} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1}"
+        )
+    };
+    let head = "fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep";
+    ombx_toolchain::table(head, tried.iter().map(line))
 }
 
 /// Returns the lower bound of the probability of success with a confidence of 95 %: with it, as many successes or more have 5 %
@@ -413,10 +341,10 @@ mod tests {
 
     #[test]
     fn each_slow_part_is_named() {
-        for topology in Topology::ALL {
+        for topology in &TOPOLOGIES {
             for part in Part::ALL {
                 let tried = Trial { topology, hosts: 2000, part, rounds: Some(20), seeds: 2 }.run();
-                assert_eq!(tried.named, 2, "{topology}, {part}");
+                assert_eq!(tried.named, 2, "{}, {part}", topology.name);
             }
         }
     }
@@ -434,8 +362,9 @@ mod tests {
     #[test]
     fn a_cable_has_few_links() {
         let schedule = Mode::Parallel.schedule(2000, Some(1));
-        for topology in Topology::ALL {
-            let fabric = Fabric::new(topology, 2000, Part::Cable, 7, &schedule, 3);
+        for topology in &TOPOLOGIES {
+            let trial = Trial { topology, hosts: 2000, part: Part::Cable, rounds: None, seeds: 1 };
+            let fabric = Fabric::new(&trial, 7, &schedule, 3);
             let slow = (0..2000).filter(|to| fabric.is_slow(fabric.host, *to)).count();
             assert!(fabric.is_slow(fabric.host, fabric.other) && (1..300).contains(&slow), "{slow}");
         }

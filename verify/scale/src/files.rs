@@ -11,28 +11,25 @@ use std::{
 
 use ombx_core::{
     benchmark::{Metric, Work, payload::Check},
-    result::{ClockFacts, Measurement, Run, Samples, Tally},
+    result::{Measurement, Run, Samples, Tally},
     stats::Summary,
     system::environment,
-    team::Place,
     unit::Rank,
 };
 use ombx_links::sweep::{Mode, rounds_of};
 use ombx_results::{
-    file::{self, Record, Round, RunOutcome},
-    verdict::{BENCH, LinkSweep, key_of_link},
+    file::{self, Record, RunOutcome},
+    verdict::{BENCH, LinkSweep},
 };
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, cannot_run};
 
-use crate::simulated::normal;
+use crate::{
+    job::peak_bytes,
+    link::{self, normal, normal_of},
+};
 
 /// Interval of reading the memory of a process, whose peak the kernel keeps.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Message size of links.
-const BYTES: u64 = 8;
 
 /// Sizes of the files.
 #[derive(Debug, Clone, Copy)]
@@ -74,15 +71,9 @@ pub(crate) struct Took {
     seconds: f64,
     peak_bytes: u64,
     read_bytes: u64,
-    is_met: bool,
+    pub(crate) is_met: bool,
     /// The goal in words.
     goal: String,
-}
-
-impl Took {
-    pub(crate) fn is_met(&self) -> bool {
-        self.is_met
-    }
 }
 
 /// Writes the files below a directory, unless they are there, and measures the commands that read them.
@@ -148,9 +139,9 @@ fn run(ombx: &Path, task: &Task) -> Result<Took> {
     command.args(&task.words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().map_err(|source| cannot_run(&command, source))?;
-    let (status, mut peak_bytes) = (format!("/proc/{}/status", child.id()), 0);
+    let (pid, mut peak) = (child.id().to_string(), 0);
     let ended = loop {
-        peak_bytes = peak_bytes.max(peak(&status));
+        peak = peak.max(peak_bytes(&pid));
         if let Some(ended) = child.try_wait().map_err(|source| cannot_run(&command, source))? {
             break ended;
         }
@@ -163,22 +154,13 @@ fn run(ombx: &Path, task: &Task) -> Result<Took> {
         return Err(Failure::Missing(format!("ombx {} failed: {ended}: {why}", task.words.join(" "))));
     }
     let Most { seconds: most_s, bytes: most_bytes } = task.most;
-    let is_met =
-        most_s.is_none_or(|most| seconds <= most) && most_bytes.is_none_or(|most| peak_bytes <= most);
+    let is_met = most_s.is_none_or(|most| seconds <= most) && most_bytes.is_none_or(|most| peak <= most);
     let goals =
         [most_s.map(|s| format!("{s} s")), most_bytes.map(|bytes| format!("{} MB", bytes / 1_000_000))];
     let goal = goals.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let read = task.words.iter().filter_map(|word| fs::metadata(word).ok()).filter(fs::Metadata::is_file);
     let read_bytes = read.map(|data| data.len()).sum();
-    Ok(Took { what: task.what.clone(), seconds, peak_bytes, read_bytes, is_met, goal })
-}
-
-/// Returns the largest resident memory of a process until now; 0 if it has ended.
-fn peak(status: &str) -> u64 {
-    let status = fs::read_to_string(status).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    Ok(Took { what: task.what.clone(), seconds, peak_bytes: peak, read_bytes, is_met, goal })
 }
 
 /// Writes a file unless it exists.
@@ -195,26 +177,9 @@ fn once(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Re
     written.and_then(|()| fs::rename(&part, path)).map_err(Failure::file(path))
 }
 
-/// Returns the record of a run.
+/// Returns the record of a run on a day.
 fn run_record(id: &str, day: u32, hosts: u32) -> Run {
-    let place =
-        |host: u32| Place { host: format!("n{host:05}"), cpus: "0".into(), online: 2, governor: None };
-    let start = f64::from(day) * 86_400.0;
-    Run {
-        id: id.to_owned(),
-        argv: vec!["ombx".into(), "run".into()],
-        started: date(start as u64),
-        version: "1.0.0".into(),
-        profile: "release".into(),
-        fabric: "mpi".into(),
-        library: "no library".into(),
-        places: (0..hosts).map(place).collect(),
-        clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 20 },
-        plan: Default::default(),
-        env: Default::default(),
-        software: Default::default(),
-        hosts: Vec::new(),
-    }
+    link::run(id, date(u64::from(day) * 86_400), (0..hosts).map(|host| format!("n{host:05}")))
 }
 
 /// Returns a date of RFC 3339, some days after the first of January 1990 in a calendar of months of 28 days.
@@ -303,19 +268,10 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
     run.plan.insert("links".into(), Mode::Parallel.name().into());
     let mut sweep = LinkSweep::of_run(&run);
     file::write(out, &Record::Run(Box::new(run)))?;
-    let axes = [("pattern".to_owned(), "semidirectional".to_owned())].into();
-    let shared = Measurement {
-        bytes: Some(BYTES),
-        work: Some(Work { bytes: 2 * BYTES, ops: 2, legs: 2 }),
-        check: Check::Passed,
-        checked: 20,
-        ..Measurement::new(BENCH, key_of_link(&axes, Some(BYTES), None), Metric::Latency, 2)
-    };
-    let shared = Measurement { axes, ..shared };
     let schedule = Mode::Parallel.schedule(hosts, Some(1));
     let ns = |[from, to]: [u32; 2]| {
         let slow = if [from, to].contains(&(hosts / 3)) { 1.5 } else { 1.0 };
-        let ns = 5000.0 * slow * (0.03 * normal(u64::from(from) << 32 | u64::from(to), 1)).exp();
+        let ns = 5000.0 * slow * (0.03 * normal_of(from, to, 1)).exp();
         ((ns * 10.0).round() / 10.0) as f32
     };
     let mut cases = 0;
@@ -323,14 +279,7 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
         let pairs = (0..schedule.pairs()).map(|turn| schedule.pair(number, turn));
         let both = pairs.flat_map(|(Rank(a), Rank(b))| [[a, b], [b, a]]);
         let links: Vec<[u32; 2]> = both.collect();
-        let round = Round {
-            row: shared.clone(),
-            number: Some(number),
-            from: links.iter().map(|link| link[0]).collect(),
-            to: links.iter().map(|link| link[1]).collect(),
-            median_ns: links.iter().map(|link| ns(*link)).collect(),
-            marks: Vec::new(),
-        };
+        let round = link::round(number, &links, ns);
         cases += round.len() as u64;
         sweep.add_round(&round);
         file::write(out, &Record::Round(Box::new(round)))?;
@@ -341,15 +290,13 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
 
 /// Returns a table of what commands took.
 pub(crate) fn table(all: &[Took]) -> String {
-    let mut text =
-        String::from("| command | file | wall s | peak MB | goal | met |\n|---|---|---|---|---|---|\n");
-    for Took { what, seconds, peak_bytes, read_bytes, is_met, goal } in all {
+    let line = |Took { what, seconds, peak_bytes, read_bytes, is_met, goal }: &Took| {
         let size =
             if *read_bytes > 0 { format!("{} MB", read_bytes / 1_000_000) } else { "directory".into() };
         let met = if *is_met { "yes" } else { "no" };
-        text +=
-            &format!("| `{what}` | {size} | {seconds:.2} | {} | {goal} | {met} |\n", peak_bytes / 1_000_000);
-    }
+        format!("`{what}` | {size} | {seconds:.2} | {} | {goal} | {met}", peak_bytes / 1_000_000)
+    };
+    let text = ombx_toolchain::table("command | file | wall s | peak MB | goal | met", all.iter().map(line));
     format!("{}.\n\n{text}", environment::timestamp())
 }
 

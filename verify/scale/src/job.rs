@@ -1,9 +1,10 @@
-//! Job: time of its first record, memory of its ranks, and size of its records.
+//! Jobs: time of the first record, memory of ranks, and size of records.
 
 use std::{
     fmt, fs,
     io::{BufRead, BufReader},
     os::unix::process::CommandExt,
+    path::PathBuf,
     process::{Command, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
@@ -12,14 +13,53 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use ombx_toolchain::{command::cannot_run, failure::Result, mpi::Flavour, process::Mark};
-
-use crate::programs::Programs;
+use ombx_toolchain::{Flavour, Mpi, Result, Workspace, cannot_run, compile, process::Mark, release};
 
 /// Interval of reading memory.
 const INTERVAL: Duration = Duration::from_millis(300);
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// ombx and a bare MPI program, built with one MPI.
+pub(crate) struct Programs {
+    pub(crate) mpi: Mpi,
+    pub(crate) ombx: PathBuf,
+    /// C program that starts MPI, prints a line and ends.
+    pub(crate) bare: PathBuf,
+}
+
+impl Programs {
+    /// Builds both; `build` says whether ombx is built or used as it is.
+    pub(crate) fn build(mpi: Mpi, workspace: &Workspace, build: bool) -> Result<Self> {
+        let ombx = release::ombx(&mpi, workspace, build)?;
+        let directory = mpi.target(&workspace.target).join("scale");
+        let bare = compile(&mpi.mpicc, &["-O2"], &directory, "bare.c", include_str!("bare.c"))?;
+        Ok(Self { mpi, ombx, bare })
+    }
+}
+
+/// Jobs of ombx: name and arguments. Few iterations, because ranks share cores.
+pub(crate) const TASKS: [(&str, &str); 3] = [
+    ("links", "links --sizes 8 --iterations 4 --warmup 1 --retest 0 --fail-on nothing"),
+    ("allreduce", "run collective.allreduce --sizes 8 --iterations 20 --warmup 2"),
+    ("mbw_mr", "run p2p.mbw_mr --sizes 8 --window 8 --iterations 20 --warmup 2"),
+];
+
+/// Numbers of ranks over sockets.
+pub(crate) const SOCKET_RANKS: [u32; 3] = [100, 300, 1000];
+/// Arguments of their job: a sample of the pairs.
+pub(crate) const OVER_SOCKETS: &str =
+    "links --fabric tcp --rounds 4 --sizes 8 --iterations 10 --retest 0 --fail-on nothing";
+
+/// Outcomes of all jobs of one number of ranks.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) flavour: Flavour,
+    pub(crate) ranks: u32,
+    pub(crate) bare: Outcome,
+    /// In the order of [`TASKS`].
+    pub(crate) tasks: Vec<Outcome>,
+}
 
 /// Limits of a job.
 #[derive(Debug, Clone, Copy)]
@@ -65,11 +105,11 @@ impl fmt::Display for Outcome {
 }
 
 /// Runs ombx as users do.
-pub(crate) fn ombx(programs: &Programs, words: &[&str], limits: Limits) -> Result<Outcome> {
+pub(crate) fn ombx(programs: &Programs, words: &str, limits: Limits) -> Result<Outcome> {
     let mut command = Command::new(&programs.ombx);
     programs.mpi.launch_with(&mut command);
-    let quick = (words.first() == Some(&"run")).then_some("--quick");
-    command.args(words).args(quick).args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
+    command.args(words.split(' ')).args(words.starts_with("run ").then_some("--quick"));
+    command.args(["--format", "jsonl", "--quiet", "-n", &limits.ranks.to_string()]);
     command.args(["--timeout", &format!("{}s", limits.seconds)]);
     watch(command, limits)
 }
@@ -173,11 +213,20 @@ fn links_of(line: &str) -> u64 {
 /// Returns the proportional set size of a process, and what it shares with no other one, in bytes.
 fn memory(pid: &str) -> Option<[u64; 2]> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let bytes = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
-    };
+    let bytes = |name| bytes_of(&text, name);
     Some([bytes("Pss:")?, bytes("Private_Clean:")? + bytes("Private_Dirty:")?])
+}
+
+/// Returns the largest resident memory of a process until now, in bytes; 0 if it has ended.
+pub(crate) fn peak_bytes(pid: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    bytes_of(&status, "VmHWM:").unwrap_or(0)
+}
+
+/// Returns the bytes of a line of a file of the kernel that has KiB.
+fn bytes_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 #[cfg(test)]

@@ -5,28 +5,19 @@ mod document;
 mod fabric;
 mod files;
 mod job;
-mod line;
+mod link;
 mod model;
-mod programs;
 mod simulated;
 mod start;
 
-use std::{env, os::unix::process::CommandExt as _, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser as _;
 use ombx_core::system::limits::FreeMemory;
 
-use fabric::{Part, Topology, Trial, Tried};
-use job::{Limits, Outcome};
-use line::{Line, OVER_SOCKETS, SOCKET_RANKS, TASKS};
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result, exit_code, failed_if},
-    mpi::{Which, installed},
-    release,
-    workspace::{Workspace, cargo},
-};
-use programs::Programs;
+use fabric::{Part, TOPOLOGIES, Trial, Tried};
+use job::{Limits, Line, OVER_SOCKETS, Outcome, Programs, SOCKET_RANKS, TASKS};
+use ombx_toolchain::{Failure, Result, Which, Workspace, exit_code, failed_if, installed, release};
 use start::Starts;
 
 /// Memory reserved for a rank, in bytes: a job that does not fit is not started.
@@ -39,7 +30,6 @@ const NONE_FITS: &str = "no number of ranks fits into memory; choose fewer with 
 /// job that exceeds the deadline is ended and reported.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask scale",
     bin_name = "cargo xtask scale",
     after_help = "Example: cargo xtask scale --ranks 2,8,32 --deadline 60"
 )]
@@ -113,7 +103,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let workspace = Workspace::read()?;
     if cfg!(debug_assertions) && (options.files || options.fabrics) {
-        return in_release(&workspace);
+        // Times of a debug build say little.
+        return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
     }
     if options.fabrics {
         return fabrics(options, &workspace);
@@ -126,8 +117,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let (mut lines, mut libraries, mut sessions) = (Vec::new(), Vec::new(), Vec::new());
     for mpi in installed(Some(options.mpi))? {
-        let flavour = mpi.flavour;
-        libraries.push(format!("{flavour} {}", mpi.version));
+        libraries.push(mpi.name());
         let programs = Programs::build(mpi, &workspace, !options.no_build)?;
         for &ranks in options.ranks.iter().filter(|ranks| !options.without_mpi && fits(**ranks)) {
             lines.push(over_mpi(&programs, Limits { seconds: options.deadline, ranks })?);
@@ -162,20 +152,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(failed_if(failed || swept.iter().any(|swept| !swept.verdict_is_right)))
 }
 
-/// Becomes the release build of this program: times of a debug build say little.
-fn in_release(workspace: &Workspace) -> Result<ExitCode> {
-    let mut command = cargo();
-    command.args(["run", "--release", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--target-dir"]);
-    command.arg(&workspace.target).arg("--").args(env::args_os().skip(1)).current_dir(&workspace.root);
-    let source = command.exec();
-    Err(cannot_run(&command, source))
-}
-
 /// Measures the commands that read large files.
 fn files(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let Some(mpi) = installed(Some(options.mpi))?.into_iter().next() else {
-        return Err(Failure::Missing("there is no MPI to build ombx with".into()));
-    };
+    let mpi = installed(Some(options.mpi))?.remove(0);
     let ombx = if options.no_build {
         release::existing(mpi.target(&workspace.target).join("release/ombx"))?
     } else {
@@ -188,7 +167,7 @@ fn files(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     if options.write {
         document::write(workspace, "scale-files", &table)?;
     }
-    Ok(failed_if(!took.iter().all(files::Took::is_met)))
+    Ok(failed_if(!took.iter().all(|took| took.is_met)))
 }
 
 /// Judges simulated fabrics: of each, every slow part with all seeds.
@@ -196,9 +175,7 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let [seeds, of_plans] = SEEDS.map(|seeds| options.seeds.unwrap_or(seeds) as usize);
     let mut tried = Vec::new();
     let mut is_right = true;
-    for (topology, part) in
-        Topology::ALL.into_iter().flat_map(|topology| Part::ALL.map(|part| (topology, part)))
-    {
+    for (topology, part) in TOPOLOGIES.iter().flat_map(|topology| Part::ALL.map(|part| (topology, part))) {
         let trial = Trial { topology, hosts: HOSTS[0], part, rounds: Some(ROUNDS), seeds };
         let mut trials = vec![trial];
         if options.all_pairs && part != Part::Cable {
@@ -206,7 +183,8 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
         }
         for trial in trials {
             let one = trial.run();
-            println!("   {topology}, {part}: {} of {} in {:.1} s each", one.named, trial.seeds, one.seconds);
+            let (named, seconds) = (one.named, one.seconds);
+            println!("   {}, {part}: {named} of {} in {seconds:.1} s each", topology.name, trial.seeds);
             is_right &= one.named == trial.seeds;
             tried.push(one);
         }
@@ -228,12 +206,13 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
 /// single link nothing is tried: it must be among the links that are measured.
 fn fewest_rounds(hosts: u32, seeds: usize) -> Vec<Tried> {
     let parts = || Part::ALL.into_iter().filter(|part| *part != Part::Link);
-    let all = Topology::ALL.into_iter().flat_map(|topology| parts().map(move |part| (topology, part)));
+    let all = TOPOLOGIES.iter().flat_map(|topology| parts().map(move |part| (topology, part)));
     let fewest = |(topology, part)| {
         let mut last = None;
         for rounds in PLANS {
             let one = Trial { topology, hosts, part, rounds: Some(rounds), seeds }.run();
-            println!("   {topology}, {hosts} hosts, {part}, {rounds} rounds: {} of {seeds}", one.named);
+            let (name, named) = (topology.name, one.named);
+            println!("   {name}, {hosts} hosts, {part}, {rounds} rounds: {named} of {seeds}");
             last = Some(one);
             if 100 * one.named >= 99 * seeds {
                 break;
@@ -293,7 +272,7 @@ fn over_mpi(programs: &Programs, limits: Limits) -> Result<Line> {
 fn over_sockets(programs: &Programs, seconds: u64) -> Result<Vec<(u32, Outcome)>> {
     let mut sessions = Vec::new();
     for ranks in SOCKET_RANKS {
-        let outcome = job::ombx(programs, &OVER_SOCKETS, Limits { seconds, ranks })?;
+        let outcome = job::ombx(programs, OVER_SOCKETS, Limits { seconds, ranks })?;
         println!("   sockets, {ranks} ranks: {outcome}");
         sessions.push((ranks, outcome));
     }

@@ -2,7 +2,7 @@
 
 use ombx_results::verdict::MOST_ROWS;
 
-use crate::{line::Line, simulated::Swept};
+use crate::{job::Line, simulated::Swept};
 
 /// Constants measured on this machine.
 #[derive(Debug, Clone, Copy)]

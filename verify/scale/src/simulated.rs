@@ -30,13 +30,11 @@ use ombx_results::{
     render::{Links, Renderer},
     verdict::{Criteria, LinkSweep},
 };
-use ombx_toolchain::{
-    command::cannot_run,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, cannot_run};
 
+use crate::{job::peak_bytes, link::BYTES};
 use machine::Machine;
-pub(crate) use machine::{Shape, normal};
+pub(crate) use machine::Shape;
 use team::{Pair, SimulatedTeam};
 
 /// Shapes that are measured: the memory of each number of ranks must not depend on the number of rounds.
@@ -49,8 +47,6 @@ pub(crate) const SHAPES: [Shape; 6] = [
     Shape { ranks: 100_000, hosts: 10_000, rounds: 40 },
 ];
 
-/// Message size of the links.
-const BYTES: u64 = 8;
 /// Number of slowest links that are measured again.
 const RETEST: u32 = 4;
 
@@ -63,7 +59,7 @@ static LINK: Benchmark =
 fn run_link(session: &mut Session<'_>) -> ombx_core::error::Result<()> {
     let team: &dyn std::any::Any = session.team;
     let pair: &Pair = team.downcast_ref().ok_or_else(|| Error::fabric("the team is not simulated"))?;
-    if pair.is_timed() { session.sink.case(&pair.row()) } else { Ok(()) }
+    if pair.is_timed { session.sink.case(&pair.row()) } else { Ok(()) }
 }
 
 /// What a sweep took.
@@ -153,7 +149,7 @@ fn sweep(shape: Shape) -> Result<Swept> {
         rows: tally.cases,
         result_bytes: sink.file.bytes,
         cpu_seconds: cpu_seconds(),
-        peak_bytes: peak_bytes(),
+        peak_bytes: peak_bytes("self"),
         verdict_is_right: named == machine.slow(),
     })
 }
@@ -163,14 +159,6 @@ fn cpu_seconds() -> f64 {
     let times = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let ns = times.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok());
     ns.unwrap_or(f64::NAN) / 1e9
-}
-
-/// Returns the largest resident memory of this process until now.
-fn peak_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
 }
 
 /// What rank 0 and the launching process do with rows.

@@ -2,19 +2,16 @@
 //! barrier of that program adds, where ranks share CPUs.
 
 use ombx_core::{stats::median, system::environment};
-use ombx_toolchain::{failure::Result, mpi::Flavour, table::table};
+use ombx_toolchain::{Flavour, Result, table};
 
-use crate::{
-    job::{self, Limits, Outcome},
-    programs::Programs,
-};
+use crate::job::{self, Limits, Outcome, Programs};
 
 /// Most that ombx may add.
 const GOAL_MS: f64 = 50.0;
 const GOAL_MB: f64 = 3.0;
 /// Shortest job that measures something, and one that lasts until its memory was read.
-const SHORT: [&str; 7] = ["run", "collective.barrier", "--iterations", "1", "--warmup", "0", "--no-verify"];
-const LONG: [&str; 4] = ["run", "collective.barrier", "--duration", "2s"];
+const SHORT: &str = "run collective.barrier --iterations 1 --warmup 0 --no-verify";
+const LONG: &str = "run collective.barrier --duration 2s";
 
 /// Barriers that the empty program makes to show the time of one.
 const BARRIERS: u32 = 10;
@@ -37,7 +34,7 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
         flavour: programs.mpi.flavour,
         ranks: limits.ranks,
         seconds: Vec::new(),
-        memory: [job::bare(programs, &["stay"], limits)?, job::ombx(programs, &LONG, limits)?],
+        memory: [job::bare(programs, &["stay"], limits)?, job::ombx(programs, LONG, limits)?],
         is_complete: true,
     };
     starts.is_complete = starts.memory.iter().all(|outcome| outcome.complete);
@@ -50,7 +47,7 @@ pub(crate) fn measure(programs: &Programs, limits: Limits, turns: u16) -> Result
         for program in order {
             let outcome = match program {
                 0 => job::bare(programs, &[], limits)?,
-                1 => job::ombx(programs, &SHORT, limits)?,
+                1 => job::ombx(programs, SHORT, limits)?,
                 _ => job::bare(programs, &[&BARRIERS.to_string()], limits)?,
             };
             all[program] = outcome.total_s;
@@ -103,45 +100,32 @@ impl Starts {
 
 /// Returns the section about starts: a line for each number of ranks and MPI.
 pub(crate) fn document(all: &[Starts]) -> String {
-    let head = [
-        "MPI",
-        "ranks",
-        "turns",
-        "empty program, ms",
-        "ombx run adds, ms",
-        "range",
-        "a barrier adds, ms",
-        "empty rank, MB",
-        "private",
-        "ombx adds, MB",
-        "private",
-        "",
-    ];
+    let head = "MPI | ranks | turns | empty program, ms | ombx run adds, ms | range | a barrier adds, ms | empty rank, MB | private | \
+                ombx adds, MB | private | ";
     let line = |starts: &Starts| {
         let bare: Vec<f64> = starts.seconds.iter().map(|[bare, ..]| bare * 1e3).collect();
         let [added, least, most] = starts.added_ms();
         let private = starts.memory.each_ref().map(|outcome| outcome.private_bytes as f64 / 1e6);
-        vec![
-            starts.flavour.to_string(),
-            starts.ranks.to_string(),
-            starts.seconds.len().to_string(),
-            format!("{:.0}", median(&bare).unwrap_or(f64::NAN)),
-            format!("{added:.0}"),
-            format!("{least:.0} .. {most:.0}"),
-            format!("{:.2}", starts.barrier_ms()),
-            format!("{:.1}", starts.memory[0].rank_bytes as f64 / 1e6),
-            format!("{:.1}", private[0]),
-            format!("{:.1}", starts.added_mb()),
-            format!("{:.1}", private[1] - private[0]),
+        format!(
+            "{} | {} | {} | {:.0} | {added:.0} | {least:.0} .. {most:.0} | {:.2} | {:.1} | {:.1} | {:.1} | {:.1} | {}",
+            starts.flavour,
+            starts.ranks,
+            starts.seconds.len(),
+            median(&bare).unwrap_or(f64::NAN),
+            starts.barrier_ms(),
+            starts.memory[0].rank_bytes as f64 / 1e6,
+            private[0],
+            starts.added_mb(),
+            private[1] - private[0],
             match (starts.is_complete, starts.missed()) {
-                (false, _) => "not complete".into(),
-                (_, true) => "MISSED".into(),
-                _ => "met".into(),
+                (false, _) => "not complete",
+                (_, true) => "MISSED",
+                _ => "met",
             },
-        ]
+        )
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let table = table(&head, all.iter().map(line).collect());
+    let table = table(head, all.iter().map(line));
     format!("{}, {cpus} CPUs shared by all ranks, release build.\n\n{table}", environment::timestamp())
 }
 

@@ -1,7 +1,7 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
 use ombx_core::system::environment;
-use ombx_toolchain::{machine::Machine, table::table};
+use ombx_toolchain::table;
 
 use crate::{
     start::{Start, middle_and_least},
@@ -9,28 +9,14 @@ use crate::{
 };
 
 /// Returns MPI, command, and the program of OMB that runs beside it.
-fn named(swept: &Swept) -> [String; 3] {
+fn named(swept: &Swept) -> String {
     let program = swept.sweep.omb.map_or_else(String::new, |beside| format!("`{}`", beside.command()));
-    [swept.flavour.to_string(), format!("`{}`", swept.sweep.command()), program]
+    format!("{} | `{}` | {program}", swept.flavour, swept.sweep.command())
 }
 
 /// Returns the time of each sweep beside that of OMB.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
-    let head = [
-        "MPI",
-        "command",
-        "OMB",
-        "turns",
-        "OMB 6 times, s",
-        "ombx, s",
-        "ombx / OMB",
-        "95 % interval",
-        "goal",
-        "launches",
-        "cases",
-        "at 2 %",
-        "",
-    ];
+    let head = "MPI | command | OMB | turns | OMB 6 times, s | ombx, s | ombx / OMB | 95 % interval | goal | launches | cases | at 2 % | ";
     let line = |swept: &Swept| {
         let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
         let interval =
@@ -46,24 +32,17 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
                 verdict.to_owned(),
             ],
         };
-        let [flavour, command, program] = named(swept);
-        vec![
-            flavour,
-            command,
-            program,
-            swept.runs.len().to_string(),
-            omb,
+        format!(
+            "{} | {} | {omb} | {} | {ratio} | {interval} | {goal} | {} | {} | {} | {verdict}",
+            named(swept),
+            swept.runs.len(),
             number(|taken| taken.whole_s),
-            ratio,
-            interval,
-            goal,
-            swept.median(|taken| taken.launches as f64).to_string(),
-            swept.median(|taken| taken.cases as f64).to_string(),
-            swept.median(|taken| taken.precise as f64).to_string(),
-            verdict,
-        ]
+            swept.median(|taken| taken.launches as f64),
+            swept.median(|taken| taken.cases as f64),
+            swept.median(|taken| taken.precise as f64),
+        )
     };
-    table(&head, swept.iter().map(line).collect())
+    table(head, swept.iter().map(line))
 }
 
 /// Returns where the time of each command goes, in percent.
@@ -72,26 +51,23 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
         .first()
         .and_then(|swept| swept.runs.first())
         .map_or_else(Vec::new, |taken| taken.command.iter().map(|(name, _)| name.as_str()).collect());
-    let head: Vec<&str> =
-        ["MPI", "command, % of its time", "beside"].into_iter().chain(names.iter().copied()).collect();
+    let head = format!("MPI | command, % of its time | beside | {}", names.join(" | "));
     let line = |swept: &Swept| {
         let part = |at: usize| swept.median(|taken| 100.0 * taken.command[at].1 / taken.whole_s);
-        let words = named(swept);
-        words.into_iter().chain((0..names.len()).map(|at| format!("{:.1}", part(at)))).collect()
+        let parts = (0..names.len()).map(|at| format!(" | {:.1}", part(at)));
+        named(swept) + &parts.collect::<String>()
     };
-    table(&head, swept.iter().map(line).collect())
+    table(&head, swept.iter().map(line))
 }
 
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
     let names = ombx_core::measure::engine::Phases::default().named().map(|(name, _)| name);
-    let head: Vec<&str> = ["MPI", "command, ms of a launch", "beside"]
-        .into_iter()
-        .chain(names)
-        .chain(["between rows", "start and end", "bare MPI"])
-        .collect();
+    let head = format!(
+        "MPI | command, ms of a launch | beside | {} | between rows | start and end | bare MPI",
+        names.join(" | ")
+    );
     let line = |swept: &Swept| {
-        let words = named(swept);
         let part =
             |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
         let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);
@@ -102,46 +78,38 @@ pub(crate) fn phases(swept: &[Swept]) -> String {
             seconds.map(|(_, seconds)| seconds * 1e3).sum::<f64>() / taken.launches as f64
         });
         let bare = swept.median(|taken| taken.bare_s * 1e3);
-        let times = (0..names.len()).map(part).chain([between, around, bare]).map(|ms| format!("{ms:.1}"));
-        words.into_iter().chain(times).collect()
+        let times = (0..names.len()).map(part).chain([between, around, bare]);
+        named(swept) + &times.map(|ms| format!(" | {ms:.1}")).collect::<String>()
     };
-    table(&head, swept.iter().map(line).collect())
+    table(&head, swept.iter().map(line))
 }
 
 /// Returns the time before anything is measured.
 pub(crate) fn starts(starts: &[Start]) -> String {
-    let head = [
-        "MPI",
-        "version",
-        "bare MPI program on 2 ranks, ms",
-        "fastest",
-        "`ombx list`, ms",
-        "fastest",
-        "binary, MB",
-        "stripped, MB",
-        "cold build, s",
-    ];
+    let head = "MPI | version | bare MPI program on 2 ranks, ms | fastest | `ombx list`, ms | fastest | binary, MB | stripped, MB | \
+                cold build, s";
     let line = |start: &Start| {
         let both = |seconds: &[f64]| {
             let (middle, least) = middle_and_least(seconds);
-            [middle, least].map(|s| format!("{:.1}", s * 1e3))
+            format!("{:.1} | {:.1}", middle * 1e3, least * 1e3)
         };
         let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-        let cold = start.cold.map(|took| format!("{:.0}", took.as_secs_f64()));
-        let words = [start.flavour.to_string(), start.version.clone()].into_iter();
-        let sizes = [mb(start.bytes), start.stripped.map_or("n/a".into(), mb)];
-        words
-            .chain(both(&start.bare_s))
-            .chain(both(&start.list_s))
-            .chain(sizes)
-            .chain([cold.unwrap_or_else(|| "not measured".into())])
-            .collect()
+        format!(
+            "{} | {} | {} | {} | {} | {} | {}",
+            start.flavour,
+            start.version,
+            both(&start.bare_s),
+            both(&start.list_s),
+            mb(start.bytes),
+            start.stripped.map_or("n/a".into(), mb),
+            start.cold.map_or("not measured".into(), |took| format!("{:.0}", took.as_secs_f64())),
+        )
     };
-    table(&head, starts.iter().map(line).collect())
+    table(head, starts.iter().map(line))
 }
 
 /// Returns the section of docs/EVIDENCE.md, and the file with all tables.
-pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &Machine) -> [String; 2] {
+pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &str) -> [String; 2] {
     let heading = format!("{} on {machine}.", environment::timestamp());
     let short = format!("{heading}\n\n{}\n{}", sweeps(swept), starts(started));
     let full = format!("{}\n{short}\n{}\n{}", include_str!("method.md"), commands(swept), phases(swept));
@@ -154,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::sweep::SWEEPS;
-    use ombx_toolchain::mpi::Flavour;
+    use ombx_toolchain::Flavour;
 
     #[test]
     fn a_page_has_every_phase_and_the_time_around_rows() {
@@ -172,7 +140,7 @@ mod tests {
             precise: 22,
         };
         let swept = Swept { runs: vec![taken], ..Swept::new(Flavour::OpenMpi, &SWEEPS[0]) };
-        let [_, page] = pages(&[swept], &[], &Machine::now());
+        let [_, page] = pages(&[swept], &[], &ombx_toolchain::machine::now());
         for words in [
             "| 23 ",
             "| 22 ",

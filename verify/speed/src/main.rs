@@ -9,13 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser as _;
 
-use ombx_toolchain::{
-    evidence,
-    failure::{Result, exit_code, failed_if},
-    machine::Machine,
-    mpi::{Which, installed},
-    workspace::Workspace,
-};
+use ombx_toolchain::{Result, Which, Workspace, evidence, exit_code, failed_if, installed, machine};
 use start::{Program, Start};
 use sweep::{SUITE, SWEEPS, Swept};
 
@@ -26,7 +20,6 @@ use sweep::{SUITE, SWEEPS, Swept};
 /// meanwhile.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask speed",
     bin_name = "cargo xtask speed",
     after_help = "Example: cargo xtask speed --omb osu-micro-benchmarks-7.4 --mpi openmpi"
 )]
@@ -69,7 +62,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
-    let machine = Machine::now();
+    let machine = machine::now();
     let (mut programs, mut starts) = (Vec::new(), Vec::new());
     for mpi in installed(options.mpi)? {
         let cold = options.cold_build.then(|| start::cold_build(&mpi, &workspace)).transpose()?;

@@ -9,14 +9,7 @@ use std::{
 
 use ombx_core::{stats::median, system::clock::Since};
 
-use ombx_toolchain::{
-    command::{cannot_run, compile, shown},
-    failure::{Failure, Result},
-    mpi::{Flavour, Mpi},
-    omb::Omb,
-    release,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Flavour, Mpi, Omb, Result, Workspace, cannot_run, compile, failed, release};
 
 /// Deadline of a launch.
 const DEADLINE_SECONDS: &str = "900";
@@ -52,13 +45,8 @@ pub(crate) struct Start {
 impl Program {
     /// Builds all programs; `build` says whether ombx is built or used as it is, and `omb` is the directory with the sources of OMB.
     pub(crate) fn build(mpi: &Mpi, workspace: &Workspace, build: bool, omb: Option<&Path>) -> Result<Self> {
-        let target = mpi.target(&workspace.target);
-        let directory = target.join("speed");
-        let ombx = if build {
-            release::built(mpi, workspace, &workspace.target)?
-        } else {
-            release::existing(target.join("release/ombx"))?
-        };
+        let directory = mpi.target(&workspace.target).join("speed");
+        let ombx = release::ombx(mpi, workspace, build)?;
         let bare = compile(&mpi.mpicc, &["-O2"], &directory, "start.c", include_str!("start.c"))?;
         let loops = compile(&mpi.mpicc, &["-O2"], &directory, "omb.c", include_str!("omb.c"))?;
         let omb = omb.map(|source| Omb::built(mpi, workspace, source)).transpose()?;
@@ -142,12 +130,10 @@ pub(crate) fn timed_or(command: &mut Command, accepted: Option<i32>) -> Result<(
     let since = Since::now();
     let output = command.output().map_err(|source| cannot_run(command, source))?;
     let took = since.elapsed().as_secs_f64();
-    let words = String::from_utf8_lossy(&output.stderr);
     if output.status.success() || output.status.code().is_some_and(|code| accepted == Some(code)) {
-        return Ok((took, words.into_owned()));
+        return Ok((took, String::from_utf8_lossy(&output.stderr).into_owned()));
     }
-    let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    Err(Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) })
+    Err(failed(command, &output))
 }
 
 /// Returns median and minimum.

@@ -9,10 +9,7 @@ use ombx_core::{
 use ombx_results::{estimate::Cases, file};
 
 use crate::start::{Program, timed_or};
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    mpi::Flavour,
-};
+use ombx_toolchain::{Failure, Flavour, Result};
 
 /// Runs of OMB that a careful user makes to see how much they differ.
 pub(crate) const OMB_RUNS: usize = 6;

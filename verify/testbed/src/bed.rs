@@ -10,20 +10,22 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{ip::ip, shape::host_number};
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use crate::shape::host_number;
+use ombx_toolchain::{Failure, Result, output};
 
 /// Subnet of a bed. Hosts have the addresses .1, .2, ..; the machine reaches them through the head.
 pub(crate) const SUBNET: &str = "10.77.0";
 /// Last number of the address of the head.
 pub(crate) const HEAD: u8 = 254;
 
+/// Runs `ip` of iproute2 with arguments separated by blanks and returns what it prints.
+pub(crate) fn ip(arguments: &str) -> Result<String> {
+    output(Command::new("ip").args(arguments.split(' ')))
+}
+
 /// Test bed, which may run or not.
 pub(crate) struct Bed {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     prefix: String,
 }
 
@@ -35,10 +37,6 @@ impl Bed {
         let mut hasher = DefaultHasher::new();
         directory.hash(&mut hasher);
         Ok(Self { prefix: format!("ombx-{:06x}-", hasher.finish() & 0xff_ffff), directory })
-    }
-
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -70,7 +68,7 @@ impl Bed {
         let text = fs::read_to_string(self.file(&format!("{host}.pid"))).ok()?;
         let pid = text.trim().parse().ok()?;
         // Another process may have the number by now: the network namespace proves that it is the host.
-        let of_netns = output(Command::new("ip").args(["netns", "identify", &format!("{pid}")])).ok()?;
+        let of_netns = ip(&format!("netns identify {pid}")).ok()?;
         (of_netns.trim() == self.namespace(host)).then(|| Pid::from_raw(pid)).flatten()
     }
 

@@ -1,15 +1,12 @@
 //! Files of a bed: host names, keys and configuration of ssh, and the inventory for cluster-bench.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::{
     bed::{Bed, HEAD, SUBNET},
     shape::host_name,
 };
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 
 /// Writes all files except the shape of the network.
 pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
@@ -63,7 +60,7 @@ exec /usr/sbin/sshd -D -f \"$directory/$name.sshd\"
 ";
 
 fn sshd(bed: &Bed, name: &str, number: usize) -> String {
-    let directory = bed.directory().display();
+    let directory = bed.directory.display();
     format!(
         "ListenAddress {SUBNET}.{number}\nHostKey \"{directory}/{name}_key\"\nAuthorizedKeysFile \"{directory}/authorized_keys\"\n\
          PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\n\
@@ -73,7 +70,7 @@ fn sshd(bed: &Bed, name: &str, number: usize) -> String {
 }
 
 fn ssh(bed: &Bed, hosts: &[(usize, &String)], through: Option<&str>) -> String {
-    let directory = bed.directory().display();
+    let directory = bed.directory.display();
     let mut text = String::new();
     for (number, name) in hosts {
         let names = format!("{name} {}", with_domain(*number));
@@ -124,9 +121,5 @@ fn key(bed: &Bed, name: &str) -> Result<String> {
 fn put(bed: &Bed, name: &str, text: &str) -> Result<()> {
     let path = bed.file(name);
     fs::write(&path, text).map_err(Failure::file(&*path))?;
-    set_mode(&path, 0o644)
-}
-
-fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(Failure::file(path))
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).map_err(Failure::file(path))
 }

@@ -9,32 +9,19 @@ use std::{
 };
 
 use crate::{
-    bed::{Bed, HEAD, SUBNET},
+    bed::{Bed, HEAD, SUBNET, ip},
     files,
-    ip::ip,
     shape::{Shape, host_name},
 };
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
-
-/// Network between hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Network {
-    /// Bridge of the kernel, without delay.
-    Bridge,
-    /// Emulated switch with delays and rates.
-    Switch,
-}
+use ombx_toolchain::{Failure, Result};
 
 /// Number of polls for a start, and their interval.
 const TRIES: u32 = 250;
 const POLL: Duration = Duration::from_millis(20);
 
-/// Starts a bed in which nothing runs.
-pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Result<()> {
-    let hosts = shape.hosts();
+/// Starts a bed in which nothing runs, on the emulated switch or on a bridge of the kernel, which delays nothing.
+pub(crate) fn up(bed: &Bed, shape: &Shape, emulated: bool, mpi: &str) -> Result<()> {
+    let hosts = shape.hosts;
     files::write(bed, hosts, mpi)?;
     let path = bed.file("shape");
     fs::write(&path, shape.to_text()).map_err(Failure::file(path))?;
@@ -43,31 +30,21 @@ pub(crate) fn up(bed: &Bed, shape: &Shape, network: Network, mpi: &str) -> Resul
     for host in 0..hosts {
         let namespace = bed.namespace(&host_name(host));
         ip(&format!("netns add {namespace}"))?;
-        let _ = output(Command::new("ip").args([
-            "netns",
-            "exec",
-            &namespace,
-            "sysctl",
-            "-qw",
-            "net.ipv6.conf.all.disable_ipv6=1",
-        ]));
+        let _ = ip(&format!("netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
     }
-    match network {
-        Network::Bridge => bridge(bed, hosts)?,
-        Network::Switch => start_switch(bed)?,
+    if emulated {
+        start_switch(bed)?;
+    } else {
+        bridge(bed, hosts)?;
     }
     address(&switch, "head", usize::from(HEAD), hosts + 1)?;
     for host in 0..hosts {
         let namespace = bed.namespace(&host_name(host));
         address(&namespace, "eth0", host + 1, host + 1)?;
         // Without ethtool the device reports another speed than it has.
-        if let Some(speed) = shape.speed(host).filter(|_| network == Network::Switch) {
-            let speed = speed.to_string();
-            let words = [
-                "netns", "exec", &namespace, "ethtool", "-s", "eth0", "speed", &speed, "duplex", "full",
-                "autoneg", "off",
-            ];
-            let _ = output(Command::new("ip").args(words));
+        if let Some(speed) = shape.speed(host).filter(|_| emulated) {
+            let words = format!("ethtool -s eth0 speed {speed} duplex full autoneg off");
+            let _ = ip(&format!("netns exec {namespace} {words}"));
         }
     }
     let started: Vec<(String, Child)> = (0..hosts)
@@ -102,7 +79,7 @@ fn start_switch(bed: &Bed) -> Result<()> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace("sw")]);
     command.args(if first { &["chrt", "-f", "50"][..] } else { &[] });
-    command.arg(own).args(["--dir"]).arg(bed.directory()).arg("switch");
+    command.arg(own).args(["--dir"]).arg(&bed.directory).arg("switch");
     let mut child = detached(command, &bed.file("switch.log"))?;
     for _ in 0..TRIES {
         if bed.file("switch.ready").exists() {
@@ -131,8 +108,8 @@ fn address(namespace: &str, device: &str, number: usize, port: usize) -> Result<
 fn start(bed: &Bed, name: &str, hosts: usize) -> Result<Child> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &bed.namespace(name), "taskset", "-c", &cores_of(name, hosts)]);
-    command.args(["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-    command.arg("sh").arg(bed.file("init.sh")).arg(bed.directory()).arg(name);
+    command.args("unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc".split(' '));
+    command.arg("sh").arg(bed.file("init.sh")).arg(&bed.directory).arg(name);
     detached(command, &bed.file(&format!("{name}.log")))
 }
 
@@ -154,12 +131,8 @@ fn wait_for(bed: &Bed, name: &str, mut child: Child) -> Result<()> {
             let path = bed.file(&format!("{name}.pid"));
             fs::write(&path, init).map_err(Failure::file(path))?;
             let mut ssh = Command::new("timeout");
-            ssh.args(["5", "ssh"]).arg("-F").arg(bed.file("ssh_config")).args([
-                "-o",
-                "ConnectTimeout=2",
-                name,
-                "true",
-            ]);
+            ssh.args(["5", "ssh", "-o", "ConnectTimeout=2", "-F"]).arg(bed.file("ssh_config"));
+            ssh.args([name, "true"]);
             if ssh.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success()) {
                 return Ok(());
             }

@@ -4,7 +4,6 @@
 mod bed;
 mod files;
 mod host;
-mod ip;
 mod pipe;
 mod queue;
 mod shape;
@@ -22,16 +21,10 @@ use clap::Parser as _;
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::{
-    bed::{Bed, SUBNET},
-    host::Network,
-    shape::{OfHost, OfLink, Rate, Shape, Wire, host_name},
+    bed::{Bed, SUBNET, ip},
+    shape::{Change, Shape, Wire, host_name},
 };
-use ombx_toolchain::{
-    failure::{Failure, Result, exit_code},
-    mpi::{Flavour, Mpi, Places},
-    testbed,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Flavour, Places, Result, Workspace, exit_code, testbed};
 
 /// Make several Linux hosts on this machine, connected by ssh and a network of known delay and rate
 ///
@@ -39,7 +32,6 @@ use ombx_toolchain::{
 /// target/testbed/cluster.toml is for `cargo xtask cluster-bench --inventory`.
 #[derive(clap::Parser)]
 #[command(
-    name = "cargo xtask testbed",
     bin_name = "cargo xtask testbed",
     after_help = "Examples:\n  cargo xtask testbed up --hosts 4\n  cargo xtask testbed up --hosts 4 --delay 2ms --rate 100Mbit --link h1-h3:rate=10Mbit\n  cargo xtask testbed exec h1 -- ping -c 3 h2\n  cargo xtask testbed down"
 )]
@@ -89,17 +81,17 @@ struct Up {
     #[arg(long, value_parser = shape::parse_delay)]
     delay: Option<Duration>,
     /// Rate of every link in each direction, for example: --rate 100Mbit
-    #[arg(long)]
-    rate: Option<Rate>,
+    #[arg(long, value_parser = shape::parse_rate)]
+    rate: Option<u64>,
     /// Rate of every host's port, which all its links share, for example: --port 10Mbit
-    #[arg(long)]
-    port: Option<Rate>,
+    #[arg(long, value_parser = shape::parse_rate)]
+    port: Option<u64>,
     /// Link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
-    #[arg(long)]
-    link: Vec<OfLink>,
+    #[arg(long, value_parser = Change::of_link)]
+    link: Vec<Change>,
     /// Host whose links differ, for example: --host h3:delay=5ms, or --host h3:damaged=0.5% of the frames that it receives
-    #[arg(long)]
-    host: Vec<OfHost>,
+    #[arg(long, value_parser = Change::of_host)]
+    host: Vec<Change>,
 }
 
 fn main() -> ExitCode {
@@ -154,52 +146,39 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
     if bed.hosts() > 0 {
         return Err(Failure::Missing(format!(
             "a test bed already runs in {}. Stop it first: cargo xtask testbed down",
-            bed.directory().display()
+            bed.directory.display()
         )));
     }
-    let rate = options.rate.map(|rate| rate.0);
-    let all = Wire { delay: options.delay.unwrap_or_default(), rate, damaged: 0 };
-    let shape = Shape::new(hosts, all, &options.host, &options.link).map_err(Failure::Usage)?;
-    let shape = shape.with_ports(options.port.map(|rate| rate.0));
-    let plain = options.delay.is_none()
-        && options.rate.is_none()
-        && options.port.is_none()
-        && options.link.is_empty()
-        && options.host.is_empty();
-    let network = if plain { Network::Bridge } else { Network::Switch };
-    if network == Network::Switch && !Path::new("/dev/net/tun").exists() {
+    let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate, damaged: 0 };
+    let changes = options.host.iter().chain(&options.link);
+    let shape = Shape::new(hosts, all, changes).map_err(Failure::Usage)?.with_ports(options.port);
+    let emulated = options.delay.is_some()
+        || options.rate.is_some()
+        || options.port.is_some()
+        || !options.link.is_empty()
+        || !options.host.is_empty();
+    if emulated && !Path::new("/dev/net/tun").exists() {
         return Err(Failure::Missing(
             "an emulated network needs TAP devices, and this kernel has no /dev/net/tun (modprobe tun); a plain bridge works without".into(),
         ));
     }
     bed.remove()?;
-    let there = |flavour: Flavour| Mpi::find(flavour, &Places::here()).is_ok();
-    let mpi =
-        if !there(Flavour::Mpich) && there(Flavour::OpenMpi) { Flavour::OpenMpi } else { Flavour::Mpich };
-    if let Err(failure) = host::up(bed, &shape, network, mpi.key()) {
+    let mpi = Flavour::preferred(&Places::here()).key();
+    if let Err(failure) = host::up(bed, &shape, emulated, mpi) {
         let _ = bed.remove();
         return Err(failure);
     }
-    println!("Up: {} on {}.", names(hosts), described(network));
+    let names: Vec<String> = (0..hosts).map(host_name).collect();
+    let what = if emulated { "an emulated network" } else { "a bridge" };
+    println!("Up: {} on {what}.", names.join(", "));
     for line in shape.expectations() {
         println!("  {line}");
     }
-    let directory = bed.directory().display();
+    let directory = bed.directory.display();
     println!("  cargo xtask testbed exec h1 -- COMMAND");
     println!("  ssh -F {directory}/ssh_config h1 COMMAND");
     println!("  cargo xtask cluster-bench --inventory {directory}/cluster.toml");
     Ok(())
-}
-
-fn names(hosts: usize) -> String {
-    (0..hosts).map(host_name).collect::<Vec<_>>().join(", ")
-}
-
-fn described(network: Network) -> &'static str {
-    match network {
-        Network::Bridge => "a bridge",
-        Network::Switch => "an emulated network",
-    }
 }
 
 /// Returns a command that runs another on a host: in all its namespaces, on its core, in the same directory.
@@ -207,19 +186,13 @@ fn enter(bed: &Bed, host: &str) -> Result<Command> {
     let init = bed.init_of(host).ok_or_else(|| {
         Failure::Hosts(format!(
             "host {host:?} is not up in {} (cargo xtask testbed up)",
-            bed.directory().display()
+            bed.directory.display()
         ))
     })?;
     let mut command = Command::new("nsenter");
     command.args(["-t", &init.as_raw_nonzero().to_string(), "-m", "-u", "-i", "-n", "-p", "--"]);
-    command.args([
-        "taskset",
-        "-c",
-        &host::cores_of(host, bed.hosts()),
-        "sh",
-        "-c",
-        "cd \"$0\" 2>/dev/null; exec \"$@\"",
-    ]);
+    command.args(["taskset", "-c", &host::cores_of(host, bed.hosts())]);
+    command.args(["sh", "-c", "cd \"$0\" 2>/dev/null; exec \"$@\""]);
     command.arg(std::env::current_dir().unwrap_or_else(|_| "/".into()));
     Ok(command)
 }
@@ -268,7 +241,7 @@ fn cut(bed: &Bed, what: &str) -> Result<()> {
             fs::write(&path, format!("{before}{what}\n")).map_err(Failure::file(path))?;
             let _ = kill_process(switch, Signal::USR1);
         }
-        (None, None) => drop(ip::ip(&format!("-n {} link set port{} down", bed.namespace("sw"), hosts[0]))?),
+        (None, None) => drop(ip(&format!("-n {} link set port{} down", bed.namespace("sw"), hosts[0]))?),
         (None, Some(_)) => {
             return Err(Failure::Usage(
                 "a bridge can disconnect only whole hosts. Start the bed with --delay 0 to cut links".into(),
@@ -286,7 +259,7 @@ fn mend(bed: &Bed) -> Result<()> {
         Some(switch) => drop(kill_process(switch, Signal::USR1)),
         None => {
             for host in 0..bed.hosts() {
-                ip::ip(&format!("-n {} link set port{host} up", bed.namespace("sw")))?;
+                ip(&format!("-n {} link set port{host} up", bed.namespace("sw")))?;
             }
         }
     }
@@ -297,7 +270,7 @@ fn mend(bed: &Bed) -> Result<()> {
 fn status(bed: &Bed) -> Result<()> {
     let namespaces = bed.namespaces()?;
     if namespaces.is_empty() {
-        println!("No test bed is up in {}.", bed.directory().display());
+        println!("No test bed is up in {}.", bed.directory.display());
         return Ok(());
     }
     for name in namespaces.iter().filter(|name| *name != "sw") {

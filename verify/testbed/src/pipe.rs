@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_toolchain::{Failure, Result};
 
 /// Runs until the peer closes the connection.
 pub(crate) fn run(address: &str, port: u16) -> Result<()> {

@@ -53,7 +53,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Makes wires between all hosts and the head, which is the last port.
     pub(crate) fn new(shape: &Shape) -> Self {
-        let ports = shape.hosts() + 1;
+        let ports = shape.hosts + 1;
         let line = |at: usize| {
             let wire = shape.wire(at / ports, at % ports);
             let delay = wire.delay.as_nanos() as u64;
@@ -150,7 +150,7 @@ mod tests {
 
     fn queue(delay_us: u64, rate: Option<u64>) -> Queue {
         let wire = Wire { delay: Duration::from_micros(delay_us), rate, damaged: 0 };
-        Queue::new(&Shape::new(3, wire, &[], &[]).unwrap())
+        Queue::new(&Shape::new(3, wire, []).unwrap())
     }
 
     fn dues(queue: &mut Queue) -> Vec<u64> {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn wires_share_the_port_of_their_sender() {
         let wire = Wire { delay: Duration::from_millis(2), ..Wire::default() };
-        let mut queue = Queue::new(&Shape::new(3, wire, &[], &[]).unwrap().with_ports(Some(8_000_000)));
+        let mut queue = Queue::new(&Shape::new(3, wire, []).unwrap().with_ports(Some(8_000_000)));
         for (from, to) in [(0, 1), (0, 2), (1, 0), (0, 3)] {
             queue.send(0, from, to, &[0; 1000]);
         }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn every_so_many_frames_are_damaged() {
         let wire = Wire { damaged: 250_000, ..Wire::default() };
-        let mut queue = Queue::new(&Shape::new(2, wire, &[], &[]).unwrap());
+        let mut queue = Queue::new(&Shape::new(2, wire, []).unwrap());
         for _ in 0..8 {
             queue.send(0, 0, 1, &[0; 60]);
         }

@@ -1,6 +1,6 @@
 //! Shape of the network: delay and rate of the wire between each pair of hosts.
 
-use std::{str::FromStr, time::Duration};
+use std::time::Duration;
 
 use ombx_core::unit::parse_duration;
 
@@ -35,53 +35,33 @@ impl Wire {
     }
 }
 
-/// Settings of a wire; `None` keeps the value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Setting {
-    delay: Option<Duration>,
-    rate: Option<Rate>,
-    /// Of the direction towards the host, or the first host of a link.
-    damaged: Option<Damaged>,
-}
-
-/// Settings of the wires between two hosts: `h1-h2:delay=5ms,rate=10Mbit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OfLink {
-    pub(crate) hosts: [usize; 2],
-    setting: Setting,
-}
-
-/// Settings of all wires of a host: `h3:delay=5ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OfHost {
+/// Changes of the wires between two hosts, or of all wires of a host; `None` keeps the value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Change {
     host: usize,
-    setting: Setting,
+    /// Second host of a link.
+    other: Option<usize>,
+    delay: Option<Duration>,
+    rate: Option<u64>,
+    /// Of the direction towards the host, or the first host of a link.
+    damaged: Option<u32>,
 }
-
-/// Bits per second: `100Mbit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rate(pub(crate) u64);
-
-/// Frames of a million: `0.5%`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Damaged(u32);
 
 /// Wires of a full mesh of hosts; each direction of each pair has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    hosts: usize,
+    pub(crate) hosts: usize,
     wires: Vec<Wire>,
     /// Bits per second that all wires from a host share; `None` is unlimited.
     port: Option<u64>,
 }
 
 impl Shape {
-    /// Gives all wires the same delay and rate, then changes those of the given hosts and links.
-    pub(crate) fn new(
+    /// Gives all wires the same delay and rate, then makes the changes in their order.
+    pub(crate) fn new<'a>(
         hosts: usize,
         all: Wire,
-        of_hosts: &[OfHost],
-        of_links: &[OfLink],
+        changes: impl IntoIterator<Item = &'a Change>,
     ) -> Result<Self, String> {
         let mut shape = Self { hosts, wires: vec![all; hosts * hosts], port: None };
         let known = |host: usize| {
@@ -91,14 +71,22 @@ impl Shape {
                 Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host)))
             }
         };
-        for OfHost { host, setting } in of_hosts {
-            let host = known(*host)?;
-            for other in 0..hosts {
-                shape.set([host, other], *setting);
+        for change in changes {
+            let host = known(change.host)?;
+            let others = match change.other {
+                Some(other) => known(other)?..other + 1,
+                None => 0..hosts,
+            };
+            for other in others {
+                let [from, towards] = [host * hosts + other, other * hosts + host];
+                for at in [from, towards] {
+                    let wire = &mut shape.wires[at];
+                    wire.delay = change.delay.unwrap_or(wire.delay);
+                    wire.rate = change.rate.or(wire.rate);
+                }
+                let wire = &mut shape.wires[towards];
+                wire.damaged = change.damaged.unwrap_or(wire.damaged);
             }
-        }
-        for OfLink { hosts: [a, b], setting } in of_links {
-            shape.set([known(*a)?, known(*b)?], *setting);
         }
         Ok(shape)
     }
@@ -106,16 +94,6 @@ impl Shape {
     /// Limits what each host sends to all other hosts together.
     pub(crate) fn with_ports(self, rate: Option<u64>) -> Self {
         Self { port: rate, ..self }
-    }
-
-    fn set(&mut self, [a, b]: [usize; 2], setting: Setting) {
-        for at in [a * self.hosts + b, b * self.hosts + a] {
-            let wire = &mut self.wires[at];
-            wire.delay = setting.delay.unwrap_or(wire.delay);
-            wire.rate = setting.rate.map_or(wire.rate, |rate| Some(rate.0));
-        }
-        let towards = &mut self.wires[b * self.hosts + a];
-        towards.damaged = setting.damaged.map_or(towards.damaged, |damaged| damaged.0);
     }
 
     /// Returns the largest rate of the wires of a host, in Mbit/s: the speed that its device reports; `None` if one has no limit.
@@ -150,10 +128,6 @@ impl Shape {
             format!("All links of a host share {rate} Mbit/s: each frame first takes 8 * bytes of the frame / {rate} us of it.")
         }));
         lines
-    }
-
-    pub(crate) fn hosts(&self) -> usize {
-        self.hosts
     }
 
     /// Returns a line with the number of hosts and the bits per second of a port (0: unlimited), then one per direction: from, to, nanoseconds, bits per second (0: unlimited), damaged frames of a million.
@@ -199,69 +173,55 @@ pub(crate) fn host_number(name: &str) -> Result<usize, String> {
     number.map(|n| n - 1).ok_or_else(|| format!("{name:?} is not a host of a test bed; hosts are h1, h2, .."))
 }
 
-impl FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let lower = text.to_ascii_lowercase();
-        let bad = || format!("{text:?} is not a rate such as 100Mbit, 1Gbit or 500kbit");
-        let number = lower.strip_suffix("bit").or(lower.strip_suffix("bit/s")).ok_or_else(bad)?;
-        let (number, unit) = match number.char_indices().last() {
-            Some((at, 'k')) => (&number[..at], 1e3),
-            Some((at, 'm')) => (&number[..at], 1e6),
-            Some((at, 'g')) => (&number[..at], 1e9),
-            _ => (number, 1.0),
-        };
-        let rate = number.trim().parse::<f64>().map_err(|_| bad())? * unit;
-        if (1e3..=1e12).contains(&rate) { Ok(Self(rate as u64)) } else { Err(bad()) }
+impl Change {
+    /// Parses the changes of a link: `h1-h2:delay=5ms,rate=10Mbit`.
+    pub(crate) fn of_link(text: &str) -> Result<Self, String> {
+        let (hosts, changes) = text.split_once(':').ok_or("write a link as h1-h2:delay=5ms,rate=10Mbit")?;
+        let [host, other] = parse_link(hosts)?;
+        Self { host, other: Some(other), ..Self::default() }.with(changes)
     }
-}
 
-impl FromStr for Damaged {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
-        let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-        percent
-            .map(|percent| Self((percent * 1e4) as u32))
-            .ok_or_else(|| format!("{text:?} is no percentage such as 0.5%"))
+    /// Parses the changes of all wires of a host: `h3:delay=5ms`.
+    pub(crate) fn of_host(text: &str) -> Result<Self, String> {
+        let (host, changes) = text.split_once(':').ok_or("write a host as h3:delay=5ms,rate=10Mbit")?;
+        Self { host: host_number(host)?, ..Self::default() }.with(changes)
     }
-}
 
-impl FromStr for Setting {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut setting = Self::default();
-        for part in text.split(',') {
+    fn with(mut self, changes: &str) -> Result<Self, String> {
+        for part in changes.split(',') {
             match part.split_once('=') {
-                Some(("delay", value)) => setting.delay = Some(parse_delay(value)?),
-                Some(("rate", value)) => setting.rate = Some(value.parse()?),
-                Some(("damaged", value)) => setting.damaged = Some(value.parse()?),
+                Some(("delay", value)) => self.delay = Some(parse_delay(value)?),
+                Some(("rate", value)) => self.rate = Some(parse_rate(value)?),
+                Some(("damaged", value)) => self.damaged = Some(parse_damaged(value)?),
                 _ => return Err(format!("{part:?} is none of delay=TIME, rate=RATE and damaged=PERCENT")),
             }
         }
-        Ok(setting)
+        Ok(self)
     }
 }
 
-impl FromStr for OfLink {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (hosts, setting) = text.split_once(':').ok_or("write a link as h1-h2:delay=5ms,rate=10Mbit")?;
-        Ok(Self { hosts: parse_link(hosts)?, setting: setting.parse()? })
-    }
+/// Parses bits per second such as `100Mbit`.
+pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let bad = || format!("{text:?} is not a rate such as 100Mbit, 1Gbit or 500kbit");
+    let number = lower.strip_suffix("bit").or(lower.strip_suffix("bit/s")).ok_or_else(bad)?;
+    let (number, unit) = match number.char_indices().last() {
+        Some((at, 'k')) => (&number[..at], 1e3),
+        Some((at, 'm')) => (&number[..at], 1e6),
+        Some((at, 'g')) => (&number[..at], 1e9),
+        _ => (number, 1.0),
+    };
+    let rate = number.trim().parse::<f64>().map_err(|_| bad())? * unit;
+    if (1e3..=1e12).contains(&rate) { Ok(rate as u64) } else { Err(bad()) }
 }
 
-impl FromStr for OfHost {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (host, setting) = text.split_once(':').ok_or("write a host as h3:delay=5ms,rate=10Mbit")?;
-        Ok(Self { host: host_number(host)?, setting: setting.parse()? })
-    }
+/// Parses a percentage such as `0.5%` as frames of a million.
+fn parse_damaged(text: &str) -> Result<u32, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    percent
+        .map(|percent| (percent * 1e4) as u32)
+        .ok_or_else(|| format!("{text:?} is no percentage such as 0.5%"))
 }
 
 /// Parses a link such as `h1-h2`.
@@ -289,9 +249,9 @@ mod tests {
     #[test]
     fn settings_of_a_link_override_those_of_its_hosts_and_defaults() {
         let all = Wire { delay: 2 * MS, rate: Some(100_000_000), damaged: 0 };
-        let host = ["h3:delay=4ms".parse().unwrap(), "h4:damaged=0.5%".parse().unwrap()];
-        let link = ["h3-h1:rate=10Mbit".parse().unwrap()];
-        let shape = Shape::new(4, all, &host, &link).unwrap();
+        let hosts = ["h3:delay=4ms", "h4:damaged=0.5%"].map(|host| Change::of_host(host).unwrap());
+        let link = Change::of_link("h3-h1:rate=10Mbit").unwrap();
+        let shape = Shape::new(4, all, hosts.iter().chain([&link])).unwrap();
         assert_eq!(shape.wire(0, 1), all);
         assert_eq!(shape.wire(3, 2), Wire { delay: 4 * MS, ..all });
         assert_eq!((shape.wire(1, 3).damaged, shape.wire(3, 1).damaged), (5000, 0));
@@ -308,7 +268,8 @@ mod tests {
     #[test]
     fn the_expected_rate_of_tcp_is_printed() {
         let all = Wire { delay: 2 * MS, rate: Some(100_000_000), damaged: 0 };
-        let lines = Shape::new(3, all, &[], &["h1-h2:rate=40Mbit".parse().unwrap()]).unwrap().expectations();
+        let lines =
+            Shape::new(3, all, &[Change::of_link("h1-h2:rate=40Mbit").unwrap()]).unwrap().expectations();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].contains("2 ms, 100 Mbit/s") && lines[0].contains("= 11.955 MB/s"), "{lines:?}");
         assert!(lines[1].contains("= 4.782 MB/s"), "{lines:?}");
@@ -317,10 +278,10 @@ mod tests {
     #[test]
     fn rates_are_decimal() {
         for (text, rate) in [("100Mbit", 100_000_000), ("1.5gbit", 1_500_000_000), ("500kbit/s", 500_000)] {
-            assert_eq!(text.parse::<Rate>().unwrap().0, rate);
+            assert_eq!(parse_rate(text).unwrap(), rate);
         }
         for text in ["100", "100MB", "-1Mbit", "Mbit", "infbit", "1bit"] {
-            text.parse::<Rate>().unwrap_err();
+            parse_rate(text).unwrap_err();
         }
     }
 
@@ -334,9 +295,9 @@ mod tests {
             "h1-h2:damaged=2",
             "h0-h1:delay=1ms",
         ] {
-            text.parse::<OfLink>().unwrap_err();
+            Change::of_link(text).unwrap_err();
         }
-        let link = ["h1-h9:delay=1ms".parse().unwrap()];
-        assert!(Shape::new(2, Wire::default(), &[], &link).unwrap_err().contains("no h9"));
+        let link = Change::of_link("h1-h9:delay=1ms").unwrap();
+        assert!(Shape::new(2, Wire::default(), [&link]).unwrap_err().contains("no h9"));
     }
 }

@@ -23,10 +23,7 @@ use crate::{
     queue::Queue,
     shape::{Shape, host_name, parse_link},
 };
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 
 /// Size of the buffer, larger than any frame of these devices.
 const LONGEST: usize = 65_536;
@@ -112,7 +109,7 @@ impl Lateness {
 pub(crate) fn run(bed: &Bed) -> Result<()> {
     let shape = fs::read_to_string(bed.file("shape")).map_err(Failure::file(bed.file("shape")))?;
     let shape = Shape::from_text(&shape).ok_or_else(|| Failure::Missing("the shape is damaged".into()))?;
-    let taps = devices(bed, shape.hosts())?;
+    let taps = devices(bed, shape.hosts)?;
     let (stop, news) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     for (signal, flag) in [(SIGTERM, &stop), (SIGUSR1, &news)] {
         signal_hook::flag::register(signal, Arc::clone(flag)).map_err(Failure::file("signals"))?;
@@ -128,7 +125,7 @@ pub(crate) fn run(bed: &Bed) -> Result<()> {
     use std::sync::atomic::Ordering::Relaxed;
     while !stop.load(Relaxed) {
         if news.swap(false, Relaxed) {
-            queue.cut(&cuts(&bed.file("cuts"), shape.hosts()));
+            queue.cut(&cuts(&bed.file("cuts"), shape.hosts));
             let _ = fs::write(bed.file("switch.stats"), lateness.line(queue.dropped));
         }
         let before = now();

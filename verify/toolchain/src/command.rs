@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use crate::failure::{Failure, Result};
@@ -21,10 +21,14 @@ pub fn output_and_failure(command: &mut Command) -> Result<(String, Option<Failu
     if output.status.success() {
         return Ok((text, None));
     }
+    Ok((text, Some(failed(command, &output))))
+}
+
+/// Returns the failure of a command, with the last line of its standard error.
+pub fn failed(command: &Command, output: &Output) -> Failure {
     let errors = String::from_utf8_lossy(&output.stderr);
     let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    let detail = format!("{}: {last}", output.status);
-    Ok((text, Some(Failure::Command { command: shown(command), detail })))
+    Failure::Command { command: shown(command), detail: format!("{}: {last}", output.status) }
 }
 
 /// Returns whether a command succeeds. Its output is discarded.

@@ -5,18 +5,27 @@
     reason = "a library of programs that report to a person or to a CI log"
 )]
 
-pub mod command;
+mod command;
 pub mod consent;
 pub mod evidence;
-pub mod failure;
+mod failure;
 pub mod machine;
-pub mod mpi;
-pub mod omb;
+mod mpi;
+mod omb;
 pub mod process;
 pub mod registry;
 pub mod release;
-pub mod step;
-pub mod table;
-pub mod tally;
+mod step;
+mod table;
+mod tally;
 pub mod testbed;
-pub mod workspace;
+mod workspace;
+
+pub use command::{cannot_run, compile, failed, output, output_and_failure, shown, succeeds};
+pub use failure::{Failure, Result, exit_code, failed_if};
+pub use mpi::{Flavour, Mpi, Places, Which, installed};
+pub use omb::Omb;
+pub use step::{Outcome, Step, Summary};
+pub use table::table;
+pub use tally::Tally;
+pub use workspace::{Dependency, Kind, Package, Workspace, cargo, emptied};

@@ -55,6 +55,11 @@ impl Flavour {
     /// All implementations.
     pub const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
 
+    /// Returns MPICH, unless only Open MPI is installed.
+    pub fn preferred(places: &Places) -> Self {
+        Self::ALL.into_iter().find(|&flavour| Mpi::find(flavour, places).is_ok()).unwrap_or(Self::Mpich)
+    }
+
     /// Returns the name of the MPI in paths and options.
     pub fn key(self) -> &'static str {
         match self {
@@ -116,12 +121,18 @@ impl Places {
     }
 }
 
-/// Returns the chosen MPIs, or without a choice those that are installed. An error if one is missing.
-pub fn installed(which: Option<Which>) -> crate::failure::Result<Vec<Mpi>> {
+/// Returns the chosen MPIs, each once, or without a choice those that are installed. An error if one is missing.
+pub fn installed(which: impl IntoIterator<Item = Which>) -> crate::failure::Result<Vec<Mpi>> {
     let places = Places::here();
     let advice = |why: String| Failure::Missing(format!("{why} (cargo xtask setup installs one)"));
-    if let Some(which) = which {
-        return which.flavours().iter().map(|&flavour| Mpi::find(flavour, &places).map_err(advice)).collect();
+    let mut chosen: Vec<Flavour> = Vec::new();
+    for flavour in which.into_iter().flat_map(Which::flavours) {
+        if !chosen.contains(flavour) {
+            chosen.push(*flavour);
+        }
+    }
+    if !chosen.is_empty() {
+        return chosen.into_iter().map(|flavour| Mpi::find(flavour, &places).map_err(advice)).collect();
     }
     let found: Vec<Mpi> =
         Flavour::ALL.iter().filter_map(|&flavour| Mpi::find(flavour, &places).ok()).collect();
@@ -160,6 +171,11 @@ impl Mpi {
         Err(format!("no compiler wrapper of {flavour}{tried}"))
     }
 
+    /// Returns name and version.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.flavour, self.version)
+    }
+
     /// Sets this MPI and its own target directory for a cargo command. The build script of the `mpi` crate does not
     /// notice a changed `MPICC`: two MPIs in one directory would give a binary with parts of both.
     pub fn build_with(&self, command: &mut Command, target: &Path) {
@@ -187,8 +203,7 @@ impl Mpi {
 
 impl fmt::Display for Mpi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = format!("{} {}", self.flavour, self.version);
-        write!(f, "{name:<16} {}  {}", self.mpicc.display(), self.mpiexec.display())
+        write!(f, "{:<16} {}  {}", self.name(), self.mpicc.display(), self.mpiexec.display())
     }
 }
 
@@ -321,7 +336,8 @@ mod tests {
 
     #[test]
     fn a_missing_mpicc_is_reported() {
-        let (directory, _) = machine(&[]);
+        let (directory, places) = machine(&[]);
+        assert_eq!(Flavour::preferred(&places), Flavour::Mpich);
         let absent = directory.path().join("mpicc");
         let places = Places { mpicc: Some(absent), directories: Vec::new() };
         assert!(Mpi::find(Flavour::Mpich, &places).unwrap_err().contains("does not run"));

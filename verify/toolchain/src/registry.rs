@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     command::output,
     failure::{Failure, Result},
+    workspace::{list, text},
 };
 
 /// Registered benchmark.
@@ -22,6 +23,8 @@ pub struct Bench {
     pub sizes: String,
     /// Options with a fixed set of values.
     pub axes: Vec<Axis>,
+    /// Names of the programs of OMB that it replaces.
+    pub osu: Vec<String>,
 }
 
 /// Option with a fixed set of values.
@@ -55,10 +58,10 @@ pub fn read(ombx: &Path) -> Result<Vec<Bench>> {
     parse(&output(Command::new(ombx).args(["list", "--format", "json"]))?)
 }
 
-fn parse(list: &str) -> Result<Vec<Bench>> {
-    let list: Vec<Value> = serde_json::from_str(list)
+fn parse(text: &str) -> Result<Vec<Bench>> {
+    let listed: Vec<Value> = serde_json::from_str(text)
         .map_err(|source| Failure::Output { program: "ombx list --format json", source })?;
-    Ok(list.iter().map(bench).collect())
+    Ok(listed.iter().map(bench).collect())
 }
 
 fn bench(listed: &Value) -> Bench {
@@ -67,7 +70,8 @@ fn bench(listed: &Value) -> Bench {
         unavailable: listed["available"].as_str().map(str::to_owned),
         streams: listed["streams"].as_bool().unwrap_or_default(),
         sizes: text(&listed["sizes"]),
-        axes: items(&listed["axes"]).map(axis).collect(),
+        axes: list(&listed["axes"]).map(axis).collect(),
+        osu: list(&listed["osu"]).map(text).collect(),
     }
 }
 
@@ -75,16 +79,8 @@ fn axis(listed: &Value) -> Axis {
     Axis {
         name: text(&listed["name"]),
         default: text(&listed["default"]),
-        values: items(&listed["values"]).map(text).collect(),
+        values: list(&listed["values"]).map(text).collect(),
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 /// Collective operation in its three modes.

@@ -1,11 +1,14 @@
 //! Builds of ombx with one MPI.
 
 use std::{
+    env,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitCode, Stdio},
 };
 
 use crate::{
+    command::cannot_run,
     failure::{Failure, Result},
     mpi::{Flavour, Mpi},
     step::Step,
@@ -15,6 +18,14 @@ use crate::{
 /// Builds ombx in release mode below a target directory and returns its path.
 pub fn built(mpi: &Mpi, workspace: &Workspace, target: &Path) -> Result<PathBuf> {
     built_in("release", &[], mpi, workspace, target)
+}
+
+/// Returns the release build of ombx in the workspace's target directory: made now, or as it is there.
+pub fn ombx(mpi: &Mpi, workspace: &Workspace, build: bool) -> Result<PathBuf> {
+    if build {
+        return built(mpi, workspace, &workspace.target);
+    }
+    existing(mpi.target(&workspace.target).join("release/ombx"))
 }
 
 /// Builds ombx as [`built`] does, with the features of an installation.
@@ -96,6 +107,15 @@ fn take_over(mpi: &Mpi, workspace: &Workspace, target: &Path) {
     if !(done(&mut copy) && done(&mut clean)) {
         let _ = std::fs::remove_dir_all(&own);
     }
+}
+
+/// Becomes the release build of the program of a package, with the same arguments. Returns only if that fails.
+pub fn become_release(package: &str, workspace: &Workspace) -> Result<ExitCode> {
+    let mut command = cargo();
+    command.args(["run", "--release", "--quiet", "--package", package, "--target-dir"]);
+    command.arg(&workspace.target).arg("--").args(env::args_os().skip(1)).current_dir(&workspace.root);
+    let source = command.exec();
+    Err(cannot_run(&command, source))
 }
 
 /// Returns a binary that exists already, or an error that names it.

@@ -49,13 +49,11 @@ impl Step {
     pub fn skipped(what: impl Into<String>, why: impl Into<String>) -> Self {
         let (what, why) = (what.into(), why.into());
         println!("\n-- {what}: skipped, {why}");
-        Self {
-            what,
-            outcome: Outcome::Skipped(why),
-            took: Duration::ZERO,
-            tally: Tally::default(),
-            failed_tests: Vec::new(),
-        }
+        Self::new(what, Outcome::Skipped(why), Duration::ZERO)
+    }
+
+    fn new(what: String, outcome: Outcome, took: Duration) -> Self {
+        Self { what, outcome, took, tally: Tally::default(), failed_tests: Vec::new() }
     }
 
     /// Runs and times work of this process.
@@ -68,7 +66,7 @@ impl Step {
         if let Outcome::Failed(why) = &outcome {
             println!("-- {what}: failed, {why}");
         }
-        Self { what, outcome, took: start.elapsed(), tally: Tally::default(), failed_tests: Vec::new() }
+        Self::new(what, outcome, start.elapsed())
     }
 
     /// Runs a command whose output goes to the terminal.
@@ -222,13 +220,7 @@ mod tests {
     #[test]
     fn the_summary_lists_failed_and_skipped_steps() {
         let steps = [
-            Step {
-                what: "mpich".into(),
-                outcome: Outcome::Passed,
-                took: Duration::from_secs(2),
-                tally: Tally::default(),
-                failed_tests: Vec::new(),
-            },
+            Step::new("mpich".into(), Outcome::Passed, Duration::from_secs(2)),
             Step::skipped("openmpi", "not installed"),
         ];
         let text = Summary(&steps).to_string();

@@ -1,19 +1,21 @@
 //! Markdown tables that are readable as plain text.
 
-/// Returns a table with aligned columns. Each line has as many cells as the head.
-pub fn table(head: &[&str], lines: Vec<Vec<String>>) -> String {
-    let head: Vec<String> = head.iter().map(|word| (*word).to_owned()).collect();
-    let width = |column: usize| {
-        let cells = lines.iter().chain([&head]).map(|line| line[column].chars().count());
-        cells.max().unwrap_or(0).max(3)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
-    let show = |line: &Vec<String>| {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+/// Returns a table with aligned columns. The cells of the head and of each line, as many as the head has, are separated by ` | `.
+pub fn table(head: &str, lines: impl IntoIterator<Item = String>) -> String {
+    let columns = head.split(" | ").count();
+    let mut rows: Vec<Vec<String>> = [head.to_owned()]
+        .into_iter()
+        .chain(lines)
+        .map(|line| line.splitn(columns, " | ").map(str::to_owned).collect())
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    rows.insert(1, widths.iter().map(|width| "-".repeat(*width)).collect());
+    let show = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
     };
-    [head.clone(), rule].iter().chain(&lines).map(show).collect()
+    rows.iter().map(show).collect()
 }
 
 #[cfg(test)]
@@ -22,7 +24,8 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let lines = vec![vec!["a".to_owned(), "long".to_owned()]];
-        assert_eq!(table(&["x", "y"], lines), "| x   | y    |\n| --- | ---- |\n| a   | long |\n");
+        let lines = ["a | long | ".to_owned()];
+        let expected = "| x   | y    |     |\n| --- | ---- | --- |\n| a   | long |     |\n";
+        assert_eq!(table("x | y | ", lines), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! Test counts, read from the last line of a Rust test harness.
 
-use std::{collections::BTreeSet, fmt, iter::Sum, ops::AddAssign};
+use std::{collections::BTreeSet, fmt, ops::AddAssign};
 
 /// Counts of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,11 +31,11 @@ impl Tally {
 
 /// Tests that reported a skip while they ran. The harness counts them as passed.
 #[derive(Debug, Default)]
-pub struct Skipped(BTreeSet<String>);
+pub(crate) struct Skipped(BTreeSet<String>);
 
 impl Skipped {
     /// Reads a line of standard error: `NAME: skipped: WHY`, after text of the harness.
-    pub fn read(&mut self, line: &str) {
+    pub(crate) fn read(&mut self, line: &str) {
         if let Some((before, _)) = line.split_once(": skipped: ")
             && let Some(name) = before.split_whitespace().next_back()
         {
@@ -44,7 +44,7 @@ impl Skipped {
     }
 
     /// Returns the counts with these tests moved from passed to skipped.
-    pub fn moved_in(&self, tally: Tally) -> Tally {
+    pub(crate) fn moved_in(&self, tally: Tally) -> Tally {
         let many = (self.0.len() as u64).min(tally.passed);
         Tally { passed: tally.passed - many, skipped: tally.skipped + many, ..tally }
     }
@@ -55,15 +55,6 @@ impl AddAssign for Tally {
         self.passed += more.passed;
         self.failed += more.failed;
         self.skipped += more.skipped;
-    }
-}
-
-impl Sum for Tally {
-    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
-        tallies.fold(Self::default(), |mut all, tally| {
-            all += tally;
-            all
-        })
     }
 }
 

@@ -1,8 +1,7 @@
 //! The workspace, as `cargo metadata` describes it: directories, packages and their dependencies.
 
 use std::{
-    collections::BTreeSet,
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -56,9 +55,6 @@ pub struct Workspace {
     pub packages: Vec<Package>,
 }
 
-/// Crates that link an MPI library.
-pub const MPI_BINDINGS: [&str; 2] = ["mpi", "mpi-sys"];
-
 impl Workspace {
     /// Reads the metadata from cargo, without network access.
     pub fn read() -> Result<Self> {
@@ -81,7 +77,7 @@ impl Workspace {
     }
 
     /// Keeps names, manifests and dependencies of the metadata.
-    pub fn from_metadata(metadata: &Value) -> Self {
+    fn from_metadata(metadata: &Value) -> Self {
         let root = text(&metadata["workspace_root"]);
         let packages = list(&metadata["packages"])
             .map(|package| Package {
@@ -101,21 +97,6 @@ impl Workspace {
             .collect();
         Self { root: root.into(), target: text(&metadata["target_directory"]).into(), packages }
     }
-
-    /// Returns whether a package or its tests depend on an MPI, directly or through packages of the workspace.
-    pub fn needs_mpi(&self, package: &Package) -> bool {
-        let (mut reached, mut next) = (BTreeSet::new(), vec![package]);
-        while let Some(package) = next.pop() {
-            for dependency in &package.dependencies {
-                if MPI_BINDINGS.contains(&&*dependency.name) {
-                    return true;
-                }
-                let inside = self.packages.iter().find(|package| package.name == dependency.name);
-                next.extend(inside.filter(|package| reached.insert(&package.name)));
-            }
-        }
-        false
-    }
 }
 
 /// Returns a command of the cargo that runs this program, so that nested calls use the same toolchain.
@@ -125,11 +106,19 @@ pub fn cargo() -> Command {
     command
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+/// Makes a directory, or makes it empty.
+pub fn emptied(directory: &Path) -> Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).map_err(Failure::file(directory))?;
+    }
+    fs::create_dir_all(directory).map_err(Failure::file(directory))
+}
+
+pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -157,24 +146,5 @@ mod tests {
         assert_eq!(core.dependencies[0].kind, Kind::Normal);
         assert_eq!(core.dependencies[1].kind, Kind::Dev);
         assert_eq!(workspace.target, Path::new("/w/target"));
-    }
-
-    #[test]
-    fn a_package_needs_an_mpi_also_through_others() {
-        let package = |name: &str, to: &[&str]| Package {
-            name: name.into(),
-            manifest: String::new(),
-            dependencies: to.iter().map(|to| Dependency { name: (*to).into(), kind: Kind::Dev }).collect(),
-        };
-        let packages = vec![
-            package("a", &["b", "serde"]),
-            package("b", &["a", "c"]),
-            package("c", &["mpi"]),
-            package("d", &[]),
-        ];
-        let workspace = Workspace { root: PathBuf::new(), target: PathBuf::new(), packages };
-        let needs: Vec<bool> =
-            workspace.packages.iter().map(|package| workspace.needs_mpi(package)).collect();
-        assert_eq!(needs, [true, true, true, false]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path};
 
-use ombx_toolchain::failure::{Failure, Result};
+use ombx_toolchain::{Failure, Result};
 
 /// Fails if a binary contains the path of one of these directories, or of the user's home directory.
 pub(super) fn check(binary: &Path, directories: &[&Path]) -> Result<()> {

@@ -2,10 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use ombx_toolchain::{
-    failure::{Failure, Result},
-    step::Step,
-};
+use ombx_toolchain::{Failure, Result, Step};
 
 use super::release::Release;
 use crate::install::shipped::Sources;

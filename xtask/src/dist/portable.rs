@@ -12,12 +12,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-    step::Step,
-    workspace::Workspace,
-};
+use ombx_toolchain::{Failure, Result, Step, Workspace, emptied, output};
 
 use super::leaks;
 use crate::install::{
@@ -66,11 +61,11 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
     for (name, wrapper) in [
         (MPICH, Some(python.program("mpicc"))),
         (OPEN_MPI, Some(python.of_open_mpi("mpicc"))),
-        (STANDARD, Some(sources.root().join("packaging/standard-abi/mpicc"))),
+        (STANDARD, Some(sources.root.join("packaging/standard-abi/mpicc"))),
         (WITHOUT_MPI, None),
     ] {
         let binary = build(sources, &python, name, wrapper.as_deref())?;
-        leaks::check(&binary, &[sources.root(), work])?;
+        leaks::check(&binary, &[&sources.root, work])?;
         builds.push((name.to_owned(), binary));
     }
     // Debian gives MPICH's library another name than its authors.
@@ -83,27 +78,24 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
 
     let name = format!("ombx-{version}-linux-{ARCH}");
     let tree = work.join(&name);
-    if tree.exists() {
-        fs::remove_dir_all(&tree).map_err(Failure::file(&tree))?;
-    }
+    emptied(&tree)?;
     let prefix = Prefix::claim(&tree)?;
     // The binaries that write manual pages and completions find MPI where they find it in an environment of Python.
     let libraries = tree.join("lib");
-    fs::create_dir_all(&tree).map_err(Failure::file(&tree))?;
     symlink(python.0.join("lib"), &libraries).map_err(Failure::file(&libraries))?;
-    prefix.fill(&Contents { root: sources.root(), builds: &builds, modulefile: true })?;
+    prefix.fill(&Contents { root: &sources.root, builds: &builds, modulefile: true })?;
     fs::remove_file(&libraries).map_err(Failure::file(&libraries))?;
-    Ok([archive(work, &name, to)?, wheel(&python, sources.root(), work, &tree, to, version)?])
+    Ok([archive(work, &name, to)?, wheel(&python, &sources.root, work, &tree, to, version)?])
 }
 
 /// Builds ombx with the MPI of a compiler wrapper, or without MPI.
 fn build(sources: &Sources, python: &Python, name: &str, wrapper: Option<&Path>) -> Result<PathBuf> {
     let triple = format!("{ARCH}-unknown-linux-gnu");
-    let target = sources.target().join(name);
+    let target = sources.target.join(name);
     let mut command = sources.release_build("zigbuild")?;
     // Zig names its headers relative to the current directory if they are below it, and build scripts run elsewhere.
     fs::create_dir_all(&target).map_err(Failure::file(&target))?;
-    command.current_dir(&target).arg("--manifest-path").arg(sources.root().join("Cargo.toml"));
+    command.current_dir(&target).arg("--manifest-path").arg(sources.root.join("Cargo.toml"));
     command.args(["--target", &format!("{triple}.{C_LIBRARY}")]);
     command.env("PATH", python.search_path());
     command.env("OMBX_RUN_PATHS", LIBRARIES).env("CARGO_TARGET_DIR", &target);
@@ -141,9 +133,7 @@ fn wheel(
     // PEP 440 has another sign for a build between versions.
     let version = version.replace('~', "+");
     let unpacked = work.join("wheel");
-    if unpacked.exists() {
-        fs::remove_dir_all(&unpacked).map_err(Failure::file(&unpacked))?;
-    }
+    emptied(&unpacked)?;
     let data = unpacked.join(format!("ombx-{version}.data"));
     let information = unpacked.join(format!("ombx-{version}.dist-info"));
     for directory in [&data.join("scripts"), &data.join("data"), &information, &unpacked.join("ombx")] {

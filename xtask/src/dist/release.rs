@@ -2,10 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, output};
 
 use crate::install::prefix::VERSION;
 

@@ -6,11 +6,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-    workspace::cargo,
-};
+use ombx_toolchain::{Failure, Result, cargo, output};
 
 use super::release::Release;
 

@@ -7,11 +7,8 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
-use serde_json::Value;
+use ombx_toolchain::registry::{self, Bench};
+use ombx_toolchain::{Failure, Result, output};
 
 /// Folder where OMB installs its MPI programs, below a prefix.
 const OMB: &str = "libexec/osu-micro-benchmarks/mpi";
@@ -24,10 +21,7 @@ const STARTUP: [&str; 2] = ["osu_init", "osu_hello"];
 
 /// Creates a link for each OSU and IMB name that this build of ombx has. Replaces files of the same names.
 pub(crate) fn create(prefix: &Path, build: &Path) -> Result<()> {
-    let listed = output(Command::new(build).args(["list", "--format", "json"]))?;
-    let listed: Vec<Value> = serde_json::from_str(&listed)
-        .map_err(|source| Failure::Output { program: "ombx list --format json", source })?;
-    let mut paths = of_osu(&listed);
+    let mut paths = of_osu(&registry::read(build)?);
     // These links of ombx itself are absolute and start the build.
     let imb = prefix.join(IMB);
     output(Command::new(build).args(["imb", "--install-links"]).arg(&imb))?;
@@ -51,17 +45,10 @@ fn create_one(prefix: &Path, path: &Path) -> Result<()> {
     symlink(program, &link).map_err(Failure::file(&link))
 }
 
-/// Returns the paths of the OSU names of the benchmarks that `ombx list --format json` describes.
-fn of_osu(benchmarks: &[Value]) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for benchmark in benchmarks {
-        for name in benchmark["osu"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if let Some(folder) = folder(benchmark["name"].as_str().unwrap_or_default(), name) {
-                paths.push(Path::new(OMB).join(folder).join(name));
-            }
-        }
-    }
-    paths
+/// Returns the paths of the OSU names of benchmarks.
+fn of_osu(benches: &[Bench]) -> Vec<PathBuf> {
+    let names = benches.iter().flat_map(|bench| bench.osu.iter().map(|name| (&bench.name, name)));
+    names.filter_map(|(bench, name)| Some(Path::new(OMB).join(folder(bench, name)?).join(name))).collect()
 }
 
 /// Returns OMB's folder of a program.

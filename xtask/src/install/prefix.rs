@@ -8,10 +8,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-};
+use ombx_toolchain::{Failure, Result, emptied, output};
 
 use super::links;
 
@@ -65,10 +62,7 @@ impl Prefix {
         let Contents { root, builds, modulefile } = contents;
         let Some((first, _)) = builds.first() else { return Ok(()) };
         let first = &self.binary(first);
-        let old = self.0.join(BUILDS);
-        if old.exists() {
-            fs::remove_dir_all(&old).map_err(Failure::file(&old))?;
-        }
+        emptied(&self.0.join(BUILDS))?;
         for (name, binary) in *builds {
             self.copy(binary, &format!("{BUILDS}/{name}/ombx"), 0o755)?;
         }

@@ -6,15 +6,16 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{command::output, failure::Result, mpi::Mpi, release, step::Step, workspace::cargo};
+use ombx_toolchain::{Mpi, Result, Step, cargo, output, release};
 
 /// Separator of the options in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
 
 /// Sources of ombx, and where their builds go.
 pub(crate) struct Sources {
-    root: PathBuf,
-    target: PathBuf,
+    pub(crate) root: PathBuf,
+    /// Directory of builds.
+    pub(crate) target: PathBuf,
     /// Directory in place of the user's cargo directory, if the sources contain all dependencies.
     vendored: Option<PathBuf>,
 }
@@ -51,16 +52,6 @@ impl Sources {
         let map = format!("-ffile-prefix-map={}=ombx", self.root.display());
         command.env("CFLAGS", [env::var("CFLAGS").unwrap_or_default(), map].join(" ").trim());
         Ok(command)
-    }
-
-    /// Returns the directory of the sources.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Returns the directory of builds.
-    pub(crate) fn target(&self) -> &Path {
-        &self.target
     }
 
     /// Returns a cargo command in the sources.

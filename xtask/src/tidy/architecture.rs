@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_toolchain::workspace::{Kind, Package};
+use ombx_toolchain::{Kind, Package};
 
 use super::violation::Violation;
 
@@ -114,7 +114,7 @@ fn step(line: &str) -> Option<(&str, Vec<&str>)> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_toolchain::workspace::Dependency;
+    use ombx_toolchain::Dependency;
 
     use super::*;
 

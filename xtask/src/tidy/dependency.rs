@@ -1,6 +1,6 @@
 //! Dependencies between the packages of the workspace, and external crates that some packages must not have.
 
-use ombx_toolchain::workspace::{Kind, MPI_BINDINGS, Package};
+use ombx_toolchain::{Kind, Package};
 
 use super::violation::Violation;
 
@@ -53,6 +53,9 @@ const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", TESTKIT, "o
 const TESTKIT: &str = "ombx-testkit";
 
 const FAMILIES: &[&str] = &["ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io", "ombx-sockets"];
+
+/// Crates that link an MPI library.
+const MPI_BINDINGS: [&str; 2] = ["mpi", "mpi-sys"];
 
 /// Packages below `crates/` that read a command line.
 const ARGUMENT_READERS: &[&str] = &["ombx-cli", "ombx-cluster"];
@@ -145,7 +148,7 @@ fn forbidden(package: &Package, to: &str, kind: Kind) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_toolchain::workspace::Dependency;
+    use ombx_toolchain::Dependency;
 
     use super::*;
 

@@ -11,7 +11,8 @@ use ombx_results::verdict::{
     ALONE, BENCH, Conclusion, LinkSweep, REFERENCE, RETEST, TIMES_AGAIN, Verdict, retest_candidates,
 };
 
-use super::{launches::Uniform, line::Line};
+use super::Lines;
+use crate::random::Uniform;
 
 /// Standard deviations of the logarithms by which links differ for good, and by which rows differ.
 const DIFFERENCES: f64 = 0.05;
@@ -23,7 +24,7 @@ const COUNTER: &str = "RetransSegs";
 /// Least power against a host that is 2.5 times as slow, in percent: four of five, as for `finds` of comparisons.
 const POWER: f64 = 80.0;
 
-pub(super) fn lines(times: u64, few: u64, seed: u64) -> Vec<Line> {
+pub(super) fn simulate(lines: &mut Lines, times: u64, few: u64, seed: u64) {
     // Of four hosts, two have a possible cause: their speed and their MTU differ from those of the others.
     let two = |factors: [f64; 2], is_found: fn(&Verdict) -> bool| {
         let mut random = Uniform::new(seed ^ 44);
@@ -42,16 +43,11 @@ pub(super) fn lines(times: u64, few: u64, seed: u64) -> Vec<Line> {
         accused +=
             u64::from(verdict.slow.iter().flat_map(|slow| &slow.causes).any(|text| text.contains(COUNTER)));
     }
-    vec![
-        Line::share("two suspects of four hosts: 2 %", "healthy: something is named", healthy, [0.0, 2.0]),
-        Line::share("two suspects of four hosts: 2 %", "both slow: both are named", slow, [POWER, 100.0]),
-        Line::share(
-            "counters under load: 1 %",
-            "a slow host of ten, whose counter grows as those of others: it is a cause",
-            [accused, few],
-            [0.0, 1.0],
-        ),
-    ]
+    let suspects = "two suspects of four hosts: 2 %";
+    lines.share(suspects, "healthy: something is named", healthy, [0.0, 2.0]);
+    lines.share(suspects, "both slow: both are named", slow, [POWER, 100.0]);
+    let grows = "a slow host of ten, whose counter grows as those of others: it is a cause";
+    lines.share("counters under load: 1 %", grows, [accused, few], [0.0, 1.0]);
 }
 
 /// Returns the verdict on hosts with one rank each, two of which have a possible cause and these factors of time.

@@ -10,7 +10,8 @@ use ombx_results::{
     state,
 };
 
-use super::{launches::Uniform, line::Line};
+use super::Lines;
+use crate::random::Uniform;
 
 const MARGIN: f64 = 0.05;
 /// Rows of a comparison, which share part of the scatter.
@@ -36,9 +37,11 @@ struct Model {
     rows: usize,
 }
 
-pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
+pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
     let (small, large) = (scatter(0.02, 0.02), scatter(0.1, 0.05));
-    let mut lines = Vec::new();
+    let edge = 1.0 + MARGIN;
+    let decided = |v: &Verdict| matches!(v, Verdict::Worse | Verdict::Better);
+    let is_worse = |v: &Verdict| *v == Verdict::Worse;
     for (name, units, scatter) in [
         ("4 and 4 runs, scatter 3 %", [4, 4], [small; 2]),
         ("6 and 6 runs, scatter 3 %", [6, 6], [small; 2]),
@@ -51,67 +54,36 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
         let any = |slower, verdict: fn(&Verdict) -> bool| {
             count(times, seed, |random| compared(of(slower), random), verdict)
         };
-        let decided = |v: &Verdict| matches!(v, Verdict::Worse | Verdict::Better);
-        lines.push(Line::share("any row worse or better, equal sides", name, any(1.0, decided), [0.0, 5.0]));
-        let edge = 1.0 + MARGIN;
-        lines.push(Line::share(
-            "any row worse, true difference = margin",
-            name,
-            any(edge, |v| *v == Verdict::Worse),
-            [0.0, 6.0],
-        ));
+        lines.share("any row worse or better, equal sides", name, any(1.0, decided), [0.0, 5.0]);
+        lines.share("any row worse, true difference = margin", name, any(edge, is_worse), [0.0, 6.0]);
     }
-    let one = |units: usize, slower: f64| Model {
+    let one = |units: usize, slower: f64, own: f64| Model {
         units: [units; 2],
-        scatter: [scatter(0.0, 0.03); 2],
+        scatter: [scatter(0.0, own); 2],
         slower,
         rows: 1,
     };
-    let is_worse = |v: &Verdict| *v == Verdict::Worse;
+    let fixed = |model: Model, verdict: fn(&Verdict) -> bool| {
+        count(times, seed, |random| turns(model, random), verdict)
+    };
+    let open = |model: Model, verdict: fn(&Verdict) -> bool| {
+        count(times, seed, |random| looked(model, random), verdict)
+    };
     let same = |v: &Verdict| *v == Verdict::Same;
-    let fixed = |model: Model| move |random: &mut Uniform| turns(model, false, random);
-    let open = |model: Model| move |random: &mut Uniform| looked(model, random);
-    let edge = 1.0 + MARGIN;
-    lines.push(Line::share(
-        "worse at +10 %, 12 turns",
-        "scatter 3 %",
-        count(times, seed, fixed(one(12, 1.1)), is_worse),
-        [94.0, 100.0],
-    ));
-    lines.push(Line::share(
-        "worse at +20 %, looks of ab",
-        "scatter 5 %",
-        count(times, seed, open(Model { scatter: [scatter(0.0, 0.05); 2], ..one(30, 1.2) }), is_worse),
-        [95.0, 100.0],
-    ));
-    lines.push(Line::share(
-        "worse, true difference = margin, 6 turns",
-        "scatter 3 %",
-        count(times, seed, fixed(one(6, edge)), is_worse),
-        [0.0, 5.0],
-    ));
-    lines.push(Line::share(
-        "worse, true difference = margin, looks at 2.5 %",
-        "scatter 3 %",
-        count(times, seed, open(one(30, edge)), is_worse),
-        [0.0, 5.0],
-    ));
-    lines.push(Line::share(
-        "same, true difference = margin, looks at 2.5 %",
-        "scatter 3 %",
-        count(times, seed, open(one(30, edge)), same),
-        [0.0, 5.0],
-    ));
-    let rows = Model { rows: ROWS, scatter: [large; 2], ..one(30, 1.0) };
-    let decided = |v: &Verdict| matches!(v, Verdict::Worse | Verdict::Better);
-    lines.push(Line::share(
-        "any row worse or better, equal sides, looks of ab",
-        "8 rows, scatter 11 %",
-        count(times, seed, open(rows), decided),
-        [0.0, 1.5],
-    ));
-    lines.push(finds(times, seed));
-    lines
+    let found = fixed(one(12, 1.1, 0.03), is_worse);
+    lines.share("worse at +10 %, 12 turns", "scatter 3 %", found, [94.0, 100.0]);
+    let found = open(one(30, 1.2, 0.05), is_worse);
+    lines.share("worse at +20 %, looks of ab", "scatter 5 %", found, [95.0, 100.0]);
+    let found = fixed(one(6, edge, 0.03), is_worse);
+    lines.share("worse, true difference = margin, 6 turns", "scatter 3 %", found, [0.0, 5.0]);
+    let found = open(one(30, edge, 0.03), is_worse);
+    lines.share("worse, true difference = margin, looks at 2.5 %", "scatter 3 %", found, [0.0, 5.0]);
+    let found = open(one(30, edge, 0.03), same);
+    lines.share("same, true difference = margin, looks at 2.5 %", "scatter 3 %", found, [0.0, 5.0]);
+    let found = open(Model { rows: ROWS, scatter: [large; 2], ..one(30, 1.0, 0.03) }, decided);
+    let rule = "any row worse or better, equal sides, looks of ab";
+    lines.share(rule, "8 rows, scatter 11 %", found, [0.0, 1.5]);
+    finds(lines, times, seed);
 }
 
 /// Counts comparisons in which any row has a verdict.
@@ -128,22 +100,18 @@ fn count(
 }
 
 /// A difference of the size that `finds` tells is found four times in five.
-fn finds(times: u64, seed: u64) -> Line {
+fn finds(lines: &mut Lines, times: u64, seed: u64) {
     let model = Model { units: [12; 2], scatter: [scatter(0.0, 0.05); 2], slower: 1.0, rows: 1 };
     let mut random = Uniform::new(seed);
     let detectable = |random: &mut Uniform| {
-        let case = turns(model, false, random).cases.remove(0);
+        let case = turns(model, random).cases.remove(0);
         case.power.map_or(0.0, |power| power.detectable)
     };
     let told = (0..times).map(|_| detectable(&mut random)).sum::<f64>() / times as f64;
+    let slower = Model { slower: 1.0 + told, ..model };
     let is_worse = |v: &Verdict| *v == Verdict::Worse;
-    let found = count(
-        times,
-        seed + 1,
-        |random| turns(Model { slower: 1.0 + told, ..model }, false, random),
-        is_worse,
-    );
-    Line::share("worse at the difference of `finds`", "12 turns, scatter 5 %", found, [78.0, 97.0])
+    let found = count(times, seed + 1, |random| turns(slower, random), is_worse);
+    lines.share("worse at the difference of `finds`", "12 turns, scatter 5 %", found, [78.0, 97.0]);
 }
 
 static TEMPLATE: LazyLock<RunWithRows> = LazyLock::new(|| {
@@ -210,9 +178,9 @@ fn take_turn(sides: &mut [SideResults; 2], number: usize, model: Model, is_open:
     }
 }
 
-fn turns(model: Model, is_open: bool, random: &mut Uniform) -> Comparison {
+fn turns(model: Model, random: &mut Uniform) -> Comparison {
     let mut sides = no_turns();
-    (1..=model.units[0]).for_each(|number| take_turn(&mut sides, number, model, is_open, random));
+    (1..=model.units[0]).for_each(|number| take_turn(&mut sides, number, model, false, random));
     Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN })
 }
 

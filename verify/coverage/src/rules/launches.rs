@@ -12,7 +12,8 @@ use ombx_results::{
 };
 use ombx_testkit::noise::Noise;
 
-use super::line::Line;
+use super::Lines;
+use crate::random::Uniform;
 
 const PRECISION: f64 = 0.02;
 const LAUNCH: Duration = Duration::from_millis(300);
@@ -21,12 +22,11 @@ const LAUNCH: Duration = Duration::from_millis(300);
 const DISTANCES_NS: [f64; 2] = [52.0, 252.0];
 const SLOWER: f64 = 3.5;
 
-pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
-    let mut lines = within_a_run(times, seed);
-    lines.extend(few_samples(times, seed));
-    lines.extend(states(times, seed));
-    lines.extend(labels(times, seed));
-    lines
+pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
+    within_a_run(lines, times, seed);
+    few_samples(lines, times, seed);
+    states(lines, times, seed);
+    labels(lines, times, seed);
 }
 
 /// Launch of a simulated run: its median and distances.
@@ -81,7 +81,7 @@ fn holds([low, high]: [f64; 2], x: f64) -> bool {
 }
 
 /// Launches in one state: coverage, half width, and how often the goal is reached.
-fn within_a_run(times: u64, seed: u64) -> Vec<Line> {
+fn within_a_run(lines: &mut Lines, times: u64, seed: u64) {
     let models = [
         ("scatter 1 %", Noise::Independent { sigma: 0.01 }, Some([0.6, 1.0])),
         ("scatter 5 %", Noise::Independent { sigma: 0.05 }, Some([2.0, 2.6])),
@@ -89,7 +89,6 @@ fn within_a_run(times: u64, seed: u64) -> Vec<Line> {
         ("exponential tail of 5 %", Noise::Tailed { mean: 0.05, phi: 0.0 }, None),
         ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }, None),
     ];
-    let mut lines = Vec::new();
     for (name, noise, width) in models {
         let (mut covered, mut outside, mut halves, mut launches, mut reached) = (0, 0, Vec::new(), 0, 0);
         for seed in seed * times..(seed + 1) * times {
@@ -111,34 +110,28 @@ fn within_a_run(times: u64, seed: u64) -> Vec<Line> {
         }
         let mean = launches as f64 / times as f64;
         let model = format!("{name}, {mean:.0} launches");
-        lines.push(Line::share("interval within a run covers", &model, [covered, times], [93.5, 97.5]));
-        lines.push(Line::share(
-            "interval leaves the range of its launches",
-            &model,
-            [outside, times],
-            [0.0, 0.0],
-        ));
+        lines.share("interval within a run covers", &model, [covered, times], [93.5, 97.5]);
+        lines.share("interval leaves the range of its launches", &model, [outside, times], [0.0, 0.0]);
         if let Some(must) = width {
             let middle = median(&halves).unwrap_or(f64::NAN);
-            lines.push(Line::figure("half width", &model, middle, must));
+            lines.figure("half width", &model, middle, must);
         }
         if name == "scatter 1 %" {
-            lines.push(Line::share("precision of 2 % reached", &model, [reached, times], [98.0, 100.0]));
+            lines.share("precision of 2 % reached", &model, [reached, times], [98.0, 100.0]);
         }
     }
-    lines
 }
 
 /// Launches of long iterations, whose medians are those of three samples.
 ///
 /// The median of an odd number of independent samples is as often below their true median as above it, whatever their distribution. Three
 /// are the fewest of which one disturbed sample is not the median.
-fn few_samples(times: u64, seed: u64) -> Vec<Line> {
+fn few_samples(lines: &mut Lines, times: u64, seed: u64) {
     let models = [
         ("samples scatter 10 %", Noise::Independent { sigma: 0.1 }),
         ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }),
     ];
-    let line = |(name, noise): (&str, Noise)| {
+    for (name, noise) in models {
         let is_covered = |seed: &u64| {
             let mut samples = noise.stream(*seed);
             let mut levels = Noise::Independent { sigma: 0.02 }.stream(!*seed);
@@ -151,15 +144,13 @@ fn few_samples(times: u64, seed: u64) -> Vec<Line> {
         };
         let covered = (seed * times..(seed + 1) * times).filter(is_covered).count() as u64;
         let model = format!("{name}, launches scatter 2 %");
-        Line::share("interval of launches with 3 samples covers", model, [covered, times], [93.5, 97.5])
-    };
-    models.map(line).into()
+        lines.share("interval of launches with 3 samples covers", &model, [covered, times], [93.5, 97.5]);
+    }
 }
 
 /// Launches in two states, which the distance labels.
-fn states(times: u64, seed: u64) -> Vec<Line> {
+fn states(lines: &mut Lines, times: u64, seed: u64) {
     let scatter = Noise::Independent { sigma: 0.03 };
-    let mut lines = Vec::new();
     for (name, slow, stays, unknown, changes) in [
         ("30 % slow, independent", 0.3, 0.0, 0.0, 0.0),
         ("50 % slow, independent", 0.5, 0.0, 0.0, 0.0),
@@ -200,23 +191,17 @@ fn states(times: u64, seed: u64) -> Vec<Line> {
             pooled += u64::from(own < found.at.len());
             halves.push(half(&found));
         }
-        lines.push(Line::share(
-            "interval of the most frequent state covers",
-            name,
-            [covered, times],
-            [91.7, 99.5],
-        ));
+        lines.share("interval of the most frequent state covers", name, [covered, times], [91.7, 99.5]);
         let middle = median(&halves).unwrap_or(f64::NAN);
-        lines.push(Line::figure("its half width", name, middle, [0.5, 3.0]));
+        lines.figure("its half width", name, middle, [0.5, 3.0]);
         if unknown == 0.0 {
-            lines.push(Line::share("a figure pools two states", name, [pooled, times], [0.0, 0.0]));
+            lines.share("a figure pools two states", name, [pooled, times], [0.0, 0.0]);
         }
     }
-    lines
 }
 
 /// Distances and medians of one state that are divided, and distances of two states that are not.
-fn labels(times: u64, seed: u64) -> Vec<Line> {
+fn labels(lines: &mut Lines, times: u64, seed: u64) {
     let nine = |seed: u64, scatter: f64, levels: [f64; 2]| {
         let mut stream = Noise::Independent { sigma: scatter }.stream(seed);
         let mut next = |at: usize| Some(levels[at % 2] * stream.next_time());
@@ -229,26 +214,11 @@ fn labels(times: u64, seed: u64) -> Vec<Line> {
     };
     let merged =
         seeds().filter(|seed| States::new(&nine(*seed, 0.03, [55.0, 95.0])).distances_ns().len() < 2).count();
-    let mut lines = vec![
-        Line::share(
-            "OTHER_STATE = 1.5 divides one state",
-            "distances scatter by 5 %",
-            [divided(0.05), times],
-            [0.0, 0.6],
-        ),
-        Line::share(
-            "OTHER_STATE = 1.5 divides one state",
-            "distances scatter by 10 %",
-            [divided(0.1), times],
-            [0.0, 0.6],
-        ),
-        Line::share(
-            "OTHER_STATE = 1.5 merges two states",
-            "55 and 95 ns, 3 %",
-            [merged as u64, times],
-            [0.0, 3.0],
-        ),
-    ];
+    let divides = "OTHER_STATE = 1.5 divides one state";
+    lines.share(divides, "distances scatter by 5 %", [divided(0.05), times], [0.0, 0.6]);
+    lines.share(divides, "distances scatter by 10 %", [divided(0.1), times], [0.0, 0.6]);
+    let merges = "OTHER_STATE = 1.5 merges two states";
+    lines.share(merges, "55 and 95 ns, 3 %", [merged as u64, times], [0.0, 3.0]);
     debug_assert!((OTHER_STATE - 1.5).abs() < 1e-9);
     for (name, noise) in [
         ("scatter 5 %", Noise::Independent { sigma: 0.05 }),
@@ -261,37 +231,8 @@ fn labels(times: u64, seed: u64) -> Vec<Line> {
                 state::gap(&(0..launches).map(|_| stream.next_time()).collect::<Vec<f64>>()).is_some()
             };
             let divided = seeds().filter(is_divided).count() as u64;
-            let model = format!("{name}, {launches} launches");
-            lines.push(Line::share(
-                "gap of ln 1.25 and 1.5 ranges divides one state",
-                model,
-                [divided, times],
-                [0.0, 5.0],
-            ));
+            let rule = "gap of ln 1.25 and 1.5 ranges divides one state";
+            lines.share(rule, &format!("{name}, {launches} launches"), [divided, times], [0.0, 5.0]);
         }
-    }
-    lines
-}
-
-/// Uniform random numbers.
-pub(super) struct Uniform(u64);
-
-impl Uniform {
-    pub(super) fn new(seed: u64) -> Uniform {
-        Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Returns a number of at least 0 and below 1 (`SplitMix64`).
-    pub(super) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Returns a number with a normal distribution (Box and Muller).
-    pub(super) fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.next()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.next()).cos()
     }
 }

@@ -3,7 +3,8 @@
 use ombx_core::{result::SingleTimes, stats::median};
 use ombx_results::percentiles::over_launches;
 
-use super::{launches::Uniform, line::Line};
+use super::Lines;
+use crate::random::Uniform;
 
 /// Single iterations of a launch.
 const ITERATIONS: usize = 2500;
@@ -23,8 +24,7 @@ enum Disturbance {
     Share,
 }
 
-pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
-    let mut lines = Vec::new();
+pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
     for (name, disturbance, bias) in [
         ("no disturbance", Disturbance::None, [-1.0, 1.0]),
         ("bursts", Disturbance::Bursts, [-1.0, 6.0]),
@@ -51,17 +51,11 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
             let off = |values: &[f64]| {
                 100.0 * (values.iter().sum::<f64>() / values.len().max(1) as f64 / truth.value - 1.0)
             };
-            lines.push(Line::share("p99 of all launches covers", &model, [covered, resolved], [88.0, 99.5]));
-            lines.push(Line::figure("p99 of all launches is off by", &model, off(&found), bias));
-            lines.push(Line::figure(
-                "median of the launches' own p99 is off by",
-                model,
-                off(&own),
-                [-30.0, 1.0],
-            ));
+            lines.share("p99 of all launches covers", &model, [covered, resolved], [88.0, 99.5]);
+            lines.figure("p99 of all launches is off by", &model, off(&found), bias);
+            lines.figure("median of the launches' own p99 is off by", &model, off(&own), [-30.0, 1.0]);
         }
     }
-    lines
 }
 
 /// Returns the percentile of one launch.

@@ -2,15 +2,15 @@
 
 use ombx_results::runs::{level, next_run};
 
-use super::{launches::Uniform, line::Line};
+use super::Lines;
+use crate::random::Uniform;
 
 /// Numbers of earlier runs.
 const RUNS: [usize; 9] = [3, 4, 5, 6, 8, 10, 12, 15, 20];
 /// Standard deviation between runs, as a logarithm.
 const BETWEEN: f64 = 0.04;
 
-pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
-    let mut lines = Vec::new();
+pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
     for k in RUNS {
         for (name, kind, must) in [
             ("normal", Kind::Normal, [94.0, 96.0]),
@@ -28,23 +28,12 @@ pub(super) fn lines(times: u64, seed: u64) -> Vec<Line> {
                     u64::from(level(next[0], earlier).is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high));
             }
             let model = format!("{name}, {k} runs");
-            lines.push(Line::share(
-                "next run: t(0.975, k - 1) sqrt(1 + 1/k) s",
-                &model,
-                [inside, times],
-                must,
-            ));
+            lines.share("next run: t(0.975, k - 1) sqrt(1 + 1/k) s", &model, [inside, times], must);
             if kind == Kind::Normal {
-                lines.push(Line::share(
-                    "level: t(0.975, k - 1) s",
-                    &model,
-                    [level_inside, times],
-                    [94.0, 96.0],
-                ));
+                lines.share("level: t(0.975, k - 1) s", &model, [level_inside, times], [94.0, 96.0]);
             }
         }
     }
-    lines
 }
 
 /// How runs differ.

@@ -22,11 +22,10 @@ use self::{
 };
 use crate::{
     case::{Case, Place},
-    interpose::Rule,
     run::Done,
     stage::Stage,
 };
-use ombx_toolchain::{mpi::Flavour, registry::Bench};
+use ombx_toolchain::{Flavour, registry::Bench};
 
 /// Returns whether the wrong byte arrives where the benchmark checks. The result of an atomic operation arrives at its origin.
 fn arrives_of(row: &Measurement, flip: Flip) -> bool {
@@ -65,10 +64,10 @@ impl Group {
         let case = |bench: &&Bench| {
             let (name, flips, defective) =
                 (bench.name.clone(), flips.clone(), defect(stage).contains(&bench.name.as_str()));
-            let case = Case::about(fault, Place::Verifying, &bench.name, Rc::clone(&job), 5)
+            Case::about(fault, Place::Verifying, &bench.name, Rc::clone(&job), 5)
                 .look(move |done| caught(done, &name, (&flips, derived), defective))
-                .skip_if(bench.unavailable.clone());
-            if self.gate { case } else { case.on_demand() }
+                .skip_if(bench.unavailable.clone())
+                .gate(true)
         };
         known.iter().map(case).collect()
     }
@@ -132,11 +131,10 @@ fn caught(
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases: Vec<Case> =
         groups::all(&stage.benches).into_iter().flat_map(|group| group.cases(stage)).collect();
-    let flip = || Rule::new("pwrite", "flip").bytes(PIPELINE_BLOCK).given().byte(77);
     cases.extend(periodic::cases(stage));
     let covered: BTreeSet<String> = cases.iter().map(|case| case.subject.clone()).collect();
-    cases.push(pipeline("one byte of what is given flips", &flip()));
-    cases.push(pipeline("one byte flips in the first run of the warm-up only", &flip().times(1)));
+    cases.push(pipeline("one byte of what is given flips", ""));
+    cases.push(pipeline("one byte flips in the first run of the warm-up only", ",times=1"));
     let missing = stage
         .benches
         .iter()
@@ -154,21 +152,23 @@ fn pipeline_of(options: &str) -> String {
 }
 
 /// Returns a case of the pipeline, where the library flips a byte of the final file.
-fn pipeline(fault: &str, rule: &Rule) -> Case {
+fn pipeline(fault: &str, limit: &str) -> Case {
     let words = pipeline_of(&format!("--block {PIPELINE_BLOCK} --max-time 50ms"));
-    let rule = rule.to_string();
-    Case::of(fault, Place::Verifying, "sockets.pipeline", &words, 5)
+    let rule = format!("call=pwrite,do=flip,bytes={PIPELINE_BLOCK},way=out,byte=77{limit}");
+    Case::of(fault, Place::Verifying, &words, 5)
         .prepared(move |command, stage, directory| {
             command.arg(format!("--sink=file:{}", directory.join("sink").display()));
             command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", &rule);
             Ok(())
         })
         .says(&["data arrived wrong at node", "byte 77"])
+        .gate(true)
 }
 
 /// Returns a case for a benchmark whose bytes no case flips: skipped with a reason, otherwise wrong.
 fn without(bench: &Bench) -> Case {
-    let case = Case::of("one byte flips", Place::Verifying, &bench.name, "list", 0).without_out();
+    let case =
+        Case::of("one byte flips", Place::Verifying, "list", 0).subject(&bench.name).without_out().gate(true);
     if bench.name.contains("barrier") || bench.name == "collective.init" {
         return case.skip_if(Some("transfers no data".into()));
     }

@@ -1,14 +1,12 @@
 //! Files that another user may have put where ombx looks, files and output without end, and copies of launches. ombx gets 600 MB of
 //! address space, so that a file or an output which it kept whole would end it.
 
-use std::path::Path;
+use std::{fs, io, path::Path};
 
 use crate::{
-    case::{Case, Place},
-    cases::output::shell,
+    case::{Case, Place, shell},
     stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
 
 const GOLDEN: &str = include_str!("../../../../crates/results/tests/golden/one_launch.jsonl");
 const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\nsizes = \"8\"\nwithin = \"20%\"\n";
@@ -22,156 +20,120 @@ const HOSTILE: [(&str, &str); 4] = [
     ("endless", "truncate -s 1T \"$1\""),
 ];
 /// Options that name a file, and a device without end as the file.
-const GIVEN: [(&str, &str); 4] = [
-    ("imb", "imb MPI1 -n 2 -input /dev/zero"),
-    ("imb", "imb MPI1 -n 2 -msglen /dev/zero PingPong"),
-    ("osu", "osu latency -n 2 -D indx:/dev/zero"),
-    ("run", "run suite:/dev/./zero"),
+const GIVEN: [&str; 4] = [
+    "imb MPI1 -n 2 -input /dev/zero",
+    "imb MPI1 -n 2 -msglen /dev/zero PingPong",
+    "osu latency -n 2 -D indx:/dev/zero",
+    "run suite:/dev/./zero",
 ];
 /// Ends the command if somebody else's file was written.
 const UNTOUCHED: &str = "[ \"$(cat \"$DIRECTORY/precious\")\" = precious ] || code=99; exit $code";
 
+/// Runs the command with a shell in place of ssh.
+const NOISY_HOSTS: &str = "chmod +x \"$DIRECTORY/ssh\"; export OMBX_SSH=\"$DIRECTORY/ssh\"; ulimit -v 600000; \
+    exec \"$@\" --inventory \"$DIRECTORY/cluster.toml\" --runs \"$DIRECTORY/runs\"";
+
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    // These cases need no MPI: one run is enough.
-    let once = (stage.mpi.flavour != Flavour::Mpich)
-        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
     let mut cases = Vec::new();
     for (what, make) in HOSTILE {
-        let of = |place: &str, subject: &str, words: &str, code: i32| {
-            Case::of(&format!("{place} is {what}"), Place::Start, subject, words, code).without_out()
+        // `more` is done in the directory of the job before the script starts.
+        let of = |place: &str, words: &str, code: i32, script: String, more: More| {
+            let case = Case::of(&format!("{place} is {what}"), Place::Start, words, code).without_out();
+            case.gate(what == "a link").prepared(move |c, _, directory| {
+                results(directory).and_then(|()| more(directory)).map_err(|e| e.to_string())?;
+                shell(c, directory, &script)
+            })
         };
-        let hostile = move |path: &str, rest: &str| {
+        let hostile = |path: &str, rest: &str| {
             format!(
-                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; chown -h 65534 \"$1\" 2>/dev/null; shift; ulimit -v 600000; {rest}; code=$?; {UNTOUCHED}"
+                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; chown -h 65534 \"$1\" 2>/dev/null; shift; {rest}; code=$?; {UNTOUCHED}"
             )
         };
+        let limited = |path: &str, rest: &str| hostile(path, &format!("ulimit -v 600000; {rest}"));
         let in_results = "\"$@\" \"$DIRECTORY/results\"";
-        cases.push(of("the index of a directory", "history", "history", 0).prepared(
-            move |c, _, directory| {
-                results(directory)?;
-                shell(c, directory, &hostile("results/.ombx-index", in_results))
-            },
-        ));
-        cases.push(of("a result", "history", "history", 0).prepared(move |c, _, directory| {
-            results(directory)?;
-            shell(c, directory, &hostile("results/b.jsonl", in_results))
-        }));
+        let index = limited("results/.ombx-index", in_results);
+        cases.push(of("the index of a directory", "history", 0, index, |_| Ok(())));
+        let result = limited("results/b.jsonl", in_results);
+        cases.push(of("a result", "history", 0, result, |_| Ok(())));
+        // Ranks map more address space than a reader.
         let run = "run sockets.latency --sizes 8 -n 2 --timeout 15s";
         for path in [".ombx-index", "b.jsonl"] {
-            cases.push(of(&format!("{path} beside the output"), "sockets.latency", run, 0).prepared(
-                move |c, _, directory| {
-                    results(directory)?;
-                    // Ranks map more address space than a reader.
-                    let script =
-                        hostile(&format!("results/{path}"), "\"$@\" -o \"$DIRECTORY/results/new.jsonl\"");
-                    shell(c, directory, &script.replace("600000", "unlimited"))
-                },
-            ));
+            let beside = hostile(&format!("results/{path}"), "\"$@\" -o \"$DIRECTORY/results/new.jsonl\"");
+            let place = format!("{path} beside the output");
+            cases.push(of(&place, run, 0, beside, |_| Ok(())));
         }
         let hosts = "run sockets.latency --sizes 8 --hosts n01,n01 --timeout 15s";
-        cases.push(
-            of("a file with the name of a host", "sockets.latency", hosts, 6).says(&["n01"]).prepared(
-                move |c, _, directory| {
-                    results(directory)?;
-                    let script = hostile(
-                        "results/n01",
-                        "cd \"$DIRECTORY/results\"; export OMBX_SSH=/bin/false; \"$@\"",
-                    );
-                    shell(c, directory, &script.replace("600000", "unlimited"))
-                },
-            ),
-        );
-        cases.push(of("a good day", "check", "check", 7).says(&["b.jsonl"]).prepared(
-            move |c, _, directory| {
-                results(directory)?;
-                std::fs::rename(directory.join("results"), directory.join("good"))
-                    .map_err(|e| e.to_string())?;
-                std::fs::write(directory.join("check.toml"), CHECK).map_err(|e| e.to_string())?;
-                shell(c, directory, &hostile("good/b.jsonl", "\"$@\" \"$DIRECTORY/check.toml\""))
-            },
-        ));
+        let named = hostile("results/n01", "cd \"$DIRECTORY/results\"; export OMBX_SSH=/bin/false; \"$@\"");
+        let place = "a file with the name of a host";
+        cases.push(of(place, hosts, 6, named, |_| Ok(())).says(&["n01"]));
+        let checked = limited("good/b.jsonl", "\"$@\" \"$DIRECTORY/check.toml\"");
+        let good = |directory: &Path| {
+            fs::rename(directory.join("results"), directory.join("good"))?;
+            fs::write(directory.join("check.toml"), CHECK)
+        };
+        cases.push(of("a good day", "check", 7, checked, good).says(&["b.jsonl"]));
     }
-    for (subject, words) in GIVEN {
-        cases.push(
-            Case::of("the file of an option is endless", Place::Start, subject, words, 2)
-                .without_out()
-                .says(&["it is longer than"])
-                .prepared(|c, _, directory| shell(c, directory, "ulimit -v 600000; exec \"$@\"")),
-        );
+    for words in GIVEN {
+        let case = Case::of("the file of an option is endless", Place::Start, words, 2).without_out();
+        cases.push(case.says(&["it is longer than"]).shell("ulimit -v 600000; exec \"$@\""));
     }
-    cases.push(
-        Case::of("a launch is a copy with another name", Place::Start, "show", "show", 2)
-            .without_out()
-            .says(&["has the samples of run"])
-            .prepared(|c, _, directory| {
-                let (first, rest) = GOLDEN.split_once("\"run\":\"").ok_or("the file has no run")?;
-                let copy = format!("{first}\"run\":\"renamed-{rest}");
-                for (name, text) in
-                    [("a.jsonl", with_many_samples(GOLDEN)?), ("b.jsonl", with_many_samples(&copy)?)]
-                {
-                    let path = directory.join(name);
-                    std::fs::write(&path, text).map_err(|e| e.to_string())?;
-                    c.arg(path);
-                }
-                Ok(())
-            }),
-    );
+    let copy = "a launch is a copy with another name";
+    cases.push(reading(copy, "show", 2, copies).says(&["has the samples of run"]));
     for name in ["median_ns", "max_ns", "mean_ns"] {
-        cases.push(
-            Case::of(&format!("{name} is not that of the samples"), Place::Start, "show", "show", 7)
-                .without_out()
-                .says(&[name, "does not follow from its samples"])
-                .prepared(move |c, _, directory| {
-                    let path = directory.join("doctored.jsonl");
-                    std::fs::write(&path, doctored(name)?).map_err(|e| e.to_string())?;
-                    c.arg(path);
-                    Ok(())
-                }),
-        );
+        let fault = format!("{name} is not that of the samples");
+        let file = move || doctored(name).map(|text| vec![("doctored.jsonl", text)]);
+        cases.push(reading(&fault, "show", 7, file).says(&[name, "does not follow from its samples"]));
     }
     cases.push(
-        Case::of("3000 sizes in a model", Place::Start, "model", "model", 0)
-            .without_out()
-            .prepared(|c, _, directory| {
-                let path = directory.join("sizes.jsonl");
-                std::fs::write(&path, many_sizes()).map_err(|e| e.to_string())?;
-                c.arg(path);
-                Ok(())
-            })
-            .look(
-                |done| if done.stdout.contains("NaN") { Err("prints NaN".into()) } else { Ok(String::new()) },
-            ),
+        reading("3000 sizes in a model", "model", 0, || Ok(vec![("sizes.jsonl", many_sizes())]))
+            .must("prints NaN", |done| !done.stdout.contains("NaN")),
     );
     for (stream, redirection) in [("output", ""), ("messages", " >&2")] {
         cases.push(
-            Case::of(&format!("a host prints {stream} without end"), Place::Start, "cluster", "cluster", 6)
+            Case::of(&format!("a host prints {stream} without end"), Place::Start, "cluster", 6)
                 .without_out()
                 .says(&["n01: it prints without end"])
                 .prepared(move |c, _, directory| {
-                    let ssh = directory.join("ssh");
-                    let script = format!("#!/bin/sh\nexec yes{redirection}\n");
-                    std::fs::write(&ssh, script).map_err(|e| e.to_string())?;
-                    std::fs::write(directory.join("cluster.toml"), INVENTORY).map_err(|e| e.to_string())?;
-                    let script = "chmod +x \"$DIRECTORY/ssh\"; export OMBX_SSH=\"$DIRECTORY/ssh\"; ulimit -v 600000; \
-                         exec \"$@\" --inventory \"$DIRECTORY/cluster.toml\" --runs \"$DIRECTORY/runs\"";
-                    shell(c, directory, script)
+                    let ssh = format!("#!/bin/sh\nexec yes{redirection}\n");
+                    fs::write(directory.join("ssh"), ssh)
+                        .and_then(|()| fs::write(directory.join("cluster.toml"), INVENTORY))
+                        .map_err(|e| e.to_string())?;
+                    shell(c, directory, NOISY_HOSTS)
                 }),
         );
     }
-    cases
-        .into_iter()
-        .map(|case| case.skip_if(once.clone()))
-        .map(|case| if case.fault.ends_with("is a link") { case } else { case.on_demand() })
-        .collect()
+    cases.into_iter().map(|case| case.skip_if(stage.needs_no_mpi())).collect()
+}
+
+/// Names and texts of files.
+type Files = Vec<(&'static str, String)>;
+/// Change of the directory of a job.
+type More = fn(&Path) -> io::Result<()>;
+
+/// Returns a case of a command that reads files with these names and texts.
+fn reading(
+    fault: &str,
+    command: &str,
+    code: i32,
+    files: impl Fn() -> Result<Files, String> + 'static,
+) -> Case {
+    let case = Case::of(fault, Place::Start, command, code).without_out();
+    case.prepared(move |c, _, directory| {
+        for (name, text) in files()? {
+            let path = directory.join(name);
+            fs::write(&path, text).map_err(|e| e.to_string())?;
+            c.arg(path);
+        }
+        Ok(())
+    })
 }
 
 /// Writes a directory with a result, and a file of which no link may lead to a change.
-fn results(directory: &Path) -> Result<(), String> {
+fn results(directory: &Path) -> io::Result<()> {
     let results = directory.join("results");
-    std::fs::create_dir(&results)
-        .and_then(|()| std::fs::write(results.join("a.jsonl"), GOLDEN))
-        .and_then(|()| std::fs::write(directory.join("precious"), "precious\n"))
-        .map_err(|e| e.to_string())
+    fs::create_dir(&results)?;
+    fs::write(results.join("a.jsonl"), GOLDEN)?;
+    fs::write(directory.join("precious"), "precious\n")
 }
 
 /// Returns a result with 3000 sizes of one benchmark, whose times grow in 30 steps. All samples of a row are equal.
@@ -201,6 +163,13 @@ fn doctored(name: &str) -> Result<String, String> {
     // Other figures are in order, whatever this one is.
     let value = if name == "max_ns" { value * 2.0 } else { value * 1.01 };
     Ok(format!("{}{value}{}", &GOLDEN[..start], &GOLDEN[end..]))
+}
+
+/// Returns a launch, and the same with another name.
+fn copies() -> Result<Files, String> {
+    let (first, rest) = GOLDEN.split_once("\"run\":\"").ok_or("the file has no run")?;
+    let copy = format!("{first}\"run\":\"renamed-{rest}");
+    Ok(vec![("a.jsonl", with_many_samples(GOLDEN)?), ("b.jsonl", with_many_samples(&copy)?)])
 }
 
 /// Returns a result without the summary of its first row, which has as many samples as tell launches apart.

@@ -5,18 +5,22 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 use rustix::process::Signal;
 
 use crate::{
-    case::{Case, Place},
-    cases::output::shell,
+    case::{Case, Place, shell},
     run::Running,
     stage::Stage,
 };
-use ombx_toolchain::mpi::{Flavour, Mpi, Places};
+use ombx_toolchain::{Flavour, Mpi, Places};
 
 /// Many rows of about 50 ms: enough time for a fault in the middle.
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
 const FEW: &str = "run p2p.latency --sizes 8 --iterations 50 -n 2";
 /// One row that takes hours.
 const ENDLESS: &str = "run p2p.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
+/// Launcher that prints without end.
+const NOISE: &str = "yes & exec yes >&2";
+/// Launcher that starts one process as rank 0 of two.
+const TWICE: &str = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
+                     while [ \"${1##*/}\" != ombx ]; do shift; done; exec \"$@\"";
 const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
 
 /// Reason why these cases are not run with Open MPI.
@@ -34,85 +38,68 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         harmed("SIGINT", 130, |job| signal(job, Signal::INT, 1)).says(&["interrupted"]),
         harmed("SIGTERM", 143, |job| signal(job, Signal::TERM, 1)).says(&["interrupted"]),
         harmed("SIGHUP", 129, |job| signal(job, Signal::HUP, 1)).says(&["interrupted"]),
-        harmed("SIGINT twice", 130, |job| signal(job, Signal::INT, 2))
-            .says(&["interrupted"])
-            ,
-        harmed("SIGTERM twice", 143, |job| signal(job, Signal::TERM, 2)).on_demand(),
-        Case::of("ombx is killed", Place::Measuring, "p2p.latency", MANY, 137).rows(2).act(|job| {
-            job.until_rows(2)?;
-            job.signal(Signal::KILL);
-            Ok(())
-        }).skip_if(untidy),
-        Case::of("the launcher is stopped", Place::Measuring, "p2p.latency", ENDLESS, 6)
+        harmed("SIGINT twice", 130, |job| signal(job, Signal::INT, 2)).says(&["interrupted"]),
+        harmed("SIGTERM twice", 143, |job| signal(job, Signal::TERM, 2)),
+        Case::of("ombx is killed", Place::Measuring, MANY, 137)
+            .rows(2)
+            .act(|job| {
+                job.until_rows(2)?;
+                job.signal(Signal::KILL);
+                Ok(())
+            })
+            .skip_if(untidy),
+        Case::of("the launcher is stopped", Place::Measuring, ENDLESS, 6)
             .act(|job| {
                 job.rank(1)?;
                 send(job, &LAUNCHERS, Signal::STOP);
                 Ok(())
             })
             .says(&["--timeout"]),
-        Case::of("a job takes too long", Place::Measuring, "p2p.latency", ENDLESS, 6)
-            .says(&["3 s", "p2p.latency", "--timeout"]),
-        Case::of("SIGINT", Place::Start, "p2p.latency", MANY, 130)
-            .act(|job| {
-                job.until("something is started", |job| job.processes().len() > 1)?;
-                job.signal(Signal::INT);
-                Ok(())
-            }),
-        Case::of("the launcher is none", Place::Start, "p2p.latency", MANY, 6)
+        Case::of("a job takes too long", Place::Measuring, ENDLESS, 6).says(&[
+            "3 s",
+            "p2p.latency",
+            "--timeout",
+        ]),
+        Case::of("SIGINT", Place::Start, MANY, 130).act(|job| {
+            job.until("something is started", |job| job.processes().len() > 1)?;
+            job.signal(Signal::INT);
+            Ok(())
+        }),
+        Case::of("the launcher is none", Place::Start, MANY, 6)
             .prepared(|command, _, directory| set(command, "OMBX_MPIEXEC", &directory.join("absent")))
             .says(&["/absent"]),
-        Case::of("the launcher fails", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "echo 'no licence left' >&2; exit 9"))
+        launched("the launcher fails", MANY, "echo 'no licence left' >&2; exit 9")
             .says(&["no licence left", "exit code 9"]),
-        Case::of("the launcher succeeds and starts nothing", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "exit 0"))
-            .says(&["ended early"]),
-        Case::of("the launcher prints garbage", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| {
-                launcher(command, stage, directory, "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0")
-            })
-            .says(&["ended early"]),
-        Case::of("the launcher moves the cursor", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| {
-                launcher(command, stage, directory, "printf 'no licence\\033[2J left\\n' >&2; exit 9")
-            })
+        launched("the launcher succeeds and starts nothing", MANY, "exit 0").says(&["ended early"]),
+        launched(
+            "the launcher prints garbage",
+            MANY,
+            "head -c 300000 /dev/urandom; echo '{\"kind\":\"case\"}'; exit 0",
+        )
+        .says(&["ended early"]),
+        launched("the launcher moves the cursor", MANY, "printf 'no licence\\033[2J left\\n' >&2; exit 9")
             .says(&["no licence"])
-            .look(|done| {
-                if done.stderr.contains('\u{1b}') {
-                    Err("an escape sequence reaches the terminal".into())
-                } else {
-                    Ok(String::new())
-                }
-            }),
-        Case::of("the launcher prints without end", Place::Start, "p2p.latency", ENDLESS, 6)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
-            .says(&["3 s", "--timeout"]),
-        Case::of("the launcher prints without end", Place::Start, "doctor", "doctor -n 2 --timeout 3s", 4)
+            .must("an escape sequence reaches the terminal", |done| !done.stderr.contains('\u{1b}')),
+        launched("the launcher prints without end", ENDLESS, NOISE).says(&["3 s", "--timeout"]),
+        Case::of("the launcher prints without end", Place::Start, "doctor -n 2 --timeout 3s", 4)
             .without_out()
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
-            .look(|done| {
-                if ["prints without end", "did not end"].iter().any(|text| done.stdout.contains(text)) {
-                    Ok(String::new())
-                } else {
-                    Err("the findings do not name the launcher".into())
-                }
+            .prepared(|command, stage, directory| launcher(command, stage, directory, NOISE))
+            .must("the findings do not name the launcher", |done| {
+                ["prints without end", "did not end"].iter().any(|text| done.stdout.contains(text))
             }),
-        Case::of("SIGTERM, and the launcher prints without end", Place::Start, "p2p.latency", MANY, 143)
-            .prepared(|command, stage, directory| launcher(command, stage, directory, "yes & exec yes >&2"))
+        Case::of("SIGTERM, and the launcher prints without end", Place::Start, MANY, 143)
+            .prepared(|command, stage, directory| launcher(command, stage, directory, NOISE))
             .act(|job| {
-                job.until("the noise has begun", |job| job.processes().iter().any(|p| p.is_called(&["yes"])))?;
+                job.until("the noise has begun", |job| {
+                    job.processes().iter().any(|p| p.is_called(&["yes"]))
+                })?;
                 job.signal(Signal::TERM);
                 Ok(())
             }),
-        Case::of("the launcher does not tell its version", Place::Start, "p2p.latency", ENDLESS, 6)
+        Case::of("the launcher does not tell its version", Place::Start, ENDLESS, 6)
             .prepared(|command, _, directory| script(command, directory, "#!/bin/sh\nsleep 60\n"))
             .says(&["--version did not answer within 3 s"]),
-        Case::of("the launcher starts one rank twice", Place::Start, "p2p.latency", MANY, 6)
-            .prepared(|command, stage, directory| {
-                let script = "export PMI_RANK=0 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2; unset PMI_FD; \
-                              while [ \"${1##*/}\" != ombx ]; do shift; done; exec \"$@\"";
-                launcher(command, stage, directory, script)
-            }),
+        launched("the launcher starts one rank twice", MANY, TWICE),
     ];
     let helpers = match stage.mpi.flavour {
         Flavour::Mpich => "hydra_pmi_proxy",
@@ -129,7 +116,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let why = other.is_none().then(|| "no other MPI is installed".to_owned());
     let mpiexec = other.as_ref().map(|mpi| mpi.mpiexec.clone()).unwrap_or_default();
     cases.push(
-        Case::of("the launcher is another MPI's", Place::Start, "p2p.latency", MANY, 6)
+        Case::of("the launcher is another MPI's", Place::Start, MANY, 6)
             .prepared(move |command, _, _| set(command, "OMBX_MPIEXEC", &mpiexec))
             .says(&["belongs to another MPI"])
             .skip_if(why),
@@ -145,23 +132,20 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         ),
     ] {
         cases.push(
-            Case::of(&format!("{what} in one job"), Place::Start, "p2p.latency", MANY, 6)
+            Case::of(&format!("{what} in one job"), Place::Start, MANY, 6)
                 .prepared(move |command, stage, directory| mixed(command, stage, directory, bytes, words))
                 .says(&["rank 1", says]),
         );
     }
     cases.push(
-        Case::of("the launcher is broken", Place::Start, "p2p.latency", MANY, 6)
+        Case::of("the launcher is broken", Place::Start, MANY, 6)
             .prepared(|c, _, directory| {
                 script(c, directory, "#!/bin/sh\necho 'mpiexec: symbol lookup error: PMI_x' >&2\nexit 127\n")
             })
             .says(&["is no mpiexec that works", "symbol lookup error: PMI_x"]),
     );
-    cases.push(
-        Case::of("ended children are ignored", Place::Start, "p2p.latency", FEW, 0)
-            .rows(1)
-            .prepared(|c, _, directory| shell(c, directory, "trap '' CHLD; exec \"$@\"")),
-    );
+    let ignored = Case::of("ended children are ignored", Place::Start, FEW, 0);
+    cases.push(ignored.rows(1).shell("trap '' CHLD; exec \"$@\""));
     let of_mpich = (!here).then(|| "Open MPI does not start with these variables".to_owned());
     for (what, script, code, says) in [
         (
@@ -187,35 +171,28 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     ] {
         let skip = of_mpich.clone().filter(|_| !script.contains("env -i"));
         cases.push(
-            Case::of(what, Place::Start, "p2p.latency", &FEW.replace(" -n 2", ""), code)
+            Case::of(what, Place::Start, &FEW.replace(" -n 2", ""), code)
                 .without_out()
                 .prepared(move |c, stage, directory| {
                     shell(c, directory, &script.replace("{launcher}", &stage.mpi.mpiexec.to_string_lossy()))
                 })
-                .look(move |done| {
-                    if (done.stdout.clone() + &done.stderr).contains(says) {
-                        Ok(String::new())
-                    } else {
-                        Err(format!("does not say {says:?}"))
-                    }
+                .must(format!("does not say {says:?}"), move |done| {
+                    (done.stdout.clone() + &done.stderr).contains(says)
                 })
                 .skip_if(skip),
         );
     }
-    cases
-        .into_iter()
-        .map(|case| if GATE.contains(&case.fault.as_str()) { case } else { case.on_demand() })
-        .collect()
+    cases.into_iter().map(|case| case.gated(&GATE)).collect()
 }
 
-/// Returns a case that acts on a job after two rows. The job must end and keep them.
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
-    let case = Case::of(fault, Place::Measuring, "p2p.latency", MANY, code).rows(2);
-    case.says(&["measured row"]).act(move |job| {
-        job.until_rows(2)?;
-        act(job);
-        Ok(())
-    })
+    Case::harmed(fault, MANY, code, act)
+}
+
+/// Returns a case with a script as launcher.
+fn launched(fault: &str, words: &str, script: &'static str) -> Case {
+    let case = Case::of(fault, Place::Start, words, 6);
+    case.prepared(move |command, stage, directory| launcher(command, stage, directory, script))
 }
 
 fn send(job: &Running<'_>, names: &[&str], signal: Signal) {

@@ -5,12 +5,9 @@ use std::{path::Path, process::Command};
 use rustix::process::Signal;
 
 use crate::{
-    case::{Case, Place},
-    cases::output::shell,
-    interpose,
-    stage::Stage,
+    case::{Case, Place, shell},
+    stage::{Stage, preloaded},
 };
-use ombx_toolchain::command::compile;
 
 const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2 --timeout 15s";
 const FEW_OF_MANY: &str = "run p2p.latency --sizes 8,512M --iterations 50 -n 2 --timeout 15s";
@@ -31,6 +28,8 @@ const LITTLE_MEMORY: &str = "\
     group=$top/ombx-$$; mkdir $group && echo 300M >$group/$limit && echo $$ >$group/cgroup.procs || exit 77\n\
     \"$@\"; code=$?; echo $$ >$top/cgroup.procs; rmdir $group; exit $code";
 
+/// Faults that every change must pass.
+const GATE: [&str; 3] = ["few files can be opened", "the stack is small", "3 threads can be started"];
 /// Limits that no job survives: what is limited, the command of a shell, and what ombx says.
 const LIMITS: [(&str, &str, &str); 6] = [
     ("no file can be opened", "ulimit -n 4", "4 open files are allowed (ulimit -n)"),
@@ -49,14 +48,13 @@ const MOST_THREADS: [u32; 4] = [0, 1, 3, 5];
 
 pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let limited = LIMITS.map(|(fault, limit, says)| {
-        let script = format!("{limit}; exec \"$@\"");
-        let case = Case::of(fault, Place::Start, "p2p.latency", FEW, 6).says(&["limits of the system", says]);
-        case.prepared(move |c, _, directory| shell(c, directory, &script))
+        let case = Case::of(fault, Place::Start, FEW, 6).says(&["limits of the system", says]);
+        case.shell(format!("{limit}; exec \"$@\""))
     });
     let user =
         (!rustix::process::geteuid().is_root()).then(|| "only root may become another user".to_owned());
-    let processes = [("p2p.latency", FEW), ("sockets.latency", SOCKETS)].map(|(subject, words)| {
-        Case::of("few processes can be started", Place::Start, subject, words, 6)
+    let processes = [FEW, SOCKETS].map(|words| {
+        Case::of("few processes can be started", Place::Start, words, 6)
             .without_out()
             .says(&["4 more processes and threads are allowed (ulimit -u"])
             .skip_if(user.clone())
@@ -71,37 +69,30 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     });
     let threads = MOST_THREADS.map(|most| {
         let fault = format!("{most} threads can be started");
-        Case::of(&fault, Place::Start, "p2p.latency", FEW, 6)
-            .says(&["cannot start a thread", "ulimit -u"])
-            .prepared(move |c, _, directory| {
-                let options = ["-shared", "-fPIC", "-O1"];
-                let library = compile(Path::new("cc"), &options, directory, "threads.c", THREADS)
-                    .map_err(|e| e.to_string())?;
-                c.env("LD_PRELOAD", library).env("OMBX_THREADS", most.to_string());
+        Case::of(&fault, Place::Start, FEW, 6).says(&["cannot start a thread", "ulimit -u"]).prepared(
+            move |c, _, directory| {
+                c.env("LD_PRELOAD", preloaded(directory, "threads.c", THREADS)?);
+                c.env("OMBX_THREADS", most.to_string());
                 Ok(())
-            })
+            },
+        )
     });
     let memory = [
-        Case::of("rows need more memory than the batch job has", Place::Open, "p2p.latency", FEW_OF_MANY, 4)
+        Case::of("rows need more memory than the batch job has", Place::Open, FEW_OF_MANY, 4)
             .rows(2)
             .says(&["free in its container or batch job"])
             .skip_if(no_groups())
-            .prepared(|c, _, directory| shell(c, directory, LITTLE_MEMORY)),
-        Case::of("the kernel kills a rank for its memory", Place::Measuring, "p2p.latency", ENDLESS, 6)
+            .shell(LITTLE_MEMORY),
+        Case::of("the kernel kills a rank for its memory", Place::Measuring, ENDLESS, 6)
             .says(&["the kernel killed a process of these ranks' container or batch job"])
             .skip_if(no_groups())
             .prepared(|c, stage, directory| {
-                let options = ["-shared", "-fPIC", "-O1"];
-                let library =
-                    compile(Path::new("cc"), &options, directory, "hog.c", HOG).map_err(|e| e.to_string())?;
-                let library = library.display().to_string();
-                c.args(interpose::variables(stage.mpi.flavour, &[("LD_PRELOAD", library.as_str())]));
+                c.args(stage.variables(&[("LD_PRELOAD", &preloaded(directory, "hog.c", HOG)?)]));
                 shell(c, directory, LITTLE_MEMORY)
             }),
         Case::of(
             "the kernel kills another program for its memory, and rank 1 dies",
             Place::Measuring,
-            "p2p.latency",
             ENDLESS,
             6,
         )
@@ -115,17 +106,11 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             rank.signal(Signal::KILL);
             if killed == Some(137) { Ok(()) } else { Err(format!("the other program ended with {killed:?}")) }
         })
-        .look(|done| {
-            if done.stderr.contains("the kernel killed") {
-                Err("claims that a rank was killed for its memory".into())
-            } else {
-                Ok(String::new())
-            }
+        .must("claims that a rank was killed for its memory", |done| {
+            !done.stderr.contains("the kernel killed")
         }),
     ];
-    let in_gate = ["few files can be opened", "the stack is small", "3 threads can be started"];
-    let all = limited.into_iter().chain(processes).chain(threads).chain(memory);
-    all.map(|case| if in_gate.contains(&case.fault.as_str()) { case } else { case.on_demand() }).collect()
+    limited.into_iter().chain(processes).chain(threads).chain(memory).map(|case| case.gated(&GATE)).collect()
 }
 
 /// Returns why no control group can be made here that limits memory; `None` if one can.

@@ -4,7 +4,6 @@ use ombx_core::system::environment;
 
 use crate::{
     case::{Case, Place},
-    interpose::Rule,
     stage::Stage,
 };
 use Place::{Between, Calibration, Closing, End, Measuring, Open, Start, Verifying, WarmUp};
@@ -22,7 +21,6 @@ struct Row {
 }
 
 /// Message size that nothing else has. 2 iterations warm up, 10 are measured, one more is verified.
-const SIZE: u64 = 1000;
 const COUNTS: &str = "--iterations 10 --warmup 2 --batch 1 -n 2 --sizes 1000";
 /// Directory of files, which is on every system.
 const IO: &str = "--directory /tmp";
@@ -134,22 +132,8 @@ const ROWS: &[Row] = &[
 
 /// Returns whether the call is matched by the size of its message.
 fn has_size(row: &Row) -> bool {
-    let data = [
-        "end",
-        "ecv",
-        "Put",
-        "Get",
-        "ccumulate",
-        "llre",
-        "lltoall",
-        "educe",
-        "Scan",
-        "catter",
-        "gather",
-        "File_write",
-        "File_read",
-    ];
-    let is_data = data.iter().any(|part| row.call.contains(part)) || row.call == "Bcast";
+    let data = "end ecv Put Get ccumulate llre lltoall educe Scan catter gather File_write File_read";
+    let is_data = data.split(' ').any(|part| row.call.contains(part)) || row.call == "Bcast";
     is_data
         && !row.call.ends_with("_end")
         && row.place != Between
@@ -160,8 +144,8 @@ fn has_size(row: &Row) -> bool {
 impl Row {
     fn case(&self, stage: &Stage) -> Case {
         let Self { call, place, bench, options, nth, gate } = *self;
-        let rule = Rule::new(call, "error:ERR_OTHER").on(1).nth(nth).times(1);
-        let rule = if has_size(self) { rule.bytes(SIZE) } else { rule };
+        let size = if has_size(self) { ",bytes=1000" } else { "" };
+        let rule = format!("call={call},do=error:ERR_OTHER,rank=1,nth={nth},times=1{size}");
         let streams = stage.bench(bench).is_some_and(|bench| {
             bench.streams && !["pattern", "file-sync"].iter().any(|axis| bench.axis(axis).is_some())
         });
@@ -169,12 +153,11 @@ impl Row {
         let name = format!("MPI_{call}");
         let whole = format!("{bench}/");
         let fault = format!("MPI_{call} fails");
-        let case = Case::of(&fault, place, bench, &words, 6).rule(rule);
+        let case = Case::of(&fault, place, &words, 6).rule(rule);
         // Before a case is open, a failure has no benchmark.
         let case = if matches!(place, Start | Between) { case } else { case.says(&[&whole]) };
-        let skip = stage.bench(bench).and_then(|bench| bench.unavailable.clone());
-        let case = case.says(&["rank 1", &environment::hostname(), &name]).skip_if(skip);
-        if gate { case } else { case.on_demand() }
+        let case = case.says(&["rank 1", &environment::hostname(), &name]);
+        case.skip_if(stage.unavailable(bench)).gate(gate)
     }
 }
 
@@ -182,62 +165,37 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases: Vec<Case> = ROWS.iter().map(|row| row.case(stage)).collect();
     let host = environment::hostname();
     let latency = format!("run p2p.latency {COUNTS}");
-    let of = |fault, place, words: &str, rule: Rule| {
-        Case::of(fault, place, "p2p.latency", words, 6).rule(rule.on(1)).says(&["rank 1", &host])
+    let of = |fault, place, words: &str, rule: &str| {
+        let case = Case::of(fault, place, words, 6).rule(format!("{rule},bytes=1000,rank=1"));
+        case.says(&["rank 1", &host, "p2p.latency/"])
     };
-    cases.extend([
-        of(
-            "MPI_Recv fails",
-            Calibration,
-            "run p2p.latency --sizes 1000 --max-time 20ms",
-            Rule::new("Recv", "error:ERR_OTHER").bytes(SIZE).nth(2),
-        )
-        .says(&["p2p.latency/", "MPI_Recv"]),
-        of(
-            "an MPI error goes through the handler",
-            Measuring,
-            &latency,
-            Rule::new("Recv", "raise:ERR_INTERN").bytes(SIZE).nth(5),
-        )
-        .says(&["p2p.latency/", "MPI error"]),
-        of(
-            "a message is longer than its receive",
-            Measuring,
-            &latency,
-            Rule::new("Recv", "trunc").bytes(SIZE).nth(5),
-        )
-        .says(&["p2p.latency/", "MPI error"]),
-    ]);
-    // All rows are measured by then: the launcher may report success or failure.
-    cases.push(
-        Case::of("MPI_Finalize fails", End, "p2p.latency", &latency, 0)
+    let calibrated = "run p2p.latency --sizes 1000 --max-time 20ms";
+    let raised = "an MPI error goes through the handler";
+    let threads = "fewer threads than asked for";
+    let more = [
+        of("MPI_Recv fails", Calibration, calibrated, "call=Recv,do=error:ERR_OTHER,nth=2")
+            .says(&["MPI_Recv"]),
+        of(raised, Measuring, &latency, "call=Recv,do=raise:ERR_INTERN,nth=5").says(&["MPI error"]),
+        of("a message is longer than its receive", Measuring, &latency, "call=Recv,do=trunc,nth=5")
+            .says(&["MPI error"]),
+        // All rows are measured by then: the launcher may report success or failure.
+        Case::of("MPI_Finalize fails", End, &latency, 0)
             .or_code(6)
-            .rule(Rule::new("Finalize", "error:ERR_OTHER").on(1))
+            .rule("call=Finalize,do=error:ERR_OTHER,rank=1")
             .rows(1),
-    );
-    // Rank 0 writes the results.
-    cases.push(
-        Case::of("MPI_Recv fails on rank 0", Measuring, "p2p.latency", &format!("{latency},1008"), 6)
-            .rule(Rule::new("Recv", "error:ERR_OTHER").on(0).bytes(1008).nth(5))
+        // Rank 0 writes the results.
+        Case::of("MPI_Recv fails on rank 0", Measuring, &format!("{latency},1008"), 6)
+            .rule("call=Recv,do=error:ERR_OTHER,rank=0,bytes=1008,nth=5")
             .says(&["rank 0", &host, "p2p.latency/bytes=1008", "MPI_Recv"])
             .rows(1),
-    );
-    cases.push(
-        Case::of(
-            "fewer threads than asked for",
-            Start,
-            "p2p.latency_mt",
-            &format!("run p2p.latency_mt {COUNTS}"),
-            4,
-        )
-        .rule(Rule::new("Query_thread", "less"))
-        .says(&["MPI_THREAD_MULTIPLE"])
-        .rows(1),
-    );
-    cases.push(
-        Case::of("half of each message is sent", Verifying, "p2p.latency", &latency, 5)
-            .rule(Rule::new("Send", "short").on(0).bytes(SIZE))
+        Case::of(threads, Start, &format!("run p2p.latency_mt {COUNTS}"), 4)
+            .rule("call=Query_thread,do=less")
+            .says(&["MPI_THREAD_MULTIPLE"])
+            .rows(1),
+        Case::of("half of each message is sent", Verifying, &latency, 5)
+            .rule("call=Send,do=short,rank=0,bytes=1000")
             .says(&["rank 1", "byte 500"]),
-    );
+    ];
+    cases.extend(more.map(|case| case.gate(true)));
     cases
 }

@@ -1,18 +1,12 @@
 //! Outputs that cannot be written, clocks that step back, and hostile result files.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     case::{Case, Place},
-    interpose::{self, Rule},
     run::Done,
-    stage::Stage,
+    stage::{Stage, preloaded},
 };
-use ombx_toolchain::command::compile;
 
 const FEW: &str = "run p2p.latency --sizes 8,64,512 --iterations 50 -n 2";
 const MANY: &str = "run p2p.latency --sizes 1..64K --precision 0.0001% --max-time 50ms --format csv -n 2";
@@ -27,6 +21,10 @@ const OLD_FILE: &str = "\
     mkdir \"$DIRECTORY/old\"; echo old > \"$DIRECTORY/old/r.jsonl\"\n\
     \"$@\" --force --output \"$DIRECTORY/old/r.jsonl\"; code=$?\n\
     [ \"$(ls -A \"$DIRECTORY/old\") $(cat \"$DIRECTORY/old/r.jsonl\")\" = 'r.jsonl old' ] || code=99; exit $code";
+/// Runs the command beside two loops that keep cores busy.
+const NEIGHBOURS: &str = "\
+    sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! 2>/dev/null; do :; done) & \"$@\"; code=$?; \
+    kill $(jobs -p); wait; exit $code";
 const LONG: &str = "run p2p.latency --sizes 8 --duration 3s -n 2";
 /// Library that moves the clocks of a process back from time to time.
 const CLOCKS: &str = include_str!("clocks.c");
@@ -45,32 +43,28 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .without_out()
             .says(&["the disk is full"])
             .skip_if(no_root.clone())
-            .prepared(|c, _, directory| shell(c, directory, &tiny("size=12k", ""))),
+            .shell(tiny("size=12k")),
         of("the output is read-only", FEW, 7)
             .without_out()
             .says(&["Read-only"])
             .skip_if(no_root)
-            .prepared(|c, _, directory| shell(c, directory, &tiny("ro", ""))),
+            .shell(tiny("ro")),
         // Ranks over sockets write no files themselves.
         of("the size of files is limited", "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1", 7)
             .says(&["out.jsonl"])
-            .prepared(|c, _, directory| shell(c, directory, "ulimit -f 16; exec \"$@\"")),
+            .shell("ulimit -f 16; exec \"$@\""),
         of("the output is a FIFO without a reader", &format!("{FEW} --timeout 3s"), 7)
             .without_out()
             .says(&["no program reads"])
-            .prepared(|c, _, directory| {
-                shell(c, directory, "mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --output \"$DIRECTORY/fifo\"")
-            }),
+            .shell("mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --output \"$DIRECTORY/fifo\""),
         of("two jobs write one file", FEW, 2)
             .without_out()
             .says(&["another process of ombx writes"])
-            .prepared(|c, _, directory| shell(c, directory, TWO_WRITERS)),
+            .shell(TWO_WRITERS),
         of("the output exists", FEW, 2)
             .without_out()
             .says(&["exists", "--append", "--force"])
-            .prepared(|c, _, directory| {
-                shell(c, directory, "echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --output \"$DIRECTORY/r.jsonl\"")
-            }),
+            .shell("echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --output \"$DIRECTORY/r.jsonl\""),
         of("the output directory is none", FEW, 7).without_out().prepared(|command, _, directory| {
             command.arg("--output").arg(directory.join("absent/out.jsonl"));
             Ok(())
@@ -87,51 +81,39 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
         of("standard error is full, and there is much to say", "run p2p.latency --sizes 8 --sizes 8", 2)
             .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
-        of("the screen is closed", FEW, 0).rows(3).prepared(|c, _, directory| shell(c, directory, "exec \"$@\" >&-")),
+        of("the screen is closed", FEW, 0).rows(3).shell("exec \"$@\" >&-"),
         of("standard error is closed", FEW, 0)
             .rows(3)
-            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" 2>&-")),
+            .shell("exec \"$@\" 2>&-"),
         of("standard input is closed", FEW, 0)
             .rows(3)
-            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" <&-")),
+            .shell("exec \"$@\" <&-"),
         of("all three are closed", FEW, 0)
             .rows(3)
-            .prepared(|c, _, directory| shell(c, directory, "exec \"$@\" <&- >&- 2>&-")),
-        of("the reader of the screen goes", MANY, 0).rows(17).prepared(|c, _, directory| {
-            shell(
-                c,
-                directory,
-                "{ \"$@\"; echo $? >\"$DIRECTORY/code\"; } | head -n 1 >/dev/null; exit $(cat \"$DIRECTORY/code\")",
-            )
-        }),
-        of("the reader of standard error goes", &format!("{FEW} -v"), 0).rows(3).prepared(|c, _, directory| {
-            shell(
-                c,
-                directory,
-                "{ \"$@\" 2>&1 >/dev/null; echo $? >\"$DIRECTORY/code\"; } | true; exit $(cat \"$DIRECTORY/code\")",
-            )
-        }),
+            .shell("exec \"$@\" <&- >&- 2>&-"),
+        of("the reader of the screen goes", MANY, 0)
+            .rows(17)
+            .shell("{ \"$@\"; echo $? >\"$DIRECTORY/code\"; } | head -n 1 >/dev/null; exit $(cat \"$DIRECTORY/code\")"),
+        of("the reader of standard error goes", &format!("{FEW} -v"), 0)
+            .rows(3)
+            .shell("{ \"$@\" 2>&1 >/dev/null; echo $? >\"$DIRECTORY/code\"; } | true; exit $(cat \"$DIRECTORY/code\")"),
     ];
     for (what, words, rule) in [
         ("the launcher fails", "--launcher-arg=--no-such-argument", None),
-        ("rank 1 crashes at the start of MPI", "", Some(Rule::new("Init", "segv").on(1))),
+        ("rank 1 crashes at the start of MPI", "", Some("call=Init,do=segv,rank=1")),
     ] {
         let case = of(&format!("{what}, and --force"), &format!("{FEW} {words}"), 6).without_out();
         let case = rule.into_iter().fold(case, Case::rule);
-        cases.push(case.prepared(|c, _, directory| shell(c, directory, OLD_FILE)));
+        cases.push(case.shell(OLD_FILE));
     }
     cases.push(
-        Case::of("the host's clock becomes faster", Place::Measuring, "p2p.latency", LONG, 0)
+        Case::of("the host's clock becomes faster", Place::Measuring, LONG, 0)
             .rows(1)
             .prepared(|command, stage, directory| clocks(command, stage, directory, "faster"))
-            .look(|done| {
-                let Some(Ok(file)) = &done.out else { return Err("no result file".into()) };
+            .must("the row has no mark", |done| {
+                let Some(Ok(file)) = &done.out else { return false };
                 let mut marks = file.runs.iter().flat_map(|run| &run.rows).flat_map(|row| &row.trust);
-                if marks.any(|mark| mark.code == "wrong_clock") {
-                    Ok(String::new())
-                } else {
-                    Err("the row has no mark".into())
-                }
+                marks.any(|mark| mark.code == "wrong_clock")
             }),
     );
     for (what, which) in [("the time of day", "realtime"), ("every clock", "all")] {
@@ -139,7 +121,6 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             Case::of(
                 &format!("{what} steps back"),
                 Place::Measuring,
-                "p2p.latency",
                 "run p2p.latency --sizes 8 --max-time 100ms -n 2",
                 0,
             )
@@ -148,19 +129,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .look(honest),
         );
     }
-    cases.push(
-        Case::of("two neighbours are busy", Place::Measuring, "p2p.latency", FEW, 0)
-            .rows(3)
-            .prepared(|c, _, directory| {
-                shell(c, directory, "sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! 2>/dev/null; do :; done) & \"$@\"; code=$?; \
-                    kill $(jobs -p); wait; exit $code")
-            }),
-    );
+    cases.push(Case::of("two neighbours are busy", Place::Measuring, FEW, 0).rows(3).shell(NEIGHBOURS));
     for (what, bytes) in hostile() {
         for command in ["show", "compare", "report"] {
             let bytes = bytes.clone();
             cases.push(
-                Case::of(&format!("the file is {what}"), Place::Start, command, command, 7)
+                Case::of(&format!("the file is {what}"), Place::Start, command, 7)
                     .without_out()
                     .prepared(move |c, _, directory| {
                         let path = directory.join("hostile.jsonl");
@@ -178,43 +152,20 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             );
         }
     }
-    cases
-        .into_iter()
-        .map(|case| if GATE.contains(&case.fault.as_str()) { case } else { case.on_demand() })
-        .collect()
+    cases.into_iter().map(|case| case.gated(&GATE)).collect()
 }
 
 fn of(fault: &str, words: &str, code: i32) -> Case {
-    Case::of(fault, Place::Output, "p2p.latency", words, code)
+    Case::of(fault, Place::Output, words, code)
 }
 
 /// Returns a script that puts the result file on a small file system in memory.
-fn tiny(options: &str, more: &str) -> String {
+fn tiny(options: &str) -> String {
     format!(
         "mkdir \"$DIRECTORY/disk\" && mount -t tmpfs -o {options} tmpfs \"$DIRECTORY/disk\" || exit 77\n\
-         \"$@\" --output \"$DIRECTORY/disk/out.jsonl\"; code=$?; {more}\n\
+         \"$@\" --output \"$DIRECTORY/disk/out.jsonl\"; code=$?\n\
          umount \"$DIRECTORY/disk\"; exit $code"
     )
-}
-
-/// Starts the command through a shell script, in which it is `"$@"`.
-pub(super) fn shell(command: &mut Command, directory: &Path, script: &str) -> Result<(), String> {
-    use std::os::unix::process::CommandExt;
-    let mut through = Command::new("sh");
-    through.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => through.env(name, value),
-            None => through.env_remove(name),
-        };
-    }
-    let file = |name: &str| {
-        fs::OpenOptions::new().append(true).open(directory.join(name)).map_err(|e| e.to_string())
-    };
-    through.env("DIRECTORY", directory).stdin(Stdio::null()).process_group(0);
-    through.stdout(file("stdout")?).stderr(file("stderr")?);
-    *command = through;
-    Ok(())
 }
 
 fn file_of(
@@ -229,12 +180,8 @@ fn file_of(
 
 /// Loads a library into the ranks that lets their clocks step back.
 fn clocks(command: &mut Command, stage: &Stage, directory: &Path, which: &str) -> Result<(), String> {
-    let options = ["-shared", "-fPIC", "-O1"];
-    let library =
-        compile(Path::new("cc"), &options, directory, "clocks.c", CLOCKS).map_err(|e| e.to_string())?;
-    let library = library.display().to_string();
-    let variables = [("LD_PRELOAD", library.as_str()), ("OMBX_CLOCKS", which)];
-    command.args(interpose::variables(stage.mpi.flavour, &variables));
+    let library = preloaded(directory, "clocks.c", CLOCKS)?;
+    command.args(stage.variables(&[("LD_PRELOAD", &library), ("OMBX_CLOCKS", which)]));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use ombx_toolchain::{mpi::Flavour, process::Process};
+use ombx_toolchain::process::Process;
 use rustix::process::Signal;
 
 use crate::{
@@ -32,13 +32,11 @@ const ROLES: [&str; 7] = [
 const GATE: (&str, &str) = ("is killed", ROLES[5]);
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    let once = (stage.mpi.flavour != Flavour::Mpich)
-        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
     let case = |what: &str, role: &'static str, options: &str, code| {
         let words = format!("{SHAPE} {options}");
         let fault = format!("{role} {what}");
-        let case = Case::of(&fault, Place::Measuring, "sockets.pipeline", &words, code).skip_if(once.clone());
-        if (what, role) == GATE { case } else { case.on_demand() }
+        let case = Case::of(&fault, Place::Measuring, &words, code);
+        case.skip_if(stage.needs_no_mpi()).gate((what, role) == GATE)
     };
     let of_role = |role: &'static str| {
         let endless = "--iterations 1000000";

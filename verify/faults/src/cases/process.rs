@@ -6,10 +6,9 @@ use rustix::process::Signal;
 
 use crate::{
     case::{Case, Place},
-    interpose::Rule,
     stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
+use ombx_toolchain::Flavour;
 
 /// Two cases; each warm-up, timed and checked iteration is one message.
 const SENDING: &str = "run p2p.latency --sizes 8,64 --iterations 10 --warmup 5 --batch 1 -n 2 --timeout 8s";
@@ -46,12 +45,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (number, (what, how)) in (0..).zip(ENDS) {
         for (place, subject, words, call, nth) in PLACES {
             let rank = u32::from((number + nth) % 2 == 0);
-            let rule = Rule::new(call, how).on(rank).nth(nth);
-            let rule = if call == "Recv" { rule.bytes(64) } else { rule };
+            let size = if call == "Recv" { ",bytes=64" } else { "" };
+            let rule = format!("call={call},do={how},rank={rank},nth={nth}{size}");
             let ends_late = place == Place::End;
             // All rows have arrived by then. A launcher may take an early exit for success, and hangs are ended without an error.
             let code = if ends_late && matches!(how, "exit:0" | "stop") { 0 } else { 6 };
-            let case = Case::of(&format!("rank {rank} {what}"), place, subject, words, code).rule(rule);
+            let case = Case::of(&format!("rank {rank} {what}"), place, words, code).rule(rule);
             let case = case.rows(if ends_late { 2 } else { 1 });
             let case = if ends_late { case.or_code(if how == "exit:0" { 6 } else { code }) } else { case };
             let case = if ends_late { case } else { case.says(&[subject, "measured row"]) };
@@ -60,19 +59,19 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let known = !ends_late && how != "stop" && !exits;
             let case = if known { case.says(&[&format!("rank {rank} on ")]) } else { case };
             let often = how == "kill" || (how, place) == ("stop", Place::Measuring);
-            cases.push(if often { case } else { case.on_demand() });
+            cases.push(case.gate(often));
         }
     }
     for (number, after) in (0..).zip(AFTER_START_MS) {
         let rank = number % 2;
         let fault = format!("rank {rank} is killed after {after} ms");
-        let case = Case::of(&fault, Place::Start, "p2p.latency", ENDLESS, 6).deadline(10).act(move |job| {
+        let case = Case::of(&fault, Place::Start, ENDLESS, 6).deadline(10).act(move |job| {
             let process = job.rank(rank)?;
             thread::sleep(Duration::from_millis(after));
             process.signal(Signal::KILL);
             Ok(())
         });
-        cases.push(if number == 0 { case } else { case.on_demand() });
+        cases.push(case.gate(number == 0));
     }
     cases
 }

@@ -2,10 +2,8 @@
 
 use crate::{
     case::{Case, Place},
-    cases::output::shell,
     stage::Stage,
 };
-use ombx_toolchain::mpi::Flavour;
 
 const WORDS: &str = "run sockets.latency --sizes 8 --iterations 50 --batch 1";
 /// Starts rank 0 and waits for its file.
@@ -37,36 +35,24 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    // These cases need no MPI: one run is enough.
-    let once = (stage.mpi.flavour != Flavour::Mpich)
-        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
     let case = |fault: &str, script: String, code: i32| {
-        let case = Case::of(fault, Place::Start, "sockets.latency", WORDS, code);
-        case.prepared(move |c, _, directory| shell(c, directory, &script)).skip_if(once.clone())
+        let case = Case::of(fault, Place::Start, WORDS, code);
+        case.shell(script).skip_if(stage.needs_no_mpi())
     };
-    let mut cases: Vec<Case> = FILES
-        .map(|(what, make, says)| {
-            let no_root = what.contains("user") && !rustix::process::geteuid().is_root();
-            case(&format!("the rendezvous file {what}"), format!("{RANK_0}{make}\n{RANK_1}"), 2)
-                .says(&["--rendezvous other", says])
-                .skip_if(no_root.then(|| "only root may give files away".to_owned()))
-        })
-        .into();
-    cases.push(
-        case(
-            "the rendezvous file is that of an earlier job",
-            format!("{RANK_0}kill -KILL $first; wait $first; cp -p meet other\n{RANK_1}"),
-            6,
-        )
-        .says(&["rank 1"]),
-    );
-    cases.push(
-        case("strangers connect to the rendezvous", format!("{RANK_0}{STRANGERS}"), 0)
+    let of_file = |(what, make, says): (&str, &str, &str)| {
+        let no_root = what.contains("user") && !rustix::process::geteuid().is_root();
+        case(&format!("the rendezvous file {what}"), format!("{RANK_0}{make}\n{RANK_1}"), 2)
+            .says(&["--rendezvous other", says])
+            .skip_if(no_root.then(|| "only root may give files away".to_owned()))
+            .gate(what.contains("by others"))
+    };
+    let earlier = format!("{RANK_0}kill -KILL $first; wait $first; cp -p meet other\n{RANK_1}");
+    let strangers = format!("{RANK_0}{STRANGERS}");
+    let more = [
+        case("the rendezvous file is that of an earlier job", earlier, 6).says(&["rank 1"]),
+        case("strangers connect to the rendezvous", strangers, 0)
             .says(&["without this session's token"])
             .rows(1),
-    );
-    cases
-        .into_iter()
-        .map(|case| if case.fault.contains("by others") { case } else { case.on_demand() })
-        .collect()
+    ];
+    FILES.map(of_file).into_iter().chain(more).collect()
 }

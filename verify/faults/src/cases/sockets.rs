@@ -13,7 +13,7 @@ use crate::{
     run::Running,
     stage::Stage,
 };
-use ombx_toolchain::{mpi::Flavour, process::Process};
+use ombx_toolchain::process::Process;
 
 const MANY: &str = "run sockets.latency --transport all --sizes 1..32K:x4 --precision 0.0001% --max-time 50ms --format csv -n 2";
 const ENDLESS: &str =
@@ -23,13 +23,7 @@ const ENDLESS: &str =
 const CHECKED: &str =
     "run sockets.latency --sizes 8,64,512 --precision 0.0001% --max-time 1s -n 2 --timeout 12s";
 
-/// Faults that every change must pass.
-const GATE: [&str; 2] = ["the coordinator is killed", "the measured connection is cut"];
-
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    // These cases need no MPI: one run is enough.
-    let once = (stage.mpi.flavour != Flavour::Mpich)
-        .then(|| "needs no MPI: run only with the MPICH build".to_owned());
     let mut cases = Vec::new();
     for rank in [0, 1] {
         cases.push(
@@ -37,7 +31,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&[&format!("rank {rank} on ")]),
         );
         cases.push(
-            Case::of(&format!("rank {rank} is stopped"), Place::Measuring, "sockets.latency", ENDLESS, 6)
+            Case::of(&format!("rank {rank} is stopped"), Place::Measuring, ENDLESS, 6)
                 .act(move |job| {
                     job.until("both ranks run", |job| workers(job).len() == 2)?;
                     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -47,21 +41,18 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&["sockets.latency"]),
         );
     }
-    cases.push(
-        Case::of("rank 1 is slow for a second", Place::Measuring, "sockets.latency", CHECKED, 0).rows(3).act(
-            |job| {
-                job.until("both ranks run", |job| workers(job).len() == 2)?;
-                send(job, 1, Signal::STOP);
-                std::thread::sleep(std::time::Duration::from_secs(1));
-                send(job, 1, Signal::CONT);
-                Ok(())
-            },
-        ),
-    );
-    cases.push(harmed("the coordinator is killed", 6, |job| {
+    cases.push(Case::of("rank 1 is slow for a second", Place::Measuring, CHECKED, 0).rows(3).act(|job| {
+        job.until("both ranks run", |job| workers(job).len() == 2)?;
+        send(job, 1, Signal::STOP);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        send(job, 1, Signal::CONT);
+        Ok(())
+    }));
+    let kill = |job: &mut Running<'_>| {
         let all = job.processes();
         all.iter().filter(|p| p.is_coordinator()).for_each(|p| p.signal(Signal::KILL));
-    }));
+    };
+    cases.push(harmed("the coordinator is killed", 6, kill).gate(true));
     cases.push(harmed("SIGINT", 130, |job| job.signal(Signal::INT)).says(&["interrupted"]));
     cases.push(harmed("SIGTERM", 143, |job| job.signal(Signal::TERM)).says(&["interrupted"]));
     for (whose, to) in
@@ -78,26 +69,21 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let of_data = to == "worker" && what == "sent garbage";
             let (words, code, says) =
                 if of_data { (CHECKED, 5, "sockets.latency") } else { (ENDLESS, 6, "rank ") };
-            let case = Case::of(&fault, Place::Measuring, "sockets.latency", words, code);
+            let case = Case::of(&fault, Place::Measuring, words, code);
             let case = if of_data { case.or_code(6) } else { case };
-            cases.push(case.says(&[says]).act(move |job| {
+            let case = case.says(&[says]).gate((to, what) == ("worker", "cut"));
+            cases.push(case.act(move |job| {
                 job.until("both ranks are connected", |job| connection(job, to).is_some())?;
                 std::thread::sleep(std::time::Duration::from_millis(300));
                 break_connection(job, to, harm)
             }));
         }
     }
-    let gate = |case: Case| if GATE.contains(&case.fault.as_str()) { case } else { case.on_demand() };
-    cases.into_iter().map(|case| gate(case.skip_if(once.clone()))).collect()
+    cases.into_iter().map(|case| case.skip_if(stage.needs_no_mpi())).collect()
 }
 
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {
-    let case = Case::of(fault, Place::Measuring, "sockets.latency", MANY, code).rows(2);
-    case.says(&["measured row"]).act(move |job| {
-        job.until_rows(2)?;
-        act(job);
-        Ok(())
-    })
+    Case::harmed(fault, MANY, code, act)
 }
 
 /// Returns the ranks in order.

@@ -8,27 +8,22 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode, Stdio},
     time::Duration,
 };
 
-use ombx_core::{benchmark::Figure, measure::engine::Phases, result::Measurement, system::clock::Since};
-use ombx_results::file;
+use ombx_core::{
+    benchmark::Figure, measure::engine::Phases, result::Measurement, stats::median, system::clock::Since,
+};
 use ombx_toolchain::{
-    command::{output, succeeds},
-    evidence,
-    failure::{Failure, Result, failed_if},
-    mpi::{Places, installed},
-    release,
-    table::table,
-    workspace::Workspace,
+    Failure, Places, Result, Workspace, evidence, failed_if, installed, output, release, succeeds, table,
 };
 
-use super::tools::{bytes_per_us, json, mean, port, unreadable};
+use super::tools::{Running, SERVER_STARTS, bytes_per_us, first_row, json, mean, port, unreadable};
 use crate::{
-    document::{self, Circumstances},
+    document,
     options::Options,
-    ratio::{self, Ratio, median},
+    ratio::{self, Ratio},
 };
 
 /// Time for which data flows, in seconds.
@@ -37,8 +32,6 @@ const SECONDS: u64 = 2;
 const COUNTED_MS: [u64; 2] = [1000, 1950];
 /// Clock ticks per second in /proc (`USER_HZ`), the same on all architectures of Linux that ombx supports.
 const TICKS: f64 = 100.0;
-/// Time in which a server listens.
-const SERVER_STARTS: Duration = Duration::from_millis(300);
 /// Addresses of the two namespaces, from the range for benchmarks (RFC 2544).
 const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
 /// Limits of the ratios of rates and of CPU times.
@@ -156,16 +149,7 @@ impl Drop for Place {
     }
 }
 
-/// A process that is killed when it is dropped.
-struct Running(Child);
-
 impl Running {
-    fn start(command: &mut Command) -> Result<Running> {
-        let program = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::null()).stderr(Stdio::null());
-        command.spawn().map(Running).map_err(|source| Failure::Run { program, source })
-    }
-
     /// Returns what the program prints, and its CPU time per second with that of `others` while data flows.
     fn finish(mut self, others: &[u32]) -> Result<(String, f64)> {
         let out = self.0.stdout.take();
@@ -190,13 +174,6 @@ impl Running {
             Ok(status) if status.success() => Ok((text, cpu)),
             other => Err(Failure::Missing(format!("a program ended with {other:?}: {text}"))),
         }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
     }
 }
 
@@ -272,9 +249,7 @@ impl Programs {
         };
         let others: Vec<u32> = server.iter().map(|server| server.0.id()).collect();
         let (text, cpu) = Running::start(&mut client)?.finish(&others)?;
-        let read = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
-        let row = read.runs.first().and_then(|run| run.rows.first());
-        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
+        let row = &first_row(&text)?;
         let rate = rate(row).ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))?;
         let figure = |name: &str| match row.figures.get(name) {
             Some(Figure::Value(value)) => Some(*value),
@@ -327,7 +302,7 @@ impl Compared {
             || interval(self.ratio(|one| one.cpu)).is_some_and(|[low, _]| low > MOST_CPU)
     }
 
-    fn cells(&self) -> Vec<String> {
+    fn line(&self) -> String {
         let middle = |at: usize, of: &dyn Fn(&Figures) -> f64| {
             median(&self.pairs.iter().map(|pair| of(&pair[at])).collect::<Vec<_>>()).unwrap_or(f64::NAN)
         };
@@ -343,32 +318,24 @@ impl Compared {
                 format!("{value:.0} segments")
             }
         };
-        vec![
-            self.place.into(),
-            self.test.into(),
-            self.affinity.into(),
-            format!("{rate:.2}, {other_rate:.2}"),
+        format!(
+            "{} | {} | {} | {rate:.2}, {other_rate:.2} | {} | {cpu:.3}, {other_cpu:.3} | {} | {}, {}",
+            self.place,
+            self.test,
+            self.affinity,
             ratio(self.ratio(|one| one.rate)),
-            format!("{cpu:.3}, {other_cpu:.3}"),
             ratio(self.ratio(|one| one.cpu)),
-            format!("{}, {}", lost_of(lost), lost_of(other_lost)),
-        ]
+            lost_of(lost),
+            lost_of(other_lost),
+        )
     }
 }
 
 /// How iperf3 runs: without affinity, and with a core for each end.
 const FORMS: [&str; 2] = ["free", "-A"];
 /// Headings of the table.
-const HEAD: [&str; 8] = [
-    "between",
-    "test",
-    "iperf3",
-    "Gbit/s of ombx, iperf3",
-    "ratio of rates (95 % interval)",
-    "CPU s/GB of ombx, iperf3",
-    "ratio of CPU times",
-    "lost or sent again, of ombx, iperf3",
-];
+const HEAD: &str = "between | test | iperf3 | Gbit/s of ombx, iperf3 | ratio of rates (95 % interval) | CPU s/GB of ombx, iperf3 | \
+                    ratio of CPU times | lost or sent again, of ombx, iperf3";
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let ombx = match &options.ombx {
@@ -382,7 +349,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let help = output(Command::new(&iperf3).arg("--help"))?;
     let token = workspace.target.join(format!("line-rate-{}.token", std::process::id()));
     let programs = Programs { ombx, iperf3, token };
-    let about = Circumstances::now(options.seed);
+    let about = document::circumstances(options.seed);
     let mut seed = options.seed;
     let affinity = affinity();
     let mut all = Vec::new();
@@ -427,10 +394,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let _ = fs::remove_file(&programs.token);
     let version = output(Command::new(&programs.iperf3).arg("--version"))?;
     let version = version.lines().next().unwrap_or_default().to_owned();
-    let table = table(&HEAD, all.iter().map(Compared::cells).collect()) + &notes.concat();
+    let table = table(HEAD, all.iter().map(Compared::line)) + &notes.concat();
     println!("\n{table}");
     if options.write {
-        let heading = about.heading([version.as_str()].into_iter());
+        let heading = document::heading(&about, &[version]);
         let section = format!("{heading}\n\n{table}");
         evidence::write(workspace, "line-rate", &section, &document::full(&heading, &table))?;
     }
@@ -460,6 +427,6 @@ mod tests {
         };
         assert!(!of(101.0, 0.9).is_missed());
         assert!(of(99.0, 0.9).is_missed() && of(101.0, 1.1).is_missed());
-        assert!(of(99.0, 0.9).cells()[4].starts_with("0.990"));
+        assert!(of(99.0, 0.9).line().contains(" | 0.990"));
     }
 }

@@ -7,22 +7,16 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::result::Measurement;
+use ombx_core::{result::Measurement, stats::median};
 use ombx_results::file;
 use serde_json::Value;
 
-use ombx_toolchain::{
-    command::output,
-    failure::{Failure, Result},
-    mpi::Places,
-};
-
-use crate::ratio::median;
+use ombx_toolchain::{Failure, Places, Result, cannot_run, output};
 
 /// Time of one run of a program, in milliseconds; the tools accept whole seconds only.
 const MILLISECONDS: u64 = 1000;
 /// Time in which the server of a tool listens. It prints nothing that could be waited for.
-const SERVER_STARTS: Duration = Duration::from_millis(300);
+pub(super) const SERVER_STARTS: Duration = Duration::from_millis(300);
 
 /// Run of one program.
 #[derive(Debug, Clone)]
@@ -91,11 +85,8 @@ impl Tools {
         let effort = ["--max-time", &time, "--precision", "0.01%", "--quick"];
         command.arg("run").args(words.split(' ')).args(effort);
         command.args(["--format", "jsonl", "--quiet"]).stdin(Stdio::null());
-        let text = output(&mut command)?;
-        let file = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
-        let row = file.runs.first().and_then(|run| run.rows.first());
-        let row = row.ok_or_else(|| unreadable("ombx", &text))?;
-        figure(row).ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
+        let row = first_row(&output(&mut command)?)?;
+        figure(&row).ok_or_else(|| unreadable("ombx", &format!("{:?}", row.outcome)))
     }
 
     fn plain(&self, words: &str, work: f64) -> Result<f64> {
@@ -136,24 +127,35 @@ fn pinned(core: &str, program: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Server of a tool, killed when it is dropped.
-struct Server(Child);
+/// A process that is killed when it is dropped.
+pub(super) struct Running(pub(super) Child);
 
-impl Server {
-    fn start(program: &str, words: &[&str]) -> Result<Server> {
-        let mut command = pinned("1", program, words);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|source| Failure::Run { program: program.into(), source })?;
-        std::thread::sleep(SERVER_STARTS);
-        Ok(Server(child))
+impl Running {
+    pub(super) fn start(command: &mut Command) -> Result<Running> {
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(Running).map_err(|source| cannot_run(command, source))
     }
 }
 
-impl Drop for Server {
+impl Drop for Running {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
     }
+}
+
+/// Starts the server of a tool.
+fn server(program: &str, words: &[&str]) -> Result<Running> {
+    let server = Running::start(pinned("1", program, words).stdout(Stdio::null()))?;
+    std::thread::sleep(SERVER_STARTS);
+    Ok(server)
+}
+
+/// Returns the first row of a result of ombx.
+pub(super) fn first_row(text: &str) -> Result<Measurement> {
+    let read = file::read(text.as_bytes()).map_err(|why| unreadable("ombx", &why.to_string()))?;
+    let row = read.runs.into_iter().next().and_then(|run| run.rows.into_iter().next());
+    row.ok_or_else(|| unreadable("ombx", text))
 }
 
 /// Returns a port that is free now. Tools do not reuse a port at once: each run has its own.
@@ -170,7 +172,7 @@ fn seconds() -> String {
 /// The sizes of socket buffers are the kernel's in both.
 fn iperf3(arguments: &str) -> Result<f64> {
     let (port, seconds) = (port("iperf3")?, seconds());
-    let _server = Server::start("iperf3", &["-s", "-1", "-p", &port])?;
+    let _server = server("iperf3", &["-s", "-1", "-p", &port])?;
     let words = ["-c", "127.0.0.1", "-p", &port, "-t", &seconds, "-J"];
     let words: Vec<&str> = words.into_iter().chain(arguments.split(' ')).collect();
     let value = json("iperf3", &output(&mut pinned("0", "iperf3", &words))?)?;
@@ -189,7 +191,7 @@ pub(super) fn bytes_per_us(end: &Value) -> Option<f64> {
 /// `-D` is TCP_NODELAY at both ends.
 fn netperf(bytes: u32) -> Result<f64> {
     let (port, seconds, sizes) = (port("netperf")?, seconds(), format!("{bytes},{bytes}"));
-    let _server = Server::start("netserver", &["-D", "-4", "-p", &port])?;
+    let _server = server("netserver", &["-D", "-4", "-p", &port])?;
     let words = ["-H", "127.0.0.1", "-p", &port, "-t", "TCP_RR", "-P", "0", "-l", &seconds, "--"];
     let of_test = ["-r", &sizes, "-D", "-o", "TRANSACTION_RATE"];
     let text = output(&mut pinned("0", "netperf", &[&words[..], &of_test].concat()))?;
@@ -201,8 +203,8 @@ fn sockperf(arguments: &str) -> Result<f64> {
     let (port, seconds) = (port("sockperf")?, seconds());
     let tcp = arguments.split(' ').filter(|word| *word == "--tcp");
     let place = ["-i", "127.0.0.1", "-p", &port];
-    let server: Vec<&str> = ["server"].into_iter().chain(tcp).chain(place).collect();
-    let _server = Server::start("sockperf", &server)?;
+    let serve: Vec<&str> = ["server"].into_iter().chain(tcp).chain(place).collect();
+    let _server = server("sockperf", &serve)?;
     let words: Vec<&str> = arguments.split(' ').chain(place).chain(["-t", &seconds]).collect();
     let text = output(&mut pinned("0", "sockperf", &words))?;
     percentile(&text).ok_or_else(|| unreadable("sockperf", &text))

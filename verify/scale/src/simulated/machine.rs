@@ -6,6 +6,8 @@ use ombx_core::unit::Rank;
 use ombx_links::sweep::{Task, rounds_of};
 use ombx_results::verdict::Component;
 
+use crate::link::normal_of;
+
 /// Size of a machine and of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -84,7 +86,7 @@ impl Machine {
             false if self.slow_link == (from.min(to), from.max(to)) => (BETWEEN_NS, SLOW_LINK),
             false => (BETWEEN_NS, 1.0),
         };
-        (usual * slow * (NOISE * normal(u64::from(from) << 32 | u64::from(to), kind)).exp()) as u64
+        (usual * slow * (NOISE * normal_of(from, to, kind)).exp()) as u64
     }
 
     /// Returns the slow components, sorted.
@@ -92,18 +94,6 @@ impl Machine {
         let (a, b) = self.slow_link;
         vec![Component::HostBetween(self.slow_host), Component::Link(a, b)]
     }
-}
-
-/// Returns a value that is nearly normally distributed: the sum of 12 uniform numbers, relative to its mean.
-pub(crate) fn normal(seed: u64, kind: u64) -> f64 {
-    let mut x = seed ^ kind.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut uniform = || {
-        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let mixed = (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (mixed >> 11) as f64 / (1u64 << 53) as f64
-    };
-    uniform();
-    (0..12).map(|_| uniform()).sum::<f64>() - 6.0
 }
 
 #[cfg(test)]
@@ -117,13 +107,5 @@ mod tests {
         for text in ["", "100", "100@50", "x@1x1", "10@0x1", "10@5x0"] {
             assert!(text.parse::<Shape>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn noise_is_normal() {
-        let values: Vec<f64> = (0..10_000).map(|seed| normal(seed << 7, 1)).collect();
-        let mean = values.iter().sum::<f64>() / 1e4;
-        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e4;
-        assert!(mean.abs() < 0.05 && (variance - 1.0).abs() < 0.1, "{mean} {variance}");
     }
 }

@@ -24,7 +24,8 @@ use ombx_results::{
     verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND, Retest, TIMES_AGAIN},
 };
 
-use super::{BYTES, machine::Machine};
+use super::machine::Machine;
+use crate::link::BYTES;
 
 /// Number of samples of a row.
 const SAMPLES: usize = 25;
@@ -52,15 +53,11 @@ fn row(machine: &Machine, [from, to]: [u32; 2], kind: u64) -> Measurement {
 pub(super) struct Pair {
     machine: Rc<Machine>,
     partner: u32,
-    is_timed: bool,
+    pub(super) is_timed: bool,
     kind: u64,
 }
 
 impl Pair {
-    pub(super) fn is_timed(&self) -> bool {
-        self.is_timed
-    }
-
     /// Returns the row of rank 0.
     pub(super) fn row(&self) -> Measurement {
         row(&self.machine, [0, self.partner], self.kind)

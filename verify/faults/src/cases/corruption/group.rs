@@ -1,12 +1,12 @@
 //! Benchmarks that run in one job, and the bytes that flip in it.
 
-use std::time::Duration;
+use std::{path::Path, process::Command, time::Duration};
 
 use ombx_core::result::Measurement;
-use ombx_toolchain::{mpi::Flavour, registry::Bench};
+use ombx_toolchain::registry::Bench;
 
 use super::datatypes::Derived;
-use crate::{case::Job, interpose::Rule, stage::Stage};
+use crate::{case::Job, stage::Stage};
 
 /// Time for a job of many benchmarks.
 pub(super) const DEADLINE: Duration = Duration::from_secs(300);
@@ -102,7 +102,6 @@ pub(super) struct Group {
     pub(super) portion: u64,
     /// The derived datatypes of messages, if they have any.
     pub(super) derived: Option<Derived>,
-    pub(super) gate: bool,
 }
 
 impl Group {
@@ -137,18 +136,19 @@ impl Group {
         }
     }
 
-    pub(super) fn rule(&self, flip: Flip) -> Rule {
-        let rule = Rule::new(self.call(), "flip").on(flip.actor).bytes(flip.size);
-        let rule = if flip.given { rule.given() } else { rule };
-        let rule = if self.on_workers { rule.on_workers() } else { rule };
-        let rule = match self.slots {
-            Slots::Calls(of) => rule.slot(flip.slot, of),
-            Slots::Parts => rule.block(flip.slot),
+    pub(super) fn rule(&self, flip: Flip) -> String {
+        let Flip { size, actor, given, slot, byte } = flip;
+        let way = if given { ",way=out" } else { "" };
+        let worker = if self.on_workers { ",worker=1" } else { "" };
+        let message = match self.slots {
+            Slots::Calls(of) => format!("slot={slot},of={of}"),
+            Slots::Parts => format!("block={slot}"),
         };
-        match flip.byte {
-            Byte::OfPayload(byte) => rule.byte(byte),
-            Byte::InGap(byte) => rule.byte_in_memory(byte),
-        }
+        let byte = match byte {
+            Byte::OfPayload(byte) => format!("byte={byte}"),
+            Byte::InGap(byte) => format!("byte={byte},memory=1"),
+        };
+        format!("call={},do=flip,rank={actor},bytes={size}{way}{worker},{message},{byte}", self.call())
     }
 
     /// Returns the benchmarks that ombx has.
@@ -163,7 +163,7 @@ impl Group {
     }
 
     /// Returns the job of all benchmarks with these sizes.
-    pub(super) fn job(&self, stage: &Stage, rules: Vec<Rule>, sizes: &[String], effort: &str) -> Job {
+    pub(super) fn job(&self, stage: &Stage, rules: Vec<String>, sizes: &[String], effort: &str) -> Job {
         let known = self.known(stage);
         let names: Vec<&str> = known.iter().map(|bench| bench.name.as_str()).collect();
         let streams = known.iter().any(|bench| bench.streams);
@@ -176,14 +176,9 @@ impl Group {
             self.words,
             self.derived.map(Derived::words).unwrap_or_default()
         );
-        let mut job = Job { rules, all_act: false, ..Job::of(&words) };
-        job.deadline = DEADLINE;
-        if stage.mpi.flavour == Flavour::OpenMpi && names.iter().any(|name| name.starts_with("rma.cas")) {
-            // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
-            job.prepare = Some(Box::new(|command, _, _| {
-                command.env("OMPI_MCA_osc", "^rdma");
-                Ok(())
-            }));
+        let mut job = Job { rules, all_act: false, deadline: DEADLINE, ..Job::of(&words) };
+        if names.iter().any(|name| name.starts_with("rma.cas")) {
+            job.prepare = Some(Box::new(without_rdma));
         }
         job
     }
@@ -221,6 +216,12 @@ impl Group {
     }
 }
 
+/// Open MPI 4 crashes in MPI_Compare_and_swap with its default component. MPICH does not read the variable.
+pub(super) fn without_rdma(command: &mut Command, _: &Stage, _: &Path) -> Result<(), String> {
+    command.env("OMPI_MCA_osc", "^rdma");
+    Ok(())
+}
+
 /// Returns a group of benchmarks whose received bytes flip.
 pub(super) fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]) -> Group {
     Group {
@@ -236,7 +237,6 @@ pub(super) fn group(names: Vec<String>, words: &str, slots: Slots, hit: [u64; 3]
         sizes: SIZES.to_vec(),
         portion: 1,
         derived: None,
-        gate: true,
     }
 }
 

@@ -10,16 +10,15 @@ use ombx_results::publishable::found_from;
 
 use super::{
     defect,
-    group::{DEADLINE, Group, UNTOUCHED},
+    group::{DEADLINE, Group, UNTOUCHED, without_rdma},
     groups, pipeline_of,
 };
 use crate::{
     case::{Case, Job, Place},
-    interpose::Rule,
     run::Done,
     stage::Stage,
 };
-use ombx_toolchain::{mpi::Flavour, registry::Bench};
+use ombx_toolchain::registry::Bench;
 
 /// Message sizes, and how often messages of each size are wrong: one in so many.
 ///
@@ -97,7 +96,6 @@ pub(super) fn cases(stage: &Stage) -> Vec<Case> {
 
 /// Returns the case of one fault in one benchmark.
 fn single(stage: &Stage, (bench, options, call, what, of): Fault) -> Case {
-    let unavailable = stage.bench(bench).and_then(|bench| bench.unavailable.clone());
     let bytes = if bench == "rma.cas_latency" { 8 } else { BYTES };
     let often = if of == 1 { "every message".into() } else { format!("one message in {of}") };
     let happens = match what {
@@ -108,26 +106,21 @@ fn single(stage: &Stage, (bench, options, call, what, of): Fault) -> Case {
     // The receiver of one direction, so that the period does not fit to that of the benchmark; a put is lost at its origin.
     let rank = if call.ends_with("ecv") || call == "Bcast" { 1 } else { 0 };
     let words = format!("run {bench} --sizes {bytes} -n 2 {options}");
-    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, bench, &words, 5)
-        .rule(Rule::new(call, what).on(rank).bytes(bytes).slot(at(of), of).byte(7))
+    let rule = format!("call={call},do={what},rank={rank},bytes={bytes},slot={},of={of},byte=7", at(of));
+    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, &words, 5)
+        .rule(rule)
         .says(&["data arrived wrong at"])
         .look(move |done| caught(done, bench, &[(bytes, of)]))
-        .skip_if(unavailable);
-    if stage.mpi.flavour == Flavour::OpenMpi && bench == "rma.cas_latency" {
-        // Open MPI 4 crashes in MPI_Compare_and_swap with its default component.
-        return case.prepared(|command, _, _| {
-            command.env("OMPI_MCA_osc", "^rdma");
-            Ok(())
-        });
-    }
-    case
+        .skip_if(stage.unavailable(bench))
+        .gate(true);
+    if bench == "rma.cas_latency" { case.prepared(without_rdma) } else { case }
 }
 
 /// Returns the rules that damage messages of each size at its rate, on every rank.
-fn rules(call: &str, given: bool, rates: &[(u64, u64)]) -> Vec<Rule> {
-    let rule = |&(size, of): &(u64, u64)| {
-        let rule = Rule::new(call, "flip").bytes(size).slot(at(of), of).byte(BYTE);
-        if given { rule.given() } else { rule }
+fn rules(call: &str, given: bool, rates: &[(u64, u64)]) -> Vec<String> {
+    let way = if given { ",way=out" } else { "" };
+    let rule = |(size, of): &(u64, u64)| {
+        format!("call={call},do=flip,bytes={size},slot={},of={of},byte={BYTE}{way}", at(*of))
     };
     rates.iter().map(rule).collect()
 }
@@ -146,7 +139,7 @@ impl Group {
     fn damaged(&self, stage: &Stage, rates: &'static [(u64, u64)], effort: &str) -> Vec<Case> {
         let case = |job: &Rc<Job>, bench: &Bench| {
             let known_defect = defect(stage).contains(&bench.name.as_str());
-            let why = format!("{} {} delivers wrong data by itself", stage.mpi.flavour, stage.mpi.version);
+            let why = format!("{} delivers wrong data by itself", stage.mpi.name());
             damaged(&bench.name, rates, job)
                 .skip_if(bench.unavailable.clone())
                 .skip_if(known_defect.then_some(why))
@@ -171,7 +164,6 @@ fn damaged(name: &str, rates: &'static [(u64, u64)], job: &Rc<Job>) -> Case {
     let bench = name.to_owned();
     Case::about(&fault, Place::Verifying, name, Rc::clone(job), 5)
         .look(move |done| caught(done, &bench, rates))
-        .on_demand()
 }
 
 /// Returns the cases of ranks over sockets and of the pipeline.
@@ -191,13 +183,11 @@ fn over_sockets(stage: &Stage) -> Vec<Case> {
         let mut job = Job::of(&words);
         job.deadline = DEADLINE;
         job.prepare = Some(Box::new(|command, stage, _| {
-            let rules: Vec<String> = rules("*", false, rates).iter().map(Rule::to_string).collect();
-            command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", rules.join(";"));
+            let rules = rules("*", false, rates).join(";");
+            command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", rules);
             Ok(())
         }));
-        let once = (stage.mpi.flavour != Flavour::Mpich)
-            .then(|| "needs no MPI: run only with the MPICH build".to_owned());
-        damaged(name, rates, &Rc::new(job)).skip_if(once)
+        damaged(name, rates, &Rc::new(job)).skip_if(stage.needs_no_mpi())
     };
     vec![
         case("sockets.latency", EFFORT, RATES),
