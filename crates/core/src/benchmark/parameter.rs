@@ -330,12 +330,14 @@ fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
 macro_rules! parameter {
     (
         #[doc = $about:literal]
-        $vis:vis enum $Parameter:ident: $name:literal, $named:ident, default $default:ident $(, refined by $refined:tt)? {
+        $( #[derive($($derived:ident),+)] )?
+        $vis:vis enum $Parameter:ident: $name:literal, $named:ident $( ($shown:expr) )?, default $default:ident
+        $(, refined by $refined:tt)? $(, under $heading:ident)? {
             $( #[doc = $help:literal] $Value:ident = $value:literal, )+
         }
     ) => {
         #[doc = $about]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq $(, $($derived),+)?)]
         $vis enum $Parameter { $( #[doc = $help] $Value, )+ }
 
         impl $Parameter {
@@ -351,8 +353,8 @@ macro_rules! parameter {
                 $name,
                 $about.trim_ascii(),
                 (&[$( $value, )+], &[$( $help.trim_ascii(), )+]),
-                ($Parameter::$default.name(), $crate::benchmark::Named::$named),
-            ) $( .refined_by(const { &$refined }) )?;
+                ($Parameter::$default.name(), $crate::benchmark::Named::$named $( ($shown) )?),
+            ) $( .refined_by(const { &$refined }) )? $( .under($crate::benchmark::Heading::$heading) )?;
             const ALL: &'static [Self] = &[$( $Parameter::$Value, )+];
             const DEFAULT: Self = $Parameter::$default;
 

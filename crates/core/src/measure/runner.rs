@@ -54,7 +54,7 @@ pub fn run_all(
     let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
     let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
     let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.ranks.threading.max(plan.chosen.get()));
-    let threading = needed.max().unwrap_or_default();
+    let threading = needed.max().unwrap_or(Threading::Single);
     if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
         benchmarks = launch.arrange(benchmarks);
     }
