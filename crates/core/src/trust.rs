@@ -413,6 +413,7 @@ mod phrase_tests {
 #[cfg(test)]
 mod standing_tests {
     use super::*;
+    use crate::benchmark::ParameterValue;
 
     const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
 
@@ -495,7 +496,7 @@ mod standing_tests {
 
     #[test]
     fn threads_need_a_cpu_each() {
-        let threads = |text: &str| text.parse::<Threads>().unwrap();
+        let threads = |text: &str| Threads::parse(text).unwrap();
         let places = [place("a", "0"), place("a", "1-3")];
         assert_eq!(crowded_threads(&places, threads("1:3")), None);
         let advice = |text: &str| crowded_threads(&places, threads(text)).unwrap().advice;

@@ -1,7 +1,5 @@
 //! Threads per rank of multi-threaded benchmarks.
 
-use std::{fmt, str::FromStr};
-
 use crate::{
     benchmark::{Heading, Named, Parameter, ParameterValue, Role, if_chosen},
     error::{Error, Result},
@@ -87,29 +85,8 @@ impl ParameterValue for Threads {
     /// Of benchmarks with one thread per rank.
     const DEFAULT: Threads = Threads::Each(1);
 
-    fn parse(text: &str) -> Result<Threads> {
-        text.parse()
-    }
-
-    fn text(self) -> String {
-        self.to_string()
-    }
-}
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Threads::Each(threads) => threads.fmt(f),
-            Threads::ByRole { senders, receivers } => write!(f, "{senders}:{receivers}"),
-        }
-    }
-}
-
-impl FromStr for Threads {
-    type Err = Error;
-
     /// Reads a number, or `senders:receivers`.
-    fn from_str(text: &str) -> Result<Threads> {
+    fn parse(text: &str) -> Result<Threads> {
         let number = |part: &str| digits::<u32>(part).filter(|threads| (1..=Threads::MAX).contains(threads));
         let threads = match text.split_once(':') {
             Some((s, r)) => {
@@ -123,6 +100,13 @@ impl FromStr for Threads {
                 Threads::MAX
             ))
         })
+    }
+
+    fn text(self) -> String {
+        match self {
+            Threads::Each(threads) => threads.to_string(),
+            Threads::ByRole { senders, receivers } => format!("{senders}:{receivers}"),
+        }
     }
 }
 
@@ -142,12 +126,12 @@ mod tests {
 
     #[test]
     fn threads_are_one_number_or_two() {
-        assert_eq!("2:4".parse::<Threads>().unwrap(), Threads::ByRole { senders: 2, receivers: 4 });
-        assert_eq!("4".parse::<Threads>().unwrap(), Threads::Each(4));
+        assert_eq!(Threads::parse("2:4").unwrap(), Threads::ByRole { senders: 2, receivers: 4 });
+        assert_eq!(Threads::parse("4").unwrap(), Threads::Each(4));
         for text in
             ["", ":", "0", "0:2", "2:0", "x", "x:1", "1:2:3", "65", "65:1", "1:65", "-1:2", "+1:2", "1: 2"]
         {
-            assert!(text.parse::<Threads>().unwrap_err().to_string().contains("1 to 64"), "{text}");
+            assert!(Threads::parse(text).unwrap_err().to_string().contains("1 to 64"), "{text}");
         }
     }
 
