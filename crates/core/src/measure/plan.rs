@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Which rows are measured, and when a row has enough samples.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Message sizes; the benchmark's default if `None`.
     pub sizes: Option<Vec<Bytes>>,
@@ -148,27 +148,9 @@ impl Effort {
     }
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
-            sizes: None,
-            chosen: Chosen::default(),
-            ranks: None,
-            under: Vec::new(),
-            effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
-            effort_above: None,
-            least_time: Duration::ZERO,
-            most_time: None,
-            least_tail: 0,
-            batch: None,
-            known_batches: None,
-            verify: Verify::default(),
-            interval: None,
-            counters: None,
-            launch: None,
-            rest: Rest::default(),
-            core_to_core_ns: None,
-        }
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) }
     }
 }
 

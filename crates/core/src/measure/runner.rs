@@ -358,29 +358,10 @@ impl OpenCase<'_, '_> {
         }
         self.kernel.end()?;
         let last = Fill { iterations: iterations + 1, ..fill };
-        let (check, _) =
-            self.verify(last, 1, &Sampling::of_load(iterations, Duration::from_nanos(spent_ns)))?;
+        let untimed = Sampling { iterations, spent: Duration::from_nanos(spent_ns), ..Sampling::default() };
+        let (check, _) = self.verify(last, 1, &untimed)?;
         background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
         team.barrier()
-    }
-}
-
-impl Sampling {
-    /// Returns the sampling of iterations that were not timed.
-    fn of_load(iterations: u64, spent: Duration) -> Sampling {
-        Sampling {
-            samples: Vec::new(),
-            tail: Vec::new(),
-            summary: None,
-            ending: None,
-            iterations,
-            untimed: 0,
-            spent,
-            batch: 1,
-            one_stamp_each: false,
-            precision: f64::INFINITY,
-            counted: None,
-        }
     }
 }
 
