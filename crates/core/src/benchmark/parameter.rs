@@ -152,34 +152,21 @@ impl Parameter {
         Parameter { name, about, values, default: None, named, heading, kept_as, refined_by }
     }
 
-    /// Sets the value, or the list of values, if the user chooses none.
-    #[must_use]
-    pub const fn usually(self, default: &'static str) -> Parameter {
-        Parameter { default: Some(default), ..self }
-    }
+    settings! {
+        /// Sets the value, or the list of values, if the user chooses none.
+        usually(default: &'static str) sets default = Some(default);
 
-    /// Sets when rows name the value.
-    #[must_use]
-    pub const fn named(self, named: Named) -> Parameter {
-        Parameter { named, ..self }
-    }
+        /// Sets when rows name the value.
+        named(named: Named) sets named = named;
 
-    /// Sets the heading of the option.
-    #[must_use]
-    pub const fn under(self, heading: Heading) -> Parameter {
-        Parameter { heading, ..self }
-    }
+        /// Sets the heading of the option.
+        under(heading: Heading) sets heading = heading;
 
-    /// Sets the name among the options that a result file keeps.
-    #[must_use]
-    pub const fn kept_as(self, name: &'static str) -> Parameter {
-        Parameter { kept_as: Some(name), ..self }
-    }
+        /// Sets the name among the options that a result file keeps.
+        kept_as(name: &'static str) sets kept_as = Some(name);
 
-    /// Sets the parameters that describe one of its values further.
-    #[must_use]
-    pub const fn refined_by(self, refined_by: &'static [&'static Parameter]) -> Parameter {
-        Parameter { refined_by, ..self }
+        /// Sets the parameters that describe one of its values further.
+        refined_by(parameters: &'static [&'static Parameter]) sets refined_by = parameters;
     }
 
     /// Returns the names of a fixed set of values; none of free ones.
