@@ -302,9 +302,9 @@ pub trait Call: 'static {
     fn call(file: &File, block: u32) -> Result<()>;
 }
 
-/// Declares calls at a pointer, and calls at an offset.
+/// Declares calls at a pointer, and calls at an `offset`.
 macro_rules! calls {
-    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident;)+ @ $($At:ident = $at:ident;)+) => {
+    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident $(, $offset:ident)?;)+) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[derive(Debug)]
@@ -320,27 +320,9 @@ macro_rules! calls {
                     let memory = file.$buffer(block).cast::<c_void>();
                     // SAFETY: the file is open until it is dropped, and its buffer has `count` bytes for each block.
                     check(stringify!($name), unsafe {
-                        ffi::$name(file.raw, memory, file.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
-                    })
-                }
-            }
-        )+
-        $(
-            #[doc = concat!("`", stringify!($at), "`.")]
-            #[derive(Debug)]
-            pub enum $At {}
-
-            impl Call for $At {
-                const NAME: &'static str = stringify!($at);
-                const DIRECTION: Direction = Direction::$direction;
-                const ORDER: Order = Order::Known;
-
-                #[inline(always)]
-                fn call(file: &File, block: u32) -> Result<()> {
-                    let memory = file.$buffer(block).cast::<c_void>();
-                    // SAFETY: as in the calls at a pointer.
-                    check(stringify!($at), unsafe {
-                        ffi::$at(file.raw, file.offset(block), memory, file.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
+                        ffi::$name(
+                            file.raw, $(file.$offset(block),)? memory, file.count, BYTE, ffi::RSMPI_STATUS_IGNORE,
+                        )
                     })
                 }
             }
@@ -354,9 +336,8 @@ calls! {
     WriteAll = MPI_File_write_all, Known;
     WriteShared = MPI_File_write_shared, Unknown;
     WriteOrdered = MPI_File_write_ordered, Known;
-    @
-    WriteAt = MPI_File_write_at;
-    WriteAtAll = MPI_File_write_at_all;
+    WriteAt = MPI_File_write_at, Known, offset;
+    WriteAtAll = MPI_File_write_at_all, Known, offset;
 }
 
 calls! {
@@ -365,9 +346,8 @@ calls! {
     ReadAll = MPI_File_read_all, Known;
     ReadShared = MPI_File_read_shared, Unknown;
     ReadOrdered = MPI_File_read_ordered, Known;
-    @
-    ReadAt = MPI_File_read_at;
-    ReadAtAll = MPI_File_read_at_all;
+    ReadAt = MPI_File_read_at, Known, offset;
+    ReadAtAll = MPI_File_read_at_all, Known, offset;
 }
 
 /// An access that a call starts and another one completes.
@@ -382,36 +362,34 @@ pub trait Started: 'static {
     fn overlapped(file: &File, tests: u32, slice: impl FnMut()) -> Result<()>;
 }
 
-/// Declares accesses with a request, at a pointer and at an offset.
+/// Declares accesses with a request, at a pointer and at an `offset`.
 macro_rules! requests {
-    ($buffer:ident: $($Call:ident = $name:ident, $order:ident;)+ @ $($At:ident = $at:ident;)+) => {
-        $(requests! { one $buffer, $Call, $name, $order, })+
-        $(requests! { one $buffer, $At, $at, Known, offset })+
-    };
-    (one $buffer:ident, $Call:ident, $name:ident, $order:ident, $($offset:ident)?) => {
-        #[doc = concat!("`", stringify!($name), "`.")]
-        #[derive(Debug)]
-        pub enum $Call {}
+    ($buffer:ident: $($Call:ident = $name:ident, $order:ident $(, $offset:ident)?;)+) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            #[derive(Debug)]
+            pub enum $Call {}
 
-        impl Started for $Call {
-            const START: &'static str = stringify!($name);
-            const ORDER: Order = Order::$order;
+            impl Started for $Call {
+                const START: &'static str = stringify!($name);
+                const ORDER: Order = Order::$order;
 
-            #[inline(always)]
-            fn overlapped(file: &File, tests: u32, slice: impl FnMut()) -> Result<()> {
-                let memory = file.$buffer(0).cast::<c_void>();
-                // SAFETY: the file is open, and its buffer has `count` bytes. Nothing else uses the buffer until the request has
-                // completed.
-                unsafe {
-                    let mut request = ffi::RSMPI_REQUEST_NULL;
-                    check(
-                        stringify!($name),
-                        ffi::$name(file.raw, $(file.$offset(0),)? memory, file.count, BYTE, &raw mut request),
-                    )?;
-                    sys::overlap(&mut request, tests, slice)
+                #[inline(always)]
+                fn overlapped(file: &File, tests: u32, slice: impl FnMut()) -> Result<()> {
+                    let memory = file.$buffer(0).cast::<c_void>();
+                    // SAFETY: the file is open, and its buffer has `count` bytes. Nothing else uses the buffer until the request has
+                    // completed.
+                    unsafe {
+                        let mut request = ffi::RSMPI_REQUEST_NULL;
+                        check(
+                            stringify!($name),
+                            ffi::$name(file.raw, $(file.$offset(0),)? memory, file.count, BYTE, &raw mut request),
+                        )?;
+                        sys::overlap(&mut request, tests, slice)
+                    }
                 }
             }
-        }
+        )+
     };
 }
 
@@ -420,9 +398,8 @@ requests! {
     Iwrite = MPI_File_iwrite, Known;
     IwriteAll = MPI_File_iwrite_all, Known;
     IwriteShared = MPI_File_iwrite_shared, Unknown;
-    @
-    IwriteAt = MPI_File_iwrite_at;
-    IwriteAtAll = MPI_File_iwrite_at_all;
+    IwriteAt = MPI_File_iwrite_at, Known, offset;
+    IwriteAtAll = MPI_File_iwrite_at_all, Known, offset;
 }
 
 requests! {
@@ -430,9 +407,8 @@ requests! {
     Iread = MPI_File_iread, Known;
     IreadAll = MPI_File_iread_all, Known;
     IreadShared = MPI_File_iread_shared, Unknown;
-    @
-    IreadAt = MPI_File_iread_at;
-    IreadAtAll = MPI_File_iread_at_all;
+    IreadAt = MPI_File_iread_at, Known, offset;
+    IreadAtAll = MPI_File_iread_at_all, Known, offset;
 }
 
 /// Declares split collectives: the call that begins and the call that ends them.
