@@ -15,7 +15,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    file::opening::{Created, Files, Named, Tile, View},
+    file::opening::{Created, Files, Named, View, tile},
     sys::{
         self, BYTE,
         error::{self, check, check_freed},
@@ -109,7 +109,7 @@ impl File {
         let removed = file.named.remove();
         cx.agree(shared.and(removed))?;
         if pointer == Pointer::Individual && count > 0 && places.ranks > 1 {
-            let tile = cx.agree(Tile::new(count, step as ffi::MPI_Aint))?;
+            let tile = cx.agree(tile(count, step as ffi::MPI_Aint))?;
             file.own_view = View::Blocks { first, tile };
         }
         cx.agree(file.own_view.set(raw))?;
