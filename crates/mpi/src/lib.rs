@@ -49,6 +49,21 @@
 //! }
 //! ```
 
+/// Declares how kernels reach the buffers of a channel.
+macro_rules! buffers {
+    ($vis:vis) => {
+        /// Returns the buffer of the messages that this rank sends.
+        $vis fn outgoing(&mut self) -> &mut [u8] {
+            self.outgoing.bytes_mut()
+        }
+
+        /// Returns the buffer of the messages that this rank receives.
+        $vis fn incoming(&mut self) -> &mut [u8] {
+            self.incoming.bytes_mut()
+        }
+    };
+}
+
 pub mod collective;
 
 /// MPI-IO: files that ranks open together, and the calls that move data between them and memory.

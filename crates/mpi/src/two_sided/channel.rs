@@ -144,11 +144,5 @@ impl<C: Counting> Link for Channel<C> {
         self.incoming.move_to(offset);
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }

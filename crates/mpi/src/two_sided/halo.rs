@@ -158,15 +158,7 @@ impl HaloChannel {
         self.incoming.move_to(offset);
     }
 
-    /// Returns the messages to all sides.
-    pub fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    /// Returns the messages from all sides.
-    pub fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(pub);
 }
 
 /// Returns the lengths of the dimensions of a grid that is as cubic as possible, whose sum is the smallest, the largest first.

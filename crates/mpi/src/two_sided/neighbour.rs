@@ -197,13 +197,5 @@ impl NeighbourChannel {
         self.incoming.move_to(offset);
     }
 
-    /// Returns the messages to the right and to the left.
-    pub fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    /// Returns the messages from the left and from the right.
-    pub fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(pub);
 }

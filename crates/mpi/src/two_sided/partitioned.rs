@@ -212,11 +212,5 @@ impl Link for PartitionedChannel {
         self.incoming.move_to(offset);
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }

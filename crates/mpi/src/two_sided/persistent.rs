@@ -187,13 +187,7 @@ impl Link for PersistentChannel {
         self.incoming.move_to(offset);
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }
 
 #[derive(Clone, Copy)]

@@ -222,13 +222,5 @@ impl RoundsChannel {
         self.iterations
     }
 
-    /// Returns the messages to the sides of this rank.
-    pub fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    /// Returns the messages from the sides.
-    pub fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(pub);
 }
