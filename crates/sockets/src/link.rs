@@ -40,7 +40,7 @@ use self::stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed};
 use crate::{
     control::{Listener, Token, listener},
     session::SocketTeam,
-    socket::{Address, Deadline, Ip, LinkOptions, MPTCP, Stream},
+    socket::{Address, Deadline, IpVersion, LinkOptions, MPTCP, Stream},
 };
 
 /// Maximum number of streams between two ranks, as in iperf3.
@@ -301,7 +301,12 @@ fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkO
 }
 
 /// Returns the address of the passive rank's listener from its name or port.
-fn address<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, ip: Ip, name: String) -> Result<Address> {
+fn address<K: SocketKind>(
+    cx: &Context<'_>,
+    team: &SocketTeam,
+    ip: IpVersion,
+    name: String,
+) -> Result<Address> {
     if K::UNIX {
         return Ok(Address::Unix(name));
     }
@@ -318,7 +323,7 @@ fn datagram_socket(
 ) -> Result<UdpSocket> {
     options.socket.without_tcp()?;
     let team: &SocketTeam = cx.fabric()?;
-    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - header as u64;
+    let most = if options.ip == IpVersion::V4 { 65507 } else { 65527 } - header as u64;
     if slots.bytes > most {
         return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
     }
