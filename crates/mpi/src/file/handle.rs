@@ -291,8 +291,6 @@ pub enum Order {
 
 /// A data access call.
 pub trait Call: 'static {
-    /// Name of the function.
-    const NAME: &'static str;
     /// Where data goes.
     const DIRECTION: Direction;
     /// Order of the blocks in the file.
@@ -311,7 +309,6 @@ macro_rules! calls {
             pub enum $Call {}
 
             impl Call for $Call {
-                const NAME: &'static str = stringify!($name);
                 const DIRECTION: Direction = Direction::$direction;
                 const ORDER: Order = Order::$order;
 
@@ -352,8 +349,8 @@ calls! {
 
 /// An access that a call starts and another one completes.
 pub trait Started: 'static {
-    /// Name of the function that starts it.
-    const START: &'static str;
+    /// Where data goes.
+    const DIRECTION: Direction;
     /// Order of the blocks in the file.
     const ORDER: Order;
 
@@ -364,14 +361,14 @@ pub trait Started: 'static {
 
 /// Declares accesses with a request, at a pointer and at an `offset`.
 macro_rules! requests {
-    ($buffer:ident: $($Call:ident = $name:ident, $order:ident $(, $offset:ident)?;)+) => {
+    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident $(, $offset:ident)?;)+) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[derive(Debug)]
             pub enum $Call {}
 
             impl Started for $Call {
-                const START: &'static str = stringify!($name);
+                const DIRECTION: Direction = Direction::$direction;
                 const ORDER: Order = Order::$order;
 
                 #[inline(always)]
@@ -394,7 +391,7 @@ macro_rules! requests {
 }
 
 requests! {
-    written:
+    written, Write:
     Iwrite = MPI_File_iwrite, Known;
     IwriteAll = MPI_File_iwrite_all, Known;
     IwriteShared = MPI_File_iwrite_shared, Unknown;
@@ -403,7 +400,7 @@ requests! {
 }
 
 requests! {
-    read:
+    read, Read:
     Iread = MPI_File_iread, Known;
     IreadAll = MPI_File_iread_all, Known;
     IreadShared = MPI_File_iread_shared, Unknown;
@@ -413,14 +410,14 @@ requests! {
 
 /// Declares split collectives: the call that begins and the call that ends them.
 macro_rules! split {
-    ($buffer:ident: $($Call:ident = $begin:ident, $end:ident $(, $offset:ident)?;)+) => {
+    ($buffer:ident, $direction:ident: $($Call:ident = $begin:ident, $end:ident $(, $offset:ident)?;)+) => {
         $(
             #[doc = concat!("`", stringify!($begin), "` and `", stringify!($end), "`.")]
             #[derive(Debug)]
             pub enum $Call {}
 
             impl Started for $Call {
-                const START: &'static str = stringify!($begin);
+                const DIRECTION: Direction = Direction::$direction;
                 const ORDER: Order = Order::Known;
 
                 #[inline(always)]
@@ -443,14 +440,14 @@ macro_rules! split {
 }
 
 split! {
-    written:
+    written, Write:
     WriteAllBegin = MPI_File_write_all_begin, MPI_File_write_all_end;
     WriteOrderedBegin = MPI_File_write_ordered_begin, MPI_File_write_ordered_end;
     WriteAtAllBegin = MPI_File_write_at_all_begin, MPI_File_write_at_all_end, offset;
 }
 
 split! {
-    read:
+    read, Read:
     ReadAllBegin = MPI_File_read_all_begin, MPI_File_read_all_end;
     ReadOrderedBegin = MPI_File_read_ordered_begin, MPI_File_read_ordered_end;
     ReadAtAllBegin = MPI_File_read_at_all_begin, MPI_File_read_at_all_end, offset;
