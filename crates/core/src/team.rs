@@ -236,6 +236,12 @@ impl dyn Team {
         })
     }
 
+    /// Returns the messages of all ranks on rank 0, without those that cannot be read; `None` on other ranks. Collective.
+    pub fn gather_messages<M: Serialize, D: DeserializeOwned>(&self, mine: &M) -> Result<Option<Vec<D>>> {
+        let all = self.gather(&codec::encode(mine))?;
+        Ok(all.map(|all| all.iter().filter_map(|bytes| codec::decode(bytes)).collect()))
+    }
+
     /// Returns the error of the lowest rank that has one. Collective.
     fn agree_on_error(&self, mine: Option<&Error>) -> Result<()> {
         let note = mine.map(|error| codec::encode(&(error.kind(), error.to_string()))).unwrap_or_default();

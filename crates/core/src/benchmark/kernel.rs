@@ -10,7 +10,6 @@ use crate::{
         Case, CaseValues, ConnectionCounters, Distance, Figures, Heading, Parameter, ParameterValue, Reader,
         payload::{Check, Fill},
     },
-    codec,
     error::{Error, Result},
     system::{clock::Since, environment::hostname, limits::FreeMemory},
     team::Team,
@@ -197,8 +196,8 @@ impl<'a> Context<'a> {
             free = available();
         }
         let need = Need { bytes: mine, free: free.bytes, is_limited: free.is_limited, host: hostname() };
-        let needs = self.team.gather(&codec::encode(&need))?.unwrap_or_default();
-        self.agree(check_hosts(&needs))
+        let needs = self.team.gather_messages(&need)?.unwrap_or_default();
+        self.agree(check_hosts(needs))
     }
 
     /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
@@ -220,9 +219,9 @@ struct Need {
 }
 
 /// Returns an error if the ranks of a host need more memory than it has.
-fn check_hosts(needs: &[Vec<u8>]) -> Result<()> {
+fn check_hosts(needs: Vec<Need>) -> Result<()> {
     let mut hosts: BTreeMap<String, Need> = BTreeMap::new();
-    for need in needs.iter().filter_map(|need| codec::decode::<Need>(need)) {
+    for need in needs {
         match hosts.get_mut(&need.host) {
             Some(all) => {
                 all.bytes = all.bytes.saturating_add(need.bytes);
