@@ -7,18 +7,16 @@ use std::{
 
 use crate::{
     benchmark::{
-        Case, Choice, Role, Threading,
+        Choice, Threading,
         payload::{Check, Fill},
     },
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
-        collect::Interval,
-        engine::OpenKernel,
         load,
         plan::{Effort, Launch, Plan, RowName},
         rounds::{OpenCase, Sampling},
-        session::{Ranks, Sink, selected},
+        session::{Ranks, Sink, passed_on, selected},
     },
     result::{Growth, Level, Mark, Measurement, Run, Tally},
     system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
@@ -166,9 +164,7 @@ impl CountingSink<'_> {
 }
 
 impl Sink for CountingSink<'_> {
-    fn run(&mut self, run: &Run) -> Result<()> {
-        self.sink.run(run)
-    }
+    passed_on!();
 
     fn entering(&mut self, number: usize, bench: &str) {
         self.sink.entering(number, bench);
@@ -178,33 +174,13 @@ impl Sink for CountingSink<'_> {
         self.sink.starting(row);
     }
 
-    fn alive(&self) {
-        self.sink.alive();
-    }
-
-    fn interval(&self, interval: &Interval) {
-        self.sink.interval(interval);
-    }
-
     fn grown(&self) -> Vec<Growth> {
         self.watched.as_ref().map_or_else(Vec::new, DeviceCounters::grown)
-    }
-
-    fn status(&mut self, process: u32, line: &str) {
-        self.sink.status(process, line);
-    }
-
-    fn takes(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<bool> {
-        self.sink.takes(kernel, case, role)
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {
         self.tally.add(row);
         self.sink.case(row)
-    }
-
-    fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.sink.end(tally)
     }
 }
 
