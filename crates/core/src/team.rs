@@ -259,17 +259,19 @@ impl dyn Team {
     }
 }
 
-/// How consecutive ranks are placed on hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// All ranks on one host.
-    OneHost,
-    /// Each host has consecutive ranks. Includes one rank per host.
-    Block,
-    /// Consecutive ranks are on consecutive hosts, round robin.
-    Cyclic,
-    /// Any other placement.
-    Mixed,
+crate::named! {
+    /// How consecutive ranks are placed on hosts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Placement {
+        /// All ranks on one host.
+        OneHost = "one host",
+        /// Each host has consecutive ranks. Includes one rank per host.
+        Block = "block",
+        /// Consecutive ranks are on consecutive hosts, round robin.
+        Cyclic = "cyclic",
+        /// Any other placement.
+        Mixed = "mixed",
+    }
 }
 
 impl Placement {
@@ -299,16 +301,6 @@ impl Placement {
     pub fn is_worth_reporting(self, places: &[Place]) -> bool {
         let hosts: BTreeSet<&str> = places.iter().map(|p| p.host.as_str()).collect();
         self != Placement::OneHost && hosts.len() < places.len()
-    }
-
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Placement::OneHost => "one host",
-            Placement::Block => "block",
-            Placement::Cyclic => "cyclic",
-            Placement::Mixed => "mixed",
-        }
     }
 }
 

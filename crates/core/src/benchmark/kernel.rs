@@ -245,26 +245,20 @@ fn check_hosts(needs: Vec<Need>) -> Result<()> {
     }
 }
 
-/// Figure of a benchmark that is shown first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// Time of one leg in microseconds.
-    Latency,
-    /// Bytes per time in MB/s (10^6 bytes), and messages per second.
-    Bandwidth,
+crate::named! {
+    /// Figure of a benchmark that is shown first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    pub enum Metric {
+        /// Time of one leg in microseconds.
+        Latency = "latency",
+        /// Bytes per time in MB/s (10^6 bytes), and messages per second.
+        Bandwidth = "bandwidth",
+    }
 }
 
 impl Metric {
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Latency => "latency",
-            Metric::Bandwidth => "bandwidth",
-        }
-    }
-
     /// Returns the unit of the headline.
     pub const fn unit(self) -> &'static str {
         match self {

@@ -292,6 +292,23 @@ fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
     T::parse(text).map(|value| vec![value.text()])
 }
 
+/// Declares an enum whose values have names, and a function that returns the name.
+#[macro_export]
+macro_rules! named {
+    ($( #[$of_type:meta] )* $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }) => {
+        $( #[$of_type] )*
+        $vis enum $Name { $( $( #[$of_value] )* $Value, )+ }
+
+        impl $Name {
+            /// Returns the name on the command line, in results and in messages.
+            #[allow(dead_code, reason = "not every parameter prints its values")]
+            $vis const fn name(self) -> &'static str {
+                match self { $( $Name::$Value => $name, )+ }
+            }
+        }
+    };
+}
+
 /// Declares an enum whose values are those of a parameter.
 ///
 /// The doc comment of the enum is the help of its option. The doc comments of the variants are the help of its values.
@@ -323,16 +340,10 @@ macro_rules! parameter {
             $( #[doc = $help:literal] $Value:ident = $value:literal, )+
         }
     ) => {
-        #[doc = $about]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq $(, $($derived),+)?)]
-        $vis enum $Parameter { $( #[doc = $help] $Value, )+ }
-
-        impl $Parameter {
-            /// Returns the name on the command line and in results.
-            #[allow(dead_code, reason = "not every parameter prints its values")]
-            $vis const fn name(self) -> &'static str {
-                match self { $( $Parameter::$Value => $value, )+ }
-            }
+        $crate::named! {
+            #[doc = $about]
+            #[derive(Debug, Clone, Copy, PartialEq, Eq $(, $($derived),+)?)]
+            $vis enum $Parameter { $( #[doc = $help] $Value = $value, )+ }
         }
 
         impl $crate::benchmark::ParameterValue for $Parameter {

@@ -73,16 +73,18 @@ impl Plan {
     }
 }
 
-/// How many iterations are verified, each with a fresh pattern and outside the timed region.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Verify {
-    /// None.
-    Off,
-    /// Some, within a part of the time of the samples.
-    #[default]
-    Sampled,
-    /// As many as were timed.
-    Full,
+crate::named! {
+    /// How many iterations are verified, each with a fresh pattern and outside the timed region.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Verify {
+        /// None.
+        Off = "off",
+        /// Some, within a part of the time of the samples.
+        #[default]
+        Sampled = "sampled",
+        /// As many as were timed.
+        Full = "full",
+    }
 }
 
 impl Verify {
@@ -95,15 +97,6 @@ impl Verify {
             "sampled" => Ok(Verify::Sampled),
             "full" => Ok(Verify::Full),
             _ => Err("not sampled or full; --no-verify turns verification off".into()),
-        }
-    }
-
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verify::Off => "off",
-            Verify::Sampled => "sampled",
-            Verify::Full => "full",
         }
     }
 }

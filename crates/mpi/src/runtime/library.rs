@@ -25,25 +25,16 @@ use crate::{
     sys::{self, error, session},
 };
 
-/// MPI implementations that differ in launcher and defects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// MPICH and its derivatives, with the Hydra launcher.
-    Mpich,
-    /// Open MPI.
-    OpenMpi,
-    /// Any other library.
-    Other,
-}
-
-impl Family {
-    /// Returns the name for messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Family::Mpich => "MPICH",
-            Family::OpenMpi => "Open MPI",
-            Family::Other => "MPI",
-        }
+ombx_core::named! {
+    /// MPI implementations that differ in launcher and defects.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Family {
+        /// MPICH and its derivatives, with the Hydra launcher.
+        Mpich = "MPICH",
+        /// Open MPI.
+        OpenMpi = "Open MPI",
+        /// Any other library.
+        Other = "MPI",
     }
 }
 
