@@ -90,6 +90,24 @@ pub trait Kernel: Sized + 'static {
     }
 }
 
+/// Declares functions that call those of the same name of a field: of the kernel in a kernel, of the link in a link.
+#[macro_export]
+macro_rules! forwards {
+    ($field:tt: $($name:ident),+ -> $Output:ty) => {
+        $(
+            #[inline(always)]
+            fn $name(&mut self) -> $Output {
+                self.$field.$name()
+            }
+        )+
+    };
+    ($field:tt: $name:ident($argument:ident: $Type:ty) -> $Output:ty) => {
+        fn $name(&mut self, $argument: $Type) -> $Output {
+            self.$field.$name($argument)
+        }
+    };
+}
+
 /// Maximum memory of buffers. Every benchmark has it.
 pub static MEMORY_LIMIT: Parameter = Parameter::read_by(
     "memory-limit",

@@ -171,21 +171,9 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         P::passive(&mut self.link, self.depth)
     }
 
-    fn begin(&mut self) -> Result<()> {
-        self.link.begin()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.link.end()
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        self.link.figures()
-    }
-
-    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        self.link.connections()
-    }
+    crate::forwards!(link: begin, end -> Result<()>);
+    crate::forwards!(link: figures -> Result<Figures>);
+    crate::forwards!(link: connections -> Result<Option<ConnectionCounters>>);
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         let PatternKernel { link, slots, role, rank, peer, .. } = self;
