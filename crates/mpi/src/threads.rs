@@ -113,15 +113,8 @@ impl SharedLink for SharedChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<SharedChannel> {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
-        let parts = library::grants(Threading::Multiple).and_then(|()| {
-            let message = MessageType::new(slots)?;
-            Ok((
-                message,
-                Buffer::reserved(slots.total())?.placed(cx)?,
-                Buffer::reserved(slots.total())?.placed(cx)?,
-            ))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let message = library::grants(Threading::Multiple).and_then(|()| MessageType::new(slots));
+        let (message, outgoing, incoming) = Buffer::two(cx, message, slots.copies, slots.total())?;
         team.lend(|handles| handles.describe_messages(cx, slots, &outgoing, &incoming));
         let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);
         Ok(SharedChannel { comm, peer, message, thread, taken: NONE, outgoing, incoming })

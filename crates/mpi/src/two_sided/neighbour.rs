@@ -46,14 +46,8 @@ impl NeighbourChannel {
         let [_, left] = cx.neighbours();
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
         let left_source = Source::of(cx, left);
-        let parts = MessageType::new(slots).and_then(|message| {
-            let both = || -> Result<Buffer> {
-                let both = Buffer::reserved(slots.copies.total(2 * slots.total()))?.placed(cx)?;
-                Ok(both.in_copies(2 * slots.total()))
-            };
-            Ok((message, both()?, both()?))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) =
+            Buffer::two(cx, MessageType::new(slots), slots.copies, 2 * slots.total())?;
         let stride = slots.total() as usize;
         // SAFETY: this static of mpi-sys is never written.
         let requests = [unsafe { ffi::RSMPI_REQUEST_NULL }; 2];
@@ -190,12 +184,5 @@ impl NeighbourChannel {
         })
     }
 
-    /// Makes the copies of both buffers at an offset those of the next calls.
-    #[inline(always)]
-    pub fn move_to(&mut self, offset: usize) {
-        self.outgoing.move_to(offset);
-        self.incoming.move_to(offset);
-    }
-
-    buffers!(pub);
+    buffers!(copies pub);
 }

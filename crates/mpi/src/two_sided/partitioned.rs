@@ -139,10 +139,7 @@ impl Link for PartitionedChannel {
         let calls = find().map_err(Error::unsupported)?;
         sys::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
         let partition = MessageType::counted(slots, |count| Ok(count as ffi::MPI_Count));
-        let parts = partition.and_then(|partition| {
-            Ok((partition, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
-        });
-        let (partition, outgoing, incoming) = cx.agree(parts)?;
+        let (partition, outgoing, incoming) = Buffer::two(cx, partition, slots.copies, slots.total())?;
         let mut channel = PartitionedChannel {
             requests: PersistentRequests::default(),
             at: 0,

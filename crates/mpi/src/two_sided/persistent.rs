@@ -123,10 +123,8 @@ impl Link for PersistentChannel {
             2 * u64::from(slots.count),
             2 * slots.reserved() + slots.extra_bytes(),
         )?;
-        let parts = MessageType::counted(slots, Large::count).and_then(|message| {
-            Ok((message, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let message = MessageType::counted(slots, Large::count);
+        let (message, outgoing, incoming) = Buffer::two(cx, message, slots.copies, slots.total())?;
         let mut channel = PersistentChannel {
             requests: PersistentRequests::default(),
             depth,
