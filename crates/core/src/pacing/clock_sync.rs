@@ -67,15 +67,8 @@ impl ClockModel {
     }
 
     fn to_bytes(self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        let words = [self.ticks, self.ns.to_bits(), self.tick_ns.to_bits()];
-        bytes
-            .as_chunks_mut()
-            .0
-            .iter_mut()
-            .zip(words)
-            .for_each(|(at, word): (&mut [u8; 8], _)| *at = word.to_le_bytes());
-        bytes
+        let words = [self.ticks, self.ns.to_bits(), self.tick_ns.to_bits()].map(u64::to_le_bytes);
+        std::array::from_fn(|at| words[at / 8][at % 8])
     }
 
     fn from_bytes(bytes: [u8; 24]) -> ClockModel {
