@@ -106,12 +106,9 @@ pub fn phrase(code: &str) -> String {
         "few_checks" => "fewer than 59 checked iterations",
         "few_launches" => "fewer than 9 launches",
         "governor" => "CPUs that change their frequency",
-        "idle_ranks" => "idle ranks",
         "interrupts" => "interrupts of a network device on the CPU of a rank",
-        "late_starts" => "late starts",
         "launch_states" => "launches in several states of the machine",
         "launches_drift" => "launches that drift",
-        "no_interval" => "no interval",
         "not_converged" => "precision not reached",
         "one_byte" => "1 byte instead of 0",
         "precision_missed" => "precision that was asked for and not reached",
@@ -129,7 +126,6 @@ pub fn phrase(code: &str) -> String {
         "waited" => "ranks that waited for a CPU",
         "wide_interval" => "an interval wider than 10 % on either side",
         "wrong_clock" => "a clock that runs wrong",
-        "wrong_data" => "wrong data",
         _ => return code.replace('_', " "),
     };
     known.to_owned()
