@@ -86,7 +86,7 @@ impl Effect {
     }
 }
 
-/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes of other programs are their own words.
+/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes without an entry are their own words.
 pub fn phrase(code: &str) -> String {
     let known = match code {
         "autocorrelated" => "samples that depend on each other",
