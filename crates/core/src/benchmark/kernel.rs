@@ -102,6 +102,7 @@ macro_rules! forwards {
         )+
     };
     ($field:tt: $name:ident($argument:ident: $Type:ty) -> $Output:ty) => {
+        #[inline(always)]
         fn $name(&mut self, $argument: $Type) -> $Output {
             self.$field.$name($argument)
         }

@@ -189,10 +189,7 @@ impl<P: Pattern, L: Link> Movable for PatternKernel<P, L> {
         self.slots.copies
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.link.move_to(offset);
-    }
+    crate::forwards!(link: move_to(offset: usize) -> ());
 }
 
 /// Ping-pong: rank 0 sends and receives, rank 1 receives and sends. Two legs.

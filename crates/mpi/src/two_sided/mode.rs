@@ -157,10 +157,7 @@ impl<M: Mode> Link for ModeChannel<M> {
         self.channel.wait_all(2 * self.channel.slots.count as usize)
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.channel.move_to(offset);
-    }
+    ombx_core::forwards!(channel: move_to(offset: usize) -> ());
 }
 
 /// The buffer of a rank for buffered sends, attached until it is dropped. A rank has at most one (MPI 4.0, 3.6).
