@@ -12,7 +12,7 @@ use ombx_core::{
     error::{Error, Kind, Result},
 };
 
-use crate::driver::{Address, Context, Driver, ToDevice, ToHost};
+use crate::driver::{Address, Context, Driver, ToDevice, ToHost, library};
 
 /// Variables in which launchers publish the number of a rank on its host.
 pub const LOCAL_RANKS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
@@ -63,14 +63,12 @@ pub(crate) fn counted(driver: &Driver) -> Result<u32> {
     driver.check("the number of devices", unsafe { (driver.device_count)(&raw mut count) })?;
     match u32::try_from(count) {
         Ok(count) if count > 0 => Ok(count),
-        _ => Err(Error::usage(format!(
-            "{}: the driver is installed, but this process sees no device on this host: look at {}",
-            driver.option(),
-            match driver.api {
-                Api::Cuda => "nvidia-smi and CUDA_VISIBLE_DEVICES",
-                Api::Rocm => "rocm-smi and ROCR_VISIBLE_DEVICES",
-            }
-        ))),
+        _ => {
+            let [_, _, option, devices] = library(driver.api);
+            Err(Error::usage(format!(
+                "{option}: the driver is installed, but this process sees no device on this host: look at {devices}"
+            )))
+        }
     }
 }
 

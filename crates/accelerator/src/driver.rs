@@ -60,11 +60,13 @@ enum DescribeError {
     Returns(unsafe extern "C" fn(c_int) -> *const c_char),
 }
 
-/// Returns the library of a driver, its name for people, and the option that needs it.
-const fn library(api: Api) -> (&'static str, &'static str, &'static str) {
+/// Returns the library of a driver, its name for people, the option that needs it, and what shows and limits its devices.
+pub(crate) const fn library(api: Api) -> [&'static str; 4] {
     match api {
-        Api::Cuda => ("libcuda.so.1", "the NVIDIA driver", "--memory cuda"),
-        Api::Rocm => ("libamdhip64.so", "ROCm", "--memory rocm"),
+        Api::Cuda => {
+            ["libcuda.so.1", "the NVIDIA driver", "--memory cuda", "nvidia-smi and CUDA_VISIBLE_DEVICES"]
+        }
+        Api::Rocm => ["libamdhip64.so", "ROCm", "--memory rocm", "rocm-smi and ROCR_VISIBLE_DEVICES"],
     }
 }
 
@@ -74,7 +76,7 @@ impl Driver {
     /// # Errors
     /// Usage error if the library is missing, lacks a function, or finds no device that it can use.
     pub(crate) fn load(api: Api) -> Result<Driver> {
-        let (file, name, option) = library(api);
+        let [file, name, option, devices] = library(api);
         // SAFETY: the initialisers of the driver's library have no preconditions.
         let library = unsafe { Library::new(file) }.map_err(|e| {
             Error::usage(format!(
@@ -139,21 +141,12 @@ impl Driver {
             let code = init(0);
             if code != 0 {
                 return Err(Error::usage(format!(
-                    "{option}: {name} finds no device that it can use ({}): look at {}",
-                    driver.error(code),
-                    match api {
-                        Api::Cuda => "nvidia-smi and CUDA_VISIBLE_DEVICES",
-                        Api::Rocm => "rocm-smi and ROCR_VISIBLE_DEVICES",
-                    }
+                    "{option}: {name} finds no device that it can use ({}): look at {devices}",
+                    driver.error(code)
                 )));
             }
             Ok(driver)
         }
-    }
-
-    /// Returns the option that needs this driver.
-    pub(crate) fn option(&self) -> &'static str {
-        library(self.api).2
     }
 
     /// Returns the description of an error code.

@@ -97,13 +97,9 @@ impl One<'_> {
     fn described(&self) -> Described {
         let bus = self.bus().unwrap_or_default();
         let managed = Some(self.driver.api).filter(|api| *api == Api::Cuda).and_then(|_| Managed::at(&bus));
-        let of_managed = |get: fn(&Managed) -> Option<(u32, u32)>| {
-            managed.as_ref().and_then(get).map(|(generation, lanes)| Link { generation, lanes })
-        };
-        let links = [
-            of_managed(Managed::link).or_else(|| link_of(&bus, "current")),
-            of_managed(Managed::widest_link).or_else(|| link_of(&bus, "max")),
-        ];
+        let links = [("Curr", "current"), ("Max", "max")].map(|(of_driver, of_system)| {
+            managed.and_then(|managed| managed.link(of_driver)).or_else(|| link_of(&bus, of_system))
+        });
         let mut facts = Facts::new();
         let mut add = |name: &str, value: Option<String>, why: &str| {
             facts.insert(name.to_owned(), Fact::of(value, why));
@@ -361,16 +357,10 @@ impl Managed {
         (code == 0).then(|| text_of(&text))
     }
 
-    /// Returns generation and lanes of PCI Express that are in use.
-    pub(crate) fn link(&self) -> Option<(u32, u32)> {
-        let lanes = self.number("nvmlDeviceGetCurrPcieLinkWidth")?;
-        Some((self.number("nvmlDeviceGetCurrPcieLinkGeneration")?, lanes))
-    }
-
-    /// Returns generation and lanes of PCI Express that device and slot have.
-    pub(crate) fn widest_link(&self) -> Option<(u32, u32)> {
-        let lanes = self.number("nvmlDeviceGetMaxPcieLinkWidth")?;
-        Some((self.number("nvmlDeviceGetMaxPcieLinkGeneration")?, lanes))
+    /// Returns generation and lanes of PCI Express: those in use for `Curr`, those that device and slot have for `Max`.
+    fn link(&self, which: &str) -> Option<Link> {
+        let lanes = self.number(&format!("nvmlDeviceGet{which}PcieLinkWidth"))?;
+        Some(Link { generation: self.number(&format!("nvmlDeviceGet{which}PcieLinkGeneration"))?, lanes })
     }
 
     /// Returns the frequency of a clock in MHz.

@@ -63,7 +63,7 @@ pub(crate) const fn blocking<C: Call>(name: &'static str, about: &'static str) -
             Staged::PARAMETER,
         ])
     } else {
-        entry.with(parameters::<C>().blocking)
+        with_parameters::<C>(entry, &[], &[Cache::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER])
     }
 }
 
@@ -109,10 +109,9 @@ pub(crate) const fn persistent<C: Call>(name: &'static str, about: &'static str)
     let entry = Benchmark::custom(name, about, Metric::Latency, method, |session| {
         by_datatype(session, run_cached::<Collective<C, Persistent>>)
     });
-    paced::<C>(entry)
-        .iterates(&["MPI_Start", "MPI_Wait"], FORMULA)
-        .available(persistent_calls_exist)
-        .with(parameters::<C>().persistent)
+    let entry =
+        paced::<C>(entry).iterates(&["MPI_Start", "MPI_Wait"], FORMULA).available(persistent_calls_exist);
+    with_parameters::<C>(entry, &[], &[Cache::PARAMETER, BufferMemory::PARAMETER])
 }
 
 /// Returns the entry of the nonblocking call, which also measures overlap.
@@ -121,9 +120,9 @@ pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str
     let entry = Benchmark::custom(name, about, Metric::Latency, overlap::METHOD, |session| {
         by_datatype(session, run_nonblocking::<Collective<C, Nonblocking>>)
     });
-    shaped::<C>(entry)
-        .iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP)
-        .with(parameters::<C>().nonblocking)
+    let entry = shaped::<C>(entry).iterates(const { &[C::START, "MPI_Test", "MPI_Wait"] }, OVERLAP);
+    let overlap = [TestCalls::PARAMETER, Parts::PARAMETER, Computation::PARAMETER];
+    with_parameters::<C>(entry, &overlap, &[Cache::PARAMETER, BufferMemory::PARAMETER])
 }
 
 /// What is timed of an operation that several threads call.
@@ -181,50 +180,23 @@ const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
-/// Parameters of the entries of an operation.
-struct Parameters {
-    blocking: &'static [&'static Parameter],
-    nonblocking: &'static [&'static Parameter],
-    persistent: &'static [&'static Parameter],
-}
-
-/// Builds the parameters of an operation with messages from its own ones.
-macro_rules! parameters {
-    ($($own:expr),*) => {
-        const {
-            Parameters {
-                blocking: &[Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* Cache::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER],
-                nonblocking: &[
-                    Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* TestCalls::PARAMETER, Parts::PARAMETER, Computation::PARAMETER, Cache::PARAMETER, BufferMemory::PARAMETER,
-                ],
-                persistent: &[Pacing::PARAMETER, SyncHosts::PARAMETER, $($own,)* Cache::PARAMETER, BufferMemory::PARAMETER],
-            }
-        }
-    };
-}
-
-const fn parameters<C: Call>() -> Parameters {
-    match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
+/// Adds the parameters of an operation: its own, `more`, and those of its buffers.
+const fn with_parameters<C: Call>(
+    entry: Benchmark,
+    more: &[&'static Parameter],
+    of_buffers: &[&'static Parameter],
+) -> Benchmark {
+    let own: &[&'static Parameter] = match (C::FLOW.has_neighbours(), C::FLOW.in_place()) {
         _ if C::FLOW.reduces() => {
-            parameters!(ElementType::PARAMETER, ReductionOp::PARAMETER, InPlace::PARAMETER)
+            const { &[ElementType::PARAMETER, ReductionOp::PARAMETER, InPlace::PARAMETER] }
         }
-        _ if !C::FLOW.has_messages() => Parameters {
-            blocking: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
-            nonblocking: const {
-                &[
-                    Pacing::PARAMETER,
-                    SyncHosts::PARAMETER,
-                    TestCalls::PARAMETER,
-                    Parts::PARAMETER,
-                    Computation::PARAMETER,
-                ]
-            },
-            persistent: const { &[Pacing::PARAMETER, SyncHosts::PARAMETER] },
-        },
-        (true, _) => parameters!(Topology::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE),
-        (_, Some(_)) => parameters!(InPlace::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE),
-        _ => parameters!(Datatype::PARAMETER, MESSAGE_TYPE),
-    }
+        _ if !C::FLOW.has_messages() => &[],
+        (true, _) => const { &[Topology::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE] },
+        (_, Some(_)) => const { &[InPlace::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE] },
+        _ => const { &[Datatype::PARAMETER, MESSAGE_TYPE] },
+    };
+    let entry = entry.with(&[Pacing::PARAMETER, SyncHosts::PARAMETER]).with(own).with(more);
+    if C::FLOW.has_messages() { entry.with(of_buffers) } else { entry }
 }
 
 /// Runs the blocking call on the buffers, or with copies of them through memory of the host.

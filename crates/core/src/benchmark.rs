@@ -1,5 +1,22 @@
 //! What a benchmark is: its entry in the registry, its kernel, and the cases that users choose.
 
+/// Declares functions of a description that return it with other values of some fields.
+macro_rules! settings {
+    ($(
+        $( #[doc = $doc:literal] )+
+        $name:ident($($value:ident: $Value:ty),*) sets $( $($field:ident).+ = $new:expr ),+;
+    )+) => {
+        $(
+            $( #[doc = $doc] )+
+            #[must_use]
+            pub const fn $name(mut self $(, $value: $Value)*) -> Self {
+                $( self.$($field).+ = $new; )+
+                self
+            }
+        )+
+    };
+}
+
 mod case;
 pub mod derived;
 mod entry;

@@ -3,7 +3,7 @@
 //! The programs of `fuzz/` call them for hours, the tests below for seconds.
 
 use crate::{
-    benchmark::{Aggregation, Groups, Root, Threads},
+    benchmark::{Aggregation, Groups, ParameterValue, Root, Threads},
     error::{Kind, Result},
     measure::{collect, plan::Launch, runner, session::Memory},
     system::{clock::Clock, environment},
@@ -24,20 +24,20 @@ pub fn grammars(bytes: &[u8]) {
     if let Ok(part) = unit::parse_percent(&text) {
         assert!(part > 0.0 && part <= 1.0);
     }
-    if let Ok(threads) = text.parse::<Threads>() {
-        assert_eq!(threads.to_string().parse::<Threads>().unwrap(), threads);
-    }
-    if let Ok(root) = text.parse::<Root>() {
-        assert_eq!(root.to_string().parse::<Root>().unwrap(), root);
-    }
-    if let Ok(groups) = text.parse::<Groups>() {
-        assert_eq!(groups.to_string().parse::<Groups>().unwrap(), groups);
-    }
+    value::<Threads>(&text);
+    value::<Root>(&text);
+    value::<Groups>(&text);
     if let Ok(launch) = text.parse::<Launch>() {
         assert_eq!(launch.to_string().parse::<Launch>().unwrap(), launch);
         assert_eq!(launch.arrange(vec![1, 2, 3]).len(), 3);
     }
     assert!(environment::parse_cpus(&text).len() <= 1 << 16);
+}
+
+fn value<V: ParameterValue>(text: &str) {
+    if let Ok(value) = V::parse(text) {
+        assert_eq!(V::parse(&value.text()).unwrap(), value);
+    }
 }
 
 /// Decodes any bytes as messages to rank 0: places of ranks, rounds of samples, errors. Byte 0xFE separates ranks.

@@ -514,32 +514,25 @@ impl Measurement {
     }
 }
 
-/// How much a mark matters, in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// A fact that explains a row; its figure holds.
-    Note,
-    /// The figure may be off by more than its interval says.
-    #[default]
-    Caution,
-    /// No verdict may rest on the figure.
-    Invalid,
+crate::named! {
+    /// How much a mark matters, in ascending order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    pub enum Level {
+        /// A fact that explains a row; its figure holds.
+        Note = "note",
+        /// The figure may be off by more than its interval says.
+        #[default]
+        Caution = "caution",
+        /// No verdict may rest on the figure.
+        Invalid = "invalid",
+    }
 }
 
 impl Level {
     /// All levels in ascending order.
     pub const ALL: [Level; 3] = [Level::Note, Level::Caution, Level::Invalid];
-
-    /// Returns the name that files and exports use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Note => "note",
-            Level::Caution => "caution",
-            Level::Invalid => "invalid",
-        }
-    }
 
     /// Returns the level of an effect on a median, if this much is tolerated: an interval contains it, or the user asked for no more.
     pub fn of_effect(effect: f64, tolerated: f64) -> Level {

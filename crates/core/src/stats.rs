@@ -15,7 +15,7 @@ const CORRELATED: f64 = 0.1;
 const FEWEST_BLOCKS: usize = 10;
 
 /// Estimates from samples, in the unit of the samples. In result files that is a nanosecond.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Number of samples.
@@ -105,13 +105,9 @@ impl Summary {
             mean: samples.iter().sum::<f64>() / n as f64,
             max: sorted[n - 1],
             mad: median_deviation(&sorted, median),
-            tail_n: 0,
-            p95: None,
-            p99: None,
-            p999: None,
-            chosen: Vec::new(),
             lag1: lag1(samples),
             bimodal: bimodal(&sorted),
+            ..Summary::default()
         })
     }
 

@@ -236,6 +236,12 @@ impl dyn Team {
         })
     }
 
+    /// Returns the messages of all ranks on rank 0, without those that cannot be read; `None` on other ranks. Collective.
+    pub fn gather_messages<M: Serialize, D: DeserializeOwned>(&self, mine: &M) -> Result<Option<Vec<D>>> {
+        let all = self.gather(&codec::encode(mine))?;
+        Ok(all.map(|all| all.iter().filter_map(|bytes| codec::decode(bytes)).collect()))
+    }
+
     /// Returns the error of the lowest rank that has one. Collective.
     fn agree_on_error(&self, mine: Option<&Error>) -> Result<()> {
         let note = mine.map(|error| codec::encode(&(error.kind(), error.to_string()))).unwrap_or_default();
@@ -253,17 +259,19 @@ impl dyn Team {
     }
 }
 
-/// How consecutive ranks are placed on hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// All ranks on one host.
-    OneHost,
-    /// Each host has consecutive ranks. Includes one rank per host.
-    Block,
-    /// Consecutive ranks are on consecutive hosts, round robin.
-    Cyclic,
-    /// Any other placement.
-    Mixed,
+crate::named! {
+    /// How consecutive ranks are placed on hosts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Placement {
+        /// All ranks on one host.
+        OneHost = "one host",
+        /// Each host has consecutive ranks. Includes one rank per host.
+        Block = "block",
+        /// Consecutive ranks are on consecutive hosts, round robin.
+        Cyclic = "cyclic",
+        /// Any other placement.
+        Mixed = "mixed",
+    }
 }
 
 impl Placement {
@@ -293,16 +301,6 @@ impl Placement {
     pub fn is_worth_reporting(self, places: &[Place]) -> bool {
         let hosts: BTreeSet<&str> = places.iter().map(|p| p.host.as_str()).collect();
         self != Placement::OneHost && hosts.len() < places.len()
-    }
-
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Placement::OneHost => "one host",
-            Placement::Block => "block",
-            Placement::Cyclic => "cyclic",
-            Placement::Mixed => "mixed",
-        }
     }
 }
 

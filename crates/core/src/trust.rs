@@ -86,7 +86,7 @@ impl Effect {
     }
 }
 
-/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes of other programs are their own words.
+/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes without an entry are their own words.
 pub fn phrase(code: &str) -> String {
     let known = match code {
         "autocorrelated" => "samples that depend on each other",
@@ -106,12 +106,9 @@ pub fn phrase(code: &str) -> String {
         "few_checks" => "fewer than 59 checked iterations",
         "few_launches" => "fewer than 9 launches",
         "governor" => "CPUs that change their frequency",
-        "idle_ranks" => "idle ranks",
         "interrupts" => "interrupts of a network device on the CPU of a rank",
-        "late_starts" => "late starts",
         "launch_states" => "launches in several states of the machine",
         "launches_drift" => "launches that drift",
-        "no_interval" => "no interval",
         "not_converged" => "precision not reached",
         "one_byte" => "1 byte instead of 0",
         "precision_missed" => "precision that was asked for and not reached",
@@ -129,7 +126,6 @@ pub fn phrase(code: &str) -> String {
         "waited" => "ranks that waited for a CPU",
         "wide_interval" => "an interval wider than 10 % on either side",
         "wrong_clock" => "a clock that runs wrong",
-        "wrong_data" => "wrong data",
         _ => return code.replace('_', " "),
     };
     known.to_owned()
@@ -413,6 +409,7 @@ mod phrase_tests {
 #[cfg(test)]
 mod standing_tests {
     use super::*;
+    use crate::benchmark::ParameterValue;
 
     const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
 
@@ -495,7 +492,7 @@ mod standing_tests {
 
     #[test]
     fn threads_need_a_cpu_each() {
-        let threads = |text: &str| text.parse::<Threads>().unwrap();
+        let threads = |text: &str| Threads::parse(text).unwrap();
         let places = [place("a", "0"), place("a", "1-3")];
         assert_eq!(crowded_threads(&places, threads("1:3")), None);
         let advice = |text: &str| crowded_threads(&places, threads(text)).unwrap().advice;

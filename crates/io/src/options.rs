@@ -1,17 +1,17 @@
-//! Choices of MPI-IO benchmarks, and what their entries have in common.
+//! Choices of MPI-IO benchmarks, and what their entries and kernels have in common.
 
-use std::path::Path;
+use std::{marker::PhantomData, path::Path};
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Layout, Parameter, Work,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Parameter, Work,
         payload::{Check, Fill, Slots},
     },
     error::{Error, Result},
     measure::{overlap::TestCalls, plan::Plan},
     unit::Rank,
 };
-use ombx_mpi::file::{File, FileOptions, Files, Order, Pointer};
+use ombx_mpi::file::{Direction, File, FileOptions, Files, Order, Pointer};
 
 use crate::read;
 
@@ -110,66 +110,90 @@ pub(crate) fn directory<'c>(cx: &Context<'c>) -> Result<&'c Path> {
     directory.map(Path::new).ok_or_else(|| Error::unsupported("needs --directory DIR"))
 }
 
-/// Opens the file of a case. Collective.
-pub(crate) fn open(cx: &Context<'_>, case: &Case) -> Result<(File, Slots)> {
-    let directory = directory(cx)?;
-    let slots = Slots::new(case.bytes.0, case.depth());
-    let (files, pointer) = (case.get::<Files>(), case.get::<Pointer>());
-    Ok((File::open(cx, FileOptions { directory, files, pointer, slots })?, slots))
-}
-
 /// Returns the work of an iteration: as many blocks of every rank as are in flight.
 pub(crate) fn work(case: &Case) -> Work {
     let ops = u64::from(case.depth()) * u64::from(case.ranks);
     Work { bytes: case.bytes.0.saturating_mul(ops), ops, legs: 1 }
 }
 
+/// What a kernel does with the blocks of a file.
+pub(crate) trait Operation: 'static {
+    const METRIC: Metric;
+    const METHOD: Method;
+    /// Where data goes.
+    const DIRECTION: Direction;
+    /// Order of the blocks in the file.
+    const ORDER: Order;
+
+    /// Runs one iteration, on this number of blocks.
+    fn iterate(file: &File, blocks: u32) -> Result<()>;
+}
+
 /// A file, and the blocks of this rank in it.
-pub(crate) struct Blocks {
+pub(crate) struct FileKernel<O> {
     pub(crate) file: File,
-    pub(crate) slots: Slots,
+    slots: Slots,
     rank: Rank,
     /// Rank whose blocks this rank reads back.
     writer: Rank,
-    order: Order,
+    operation: PhantomData<O>,
 }
 
-impl Blocks {
-    /// Opens the file of a case for calls with this order. Collective.
-    pub(crate) fn open(cx: &Context<'_>, case: &Case, order: Order) -> Result<Blocks> {
-        let (file, slots) = open(cx, case)?;
-        Ok(Blocks { rank: cx.rank(), writer: file.neighbour(cx.team), file, slots, order })
+impl<O: Operation> Kernel for FileKernel<O> {
+    const METRIC: Metric = O::METRIC;
+    const METHOD: Method = O::METHOD;
+
+    fn work(case: &Case) -> Work {
+        work(case)
     }
 
-    /// Prepares blocks that are written.
-    pub(crate) fn fill_writes(&mut self, fill: Fill) {
+    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
+        let slots = Slots::new(case.bytes.0, case.depth());
+        let (directory, files, pointer) = (directory(cx)?, case.get(), case.get());
+        let file = File::open(cx, FileOptions { directory, files, pointer, slots })?;
+        Ok(FileKernel {
+            rank: cx.rank(),
+            writer: file.neighbour(cx.team),
+            file,
+            slots,
+            operation: PhantomData,
+        })
+    }
+
+    fn fill(&mut self, fill: Fill) -> Result<()> {
         fill.write(self.rank, self.slots, self.file.outgoing());
-    }
-
-    /// Checks blocks that were written.
-    pub(crate) fn check_writes(&mut self, fill: Fill) -> Result<Check> {
-        fill.poison(self.writer, self.slots, self.file.incoming());
-        if self.order == Order::Known {
-            self.file.read_back()?;
-            return Ok(fill.check(self.writer, self.slots, self.file.incoming(), self.rank));
+        if O::DIRECTION == Direction::Read {
+            self.file.write_all()?;
+            fill.poison(self.rank, self.slots, self.file.incoming());
         }
-        self.file.read_places()?;
-        read::check_written(&mut self.file, self.slots, fill)
-    }
-
-    /// Writes blocks that are read.
-    pub(crate) fn fill_reads(&mut self, fill: Fill) -> Result<()> {
-        fill.write(self.rank, self.slots, self.file.outgoing());
-        self.file.write_all()?;
-        fill.poison(self.rank, self.slots, self.file.incoming());
         Ok(())
     }
 
-    /// Checks blocks that were read.
-    pub(crate) fn check_reads(&mut self, fill: Fill) -> Result<Check> {
-        if self.order == Order::Known {
-            return Ok(fill.check(self.rank, self.slots, self.file.incoming(), self.rank));
+    fn rewind(&mut self) -> Result<()> {
+        self.file.rewind()
+    }
+
+    #[inline(always)]
+    fn active(&mut self) -> Result<()> {
+        O::iterate(&self.file, self.slots.count)
+    }
+
+    fn check(&mut self, fill: Fill) -> Result<Check> {
+        let FileKernel { file, slots, rank, writer, .. } = self;
+        if O::DIRECTION == Direction::Write {
+            fill.poison(*writer, *slots, file.incoming());
         }
-        read::check_read(&mut self.file, self.slots, fill)
+        match (O::DIRECTION, O::ORDER) {
+            (Direction::Read, Order::Known) => Ok(fill.check(*rank, *slots, file.incoming(), *rank)),
+            (Direction::Read, Order::Unknown) => read::check_read(file, *slots, fill),
+            (Direction::Write, Order::Known) => {
+                file.read_back()?;
+                Ok(fill.check(*writer, *slots, file.incoming(), *rank))
+            }
+            (Direction::Write, Order::Unknown) => {
+                file.read_places()?;
+                read::check_written(file, *slots, fill)
+            }
+        }
     }
 }

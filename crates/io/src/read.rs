@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
+        Benchmark, Method, Metric, ParameterValue,
         payload::{Check, Fill, Slots},
     },
     codec::checksum,
@@ -18,10 +18,13 @@ use ombx_core::{
 };
 use ombx_mpi::{
     Mesh,
-    file::{Call, File, Files, Pointer, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered, ReadShared},
+    file::{
+        Call, Direction, File, Files, Order, Pointer, Read, ReadAll, ReadAt, ReadAtAll, ReadOrdered,
+        ReadShared,
+    },
 };
 
-use crate::options::{self, Access, Blocks};
+use crate::options::{self, Access, FileKernel, Operation};
 
 ombx_core::inventory::submit! {
     options::of_files(
@@ -56,39 +59,20 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// Reads of a rank by call `C`.
-struct Reading<C> {
-    blocks: Blocks,
-    call: PhantomData<C>,
-}
+type Reading<C> = FileKernel<OneRead<C>>;
 
-impl<C: Call> Kernel for Reading<C> {
+/// A read of one block.
+struct OneRead<C>(PhantomData<C>);
+
+impl<C: Call> Operation for OneRead<C> {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = METHOD;
-
-    fn work(case: &Case) -> Work {
-        options::work(case)
-    }
-
-    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Ok(Reading { blocks: Blocks::open(cx, case, C::ORDER)?, call: PhantomData })
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.blocks.fill_reads(fill)
-    }
-
-    fn rewind(&mut self) -> Result<()> {
-        self.blocks.file.rewind()
-    }
+    const DIRECTION: Direction = C::DIRECTION;
+    const ORDER: Order = C::ORDER;
 
     #[inline(always)]
-    fn active(&mut self) -> Result<()> {
-        C::call(&self.blocks.file, 0)
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.blocks.check_reads(fill)
+    fn iterate(file: &File, _: u32) -> Result<()> {
+        C::call(file, 0)
     }
 }
 

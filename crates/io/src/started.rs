@@ -3,10 +3,7 @@
 use std::{marker::PhantomData, time::Duration};
 
 use ombx_core::{
-    benchmark::{
-        Benchmark, Case, Compute, Context, Kernel, Method, Metric, ParameterValue, Work,
-        payload::{Check, Fill},
-    },
+    benchmark::{Benchmark, Compute, Method, Metric, ParameterValue},
     error::Result,
     measure::{
         overlap::{self, Computation, Overlappable, TestCalls},
@@ -20,14 +17,14 @@ use ombx_core::{
 use ombx_mpi::{
     Mesh,
     file::{
-        Files, Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll, IwriteAt, IwriteAtAll,
-        IwriteShared, Pointer, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin, Started, WriteAllBegin,
-        WriteAtAllBegin, WriteOrderedBegin,
+        Direction, File, Files, Iread, IreadAll, IreadAt, IreadAtAll, IreadShared, Iwrite, IwriteAll,
+        IwriteAt, IwriteAtAll, IwriteShared, Order, Pointer, ReadAllBegin, ReadAtAllBegin, ReadOrderedBegin,
+        Started, WriteAllBegin, WriteAtAllBegin, WriteOrderedBegin,
     },
 };
 
 use crate::{
-    options::{self, Access, Blocks, FileSync, check_started},
+    options::{self, Access, FileKernel, FileSync, Operation, check_started},
     write::{Completion, Synced, Unsynced},
 };
 
@@ -111,8 +108,8 @@ fn run_writes(session: &mut Session<'_>) -> Result<()> {
 
 fn synced<N: Started>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, sync| match sync {
-        FileSync::Each => overlapping::<Writing<N, Synced>>(session),
-        FileSync::Never => overlapping::<Writing<N, Unsynced>>(session),
+        FileSync::Each => overlapping::<N, Synced>(session),
+        FileSync::Never => overlapping::<N, Unsynced>(session),
         // Cases with it do not exist.
         FileSync::End => Ok(()),
     })
@@ -122,67 +119,51 @@ fn synced<N: Started>(session: &mut Session<'_>) -> Result<()> {
 fn run_reads(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, pointer| {
         session.split(|session, access| match (pointer, access) {
-            (Pointer::Individual, Access::Independent) => overlapping::<Reading<Iread>>(session),
-            (Pointer::Individual, Access::Collective) => overlapping::<Reading<IreadAll>>(session),
-            (Pointer::Individual, Access::Split) => overlapping::<Reading<ReadAllBegin>>(session),
-            (Pointer::Explicit, Access::Independent) => overlapping::<Reading<IreadAt>>(session),
-            (Pointer::Explicit, Access::Collective) => overlapping::<Reading<IreadAtAll>>(session),
-            (Pointer::Explicit, Access::Split) => overlapping::<Reading<ReadAtAllBegin>>(session),
-            (Pointer::Shared, Access::Independent) => overlapping::<Reading<IreadShared>>(session),
+            (Pointer::Individual, Access::Independent) => overlapping::<Iread, Unsynced>(session),
+            (Pointer::Individual, Access::Collective) => overlapping::<IreadAll, Unsynced>(session),
+            (Pointer::Individual, Access::Split) => overlapping::<ReadAllBegin, Unsynced>(session),
+            (Pointer::Explicit, Access::Independent) => overlapping::<IreadAt, Unsynced>(session),
+            (Pointer::Explicit, Access::Collective) => overlapping::<IreadAtAll, Unsynced>(session),
+            (Pointer::Explicit, Access::Split) => overlapping::<ReadAtAllBegin, Unsynced>(session),
+            (Pointer::Shared, Access::Independent) => overlapping::<IreadShared, Unsynced>(session),
             // MPI has no such call. Cases with it do not exist.
             (Pointer::Shared, Access::Collective) => Ok(()),
-            (Pointer::Shared, Access::Split) => overlapping::<Reading<ReadOrderedBegin>>(session),
+            (Pointer::Shared, Access::Split) => overlapping::<ReadOrderedBegin, Unsynced>(session),
         })
     })
 }
 
 /// Runs a kernel and its overlap with computation, or the kernel alone.
-fn overlapping<K: Overlappable>(session: &mut Session<'_>) -> Result<()> {
+fn overlapping<N: Started, S: Completion>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, computation| match computation {
-        Computation::Overlapped => overlap::run::<K, Mesh>(session),
+        Computation::Overlapped => overlap::run::<FileKernel<Starting<N, S>>, Mesh>(session),
         // Tests are calls between slices of computation.
-        Computation::None => session.without(&[TestCalls::PARAMETER], run_paced::<K, Mesh>),
+        Computation::None => {
+            session.without(&[TestCalls::PARAMETER], run_paced::<FileKernel<Starting<N, S>>, Mesh>)
+        }
     })
 }
 
-/// A write of a rank that `N` starts, which `S` completes.
-struct Writing<N, S> {
-    blocks: Blocks,
-    types: PhantomData<(N, S)>,
-}
+/// An access of one block.
+struct Starting<N, S>(PhantomData<(N, S)>);
 
-impl<N: Started, S: Completion> Kernel for Writing<N, S> {
+impl<N: Started, S: Completion> Operation for Starting<N, S> {
     const METRIC: Metric = Metric::Latency;
-    const METHOD: Method = WRITES;
-
-    fn work(case: &Case) -> Work {
-        options::work(case)
-    }
-
-    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Ok(Writing { blocks: Blocks::open(cx, case, N::ORDER)?, types: PhantomData })
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.blocks.fill_writes(fill);
-        Ok(())
-    }
-
-    fn rewind(&mut self) -> Result<()> {
-        self.blocks.file.rewind()
-    }
+    const METHOD: Method = match N::DIRECTION {
+        Direction::Write => WRITES,
+        Direction::Read => READS,
+    };
+    const DIRECTION: Direction = N::DIRECTION;
+    const ORDER: Order = N::ORDER;
 
     #[inline(always)]
-    fn active(&mut self) -> Result<()> {
-        self.overlapped(0, || ())
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.blocks.check_writes(fill)
+    fn iterate(file: &File, _: u32) -> Result<()> {
+        N::overlapped(file, 0, || ())?;
+        S::complete(file)
     }
 }
 
-impl<N: Started, S: Completion> Overlappable for Writing<N, S> {
+impl<N: Started, S: Completion> Overlappable for FileKernel<Starting<N, S>> {
     type Computation = Compute;
 
     fn computation(&self, time: Duration) -> Compute {
@@ -191,56 +172,7 @@ impl<N: Started, S: Completion> Overlappable for Writing<N, S> {
 
     #[inline(always)]
     fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
-        N::overlapped(&self.blocks.file, tests, slice)?;
-        S::complete(&self.blocks.file)
-    }
-}
-
-/// A read of a rank that `N` starts.
-struct Reading<N> {
-    blocks: Blocks,
-    call: PhantomData<N>,
-}
-
-impl<N: Started> Kernel for Reading<N> {
-    const METRIC: Metric = Metric::Latency;
-    const METHOD: Method = READS;
-
-    fn work(case: &Case) -> Work {
-        options::work(case)
-    }
-
-    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Ok(Reading { blocks: Blocks::open(cx, case, N::ORDER)?, call: PhantomData })
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.blocks.fill_reads(fill)
-    }
-
-    fn rewind(&mut self) -> Result<()> {
-        self.blocks.file.rewind()
-    }
-
-    #[inline(always)]
-    fn active(&mut self) -> Result<()> {
-        self.overlapped(0, || ())
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.blocks.check_reads(fill)
-    }
-}
-
-impl<N: Started> Overlappable for Reading<N> {
-    type Computation = Compute;
-
-    fn computation(&self, time: Duration) -> Compute {
-        Compute::lasting(time)
-    }
-
-    #[inline(always)]
-    fn overlapped(&mut self, tests: u32, slice: impl FnMut()) -> Result<()> {
-        N::overlapped(&self.blocks.file, tests, slice)
+        N::overlapped(&self.file, tests, slice)?;
+        S::complete(&self.file)
     }
 }

@@ -3,10 +3,7 @@
 use std::marker::PhantomData;
 
 use ombx_core::{
-    benchmark::{
-        Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
-        payload::{Check, Fill},
-    },
+    benchmark::{Benchmark, Method, Metric, ParameterValue},
     error::Result,
     measure::session::Session,
     pacing::{
@@ -16,10 +13,13 @@ use ombx_core::{
 };
 use ombx_mpi::{
     Mesh,
-    file::{Call, File, Files, Pointer, Write, WriteAll, WriteAt, WriteAtAll, WriteOrdered, WriteShared},
+    file::{
+        Call, Direction, File, Files, Order, Pointer, Write, WriteAll, WriteAt, WriteAtAll, WriteOrdered,
+        WriteShared,
+    },
 };
 
-use crate::options::{self, Access, Blocks, FileSync};
+use crate::options::{self, Access, FileKernel, FileSync, Operation};
 
 ombx_core::inventory::submit! {
     options::of_files(
@@ -58,48 +58,26 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 
 fn synced<C: Call>(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, sync| match sync {
-        FileSync::Each | FileSync::End => run_paced::<Writing<C, Synced>, Mesh>(session),
-        FileSync::Never => run_paced::<Writing<C, Unsynced>, Mesh>(session),
+        FileSync::Each | FileSync::End => run_paced::<FileKernel<Writing<C, Synced>>, Mesh>(session),
+        FileSync::Never => run_paced::<FileKernel<Writing<C, Unsynced>>, Mesh>(session),
     })
 }
 
-/// Writes of a rank by call `C`, which `S` completes.
-struct Writing<C, S> {
-    blocks: Blocks,
-    types: PhantomData<(C, S)>,
-}
+/// Writes of all blocks.
+struct Writing<C, S>(PhantomData<(C, S)>);
 
-impl<C: Call, S: Completion> Kernel for Writing<C, S> {
+impl<C: Call, S: Completion> Operation for Writing<C, S> {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = METHOD;
-
-    fn work(case: &Case) -> Work {
-        options::work(case)
-    }
-
-    fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
-        Ok(Writing { blocks: Blocks::open(cx, case, C::ORDER)?, types: PhantomData })
-    }
-
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.blocks.fill_writes(fill);
-        Ok(())
-    }
-
-    fn rewind(&mut self) -> Result<()> {
-        self.blocks.file.rewind()
-    }
+    const DIRECTION: Direction = C::DIRECTION;
+    const ORDER: Order = C::ORDER;
 
     #[inline(always)]
-    fn active(&mut self) -> Result<()> {
-        for block in 0..self.blocks.slots.count {
-            C::call(&self.blocks.file, block)?;
+    fn iterate(file: &File, blocks: u32) -> Result<()> {
+        for block in 0..blocks {
+            C::call(file, block)?;
         }
-        S::complete(&self.blocks.file)
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.blocks.check_writes(fill)
+        S::complete(file)
     }
 }
 

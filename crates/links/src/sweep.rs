@@ -30,30 +30,22 @@ use crate::schedule::Schedule;
 /// Iterations of the warm-up at each size.
 const WARM_UP_ITERATIONS: u64 = 3;
 
-/// Selection of pairs, and which of them are measured at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// All pairs. The pairs of a round are measured at the same time.
-    Parallel,
-    /// All pairs, one at a time. The other ranks sleep.
-    Serial,
-    /// All pairs with one rank in each half of the ranks, as LinkTest's bisection. The pairs of a round are measured at the same time.
-    Halves,
-    /// Rank i with i + N/2, all pairs at the same time.
-    Bisection,
+ombx_core::named! {
+    /// Selection of pairs, and which of them are measured at the same time.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mode {
+        /// All pairs. The pairs of a round are measured at the same time.
+        Parallel = "parallel",
+        /// All pairs, one at a time. The other ranks sleep.
+        Serial = "serial",
+        /// All pairs with one rank in each half of the ranks, as LinkTest's bisection. The pairs of a round are measured at the same time.
+        Halves = "halves",
+        /// Rank i with i + N/2, all pairs at the same time.
+        Bisection = "bisection",
+    }
 }
 
 impl Mode {
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Parallel => "parallel",
-            Mode::Serial => "serial",
-            Mode::Halves => "halves",
-            Mode::Bisection => "bisection",
-        }
-    }
-
     /// Returns the schedule; the seed permutes the ranks.
     pub fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
         let plain = match self {

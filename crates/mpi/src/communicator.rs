@@ -173,17 +173,6 @@ impl Comm {
         }
     }
 
-    /// Waits for all ranks like a barrier, but sleeps for `pause` between two tests.
-    pub(crate) fn sleeping_barrier(&self, pause: std::time::Duration) -> Result<()> {
-        let mut entered = self.enter_barrier()?;
-        while !entered.is_complete()? {
-            // The others make progress: this rank has no part in their benchmark.
-            watchdog::progress();
-            std::thread::sleep(pause);
-        }
-        Ok(())
-    }
-
     pub(crate) fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -230,22 +219,6 @@ impl Comm {
             ffi::MPI_Allgather(from, each, BYTE, all.as_mut_ptr().cast::<c_void>(), each, BYTE, self.raw)
         })?;
         Ok(all)
-    }
-
-    /// Returns the bytes of every rank in rank order on rank 0, and `None` elsewhere. Lengths may differ.
-    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let root = self.rank.0 == 0;
-        let mut all = vec![Vec::new(); if root { self.size as usize } else { 0 }];
-        self.gather_in_turns(mine, &mut |rank, bytes| {
-            all[rank as usize] = bytes;
-            Ok(())
-        })?;
-        Ok(root.then_some(all))
-    }
-
-    /// Passes the bytes of every rank that has some to `take` on rank 0, in rank order.
-    pub(crate) fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
-        self.gather_in_turns(mine, &mut |_, bytes| take(bytes))
     }
 
     /// Passes rank and bytes of every rank that has some to `take` on rank 0, in rank order. Ranks send in turns.
@@ -545,11 +518,17 @@ impl Team for MpiTeam {
     }
 
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        self.comm.gather(mine)
+        let root = self.rank() == Rank(0);
+        let mut all = vec![Vec::new(); if root { self.size() as usize } else { 0 }];
+        self.comm.gather_in_turns(mine, &mut |rank, bytes| {
+            all[rank as usize] = bytes;
+            Ok(())
+        })?;
+        Ok(root.then_some(all))
     }
 
     fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
-        self.comm.gather_each(mine, take)
+        self.comm.gather_in_turns(mine, &mut |_, bytes| take(bytes))
     }
 
     fn subteam(&self, ranks: u32) -> Result<Option<Box<dyn Team>>> {
@@ -571,7 +550,13 @@ impl Team for MpiTeam {
     }
 
     fn sleeping_barrier(&self) -> Result<()> {
-        self.comm.sleeping_barrier(POLL_INTERVAL)
+        let mut entered = self.comm.enter_barrier()?;
+        while !entered.is_complete()? {
+            // The others make progress: this rank has no part in their benchmark.
+            watchdog::progress();
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        Ok(())
     }
 
     fn name_task(&self, task: &str) {

@@ -49,6 +49,31 @@
 //! }
 //! ```
 
+/// Declares how kernels reach the buffers of a channel, and move to other copies of them.
+macro_rules! buffers {
+    (copies $($vis:tt)?) => {
+        buffers!($($vis)?);
+
+        /// Makes the copies of both buffers at an offset those of the next calls.
+        #[inline(always)]
+        $($vis)? fn move_to(&mut self, offset: usize) {
+            self.outgoing.move_to(offset);
+            self.incoming.move_to(offset);
+        }
+    };
+    ($($vis:tt)?) => {
+        /// Returns the buffer of the messages that this rank sends.
+        $($vis)? fn outgoing(&mut self) -> &mut [u8] {
+            self.outgoing.bytes_mut()
+        }
+
+        /// Returns the buffer of the messages that this rank receives.
+        $($vis)? fn incoming(&mut self) -> &mut [u8] {
+            self.incoming.bytes_mut()
+        }
+    };
+}
+
 pub mod collective;
 
 /// MPI-IO: files that ranks open together, and the calls that move data between them and memory.

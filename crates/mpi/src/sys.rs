@@ -35,6 +35,21 @@ pub(crate) fn afford(cx: &Context<'_>, copies: Copies, each: u64, bytes: u64) ->
     cx.afford(bytes.saturating_add(requests.saturating_mul(BYTES)))
 }
 
+/// Persistent requests, freed when they are dropped. What they read and write, and their datatypes and communicators, are dropped later.
+#[derive(Debug, Default)]
+pub(crate) struct PersistentRequests(pub(crate) Vec<ffi::MPI_Request>);
+
+impl Drop for PersistentRequests {
+    fn drop(&mut self) {
+        if error::may_free() {
+            for request in &mut self.0 {
+                // SAFETY: every request is inactive between calls, and only `drop` frees it.
+                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
+            }
+        }
+    }
+}
+
 /// Calls `slice`, then `tests` times `MPI_Test` and `slice`, and waits for a request.
 ///
 /// The request is changed in place: a copy of it would be an instruction in every timed iteration.

@@ -67,63 +67,13 @@ impl<L: Link> Link for OnThread<L> {
     const MAX_ELEMENTS: u64 = L::MAX_ELEMENTS;
     const PACKED: bool = L::PACKED;
 
-    #[inline(always)]
-    fn send(&mut self) -> Result<()> {
-        self.0.send()
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<()> {
-        self.0.receive()
-    }
-
-    #[inline(always)]
-    fn push(&mut self) -> Result<()> {
-        self.0.push()
-    }
-
-    #[inline(always)]
-    fn pull(&mut self) -> Result<()> {
-        self.0.pull()
-    }
-
-    #[inline(always)]
-    fn swap(&mut self) -> Result<()> {
-        self.0.swap()
-    }
-
-    #[inline(always)]
-    fn acknowledge(&mut self) -> Result<()> {
-        self.0.acknowledge()
-    }
-
-    #[inline(always)]
-    fn acknowledged(&mut self) -> Result<()> {
-        self.0.acknowledged()
-    }
+    ombx_core::forwards!(0: send, receive, push, pull, swap, acknowledge, acknowledged -> Result<()>);
+    ombx_core::forwards!(0: begin, end -> Result<()>);
+    ombx_core::forwards!(0: figures -> Result<Figures>);
+    ombx_core::forwards!(0: outgoing, incoming -> &mut [u8]);
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<OnThread<L>> {
         OnThread::hold(L::open(cx, slots)?)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.0.begin()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.0.end()
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        self.0.figures()
-    }
-
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.0.outgoing()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.0.incoming()
     }
 }
 
@@ -163,15 +113,8 @@ impl SharedLink for SharedChannel {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<SharedChannel> {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
-        let parts = library::grants(Threading::Multiple).and_then(|()| {
-            let message = MessageType::new(slots)?;
-            Ok((
-                message,
-                Buffer::reserved(slots.total())?.placed(cx)?,
-                Buffer::reserved(slots.total())?.placed(cx)?,
-            ))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let message = library::grants(Threading::Multiple).and_then(|()| MessageType::new(slots));
+        let (message, outgoing, incoming) = Buffer::two(cx, message, slots.copies, slots.total())?;
         team.lend(|handles| handles.describe_messages(cx, slots, &outgoing, &incoming));
         let (peer, thread) = (cx.peer.0 as c_int, cx.thread as c_int);
         Ok(SharedChannel { comm, peer, message, thread, taken: NONE, outgoing, incoming })
@@ -221,11 +164,5 @@ impl SharedLink for SharedChannel {
         self.taken = NONE;
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }

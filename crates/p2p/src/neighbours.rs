@@ -101,10 +101,7 @@ impl<M: Meeting> Movable for Neighbours<M> {
         self.slots.copies
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.channel.move_to(offset);
-    }
+    ombx_core::forwards!(channel: move_to(offset: usize) -> ());
 }
 
 /// Returns the entry of a meeting.
@@ -317,10 +314,7 @@ impl Movable for Halo {
         self.slots.copies
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.channel.move_to(offset);
-    }
+    ombx_core::forwards!(channel: move_to(offset: usize) -> ());
 }
 
 ombx_core::inventory::submit! {

@@ -164,10 +164,7 @@ impl<D: Draw> Movable for Drawn<D> {
         self.slots.copies
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.channel.move_to(offset);
-    }
+    ombx_core::forwards!(channel: move_to(offset: usize) -> ());
 }
 
 /// One message between the two ranks of each pair.

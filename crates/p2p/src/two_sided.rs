@@ -178,23 +178,9 @@ impl Kernel for Forked {
         Ok(Forked { ping, child: cx.agree(ForkedChild::fork())? })
     }
 
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.ping.fill(fill)
-    }
-
-    #[inline(always)]
-    fn active(&mut self) -> Result<()> {
-        self.ping.active()
-    }
-
-    #[inline(always)]
-    fn passive(&mut self) -> Result<()> {
-        self.ping.passive()
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.ping.check(fill)
-    }
+    ombx_core::forwards!(ping: active, passive -> Result<()>);
+    ombx_core::forwards!(ping: fill(fill: Fill) -> Result<()>);
+    ombx_core::forwards!(ping: check(fill: Fill) -> Result<Check>);
 
     fn close(self) -> Result<()> {
         self.child.end()?;

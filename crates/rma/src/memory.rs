@@ -78,25 +78,22 @@ impl Memory<'_> {
         }
     }
 
-    /// Checks on a target that the window holds its initial elements combined with the peer's operands once per iteration.
-    pub fn check_accumulated(&self, fill: Fill) -> Check {
-        let here = self.accumulation(self.rank, self.peer);
+    /// Checks on a target that the window holds its initial elements combined with the peer's operands once per iteration, and on an
+    /// origin that fetches that the result is what the peer's window held before the last iteration.
+    pub fn check_accumulated(&mut self, fill: Fill) -> Check {
+        let (here, there) =
+            (self.accumulation(self.rank, self.peer), self.accumulation(self.peer, self.rank));
+        let (slots, rank, mut found) = (self.slots, self.rank, Check::Passed);
         if self.is_target {
-            here.check(fill, fill.iterations, self.slots, self.window, self.rank)
-        } else {
-            Check::Passed
+            found = here.check(fill, fill.iterations, slots, self.window, rank);
         }
-    }
-
-    /// Checks on an origin that the result is what the peer's window held before the last iteration.
-    pub fn check_fetched(&mut self, fill: Fill) -> Check {
-        let there = self.accumulation(self.peer, self.rank);
-        let before = fill.iterations.saturating_sub(1);
-        if self.is_origin {
-            there.check(fill, before, self.slots, self.locals[1].bytes_mut(), self.rank)
-        } else {
-            Check::Passed
+        if self.is_origin
+            && let Some(result) = self.locals.get_mut(1)
+        {
+            let before = fill.iterations.saturating_sub(1);
+            found = found.and(there.check(fill, before, slots, result.bytes_mut(), rank));
         }
+        found
     }
 }
 

@@ -40,11 +40,15 @@ pub trait Operation: 'static {
     fn issued(_: &Epoch<'_>) -> Result<()> {
         Ok(())
     }
-    /// Writes the data that the operation moves, and poison where data must arrive. Memory that no operation accesses stays untouched
-    /// and takes no space.
-    fn fill(memory: &mut Memory<'_>, fill: Fill);
+    /// Writes the data that the operation moves, by default for one that combines elements, and poison where data must arrive. Memory that
+    /// no operation accesses stays untouched and takes no space.
+    fn fill(memory: &mut Memory<'_>, fill: Fill) {
+        memory.fill_accumulated(fill);
+    }
     /// Compares what has arrived on this rank with what must have arrived.
-    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check;
+    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
+        memory.check_accumulated(fill)
+    }
 }
 
 /// A window and the number of operations `O` that an iteration issues on it.
@@ -191,14 +195,6 @@ impl Operation for Accumulate {
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.accumulate(slot)
     }
-
-    fn fill(memory: &mut Memory<'_>, fill: Fill) {
-        memory.fill_accumulated(fill);
-    }
-
-    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
-        memory.check_accumulated(fill)
-    }
 }
 
 ombx_core::inventory::submit! {
@@ -220,14 +216,6 @@ impl Operation for GetAccumulate {
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.get_accumulate(slot)
     }
-
-    fn fill(memory: &mut Memory<'_>, fill: Fill) {
-        memory.fill_accumulated(fill);
-    }
-
-    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
-        memory.check_accumulated(fill).and(memory.check_fetched(fill))
-    }
 }
 
 ombx_core::inventory::submit! {
@@ -248,14 +236,6 @@ impl Operation for FetchAndOp {
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.fetch_and_op(slot)
-    }
-
-    fn fill(memory: &mut Memory<'_>, fill: Fill) {
-        memory.fill_accumulated(fill);
-    }
-
-    fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
-        memory.check_accumulated(fill).and(memory.check_fetched(fill))
     }
 }
 

@@ -108,25 +108,13 @@ impl<P: Part> Kernel for Passive<P> {
         Ok(Passive { access: Access::open(&pair, case)?, part: PhantomData })
     }
 
-    fn fill(&mut self, fill: Fill) -> Result<()> {
-        self.access.fill(fill)
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.access.begin()
-    }
+    ombx_core::forwards!(access: begin, end -> Result<()>);
+    ombx_core::forwards!(access: fill(fill: Fill) -> Result<()>);
+    ombx_core::forwards!(access: check(fill: Fill) -> Result<Check>);
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
         P::access(&mut self.access)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.access.end()
-    }
-
-    fn check(&mut self, fill: Fill) -> Result<Check> {
-        self.access.check(fill)
     }
 }
 

@@ -108,66 +108,37 @@ impl Synchronization for Pscw {
     }
 }
 
-/// `MPI_Win_lock` (shared) and `MPI_Win_unlock` in each iteration (MPI 4.1, 12.5.3).
-pub enum Lock {}
+/// Declares ways with a passive target: whether the origin holds a lock during all iterations, and the epoch of each.
+macro_rules! passive {
+    ($( $( #[doc = $doc:literal] )+ $Type:ident: holds $holds:literal, $epoch:ident($($kind:path)?); )+) => {
+        $(
+            $( #[doc = $doc] )+
+            pub enum $Type {}
 
-impl Synchronization for Lock {
-    const LEGS: u64 = 1;
+            impl Synchronization for $Type {
+                const LEGS: u64 = 1;
+                const HOLDS: bool = $holds;
 
-    #[inline(always)]
-    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.lock_unlock(LockKind::Shared, issue)
-    }
+                #[inline(always)]
+                fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
+                    window.$epoch($($kind,)? issue)
+                }
+            }
+        )+
+    };
 }
 
-/// `MPI_Win_lock` (exclusive) and `MPI_Win_unlock` in each iteration.
-pub enum LockExclusive {}
-
-impl Synchronization for LockExclusive {
-    const LEGS: u64 = 1;
-
-    #[inline(always)]
-    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.lock_unlock(LockKind::Exclusive, issue)
-    }
-}
-
-/// `MPI_Win_lock_all` and `MPI_Win_unlock_all` in each iteration.
-pub enum LockAll {}
-
-impl Synchronization for LockAll {
-    const LEGS: u64 = 1;
-
-    #[inline(always)]
-    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.lock_all_unlock_all(issue)
-    }
-}
-
-/// `MPI_Win_flush` in each iteration, in one lock: operations complete at the target (MPI 4.1, 12.5.4).
-pub enum Flush {}
-
-impl Synchronization for Flush {
-    const LEGS: u64 = 1;
-    const HOLDS: bool = true;
-
-    #[inline(always)]
-    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.then_flush(issue)
-    }
-}
-
-/// `MPI_Win_flush_local` in each iteration, in one lock: operations complete at the origin only.
-pub enum FlushLocal {}
-
-impl Synchronization for FlushLocal {
-    const LEGS: u64 = 1;
-    const HOLDS: bool = true;
-
-    #[inline(always)]
-    fn access<W: Epochs>(window: &W, issue: impl FnOnce(&W::Epoch<'_>) -> Result<()>) -> Result<()> {
-        window.then_flush_local(issue)
-    }
+passive! {
+    /// `MPI_Win_lock` (shared) and `MPI_Win_unlock` in each iteration (MPI 4.1, 12.5.3).
+    Lock: holds false, lock_unlock(LockKind::Shared);
+    /// `MPI_Win_lock` (exclusive) and `MPI_Win_unlock` in each iteration.
+    LockExclusive: holds false, lock_unlock(LockKind::Exclusive);
+    /// `MPI_Win_lock_all` and `MPI_Win_unlock_all` in each iteration.
+    LockAll: holds false, lock_all_unlock_all();
+    /// `MPI_Win_flush` in each iteration, in one lock: operations complete at the target (MPI 4.1, 12.5.4).
+    Flush: holds true, then_flush();
+    /// `MPI_Win_flush_local` in each iteration, in one lock: operations complete at the origin only.
+    FlushLocal: holds true, then_flush_local();
 }
 
 /// Declares the parameter `sync`, and `by_sync!`, which maps its values to the types of the same names.

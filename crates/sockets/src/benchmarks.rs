@@ -16,8 +16,9 @@ use ombx_core::{
 
 use crate::{
     link::{self, Connections, Streams, stream::StreamLink},
+    socket::IpVersion,
     transport::{
-        CONGESTION, DSCP, IpVersion, NoDelay, Offload, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
+        CONGESTION, DSCP, NoDelay, Offload, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,
     },
 };

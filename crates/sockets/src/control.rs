@@ -87,7 +87,7 @@ impl fmt::Debug for Token {
 /// Writes hexadecimal digits, for a pipe or a file that only this user can read.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -95,17 +95,11 @@ impl FromStr for Token {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Token> {
-        let bad = || Error::fabric("this is no session token: it must have 32 hexadecimal digits");
-        let digits = text.as_bytes();
-        if digits.len() != 2 * Token::BYTES || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return Err(bad());
-        }
-        let mut bytes = [0; Token::BYTES];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
-        }
-        Ok(Token(bytes))
+        let is_token = text.len() == 2 * Token::BYTES && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_token);
+        number
+            .map(|number| Token(number.to_be_bytes()))
+            .ok_or_else(|| Error::fabric("this is no session token: it must have 32 hexadecimal digits"))
     }
 }
 

@@ -40,7 +40,7 @@ use self::stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed};
 use crate::{
     control::{Listener, Token, listener},
     session::SocketTeam,
-    socket::{Address, Deadline, Ip, LinkOptions, MPTCP, Stream},
+    socket::{Address, Deadline, IpVersion, LinkOptions, MPTCP, Stream},
 };
 
 /// Maximum number of streams between two ranks, as in iperf3.
@@ -127,8 +127,12 @@ fn listen(at: IpAddr) -> Result<(TcpListener, Entrance)> {
     let listener = TcpListener::bind((at, 0)).map_err(failed)?;
     set_socket_timeout(&listener, Timeout::Recv, Some(REQUEST_TIMEOUT)).map_err(|e| failed(e.into()))?;
     let port = listener.local_addr().map_err(failed)?.port();
-    let cookie = Token::random()?.bytes().first_chunk().copied().unwrap_or_default();
-    Ok((listener, Entrance { port, cookie }))
+    Ok((listener, Entrance { port, cookie: random()? }))
+}
+
+/// Returns bytes that nobody can guess.
+fn random() -> Result<[u8; COOKIE]> {
+    Ok(Token::random()?.bytes().first_chunk().copied().unwrap_or_default())
 }
 
 impl Connections {
@@ -301,7 +305,12 @@ fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkO
 }
 
 /// Returns the address of the passive rank's listener from its name or port.
-fn address<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, ip: Ip, name: String) -> Result<Address> {
+fn address<K: SocketKind>(
+    cx: &Context<'_>,
+    team: &SocketTeam,
+    ip: IpVersion,
+    name: String,
+) -> Result<Address> {
     if K::UNIX {
         return Ok(Address::Unix(name));
     }
@@ -318,7 +327,7 @@ fn datagram_socket(
 ) -> Result<UdpSocket> {
     options.socket.without_tcp()?;
     let team: &SocketTeam = cx.fabric()?;
-    let most = if options.ip == Ip::V4 { 65507 } else { 65527 } - header as u64;
+    let most = if options.ip == IpVersion::V4 { 65507 } else { 65527 } - header as u64;
     if slots.bytes > most {
         return Err(Error::unsupported(format!("a datagram carries at most {most} bytes")));
     }
@@ -327,6 +336,28 @@ fn datagram_socket(
     let socket = socket.map_err(|e| Error::unsupported(format!("this host has no {at}: {e}")))?;
     options.socket.set_before_connecting(&socket)?;
     Ok(socket)
+}
+
+/// Connects a datagram socket with that of the peer, and limits the time of a receive. Both ranks call it. Returns a random number of this
+/// rank and that of the peer, from which messages are numbered: somebody who cannot read the datagrams must not guess the number of the
+/// next one.
+fn connect_datagrams(
+    cx: &Context<'_>,
+    options: &LinkOptions,
+    socket: &UdpSocket,
+    limit: Duration,
+) -> Result<[u64; 2]> {
+    let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
+    let team: &SocketTeam = cx.fabric()?;
+    let port = socket.local_addr().map_err(set_up)?.port();
+    let own = u64::from_le_bytes(cx.agree(random())?);
+    team.send_message(cx.peer, &(port, own))?;
+    let (port, of_peer): (u16, u64) = team.receive_message(cx.peer, "port")?;
+    let address = cx.agree(team.address_of(cx.peer, options.ip))?;
+    let connected = socket.connect(SocketAddr::new(address, port));
+    let limited = connected.and_then(|()| Ok(set_socket_timeout(socket, Timeout::Recv, Some(limit))?));
+    cx.agree(limited.map_err(set_up))?;
+    Ok([own, of_peer])
 }
 
 /// Connects this rank with its peer. Both ranks call it.

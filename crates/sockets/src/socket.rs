@@ -280,33 +280,28 @@ impl SocketOptions {
     }
 }
 
-/// A version of the internet protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Ip {
-    #[default]
-    V4,
-    V6,
+ombx_core::parameter! {
+    /// Version of the internet protocol under TCP and UDP
+    pub(crate) enum IpVersion: "ip", Always, default V4 {
+        /// IPv4
+        V4 = "4",
+        /// IPv6
+        V6 = "6",
+    }
 }
 
-impl Ip {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Ip::V4 => "IPv4",
-            Ip::V6 => "IPv6",
-        }
-    }
-
+impl IpVersion {
     pub(crate) fn loopback(self) -> IpAddr {
         match self {
-            Ip::V4 => Ipv4Addr::LOCALHOST.into(),
-            Ip::V6 => Ipv6Addr::LOCALHOST.into(),
+            IpVersion::V4 => Ipv4Addr::LOCALHOST.into(),
+            IpVersion::V6 => Ipv6Addr::LOCALHOST.into(),
         }
     }
 
     pub(crate) fn unspecified(self) -> IpAddr {
         match self {
-            Ip::V4 => Ipv4Addr::UNSPECIFIED.into(),
-            Ip::V6 => Ipv6Addr::UNSPECIFIED.into(),
+            IpVersion::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            IpVersion::V6 => Ipv6Addr::UNSPECIFIED.into(),
         }
     }
 }
@@ -314,7 +309,7 @@ impl Ip {
 /// How connections that carry payload are made.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkOptions {
-    pub(crate) ip: Ip,
+    pub(crate) ip: IpVersion,
     pub(crate) socket: SocketOptions,
     /// Connections between two ranks.
     pub(crate) streams: u32,
@@ -325,7 +320,7 @@ pub(crate) struct LinkOptions {
 impl Default for LinkOptions {
     fn default() -> LinkOptions {
         LinkOptions {
-            ip: Ip::default(),
+            ip: IpVersion::DEFAULT,
             socket: SocketOptions::default(),
             streams: 1,
             offload: Offload::DEFAULT,

@@ -29,7 +29,7 @@ use crate::{
         request::RequestStream, stream::StreamLink,
     },
     session::SocketTeam,
-    socket::{Ip, LinkOptions, MPTCP, SocketOptions},
+    socket::{IpVersion, LinkOptions, MPTCP, SocketOptions},
 };
 
 ombx_core::parameter! {
@@ -43,16 +43,6 @@ ombx_core::parameter! {
         Unix = "unix",
         /// UDP; lost datagrams are sent again and counted
         Udp = "udp",
-    }
-}
-
-ombx_core::parameter! {
-    /// Version of the internet protocol under TCP and UDP
-    pub(crate) enum IpVersion: "ip", Always, default V4 {
-        /// IPv4
-        V4 = "4",
-        /// IPv6
-        V6 = "6",
     }
 }
 
@@ -187,16 +177,16 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
             let of_others =
                 [IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER];
             session.without(&of_others, |session| {
-                set_options(session, Ip::V4, ipproto::TCP, true)?;
+                set_options(session, IpVersion::V4, ipproto::TCP, true)?;
                 each_count(session, over_streams::<P, StreamLink<Unix>>)
             })
         }
-        Transport::Udp => by_ip(session, |session, ip| {
+        Transport::Udp => session.split(|session, ip| {
             session.without(&[NoDelay::PARAMETER, ZeroCopy::PARAMETER], |session| {
                 by_offload(session, ip, |session| each_count(session, run::<PatternKernel<P, Datagrams>>))
             })
         }),
-        Transport::Mptcp => by_ip(session, |session, ip| {
+        Transport::Mptcp => session.split(|session, ip| {
             session.without(&[ZeroCopy::PARAMETER, Offload::PARAMETER], |session| {
                 session.split(|session, nodelay: NoDelay| {
                     set_options(session, ip, MPTCP, nodelay == NoDelay::On)?;
@@ -204,7 +194,7 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
                 })
             })
         }),
-        Transport::Tcp => by_ip(session, |session, ip| {
+        Transport::Tcp => session.split(|session, ip| {
             session.without(&[Offload::PARAMETER], |session| {
                 session.split(|session, nodelay: NoDelay| {
                     set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
@@ -302,7 +292,7 @@ impl Pattern for ReverseStream {
 
 /// Opens and closes connections over TCP.
 pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
-    by_ip(session, |session, ip| {
+    session.split(|session, ip| {
         set_options(session, ip, ipproto::TCP, true)?;
         run::<Connections>(session)
     })
@@ -310,13 +300,13 @@ pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
 
 /// Runs datagrams at an offered rate over UDP.
 pub(crate) fn paced_datagrams(session: &mut Session<'_>) -> Result<()> {
-    by_ip(session, |session, ip| by_offload(session, ip, run_datagrams::<PacedDatagrams>))
+    session.split(|session, ip| by_offload(session, ip, run_datagrams::<PacedDatagrams>))
 }
 
 /// Calls `run` with and without trains of datagrams, as chosen.
 fn by_offload<'a>(
     session: &mut Session<'a>,
-    ip: Ip,
+    ip: IpVersion,
     run: impl Fn(&mut Session<'a>) -> Result<()>,
 ) -> Result<()> {
     session.split(|session, offload: Offload| {
@@ -329,7 +319,7 @@ fn by_offload<'a>(
 
 /// Runs open-loop requests over TCP.
 pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
-    by_ip(session, |session, ip| {
+    session.split(|session, ip| {
         session.split(|session, nodelay: NoDelay| {
             set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
             run_requests::<RequestStream<Tcp>>(session)
@@ -337,24 +327,8 @@ pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-fn by_ip<'a>(
-    session: &mut Session<'a>,
-    mut each: impl FnMut(&mut Session<'a>, Ip) -> Result<()>,
-) -> Result<()> {
-    session.split(|session, ip: IpVersion| each(session, ip.into()))
-}
-
-impl From<IpVersion> for Ip {
-    fn from(version: IpVersion) -> Ip {
-        match version {
-            IpVersion::V4 => Ip::V4,
-            IpVersion::V6 => Ip::V6,
-        }
-    }
-}
-
 /// Sets how the team makes its next connections: with one stream, and the default of offload, until these are set.
-fn set_options(session: &Session<'_>, ip: Ip, protocol: Protocol, nodelay: bool) -> Result<()> {
+fn set_options(session: &Session<'_>, ip: IpVersion, protocol: Protocol, nodelay: bool) -> Result<()> {
     let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
     team(session)?.set_link_options(LinkOptions { ip, socket, ..LinkOptions::default() });
     Ok(())

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, thread, time::Duration};
 
 use ombx_core::{
-    benchmark::RankMatrix,
+    benchmark::{ParameterValue, RankMatrix},
     error::{Error, Kind},
     system::clock::Since,
     team::Team,
@@ -82,14 +82,14 @@ fn agree(team: &MpiTeam) {
 fn matrix(team: &MpiTeam) {
     let (mine, size) = (team.rank().0, team.size());
     let rows = if size.is_multiple_of(2) { 2 } else { 1 };
-    let matrix: RankMatrix = format!("{rows}x{}", size / rows).parse().unwrap();
+    let matrix = RankMatrix::parse(&format!("{rows}x{}", size / rows)).unwrap();
     let numbered = matrix.number(team).unwrap();
     assert_eq!(numbered.size(), size);
     assert_eq!(numbered.rank().0, mine % rows * (size / rows) + mine / rows);
     let old = numbered.gather(&[mine as u8]).unwrap();
     let expected: Vec<Vec<u8>> = matrix.order().iter().map(|rank| vec![rank.0 as u8]).collect();
     assert_eq!(old, (mine == 0).then_some(expected));
-    let other: RankMatrix = "1x9".parse().unwrap();
+    let other = RankMatrix::parse("1x9").unwrap();
     assert!(other.number(team).is_err_and(|error| error.kind() == Kind::Usage));
 }
 

@@ -73,8 +73,8 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks, program.choice.bench.ranks.medium)?;
     }
-    if let (Some(root), Some(ranks)) = (args.root_rank, args.start.ranks)
-        && root.first().0 >= ranks
+    if let (Some(root), Some(ranks)) = (args.root_rank.map(|root| root.first()), args.start.ranks)
+        && root.0 >= ranks
     {
         let last = ranks - 1;
         return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));

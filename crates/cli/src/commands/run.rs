@@ -374,18 +374,17 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         ));
     }
     if let Some(ranks) = args.start.ranks {
+        let count = groups.count();
         if groups.divide(ranks).is_err() {
             let least = groups.ranks_wanted(1);
             return Err(Error::usage(format!(
-                "--groups {groups} needs {least} ranks or a larger multiple of {groups}, but -n gives {ranks}"
+                "--groups {count} needs {least} ranks or a larger multiple of {count}, but -n gives {ranks}"
             )));
         }
-        if let Some(root) =
-            chosen.chosen::<Root>().filter(|root| root.first().0 >= groups.size_of_each(ranks))
-        {
+        let root = chosen.chosen().map(Root::first);
+        if let Some(root) = root.filter(|root| root.0 >= groups.size_of_each(ranks)) {
             let last = groups.size_of_each(ranks) - 1;
-            let of_each =
-                if groups.is_one() { String::new() } else { format!(" in each of {groups} groups") };
+            let of_each = if groups.is_one() { String::new() } else { format!(" in each of {count} groups") };
             return Err(Error::usage(format!(
                 "--root {root} is not a rank: -n {ranks} gives ranks 0 to {last}{of_each}"
             )));

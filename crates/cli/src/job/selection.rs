@@ -157,5 +157,5 @@ pub(crate) fn rows(plan: &Plan, choices: &[Choice]) -> Result<u64> {
 
 /// Returns the highest level of thread support that one of the benchmarks needs.
 pub(crate) fn threading(choices: &[Choice]) -> Threading {
-    choices.iter().map(|choice| choice.bench.ranks.threading).max().unwrap_or_default()
+    choices.iter().map(|choice| choice.bench.ranks.threading).max().unwrap_or(Threading::Single)
 }

@@ -248,7 +248,7 @@ fn acknowledgements_rank_trees_right_and_the_naive_round_ranks_them_wrong() {
 #[test]
 fn a_tree_has_any_root() {
     for (root, bench) in [("2", &ROOTED), ("rotate", &ROTATED)] {
-        let plan = rooted(root.parse().unwrap());
+        let plan = rooted(Root::parse(root).unwrap());
         let row = measure(3, bench, &plan).unwrap().rows.remove(0);
         // The root has sent its second message after 4 us.
         assert!((median(&row) / 9000.0 - 1.0).abs() < 0.01, "{}", median(&row));

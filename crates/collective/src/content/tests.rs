@@ -175,7 +175,7 @@ fn holds_unequal<C: Call>(in_place: bool, topology: Topology) {
     };
     for percent in ["0%", "50%", "100%"] {
         for element in elements {
-            let bytes = (24, percent.parse().unwrap());
+            let bytes = (24, Imbalance::parse(percent).unwrap());
             holds_for::<C>(in_place, topology, (*element, ReductionOp::Sum), bytes);
         }
     }

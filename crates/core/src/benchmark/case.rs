@@ -133,7 +133,7 @@ mod tests {
             "collective.scan/bytes=65536,groups=2"
         );
         assert_eq!(
-            key(case.clone().with("50".parse::<Imbalance>().unwrap()), "collective.gatherv"),
+            key(case.clone().with(Imbalance::parse("50").unwrap()), "collective.gatherv"),
             "collective.gatherv/bytes=65536,imbalance=50%"
         );
         let values = case.values.with(SHARED_THREADS, "1:2");

@@ -190,25 +190,57 @@ impl Benchmark {
         }
     }
 
-    /// Names the functions of one iteration and the formula of the headline.
-    #[must_use]
-    pub const fn iterates(mut self, calls: &'static [&'static str], formula: &'static str) -> Benchmark {
-        (self.described.calls, self.described.formula) = (calls, formula);
-        self
-    }
+    settings! {
+        /// Names the functions of one iteration and the formula of the headline.
+        iterates(calls: &'static [&'static str], formula: &'static str)
+            sets described.calls = calls, described.formula = formula;
 
-    /// Sets the default sizes.
-    #[must_use]
-    pub const fn sizes(mut self, sizes: &'static str) -> Benchmark {
-        self.messages.sizes = sizes;
-        self
-    }
+        /// Sets the default sizes.
+        sizes(sizes: &'static str) sets messages.sizes = sizes;
 
-    /// Declares that the benchmark has no messages. It then has one row and ignores `--sizes`.
-    #[must_use]
-    pub const fn without_sizes(mut self) -> Benchmark {
-        (self.messages.sizes, self.messages.sized) = ("0", false);
-        self
+        /// Declares that the benchmark has no messages. It then has one row and ignores `--sizes`.
+        without_sizes() sets messages.sizes = "0", messages.sized = false;
+
+        /// Declares that the operation happens once in a launch. It can then neither be a load nor be measured under one.
+        once() sets ranks.repeats = false;
+
+        /// Declares that the benchmark keeps `depth` operations in flight.
+        streaming() sets own.streams = Streams::Always;
+
+        /// Declares that the benchmark keeps `depth` operations in flight under one value of a parameter.
+        streaming_only(parameter: &'static Parameter, value: &'static str)
+            sets own.streams = Streams::Only(parameter, value);
+
+        /// Sets the roles of the ranks.
+        layout(layout: Layout) sets ranks.layout = layout;
+
+        /// Sets the thread support that the benchmark needs.
+        needing(threading: Threading) sets ranks.threading = threading;
+
+        /// Declares that a parameter is a list of sizes and replaces `--sizes`.
+        sized_by(parameter: &'static Parameter) sets messages.sized_by = Some(parameter);
+
+        /// Declares that the benchmark needs one rank, which starts other processes.
+        by_itself() sets ranks.medium = Medium::Own, ranks.layout = Layout::Alone;
+
+        /// Declares that sockets connect the ranks, without MPI.
+        over_sockets() sets ranks.medium = Medium::Sockets;
+
+        /// Sets default values of parameters for this benchmark.
+        usually(values: Preset) sets own.usual = values;
+
+        /// Sets the test of combinations of values, and the bytes of an element of a message.
+        made_of(element: fn(&Case, &Plan) -> u64, combines: fn(&Case, &Plan) -> std::result::Result<(), String>)
+            sets messages.element = element, own.combines = combines;
+
+        /// Declares that a message is one element.
+        of_one_element() sets messages.one_element = true;
+
+        /// Declares that it cannot take less than an empty message one way; paced runs measure that time too.
+        above_one_way() sets one_way = true;
+
+        /// Sets the test of whether this build can run it. The test returns the reason if not.
+        available(test: fn() -> std::result::Result<(), String>) sets available = test;
     }
 
     /// Declares that the operation has a root.
@@ -223,99 +255,10 @@ impl Benchmark {
         self.with(&[Groups::PARAMETER])
     }
 
-    /// Declares that the operation happens once in a launch. It can then neither be a load nor be measured under one.
-    #[must_use]
-    pub const fn once(mut self) -> Benchmark {
-        self.ranks.repeats = false;
-        self
-    }
-
-    /// Declares that the benchmark keeps `depth` operations in flight.
-    #[must_use]
-    pub const fn streaming(mut self) -> Benchmark {
-        self.own.streams = Streams::Always;
-        self
-    }
-
-    /// Declares that the benchmark keeps `depth` operations in flight under one value of a parameter.
-    #[must_use]
-    pub const fn streaming_only(mut self, parameter: &'static Parameter, value: &'static str) -> Benchmark {
-        self.own.streams = Streams::Only(parameter, value);
-        self
-    }
-
-    /// Sets the roles of the ranks.
-    #[must_use]
-    pub const fn layout(mut self, layout: Layout) -> Benchmark {
-        self.ranks.layout = layout;
-        self
-    }
-
-    /// Sets the thread support that the benchmark needs.
-    #[must_use]
-    pub const fn needing(mut self, threading: Threading) -> Benchmark {
-        self.ranks.threading = threading;
-        self
-    }
-
     /// Adds parameters.
     #[must_use]
     pub const fn with(mut self, parameters: &[&'static Parameter]) -> Benchmark {
         self.own.listed = self.own.listed.with(parameters);
-        self
-    }
-
-    /// Declares that a parameter is a list of sizes and replaces `--sizes`.
-    #[must_use]
-    pub const fn sized_by(mut self, parameter: &'static Parameter) -> Benchmark {
-        self.messages.sized_by = Some(parameter);
-        self
-    }
-
-    /// Declares that the benchmark needs one rank, which starts other processes.
-    #[must_use]
-    pub const fn by_itself(mut self) -> Benchmark {
-        self.ranks.medium = Medium::Own;
-        self.ranks.layout = Layout::Alone;
-        self
-    }
-
-    /// Declares that sockets connect the ranks, without MPI.
-    #[must_use]
-    pub const fn over_sockets(mut self) -> Benchmark {
-        self.ranks.medium = Medium::Sockets;
-        self
-    }
-
-    /// Sets default values of parameters for this benchmark.
-    #[must_use]
-    pub const fn usually(mut self, values: Preset) -> Benchmark {
-        self.own.usual = values;
-        self
-    }
-
-    /// Sets the test of combinations of values, and the bytes of an element of a message.
-    #[must_use]
-    pub const fn made_of(
-        mut self,
-        element: fn(&Case, &Plan) -> u64,
-        combines: fn(&Case, &Plan) -> std::result::Result<(), String>,
-    ) -> Benchmark {
-        (self.messages.element, self.own.combines) = (element, combines);
-        self
-    }
-
-    /// Declares that a message is one element.
-    #[must_use]
-    pub const fn of_one_element(mut self) -> Benchmark {
-        self.messages.one_element = true;
-        self
-    }
-
-    /// Declares that it cannot take less than an empty message one way; paced runs measure that time too.
-    #[must_use]
-    pub const fn above_one_way(mut self) -> Benchmark {
-        self.one_way = true;
         self
     }
 
@@ -378,13 +321,6 @@ impl Benchmark {
     /// Returns the OSU programs that the benchmark replaces.
     pub fn osu_names(&self) -> impl Iterator<Item = &Osu> {
         self.described.osu.iter().flatten()
-    }
-
-    /// Sets the test of whether this build can run it. The test returns the reason if not.
-    #[must_use]
-    pub const fn available(mut self, test: fn() -> std::result::Result<(), String>) -> Benchmark {
-        self.available = test;
-        self
     }
 }
 

@@ -1,10 +1,6 @@
 //! Groups of ranks that run the same collective operation at the same time.
 
-use std::{
-    fmt::{self, Display, Formatter},
-    str::FromStr,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 
 use crate::{
     benchmark::{Heading, Named, Parameter, ParameterValue, Reader, if_chosen},
@@ -82,25 +78,11 @@ impl ParameterValue for Groups {
     const DEFAULT: Groups = Groups::ONE;
 
     fn parse(text: &str) -> Result<Groups> {
-        text.parse()
+        digits(text).and_then(Groups::new).ok_or_else(|| Error::usage("not a number of groups from 1"))
     }
 
     fn text(self) -> String {
-        self.to_string()
-    }
-}
-
-impl fmt::Display for Groups {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
-impl FromStr for Groups {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Groups> {
-        digits(text).and_then(Groups::new).ok_or_else(|| Error::usage("not a number of groups from 1"))
+        self.0.to_string()
     }
 }
 
@@ -146,7 +128,8 @@ impl RankMatrix {
         match self.ranks() {
             own if own == ranks => Ok(()),
             own => Err(Error::usage(format!(
-                "a matrix of {self} has {own} ranks, but there are {ranks}: choose P and Q whose product is {ranks}"
+                "a matrix of {} has {own} ranks, but there are {ranks}: choose P and Q whose product is {ranks}",
+                self.text()
             ))),
         }
     }
@@ -160,30 +143,16 @@ impl ParameterValue for RankMatrix {
     const DEFAULT: RankMatrix = RankMatrix { rows: 1, columns: 1 };
 
     fn parse(text: &str) -> Result<RankMatrix> {
-        text.parse()
-    }
-
-    fn text(self) -> String {
-        self.to_string()
-    }
-}
-
-impl Display for RankMatrix {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.rows, self.columns)
-    }
-}
-
-impl FromStr for RankMatrix {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<RankMatrix> {
         let number = |part: &str| part.parse::<u32>().ok().filter(|number| *number > 0);
         let parts = text.split_once('x').and_then(|(rows, columns)| Some((number(rows)?, number(columns)?)));
         match parts {
             Some((rows, columns)) if rows.checked_mul(columns).is_some() => Ok(RankMatrix { rows, columns }),
             _ => Err(Error::usage("not a matrix: give PxQ, as in 4x2 for 4 ranks on each of 2 nodes")),
         }
+    }
+
+    fn text(self) -> String {
+        format!("{}x{}", self.rows, self.columns)
     }
 }
 
@@ -327,9 +296,9 @@ mod tests {
 
     #[test]
     fn groups_are_a_number() {
-        assert_eq!("4".parse::<Groups>().unwrap().to_string(), "4");
+        assert_eq!(Groups::parse("4").unwrap().text(), "4");
         for text in ["", "0", "-1", "+1", "2:2", "x", "1.5"] {
-            assert!(text.parse::<Groups>().is_err(), "{text:?}");
+            assert!(Groups::parse(text).is_err(), "{text:?}");
         }
     }
 }
@@ -341,7 +310,7 @@ mod rank_matrix_tests {
     #[test]
     fn numbers_go_along_rows() {
         let order = |text: &str| -> Vec<u32> {
-            text.parse::<RankMatrix>().unwrap().order().into_iter().map(|rank| rank.0).collect()
+            RankMatrix::parse(text).unwrap().order().into_iter().map(|rank| rank.0).collect()
         };
         assert_eq!(order("2x3"), [0, 2, 4, 1, 3, 5]);
         assert_eq!(order("3x2"), [0, 3, 1, 4, 2, 5]);
@@ -351,9 +320,9 @@ mod rank_matrix_tests {
     #[test]
     fn a_matrix_has_two_numbers_and_all_ranks() {
         for text in ["", "4", "x", "2x", "x2", "0x2", "2x0", "2x2x2", "-1x2", "2X2", "65536x65536"] {
-            assert!(text.parse::<RankMatrix>().is_err(), "{text}");
+            assert!(RankMatrix::parse(text).is_err(), "{text}");
         }
-        let matrix: RankMatrix = "2x2".parse().unwrap();
+        let matrix = RankMatrix::parse("2x2").unwrap();
         assert!(matrix.check(4).is_ok());
         let error = matrix.check(6).unwrap_err().to_string();
         assert!(error.contains("2x2 has 4 ranks, but there are 6"), "{error}");

@@ -10,7 +10,6 @@ use crate::{
         Case, CaseValues, ConnectionCounters, Distance, Figures, Heading, Parameter, ParameterValue, Reader,
         payload::{Check, Fill},
     },
-    codec,
     error::{Error, Result},
     system::{clock::Since, environment::hostname, limits::FreeMemory},
     team::Team,
@@ -89,6 +88,25 @@ pub trait Kernel: Sized + 'static {
     fn close(self) -> Result<()> {
         Ok(())
     }
+}
+
+/// Declares functions that call those of the same name of a field: of the kernel in a kernel, of the link in a link.
+#[macro_export]
+macro_rules! forwards {
+    ($field:tt: $($name:ident),+ -> $Output:ty) => {
+        $(
+            #[inline(always)]
+            fn $name(&mut self) -> $Output {
+                self.$field.$name()
+            }
+        )+
+    };
+    ($field:tt: $name:ident($argument:ident: $Type:ty) -> $Output:ty) => {
+        #[inline(always)]
+        fn $name(&mut self, $argument: $Type) -> $Output {
+            self.$field.$name($argument)
+        }
+    };
 }
 
 /// Maximum memory of buffers. Every benchmark has it.
@@ -197,8 +215,8 @@ impl<'a> Context<'a> {
             free = available();
         }
         let need = Need { bytes: mine, free: free.bytes, is_limited: free.is_limited, host: hostname() };
-        let needs = self.team.gather(&codec::encode(&need))?.unwrap_or_default();
-        self.agree(check_hosts(&needs))
+        let needs = self.team.gather_messages(&need)?.unwrap_or_default();
+        self.agree(check_hosts(needs))
     }
 
     /// Returns a local result if every rank has `Ok`, else an error on every rank. Collective.
@@ -220,9 +238,9 @@ struct Need {
 }
 
 /// Returns an error if the ranks of a host need more memory than it has.
-fn check_hosts(needs: &[Vec<u8>]) -> Result<()> {
+fn check_hosts(needs: Vec<Need>) -> Result<()> {
     let mut hosts: BTreeMap<String, Need> = BTreeMap::new();
-    for need in needs.iter().filter_map(|need| codec::decode::<Need>(need)) {
+    for need in needs {
         match hosts.get_mut(&need.host) {
             Some(all) => {
                 all.bytes = all.bytes.saturating_add(need.bytes);
@@ -246,26 +264,20 @@ fn check_hosts(needs: &[Vec<u8>]) -> Result<()> {
     }
 }
 
-/// Figure of a benchmark that is shown first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// Time of one leg in microseconds.
-    Latency,
-    /// Bytes per time in MB/s (10^6 bytes), and messages per second.
-    Bandwidth,
+crate::named! {
+    /// Figure of a benchmark that is shown first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    pub enum Metric {
+        /// Time of one leg in microseconds.
+        Latency = "latency",
+        /// Bytes per time in MB/s (10^6 bytes), and messages per second.
+        Bandwidth = "bandwidth",
+    }
 }
 
 impl Metric {
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Latency => "latency",
-            Metric::Bandwidth => "bandwidth",
-        }
-    }
-
     /// Returns the unit of the headline.
     pub const fn unit(self) -> &'static str {
         match self {

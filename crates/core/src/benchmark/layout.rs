@@ -39,30 +39,20 @@ pub enum Pairs {
     Most,
 }
 
-/// Rule that combines the times of timed ranks to one time per sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Aggregation {
-    /// Time of rank 0.
-    Origin,
-    /// Time of the slowest pair; of several pairs, of fans, and where one rank other than rank 0 is timed.
-    Pairs,
-    /// Time of the slowest rank.
-    Slowest,
-    /// Time from the first rank's start to the last rank's end, on a global clock.
-    Global,
-}
-
-impl Aggregation {
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Aggregation::Origin => "origin",
-            Aggregation::Pairs => "pairs",
-            Aggregation::Slowest => "slowest",
-            Aggregation::Global => "global",
-        }
+crate::named! {
+    /// Rule that combines the times of timed ranks to one time per sample.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    pub enum Aggregation {
+        /// Time of rank 0.
+        Origin = "origin",
+        /// Time of the slowest pair; of several pairs, of fans, and where one rank other than rank 0 is timed.
+        Pairs = "pairs",
+        /// Time of the slowest rank.
+        Slowest = "slowest",
+        /// Time from the first rank's start to the last rank's end, on a global clock.
+        Global = "global",
     }
 }
 

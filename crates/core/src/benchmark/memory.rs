@@ -320,9 +320,8 @@ impl<K: Movable> Kernel for Cold<K> {
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<()> {
-        self.kernel.begin()
-    }
+    crate::forwards!(kernel: begin, end -> Result<()>);
+    crate::forwards!(kernel: connections -> Result<Option<ConnectionCounters>>);
 
     #[inline(always)]
     fn active(&mut self) -> Result<()> {
@@ -336,10 +335,6 @@ impl<K: Movable> Kernel for Cold<K> {
         self.kernel.passive()?;
         self.advance();
         Ok(())
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.kernel.end()
     }
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
@@ -364,10 +359,6 @@ impl<K: Movable> Kernel for Cold<K> {
             figures.insert("last_level_cache_mib".into(), Figure::Unresolved(why));
         }
         Ok(figures)
-    }
-
-    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        self.kernel.connections()
     }
 
     fn close(self) -> Result<()> {

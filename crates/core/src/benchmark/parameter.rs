@@ -152,34 +152,21 @@ impl Parameter {
         Parameter { name, about, values, default: None, named, heading, kept_as, refined_by }
     }
 
-    /// Sets the value, or the list of values, if the user chooses none.
-    #[must_use]
-    pub const fn usually(self, default: &'static str) -> Parameter {
-        Parameter { default: Some(default), ..self }
-    }
+    settings! {
+        /// Sets the value, or the list of values, if the user chooses none.
+        usually(default: &'static str) sets default = Some(default);
 
-    /// Sets when rows name the value.
-    #[must_use]
-    pub const fn named(self, named: Named) -> Parameter {
-        Parameter { named, ..self }
-    }
+        /// Sets when rows name the value.
+        named(named: Named) sets named = named;
 
-    /// Sets the heading of the option.
-    #[must_use]
-    pub const fn under(self, heading: Heading) -> Parameter {
-        Parameter { heading, ..self }
-    }
+        /// Sets the heading of the option.
+        under(heading: Heading) sets heading = heading;
 
-    /// Sets the name among the options that a result file keeps.
-    #[must_use]
-    pub const fn kept_as(self, name: &'static str) -> Parameter {
-        Parameter { kept_as: Some(name), ..self }
-    }
+        /// Sets the name among the options that a result file keeps.
+        kept_as(name: &'static str) sets kept_as = Some(name);
 
-    /// Sets the parameters that describe one of its values further.
-    #[must_use]
-    pub const fn refined_by(self, refined_by: &'static [&'static Parameter]) -> Parameter {
-        Parameter { refined_by, ..self }
+        /// Sets the parameters that describe one of its values further.
+        refined_by(parameters: &'static [&'static Parameter]) sets refined_by = parameters;
     }
 
     /// Returns the names of a fixed set of values; none of free ones.
@@ -305,6 +292,23 @@ fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
     T::parse(text).map(|value| vec![value.text()])
 }
 
+/// Declares an enum whose values have names, and a function that returns the name.
+#[macro_export]
+macro_rules! named {
+    ($( #[$of_type:meta] )* $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }) => {
+        $( #[$of_type] )*
+        $vis enum $Name { $( $( #[$of_value] )* $Value, )+ }
+
+        impl $Name {
+            /// Returns the name on the command line, in results and in messages.
+            #[allow(dead_code, reason = "not every parameter prints its values")]
+            $vis const fn name(self) -> &'static str {
+                match self { $( $Name::$Value => $name, )+ }
+            }
+        }
+    };
+}
+
 /// Declares an enum whose values are those of a parameter.
 ///
 /// The doc comment of the enum is the help of its option. The doc comments of the variants are the help of its values.
@@ -330,20 +334,16 @@ fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
 macro_rules! parameter {
     (
         #[doc = $about:literal]
-        $vis:vis enum $Parameter:ident: $name:literal, $named:ident, default $default:ident $(, refined by $refined:tt)? {
+        $( #[derive($($derived:ident),+)] )?
+        $vis:vis enum $Parameter:ident: $name:literal, $named:ident $( ($shown:expr) )?, default $default:ident
+        $(, refined by $refined:tt)? $(, under $heading:ident)? {
             $( #[doc = $help:literal] $Value:ident = $value:literal, )+
         }
     ) => {
-        #[doc = $about]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        $vis enum $Parameter { $( #[doc = $help] $Value, )+ }
-
-        impl $Parameter {
-            /// Returns the name on the command line and in results.
-            #[allow(dead_code, reason = "not every parameter prints its values")]
-            $vis const fn name(self) -> &'static str {
-                match self { $( $Parameter::$Value => $value, )+ }
-            }
+        $crate::named! {
+            #[doc = $about]
+            #[derive(Debug, Clone, Copy, PartialEq, Eq $(, $($derived),+)?)]
+            $vis enum $Parameter { $( #[doc = $help] $Value = $value, )+ }
         }
 
         impl $crate::benchmark::ParameterValue for $Parameter {
@@ -351,8 +351,8 @@ macro_rules! parameter {
                 $name,
                 $about.trim_ascii(),
                 (&[$( $value, )+], &[$( $help.trim_ascii(), )+]),
-                ($Parameter::$default.name(), $crate::benchmark::Named::$named),
-            ) $( .refined_by(const { &$refined }) )?;
+                ($Parameter::$default.name(), $crate::benchmark::Named::$named $( ($shown) )?),
+            ) $( .refined_by(const { &$refined }) )? $( .under($crate::benchmark::Heading::$heading) )?;
             const ALL: &'static [Self] = &[$( $Parameter::$Value, )+];
             const DEFAULT: Self = $Parameter::$default;
 

@@ -346,11 +346,8 @@ impl Copies {
     /// The ranks cannot communicate.
     pub fn together(self, cx: &Context<'_>, bytes: u64) -> Result<Copies> {
         let mine = [self.count, self.apart];
-        let all = cx.team.gather(&mine.map(u64::to_le_bytes).concat())?.unwrap_or_default();
-        let most = |at: usize| {
-            let number = |of_rank: &Vec<u8>| Some(u64::from_le_bytes(*of_rank.get(8 * at..)?.first_chunk()?));
-            all.iter().filter_map(number).max().unwrap_or(mine[at])
-        };
+        let all: Vec<[u64; 2]> = cx.team.gather_messages(&mine)?.unwrap_or_default();
+        let most = |at: usize| all.iter().map(|of_rank| of_rank[at]).max().unwrap_or(mine[at]);
         let [count, apart] = [cx.team.broadcast_value(most(0))?, cx.team.broadcast_value(most(1))?];
         let pitch = if self.count < count { bytes.next_multiple_of(GAP) + GAP } else { self.pitch };
         Ok(Copies { pitch, count, apart })
@@ -402,9 +399,8 @@ fn largest_cache(cx: &Context<'_>) -> Result<u64> {
         .values
         .number(&CACHE_SIZE)
         .unwrap_or_else(|| machine::last_level_cache().unwrap_or(machine::ASSUMED_CACHE));
-    let all = cx.team.gather(&mine.to_le_bytes())?.unwrap_or_default();
-    let sizes = all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?)));
-    cx.team.broadcast_value(sizes.max().unwrap_or(mine))
+    let all: Vec<u64> = cx.team.gather_messages(&mine)?.unwrap_or_default();
+    cx.team.broadcast_value(all.into_iter().max().unwrap_or(mine))
 }
 
 #[cfg(test)]

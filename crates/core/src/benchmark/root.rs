@@ -1,6 +1,6 @@
 //! The root of a collective operation.
 
-use std::{fmt, ops::Range, str::FromStr};
+use std::ops::Range;
 
 use crate::{
     benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen},
@@ -53,31 +53,17 @@ impl ParameterValue for Root {
     const DEFAULT: Root = Root::Fixed(Rank(0));
 
     fn parse(text: &str) -> Result<Root> {
-        text.parse()
-    }
-
-    fn text(self) -> String {
-        self.to_string()
-    }
-}
-
-impl fmt::Display for Root {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Root::Fixed(rank) => write!(f, "{rank}"),
-            Root::Rotating => f.write_str("rotate"),
-        }
-    }
-}
-
-impl FromStr for Root {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Root> {
         match (text, digits(text)) {
             ("rotate", _) => Ok(Root::Rotating),
             (_, Some(rank)) => Ok(Root::Fixed(Rank(rank))),
             _ => Err(Error::usage("a root is the number of a rank, or `rotate`")),
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Root::Fixed(rank) => rank.to_string(),
+            Root::Rotating => "rotate".to_owned(),
         }
     }
 }
@@ -132,24 +118,6 @@ impl ParameterValue for Imbalance {
     const DEFAULT: Imbalance = Imbalance::NONE;
 
     fn parse(text: &str) -> Result<Imbalance> {
-        text.parse()
-    }
-
-    fn text(self) -> String {
-        self.to_string()
-    }
-}
-
-impl fmt::Display for Imbalance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.0)
-    }
-}
-
-impl FromStr for Imbalance {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Imbalance> {
         let percent =
             digits::<u32>(text.strip_suffix('%').unwrap_or(text)).filter(|percent| *percent <= MOST);
         percent.map(Imbalance).ok_or_else(|| {
@@ -157,6 +125,10 @@ impl FromStr for Imbalance {
                 "--imbalance {text}: is no whole number of percent from 0 to {MOST}, as in --imbalance 50"
             ))
         })
+    }
+
+    fn text(self) -> String {
+        format!("{}%", self.0)
     }
 }
 
@@ -167,10 +139,10 @@ mod tests {
     #[test]
     fn a_root_is_a_rank_or_rotates() {
         for text in ["0", "7", "rotate"] {
-            assert_eq!(text.parse::<Root>().unwrap().to_string(), text);
+            assert_eq!(Root::parse(text).unwrap().text(), text);
         }
         for text in ["", "-1", "+1", "rot", "1.5"] {
-            assert!(text.parse::<Root>().is_err(), "{text:?}");
+            assert!(Root::parse(text).is_err(), "{text:?}");
         }
     }
 
@@ -219,10 +191,10 @@ mod imbalance_tests {
 
     #[test]
     fn a_percentage_is_a_whole_number_up_to_100() {
-        assert_eq!("50%".parse::<Imbalance>().unwrap(), "50".parse().unwrap());
-        assert_eq!("7".parse::<Imbalance>().unwrap().to_string(), "7%");
+        assert_eq!(Imbalance::parse("50%").unwrap(), Imbalance::parse("50").unwrap());
+        assert_eq!(Imbalance::parse("7").unwrap().text(), "7%");
         for text in ["", "%", "101", "-1", "0.5", "5%%", "x", "+5"] {
-            assert!(text.parse::<Imbalance>().is_err(), "{text:?}");
+            assert!(Imbalance::parse(text).is_err(), "{text:?}");
         }
         assert_eq!(Imbalance::PARAMETER.read("0,50,50%").unwrap().join(" "), "0% 50%");
     }

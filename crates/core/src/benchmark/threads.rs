@@ -1,68 +1,24 @@
 //! Threads per rank of multi-threaded benchmarks.
 
-use std::{fmt, str::FromStr};
-
 use crate::{
     benchmark::{Heading, Named, Parameter, ParameterValue, Role, if_chosen},
     error::{Error, Result},
     unit::digits,
 };
 
-/// Level of thread support for which MPI is initialised (MPI 4.1, 11.2.1), in increasing order. A library may be slower at a higher level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Threading {
-    /// `MPI_Init`: a rank has one thread.
-    #[default]
-    Single,
-    /// Only the main thread calls the library.
-    Funneled,
-    /// One thread at a time calls the library.
-    Serialized,
-    /// Several threads call the library at the same time.
-    Multiple,
-}
-
-impl Threading {
-    /// Returns the name on the command line and in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Threading::Single => "single",
-            Threading::Funneled => "funneled",
-            Threading::Serialized => "serialized",
-            Threading::Multiple => "multiple",
-        }
-    }
-}
-
-impl ParameterValue for Threading {
-    const PARAMETER: &'static Parameter = &Parameter::listed(
-        "threading",
-        "Thread support for which MPI starts: by MPI_Init as most programs, or by MPI_Init_thread with a level; a library may be slower \
-         at a higher one. Benchmarks whose names end in _mt have multiple in any case",
-        (
-            &["single", "funneled", "serialized", "multiple"],
-            &[
-                "MPI_Init: a rank has one thread",
-                "Only the main thread calls MPI",
-                "One thread at a time calls MPI",
-                "Several threads call MPI at the same time",
-            ],
-        ),
-        ("single", Named::First(if_chosen::<Threading>)),
-    )
-    .under(Heading::General);
-    const DEFAULT: Threading = Threading::Single;
-    const ALL: &'static [Threading] =
-        &[Threading::Single, Threading::Funneled, Threading::Serialized, Threading::Multiple];
-
-    fn parse(text: &str) -> Result<Threading> {
-        Threading::ALL.iter().find(|level| level.name() == text).copied().ok_or_else(|| {
-            Error::usage("not a level of thread support: give single, funneled, serialized or multiple")
-        })
-    }
-
-    fn text(self) -> String {
-        self.name().to_owned()
+// Levels of MPI 4.1, 11.2.1, in increasing order.
+crate::parameter! {
+    /// Thread support for which MPI starts: by MPI_Init as most programs, or by MPI_Init_thread with a level; a library may be slower at a higher one. Benchmarks whose names end in _mt have multiple in any case
+    #[derive(PartialOrd, Ord)]
+    pub enum Threading: "threading", First(if_chosen::<Threading>), default Single, under General {
+        /// MPI_Init: a rank has one thread
+        Single = "single",
+        /// Only the main thread calls MPI
+        Funneled = "funneled",
+        /// One thread at a time calls MPI
+        Serialized = "serialized",
+        /// Several threads call MPI at the same time
+        Multiple = "multiple",
     }
 }
 
@@ -129,29 +85,8 @@ impl ParameterValue for Threads {
     /// Of benchmarks with one thread per rank.
     const DEFAULT: Threads = Threads::Each(1);
 
-    fn parse(text: &str) -> Result<Threads> {
-        text.parse()
-    }
-
-    fn text(self) -> String {
-        self.to_string()
-    }
-}
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Threads::Each(threads) => threads.fmt(f),
-            Threads::ByRole { senders, receivers } => write!(f, "{senders}:{receivers}"),
-        }
-    }
-}
-
-impl FromStr for Threads {
-    type Err = Error;
-
     /// Reads a number, or `senders:receivers`.
-    fn from_str(text: &str) -> Result<Threads> {
+    fn parse(text: &str) -> Result<Threads> {
         let number = |part: &str| digits::<u32>(part).filter(|threads| (1..=Threads::MAX).contains(threads));
         let threads = match text.split_once(':') {
             Some((s, r)) => {
@@ -166,51 +101,22 @@ impl FromStr for Threads {
             ))
         })
     }
-}
 
-/// Calls that initialise MPI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Initialization {
-    /// `MPI_Init` or `MPI_Init_thread`, and a duplicate of `MPI_COMM_WORLD`.
-    World,
-    /// `MPI_Session_init` of MPI 4, and a communicator of the ranks in the process set `mpi://WORLD`.
-    Session,
-}
-
-impl Initialization {
-    /// Returns the name on the command line and in results.
-    pub const fn name(self) -> &'static str {
+    fn text(self) -> String {
         match self {
-            Initialization::World => "world",
-            Initialization::Session => "session",
+            Threads::Each(threads) => threads.to_string(),
+            Threads::ByRole { senders, receivers } => format!("{senders}:{receivers}"),
         }
     }
 }
 
-impl ParameterValue for Initialization {
-    const PARAMETER: &'static Parameter = &Parameter::listed(
-        "init",
-        "How MPI starts: as the world that every MPI has, or as a session of MPI 4 with a communicator of its own",
-        (
-            &["world", "session"],
-            &["MPI_Init or MPI_Init_thread, and a duplicate of MPI_COMM_WORLD", "MPI_Session_init of MPI 4"],
-        ),
-        ("world", Named::First(if_chosen::<Initialization>)),
-    )
-    .under(Heading::General);
-    const DEFAULT: Initialization = Initialization::World;
-    const ALL: &'static [Initialization] = &[Initialization::World, Initialization::Session];
-
-    fn parse(text: &str) -> Result<Initialization> {
-        Initialization::ALL
-            .iter()
-            .find(|way| way.name() == text)
-            .copied()
-            .ok_or_else(|| Error::usage("not a way to initialise MPI: give world or session"))
-    }
-
-    fn text(self) -> String {
-        self.name().to_owned()
+crate::parameter! {
+    /// How MPI starts: as the world that every MPI has, or as a session of MPI 4 with a communicator of its own
+    pub enum Initialization: "init", First(if_chosen::<Initialization>), default World, under General {
+        /// MPI_Init or MPI_Init_thread, and a duplicate of MPI_COMM_WORLD
+        World = "world",
+        /// MPI_Session_init of MPI 4
+        Session = "session",
     }
 }
 
@@ -220,12 +126,12 @@ mod tests {
 
     #[test]
     fn threads_are_one_number_or_two() {
-        assert_eq!("2:4".parse::<Threads>().unwrap(), Threads::ByRole { senders: 2, receivers: 4 });
-        assert_eq!("4".parse::<Threads>().unwrap(), Threads::Each(4));
+        assert_eq!(Threads::parse("2:4").unwrap(), Threads::ByRole { senders: 2, receivers: 4 });
+        assert_eq!(Threads::parse("4").unwrap(), Threads::Each(4));
         for text in
             ["", ":", "0", "0:2", "2:0", "x", "x:1", "1:2:3", "65", "65:1", "1:65", "-1:2", "+1:2", "1: 2"]
         {
-            assert!(text.parse::<Threads>().unwrap_err().to_string().contains("1 to 64"), "{text}");
+            assert!(Threads::parse(text).unwrap_err().to_string().contains("1 to 64"), "{text}");
         }
     }
 

@@ -4,19 +4,18 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use crate::{
     benchmark::{
-        Assignment, Benchmark, Case, Choice, Figure, Layout, MEMORY_LIMIT, Pairs, Registry, Role,
-        interval_names, payload::Check,
+        Assignment, Benchmark, Choice, Figure, Layout, MEMORY_LIMIT, Pairs, Registry, interval_names,
+        payload::Check,
     },
     error::{Error, Kind, Result},
     measure::{
-        collect::{Interval, first_mismatch},
-        engine::OpenKernel,
+        collect::first_mismatch,
         plan::{Congestor, Plan, Under, load_names},
         runner::{Background, Repeated},
-        session::{Ranks, Session, Sink, skipped},
+        session::{Ranks, Session, Sink, passed_on, skipped},
     },
     order::sort_by_number,
-    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
+    result::{Growth, Mark, Measurement, Outcome},
     stats::Summary,
     team::{EnteredBarrier, Place, Team},
     unit::Rank,
@@ -251,9 +250,7 @@ struct Held<'a> {
 }
 
 impl Sink for Held<'_> {
-    fn run(&mut self, run: &Run) -> Result<()> {
-        self.sink.run(run)
-    }
+    passed_on!();
 
     fn starting(&mut self, row: &Measurement) {
         // A load that fails has no row of its own.
@@ -264,33 +261,13 @@ impl Sink for Held<'_> {
         }
     }
 
-    fn alive(&self) {
-        self.sink.alive();
-    }
-
-    fn interval(&self, interval: &Interval) {
-        self.sink.interval(interval);
-    }
-
     fn grown(&self) -> Vec<Growth> {
         self.sink.grown()
-    }
-
-    fn status(&mut self, process: u32, line: &str) {
-        self.sink.status(process, line);
-    }
-
-    fn takes(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<bool> {
-        self.sink.takes(kernel, case, role)
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {
         self.rows.push(row.clone());
         Ok(())
-    }
-
-    fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.sink.end(tally)
     }
 }
 

@@ -9,7 +9,6 @@ use crate::{
         memory::{Cold, Movable},
         payload::{Check, Fill},
     },
-    codec,
     error::Result,
     measure::{
         collect::RoundSamples,
@@ -353,8 +352,8 @@ impl<M: Mesh> Phases<'_, M> {
         let count = times.iterations as usize;
         let pure = mean(alone.elapsed_ns.iter().sum(), alone.elapsed_ns.len());
         let mine = [mean(times.start, count), mean(times.tests, count), mean(times.wait, count), pure];
-        let Some(all) = self.team.gather(&codec::encode(&mine))? else { return Ok(Figures::new()) };
-        let all: Vec<[f64; 4]> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
+        let all: Option<Vec<[f64; 4]>> = self.team.gather_messages(&mine)?;
+        let Some(all) = all else { return Ok(Figures::new()) };
         let over_ranks = |part: usize| all.iter().map(move |times| times[part]);
         let mean = |part| over_ranks(part).sum::<f64>() / all.len() as f64;
         let figures = [

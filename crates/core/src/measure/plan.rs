@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Which rows are measured, and when a row has enough samples.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Message sizes; the benchmark's default if `None`.
     pub sizes: Option<Vec<Bytes>>,
@@ -73,16 +73,18 @@ impl Plan {
     }
 }
 
-/// How many iterations are verified, each with a fresh pattern and outside the timed region.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Verify {
-    /// None.
-    Off,
-    /// Some, within a part of the time of the samples.
-    #[default]
-    Sampled,
-    /// As many as were timed.
-    Full,
+crate::named! {
+    /// How many iterations are verified, each with a fresh pattern and outside the timed region.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Verify {
+        /// None.
+        Off = "off",
+        /// Some, within a part of the time of the samples.
+        #[default]
+        Sampled = "sampled",
+        /// As many as were timed.
+        Full = "full",
+    }
 }
 
 impl Verify {
@@ -95,15 +97,6 @@ impl Verify {
             "sampled" => Ok(Verify::Sampled),
             "full" => Ok(Verify::Full),
             _ => Err("not sampled or full; --no-verify turns verification off".into()),
-        }
-    }
-
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verify::Off => "off",
-            Verify::Sampled => "sampled",
-            Verify::Full => "full",
         }
     }
 }
@@ -148,27 +141,9 @@ impl Effort {
     }
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
-            sizes: None,
-            chosen: Chosen::default(),
-            ranks: None,
-            under: Vec::new(),
-            effort: Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) },
-            effort_above: None,
-            least_time: Duration::ZERO,
-            most_time: None,
-            least_tail: 0,
-            batch: None,
-            known_batches: None,
-            verify: Verify::default(),
-            interval: None,
-            counters: None,
-            launch: None,
-            rest: Rest::default(),
-            core_to_core_ns: None,
-        }
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort::Precision { precision: 0.01, max_time: Duration::from_secs(1) }
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) struct WarmUp {
 }
 
 /// Samples of a case and how sampling ended.
+#[derive(Default)]
 pub(crate) struct Sampling {
     /// Samples of every timed rank on rank 0; empty on other ranks.
     pub(crate) samples: Vec<Samples>,
@@ -115,8 +116,8 @@ impl OpenCase<'_, '_> {
             }
         } else {
             let goal = match self.known_batch {
-                Some(_) => WarmUpGoal::Repeat,
-                None => WarmUpGoal::Calibrate,
+                Some(_) => WarmUpGoal::REPEAT,
+                None => WarmUpGoal::CALIBRATE,
             };
             let (mut spent, mut next) = (0, 1);
             while next > 0 {
@@ -165,17 +166,10 @@ impl OpenCase<'_, '_> {
         let team = self.session.team;
         let (batch, first) = self.first_round(warm_up);
         let mut sampling = Sampling {
-            samples: Vec::new(),
-            tail: Vec::new(),
-            summary: None,
-            ending: None,
-            iterations: 0,
-            untimed: 0,
-            spent: Duration::ZERO,
             batch,
             one_stamp_each: self.kernel.batch().is_some(),
             precision: self.effort.precision(),
-            counted: None,
+            ..Sampling::default()
         };
         let counters = self.session.plan.counters;
         self.meter = counters.filter(|_| self.kernel.clocks() == 1).map(|open| open());

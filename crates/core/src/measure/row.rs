@@ -8,7 +8,6 @@ use crate::{
         derived::{decode_figures, encode_figures},
         payload::{Check, Fill},
     },
-    codec,
     error::{Error, Kind, Result},
     measure::{
         collect::Intervals,
@@ -264,8 +263,7 @@ fn conclude(
     floor_ns: Option<f64>,
 ) -> Result<()> {
     let mine = (disturbed.0, disturbed.1, session.sink.grown(), &sampling.counted);
-    let all = session.team.gather(&codec::encode(&mine))?.unwrap_or_default();
-    let all: Vec<OfRank> = all.iter().filter_map(|bytes| codec::decode(bytes)).collect();
+    let all: Vec<OfRank> = session.team.gather_messages(&mine)?.unwrap_or_default();
     let counters = all.iter().fold(Counters::default(), |sum, (one, ..)| sum.and(*one));
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));

@@ -7,18 +7,16 @@ use std::{
 
 use crate::{
     benchmark::{
-        Case, Choice, Role, Threading,
+        Choice, Threading,
         payload::{Check, Fill},
     },
     error::{Error, Result},
     fact::{self, HostFacts},
     measure::{
-        collect::Interval,
-        engine::OpenKernel,
         load,
         plan::{Effort, Launch, Plan, RowName},
         rounds::{OpenCase, Sampling},
-        session::{Ranks, Sink, selected},
+        session::{Ranks, Sink, passed_on, selected},
     },
     result::{Growth, Level, Mark, Measurement, Run, Tally},
     system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
@@ -54,7 +52,7 @@ pub fn run_all(
     let planned = parts.iter().flat_map(|part| part.choices.iter().map(move |choice| (*choice, &part.plan)));
     let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
     let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.ranks.threading.max(plan.chosen.get()));
-    let threading = needed.max().unwrap_or_default();
+    let threading = needed.max().unwrap_or(Threading::Single);
     if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
         benchmarks = launch.arrange(benchmarks);
     }
@@ -166,9 +164,7 @@ impl CountingSink<'_> {
 }
 
 impl Sink for CountingSink<'_> {
-    fn run(&mut self, run: &Run) -> Result<()> {
-        self.sink.run(run)
-    }
+    passed_on!();
 
     fn entering(&mut self, number: usize, bench: &str) {
         self.sink.entering(number, bench);
@@ -178,33 +174,13 @@ impl Sink for CountingSink<'_> {
         self.sink.starting(row);
     }
 
-    fn alive(&self) {
-        self.sink.alive();
-    }
-
-    fn interval(&self, interval: &Interval) {
-        self.sink.interval(interval);
-    }
-
     fn grown(&self) -> Vec<Growth> {
         self.watched.as_ref().map_or_else(Vec::new, DeviceCounters::grown)
-    }
-
-    fn status(&mut self, process: u32, line: &str) {
-        self.sink.status(process, line);
-    }
-
-    fn takes(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<bool> {
-        self.sink.takes(kernel, case, role)
     }
 
     fn case(&mut self, row: &Measurement) -> Result<()> {
         self.tally.add(row);
         self.sink.case(row)
-    }
-
-    fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.sink.end(tally)
     }
 }
 
@@ -358,29 +334,10 @@ impl OpenCase<'_, '_> {
         }
         self.kernel.end()?;
         let last = Fill { iterations: iterations + 1, ..fill };
-        let (check, _) =
-            self.verify(last, 1, &Sampling::of_load(iterations, Duration::from_nanos(spent_ns)))?;
+        let untimed = Sampling { iterations, spent: Duration::from_nanos(spent_ns), ..Sampling::default() };
+        let (check, _) = self.verify(last, 1, &untimed)?;
         background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
         team.barrier()
-    }
-}
-
-impl Sampling {
-    /// Returns the sampling of iterations that were not timed.
-    fn of_load(iterations: u64, spent: Duration) -> Sampling {
-        Sampling {
-            samples: Vec::new(),
-            tail: Vec::new(),
-            summary: None,
-            ending: None,
-            iterations,
-            untimed: 0,
-            spent,
-            batch: 1,
-            one_stamp_each: false,
-            precision: f64::INFINITY,
-            counted: None,
-        }
     }
 }
 

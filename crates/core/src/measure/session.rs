@@ -329,6 +329,41 @@ pub trait Sink {
     fn end(&mut self, tally: &Tally) -> Result<()>;
 }
 
+/// Declares the functions of a sink that pass on to its field `sink` what they receive.
+macro_rules! passed_on {
+    () => {
+        fn run(&mut self, run: &$crate::result::Run) -> Result<()> {
+            self.sink.run(run)
+        }
+
+        fn alive(&self) {
+            self.sink.alive();
+        }
+
+        fn interval(&self, interval: &$crate::measure::collect::Interval) {
+            self.sink.interval(interval);
+        }
+
+        fn status(&mut self, process: u32, line: &str) {
+            self.sink.status(process, line);
+        }
+
+        fn takes(
+            &self,
+            kernel: &mut dyn $crate::measure::engine::OpenKernel,
+            case: &$crate::benchmark::Case,
+            role: $crate::benchmark::Role,
+        ) -> Result<bool> {
+            self.sink.takes(kernel, case, role)
+        }
+
+        fn end(&mut self, tally: &$crate::result::Tally) -> Result<()> {
+            self.sink.end(tally)
+        }
+    };
+}
+pub(super) use passed_on;
+
 /// A sink that keeps everything in memory, for tests and for programs that embed ombx.
 #[derive(Debug, Default)]
 pub struct Memory {

@@ -42,29 +42,18 @@ const SLOWED: f64 = 10.0;
 
 /// What the warm-up of a row is for, if the user gives no number of iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WarmUpGoal {
-    /// Connections, pages and caches, and the time of an iteration. The first iteration does not show it.
-    Calibrate,
-    /// Connections, pages and caches. An earlier launch has shown the time of an iteration.
-    Repeat,
+pub struct WarmUpGoal {
+    /// Time of the warm-up in nanoseconds.
+    time_ns: u64,
+    /// Minimum number of iterations.
+    iterations: u64,
 }
 
 impl WarmUpGoal {
-    /// Returns the time of the warm-up in nanoseconds.
-    const fn time_ns(self) -> u64 {
-        match self {
-            WarmUpGoal::Calibrate => 3_000_000,
-            WarmUpGoal::Repeat => 1_000_000,
-        }
-    }
-
-    /// Returns the minimum number of iterations.
-    const fn iterations(self) -> u64 {
-        match self {
-            WarmUpGoal::Calibrate => 2,
-            WarmUpGoal::Repeat => 1,
-        }
-    }
+    /// Connections, pages and caches, and the time of an iteration. The first iteration does not show it.
+    pub const CALIBRATE: WarmUpGoal = WarmUpGoal { time_ns: 3_000_000, iterations: 2 };
+    /// Connections, pages and caches. An earlier launch has shown the time of an iteration.
+    pub const REPEAT: WarmUpGoal = WarmUpGoal { time_ns: 1_000_000, iterations: 1 };
 }
 
 /// Why sampling ended.
@@ -109,8 +98,8 @@ pub fn divide(iterations: u64, batch: u64) -> (u64, u64) {
 ///
 /// The number doubles each time, within the time of the warm-up.
 pub fn more_warm_up(goal: WarmUpGoal, run: u64, spent_ns: u64, each_ns: f64) -> u64 {
-    let left = goal.time_ns().saturating_sub(spent_ns);
-    if run >= goal.iterations() && left == 0 || run >= 1 << 40 {
+    let left = goal.time_ns.saturating_sub(spent_ns);
+    if run >= goal.iterations && left == 0 || run >= 1 << 40 {
         return 0;
     }
     ((left as f64 / each_ns.max(1.0)).ceil() as u64).clamp(1, run.max(1))
@@ -274,7 +263,7 @@ mod tests {
 
     #[test]
     fn warming_up_lasts_its_time_and_little_longer() {
-        for goal in [WarmUpGoal::Calibrate, WarmUpGoal::Repeat] {
+        for goal in [WarmUpGoal::CALIBRATE, WarmUpGoal::REPEAT] {
             for (each, cold) in
                 [(0.0, 0), (50.0, 0), (700.0, 20_000_000), (4e5, 0), (2.9e6, 0), (5e7, 1_000_000_000)]
             {
@@ -285,7 +274,7 @@ mod tests {
                     next = more_warm_up(goal, run, spent, each);
                     assert!(next <= run);
                 }
-                let (least, time) = (goal.iterations(), goal.time_ns());
+                let (least, time) = (goal.iterations, goal.time_ns);
                 let most = (time as f64 + least as f64 * each) as u64 + cold;
                 assert!(
                     run >= least && (spent >= time || run >= 1 << 40) && spent <= most,

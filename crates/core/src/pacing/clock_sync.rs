@@ -67,15 +67,8 @@ impl ClockModel {
     }
 
     fn to_bytes(self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        let words = [self.ticks, self.ns.to_bits(), self.tick_ns.to_bits()];
-        bytes
-            .as_chunks_mut()
-            .0
-            .iter_mut()
-            .zip(words)
-            .for_each(|(at, word): (&mut [u8; 8], _)| *at = word.to_le_bytes());
-        bytes
+        let words = [self.ticks, self.ns.to_bits(), self.tick_ns.to_bits()].map(u64::to_le_bytes);
+        std::array::from_fn(|at| words[at / 8][at % 8])
     }
 
     fn from_bytes(bytes: [u8; 24]) -> ClockModel {
@@ -291,12 +284,11 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
             }
         }
         // A missing value is not a number.
-        let mine = [&found, &wrong].map(|values| stats::median(values).unwrap_or(f64::NAN).to_le_bytes());
-        let Some(all) = self.team.gather(&mine.concat())? else { return Ok(None) };
-        let known = |part: usize| {
-            let words = all.iter().filter_map(move |bytes| bytes.as_chunks().0.get(part).copied());
-            words.map(f64::from_le_bytes).filter(|ns| !ns.is_nan()).collect::<Vec<f64>>()
-        };
+        let mine = [&found, &wrong].map(|values| stats::median(values).unwrap_or(f64::NAN));
+        let all: Option<Vec<[f64; 2]>> = self.team.gather_messages(&mine)?;
+        let Some(all) = all else { return Ok(None) };
+        let known =
+            |part: usize| all.iter().map(|ns| ns[part]).filter(|ns| !ns.is_nan()).collect::<Vec<f64>>();
         let of_clocks_ns = [vec![0.0], known(0)].concat();
         Ok(Some(Residual { of_clocks_ns, true_error_ns: stats::median(&known(1)) }))
     }
@@ -414,12 +406,9 @@ impl<'k, M: Mesh> WindowPacing<'k, M> {
         let mut times: Vec<f64> = spans.iter().map(|(start, end)| end - start).collect();
         sort(&mut times);
         let mine = [times.get(times.len() * 9 / 10).copied().unwrap_or(0.0), late as f64];
-        let Some(all) = self.team.gather(&mine.map(f64::to_le_bytes).concat())? else { return Ok(()) };
-        let largest = |part: usize| {
-            let words =
-                all.iter().filter_map(move |b| b.as_chunks().0.get(part).copied().map(f64::from_le_bytes));
-            words.fold(0.0, f64::max)
-        };
+        let all: Option<Vec<[f64; 2]>> = self.team.gather_messages(&mine)?;
+        let Some(all) = all else { return Ok(()) };
+        let largest = |part: usize| all.iter().map(|of_rank| of_rank[part]).fold(0.0, f64::max);
         if largest(1) > MAX_LATE_PART * spans.len() as f64 {
             self.slack = (2.0 * self.slack).min(MAX_SLACK);
         }

@@ -312,10 +312,9 @@ impl Steps for PacedThreads<'_> {
     /// Returns the least, the mean and the largest of the threads' mean times of an iteration, over all timed ranks.
     fn figures(&mut self) -> Result<Figures> {
         let mean_us = |ns: &u64| *ns as f64 / 1e3 / self.iterations.max(1) as f64;
-        let mine: Vec<u8> = self.spent_ns.iter().map(mean_us).flat_map(f64::to_le_bytes).collect();
-        let all = self.starters.team.gather(&mine)?.unwrap_or_default();
-        let means: Vec<f64> =
-            all.iter().flat_map(|bytes| bytes.as_chunks().0).map(|word| f64::from_le_bytes(*word)).collect();
+        let mine: Vec<f64> = self.spent_ns.iter().map(mean_us).collect();
+        let all: Option<Vec<Vec<f64>>> = self.starters.team.gather_messages(&mine)?;
+        let means = all.unwrap_or_default().concat();
         let Some(least) = means.iter().copied().reduce(f64::min) else { return Ok(Figures::new()) };
         let largest = means.iter().copied().fold(least, f64::max);
         let mean = means.iter().sum::<f64>() / means.len() as f64;

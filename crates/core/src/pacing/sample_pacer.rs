@@ -165,14 +165,13 @@ impl<'t> Starters<'t> {
             Role::Active => [&[u64::from(self.clock_owner)][..], &readings].concat(),
             Role::Passive => Vec::new(),
         };
-        let mine: Vec<u8> = mine.into_iter().flat_map(u64::to_le_bytes).collect();
-        let all = team.gather(&mine)?.unwrap_or_default();
-        let timed: Vec<&[[u8; 8]]> =
-            all.iter().map(|bytes| bytes.as_chunks().0).filter(|words| words.len() == PROBES + 2).collect();
+        let all: Option<Vec<Vec<u64>>> = team.gather_messages(&mine)?;
+        let mut timed = all.unwrap_or_default();
+        timed.retain(|numbers| numbers.len() == PROBES + 2);
         let Some((first, others)) = timed.split_first() else { return Ok(0.0) };
-        let one_clock = others.iter().all(|words| words[0] == first[0]);
+        let one_clock = others.iter().all(|numbers| numbers[0] == first[0]);
         let spread = |probe: usize| {
-            let starts = || timed.iter().map(|words| u64::from_le_bytes(words[probe + 1]));
+            let starts = || timed.iter().map(|numbers| numbers[probe + 1]);
             if one_clock {
                 clock.nanos(starts().min().unwrap_or(0), starts().max().unwrap_or(0))
             } else {

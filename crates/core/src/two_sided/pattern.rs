@@ -171,21 +171,9 @@ impl<P: Pattern, L: Link> Kernel for PatternKernel<P, L> {
         P::passive(&mut self.link, self.depth)
     }
 
-    fn begin(&mut self) -> Result<()> {
-        self.link.begin()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.link.end()
-    }
-
-    fn figures(&mut self) -> Result<Figures> {
-        self.link.figures()
-    }
-
-    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        self.link.connections()
-    }
+    crate::forwards!(link: begin, end -> Result<()>);
+    crate::forwards!(link: figures -> Result<Figures>);
+    crate::forwards!(link: connections -> Result<Option<ConnectionCounters>>);
 
     fn check(&mut self, fill: Fill) -> Result<Check> {
         let PatternKernel { link, slots, role, rank, peer, .. } = self;
@@ -201,10 +189,7 @@ impl<P: Pattern, L: Link> Movable for PatternKernel<P, L> {
         self.slots.copies
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.link.move_to(offset);
-    }
+    crate::forwards!(link: move_to(offset: usize) -> ());
 }
 
 /// Ping-pong: rank 0 sends and receives, rank 1 receives and sends. Two legs.

@@ -25,7 +25,7 @@ use crate::{
     },
     runtime::{device_support, library},
     sys::{
-        self, NO_OP, REPLACE,
+        self, NO_OP, PersistentRequests, REPLACE,
         datatype::DerivedDatatype,
         error::{self, check},
     },
@@ -93,17 +93,17 @@ pub enum Requests {
     Persistent,
 }
 
-/// An operation on this rank. It owns the buffers that its requests use, and completes or frees the requests first.
+/// An operation on this rank. It owns the buffers that its requests use, and completes or drops the requests first.
 #[derive(Debug)]
 pub struct Operation<C> {
-    /// The buffers on a device, if messages are copied between them and the buffers of the host. Dropped first, because they pin these.
+    /// Persistent requests, one per root, and one per copy. Dropped first, because they use the fields below.
+    requests: PersistentRequests,
+    /// The buffers on a device, if messages are copied between them and the buffers of the host. Dropped before these, which they pin.
     staging: Option<[Staging; 2]>,
     arguments: Arguments,
     part: Part,
     /// The addresses as the root, and as another rank.
     addresses: [Addresses; 2],
-    /// Persistent requests, one per root, and one per copy.
-    requests: Vec<ffi::MPI_Request>,
     /// Index of the next iteration's persistent request.
     next_request: usize,
     from: Buffer,
@@ -177,13 +177,13 @@ impl<C: Call> Operation<C> {
         let addresses = [Role::Root, Role::Other].map(|role| Addresses::new(&part, role, &from, &to));
         arguments.comm = neighbourhood.as_ref().map_or(comm.raw(), Comm::raw);
         // As many as there can be roots, so that their address never changes.
-        let requests = Vec::with_capacity(part.ranks as usize);
+        let requests = PersistentRequests(Vec::with_capacity(part.ranks as usize));
         let mut operation = Operation {
+            requests,
             staging: None,
             arguments,
             part,
             addresses,
-            requests,
             next_request: 0,
             from,
             to,
@@ -198,7 +198,7 @@ impl<C: Call> Operation<C> {
         operation.rewind();
         team.lend(|handles| {
             operation.arguments.describe(handles);
-            handles.requests = operation.requests.as_mut_ptr();
+            handles.requests = operation.requests.0.as_mut_ptr();
             handles.bytes = c_int::try_from(options.bytes).unwrap_or(c_int::MAX);
         });
         Ok(operation)
@@ -349,13 +349,13 @@ impl<C: Call> Operation<C> {
             if offset > 0 {
                 self.move_to(offset);
             }
-            // SAFETY: as in `call`. `drop` frees the requests before the fields that own buffers and communicator.
+            // SAFETY: as in `call`. The requests are dropped before the fields that own buffers and communicator.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
                 let made = C::init(&self.arguments, &raw mut request)
                     .ok_or_else(|| Error::unsupported("needs the persistent collectives of MPI 4"))?;
                 check(C::INIT, made)?;
-                self.requests.push(request);
+                self.requests.0.push(request);
             }
             self.advance();
         }
@@ -367,7 +367,7 @@ impl<C: Call> Operation<C> {
     /// Starts the next persistent request and waits for it. [`Operation::make_requests`] has created it.
     #[inline(always)]
     pub fn restart(&mut self) -> Result<()> {
-        let request = &raw mut self.requests[self.next_request];
+        let request = &raw mut self.requests.0[self.next_request];
         // SAFETY: an inactive persistent request on buffers that `self` owns.
         unsafe {
             check("MPI_Start", ffi::MPI_Start(request))?;
@@ -375,17 +375,6 @@ impl<C: Call> Operation<C> {
         }
         self.advance();
         Ok(())
-    }
-}
-
-impl<C> Drop for Operation<C> {
-    fn drop(&mut self) {
-        if error::may_free() {
-            for request in &mut self.requests {
-                // SAFETY: every request is inactive between calls, and only `drop` frees it.
-                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
-            }
-        }
     }
 }
 

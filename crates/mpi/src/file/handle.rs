@@ -15,7 +15,7 @@ use ombx_core::{
 
 use crate::{
     Buffer, MpiTeam,
-    file::opening::{Created, Files, Named, Tile, View},
+    file::opening::{Created, Files, Named, View, tile},
     sys::{
         self, BYTE,
         error::{self, check, check_freed},
@@ -109,7 +109,7 @@ impl File {
         let removed = file.named.remove();
         cx.agree(shared.and(removed))?;
         if pointer == Pointer::Individual && count > 0 && places.ranks > 1 {
-            let tile = cx.agree(Tile::new(count, step as ffi::MPI_Aint))?;
+            let tile = cx.agree(tile(count, step as ffi::MPI_Aint))?;
             file.own_view = View::Blocks { first, tile };
         }
         cx.agree(file.own_view.set(raw))?;
@@ -291,8 +291,6 @@ pub enum Order {
 
 /// A data access call.
 pub trait Call: 'static {
-    /// Name of the function.
-    const NAME: &'static str;
     /// Where data goes.
     const DIRECTION: Direction;
     /// Order of the blocks in the file.
@@ -302,16 +300,15 @@ pub trait Call: 'static {
     fn call(file: &File, block: u32) -> Result<()>;
 }
 
-/// Declares calls at a pointer, and calls at an offset.
+/// Declares calls at a pointer, and calls at an `offset`.
 macro_rules! calls {
-    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident;)+ @ $($At:ident = $at:ident;)+) => {
+    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident $(, $offset:ident)?;)+) => {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[derive(Debug)]
             pub enum $Call {}
 
             impl Call for $Call {
-                const NAME: &'static str = stringify!($name);
                 const DIRECTION: Direction = Direction::$direction;
                 const ORDER: Order = Order::$order;
 
@@ -320,27 +317,9 @@ macro_rules! calls {
                     let memory = file.$buffer(block).cast::<c_void>();
                     // SAFETY: the file is open until it is dropped, and its buffer has `count` bytes for each block.
                     check(stringify!($name), unsafe {
-                        ffi::$name(file.raw, memory, file.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
-                    })
-                }
-            }
-        )+
-        $(
-            #[doc = concat!("`", stringify!($at), "`.")]
-            #[derive(Debug)]
-            pub enum $At {}
-
-            impl Call for $At {
-                const NAME: &'static str = stringify!($at);
-                const DIRECTION: Direction = Direction::$direction;
-                const ORDER: Order = Order::Known;
-
-                #[inline(always)]
-                fn call(file: &File, block: u32) -> Result<()> {
-                    let memory = file.$buffer(block).cast::<c_void>();
-                    // SAFETY: as in the calls at a pointer.
-                    check(stringify!($at), unsafe {
-                        ffi::$at(file.raw, file.offset(block), memory, file.count, BYTE, ffi::RSMPI_STATUS_IGNORE)
+                        ffi::$name(
+                            file.raw, $(file.$offset(block),)? memory, file.count, BYTE, ffi::RSMPI_STATUS_IGNORE,
+                        )
                     })
                 }
             }
@@ -354,9 +333,8 @@ calls! {
     WriteAll = MPI_File_write_all, Known;
     WriteShared = MPI_File_write_shared, Unknown;
     WriteOrdered = MPI_File_write_ordered, Known;
-    @
-    WriteAt = MPI_File_write_at;
-    WriteAtAll = MPI_File_write_at_all;
+    WriteAt = MPI_File_write_at, Known, offset;
+    WriteAtAll = MPI_File_write_at_all, Known, offset;
 }
 
 calls! {
@@ -365,15 +343,14 @@ calls! {
     ReadAll = MPI_File_read_all, Known;
     ReadShared = MPI_File_read_shared, Unknown;
     ReadOrdered = MPI_File_read_ordered, Known;
-    @
-    ReadAt = MPI_File_read_at;
-    ReadAtAll = MPI_File_read_at_all;
+    ReadAt = MPI_File_read_at, Known, offset;
+    ReadAtAll = MPI_File_read_at_all, Known, offset;
 }
 
 /// An access that a call starts and another one completes.
 pub trait Started: 'static {
-    /// Name of the function that starts it.
-    const START: &'static str;
+    /// Where data goes.
+    const DIRECTION: Direction;
     /// Order of the blocks in the file.
     const ORDER: Order;
 
@@ -382,69 +359,65 @@ pub trait Started: 'static {
     fn overlapped(file: &File, tests: u32, slice: impl FnMut()) -> Result<()>;
 }
 
-/// Declares accesses with a request, at a pointer and at an offset.
+/// Declares accesses with a request, at a pointer and at an `offset`.
 macro_rules! requests {
-    ($buffer:ident: $($Call:ident = $name:ident, $order:ident;)+ @ $($At:ident = $at:ident;)+) => {
-        $(requests! { one $buffer, $Call, $name, $order, })+
-        $(requests! { one $buffer, $At, $at, Known, offset })+
-    };
-    (one $buffer:ident, $Call:ident, $name:ident, $order:ident, $($offset:ident)?) => {
-        #[doc = concat!("`", stringify!($name), "`.")]
-        #[derive(Debug)]
-        pub enum $Call {}
+    ($buffer:ident, $direction:ident: $($Call:ident = $name:ident, $order:ident $(, $offset:ident)?;)+) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            #[derive(Debug)]
+            pub enum $Call {}
 
-        impl Started for $Call {
-            const START: &'static str = stringify!($name);
-            const ORDER: Order = Order::$order;
+            impl Started for $Call {
+                const DIRECTION: Direction = Direction::$direction;
+                const ORDER: Order = Order::$order;
 
-            #[inline(always)]
-            fn overlapped(file: &File, tests: u32, slice: impl FnMut()) -> Result<()> {
-                let memory = file.$buffer(0).cast::<c_void>();
-                // SAFETY: the file is open, and its buffer has `count` bytes. Nothing else uses the buffer until the request has
-                // completed.
-                unsafe {
-                    let mut request = ffi::RSMPI_REQUEST_NULL;
-                    check(
-                        stringify!($name),
-                        ffi::$name(file.raw, $(file.$offset(0),)? memory, file.count, BYTE, &raw mut request),
-                    )?;
-                    sys::overlap(&mut request, tests, slice)
+                #[inline(always)]
+                fn overlapped(file: &File, tests: u32, slice: impl FnMut()) -> Result<()> {
+                    let memory = file.$buffer(0).cast::<c_void>();
+                    // SAFETY: the file is open, and its buffer has `count` bytes. Nothing else uses the buffer until the request has
+                    // completed.
+                    unsafe {
+                        let mut request = ffi::RSMPI_REQUEST_NULL;
+                        check(
+                            stringify!($name),
+                            ffi::$name(file.raw, $(file.$offset(0),)? memory, file.count, BYTE, &raw mut request),
+                        )?;
+                        sys::overlap(&mut request, tests, slice)
+                    }
                 }
             }
-        }
+        )+
     };
 }
 
 requests! {
-    written:
+    written, Write:
     Iwrite = MPI_File_iwrite, Known;
     IwriteAll = MPI_File_iwrite_all, Known;
     IwriteShared = MPI_File_iwrite_shared, Unknown;
-    @
-    IwriteAt = MPI_File_iwrite_at;
-    IwriteAtAll = MPI_File_iwrite_at_all;
+    IwriteAt = MPI_File_iwrite_at, Known, offset;
+    IwriteAtAll = MPI_File_iwrite_at_all, Known, offset;
 }
 
 requests! {
-    read:
+    read, Read:
     Iread = MPI_File_iread, Known;
     IreadAll = MPI_File_iread_all, Known;
     IreadShared = MPI_File_iread_shared, Unknown;
-    @
-    IreadAt = MPI_File_iread_at;
-    IreadAtAll = MPI_File_iread_at_all;
+    IreadAt = MPI_File_iread_at, Known, offset;
+    IreadAtAll = MPI_File_iread_at_all, Known, offset;
 }
 
 /// Declares split collectives: the call that begins and the call that ends them.
 macro_rules! split {
-    ($buffer:ident: $($Call:ident = $begin:ident, $end:ident $(, $offset:ident)?;)+) => {
+    ($buffer:ident, $direction:ident: $($Call:ident = $begin:ident, $end:ident $(, $offset:ident)?;)+) => {
         $(
             #[doc = concat!("`", stringify!($begin), "` and `", stringify!($end), "`.")]
             #[derive(Debug)]
             pub enum $Call {}
 
             impl Started for $Call {
-                const START: &'static str = stringify!($begin);
+                const DIRECTION: Direction = Direction::$direction;
                 const ORDER: Order = Order::Known;
 
                 #[inline(always)]
@@ -467,14 +440,14 @@ macro_rules! split {
 }
 
 split! {
-    written:
+    written, Write:
     WriteAllBegin = MPI_File_write_all_begin, MPI_File_write_all_end;
     WriteOrderedBegin = MPI_File_write_ordered_begin, MPI_File_write_ordered_end;
     WriteAtAllBegin = MPI_File_write_at_all_begin, MPI_File_write_at_all_end, offset;
 }
 
 split! {
-    read:
+    read, Read:
     ReadAllBegin = MPI_File_read_all_begin, MPI_File_read_all_end;
     ReadOrderedBegin = MPI_File_read_ordered_begin, MPI_File_read_ordered_end;
     ReadAtAllBegin = MPI_File_read_at_all_begin, MPI_File_read_at_all_end, offset;

@@ -21,7 +21,8 @@ use crate::{
     Buffer, Comm, MpiTeam,
     sys::{
         BYTE,
-        error::{self, check, check_freed},
+        datatype::DerivedDatatype,
+        error::{self, check},
     },
 };
 
@@ -150,7 +151,7 @@ pub(super) enum View {
     /// Every byte.
     Whole,
     /// Blocks of a rank: the first is `first` bytes after the start of the file.
-    Blocks { first: ffi::MPI_Offset, tile: Tile },
+    Blocks { first: ffi::MPI_Offset, tile: DerivedDatatype },
 }
 
 impl View {
@@ -167,34 +168,17 @@ impl View {
     }
 }
 
-/// A block, and bytes of other ranks after it, as a committed datatype.
-#[derive(Debug)]
-pub(super) struct Tile {
-    raw: ffi::MPI_Datatype,
-}
-
-impl Tile {
-    /// Returns a block of `bytes` bytes of which one begins every `extent` bytes.
-    pub(super) fn new(bytes: c_int, extent: ffi::MPI_Aint) -> Result<Tile> {
-        let (mut block, mut raw) = (BYTE, BYTE);
-        // SAFETY: both results are valid for the calls. The block is freed once; the new datatype does not need it.
-        unsafe {
-            check("MPI_Type_contiguous", ffi::MPI_Type_contiguous(bytes, BYTE, &raw mut block))?;
-            check("MPI_Type_create_resized", ffi::MPI_Type_create_resized(block, 0, extent, &raw mut raw))?;
-            check("MPI_Type_free", ffi::MPI_Type_free(&raw mut block))?;
-            check("MPI_Type_commit", ffi::MPI_Type_commit(&raw mut raw))?;
-        }
-        Ok(Tile { raw })
+/// Returns a block, and bytes of other ranks after it: a block has `bytes` bytes, and one begins every `extent` bytes.
+pub(super) fn tile(bytes: c_int, extent: ffi::MPI_Aint) -> Result<DerivedDatatype> {
+    let (mut block, mut raw) = (BYTE, BYTE);
+    // SAFETY: both results are valid for the calls. The block is freed once; the new datatype does not need it.
+    unsafe {
+        check("MPI_Type_contiguous", ffi::MPI_Type_contiguous(bytes, BYTE, &raw mut block))?;
+        check("MPI_Type_create_resized", ffi::MPI_Type_create_resized(block, 0, extent, &raw mut raw))?;
+        check("MPI_Type_free", ffi::MPI_Type_free(&raw mut block))?;
+        check("MPI_Type_commit", ffi::MPI_Type_commit(&raw mut raw))?;
     }
-}
-
-impl Drop for Tile {
-    fn drop(&mut self) {
-        if error::may_free() {
-            // SAFETY: the datatype exists until here. MPI keeps it for the view of an open file.
-            check_freed(c"MPI_Type_free", unsafe { ffi::MPI_Type_free(&raw mut self.raw) });
-        }
-    }
+    Ok(DerivedDatatype { raw, elements: 1 })
 }
 
 ombx_core::parameter! {

@@ -13,7 +13,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Initialization, Threading, memory::Api},
+    benchmark::{Initialization, ParameterValue, Threading, memory::Api},
     error::{Error, Result},
     fact::{Fact, Facts},
     system::clock::Since,
@@ -25,25 +25,16 @@ use crate::{
     sys::{self, error, session},
 };
 
-/// MPI implementations that differ in launcher and defects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// MPICH and its derivatives, with the Hydra launcher.
-    Mpich,
-    /// Open MPI.
-    OpenMpi,
-    /// Any other library.
-    Other,
-}
-
-impl Family {
-    /// Returns the name for messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Family::Mpich => "MPICH",
-            Family::OpenMpi => "Open MPI",
-            Family::Other => "MPI",
-        }
+ombx_core::named! {
+    /// MPI implementations that differ in launcher and defects.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Family {
+        /// MPICH and its derivatives, with the Hydra launcher.
+        Mpich = "MPICH",
+        /// Open MPI.
+        OpenMpi = "Open MPI",
+        /// Any other library.
+        Other = "MPI",
     }
 }
 
@@ -174,19 +165,24 @@ pub(crate) fn threading() -> Option<Threading> {
         return session::threading();
     }
     let mut granted = -1;
-    // SAFETY: MPI is initialised, and `granted` outlives the call. The levels are statics of mpi-sys that are never written.
-    let (code, levels) = unsafe {
-        let code = ffi::MPI_Query_thread(&raw mut granted);
-        let levels = [
-            (ffi::RSMPI_THREAD_SINGLE, Threading::Single),
-            (ffi::RSMPI_THREAD_FUNNELED, Threading::Funneled),
-            (ffi::RSMPI_THREAD_SERIALIZED, Threading::Serialized),
-            (ffi::RSMPI_THREAD_MULTIPLE, Threading::Multiple),
-        ];
-        (code, levels)
-    };
-    let of_code = |(level, threading): &(c_int, Threading)| (*level == granted).then_some(*threading);
-    levels.iter().find_map(of_code).filter(|_| code == ffi::MPI_SUCCESS as c_int)
+    // SAFETY: MPI is initialised, and `granted` outlives the call.
+    let code = unsafe { ffi::MPI_Query_thread(&raw mut granted) };
+    let is_granted =
+        |threading: &Threading| code == ffi::MPI_SUCCESS as c_int && level(*threading) == granted;
+    Threading::ALL.iter().copied().find(is_granted)
+}
+
+/// Returns MPI's number of a level of thread support.
+fn level(threading: Threading) -> c_int {
+    // SAFETY: these statics of mpi-sys are never written.
+    unsafe {
+        match threading {
+            Threading::Single => ffi::RSMPI_THREAD_SINGLE,
+            Threading::Funneled => ffi::RSMPI_THREAD_FUNNELED,
+            Threading::Serialized => ffi::RSMPI_THREAD_SERIALIZED,
+            Threading::Multiple => ffi::RSMPI_THREAD_MULTIPLE,
+        }
+    }
 }
 
 /// Refuses a library that grants less than a level of thread support.
@@ -426,20 +422,16 @@ impl Mpi {
             return Ok(Mpi { team: Some(MpiTeam::new(comm)) });
         }
         let mut provided = 0;
+        let (argc, argv) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: MPI is not initialised yet, as checked above. Null arguments are allowed (MPI 4.1, 11.2.1), and `provided`
-        // outlives the call. The levels are statics of mpi-sys that are never written. The `mpi` crate's own functions ignore the
-        // return code.
+        // outlives the call. The `mpi` crate's own functions ignore the return code.
         let (call, code) = unsafe {
-            let wish = match threading {
-                Threading::Single => None,
-                Threading::Funneled => Some(ffi::RSMPI_THREAD_FUNNELED),
-                Threading::Serialized => Some(ffi::RSMPI_THREAD_SERIALIZED),
-                Threading::Multiple => Some(ffi::RSMPI_THREAD_MULTIPLE),
-            };
-            let (argc, argv) = (ptr::null_mut(), ptr::null_mut());
-            match wish {
-                None => ("MPI_Init", ffi::MPI_Init(argc, argv)),
-                Some(wish) => ("MPI_Init_thread", ffi::MPI_Init_thread(argc, argv, wish, &raw mut provided)),
+            match threading {
+                Threading::Single => ("MPI_Init", ffi::MPI_Init(argc, argv)),
+                more => {
+                    let code = ffi::MPI_Init_thread(argc, argv, level(more), &raw mut provided);
+                    ("MPI_Init_thread", code)
+                }
             }
         };
         if code != ffi::MPI_SUCCESS as i32 {

@@ -122,6 +122,22 @@ impl Buffer {
         Ok(Buffer::reserved(slots.reserved())?.in_copies(slots.total()))
     }
 
+    /// Returns what a rank needs beside its buffers, a buffer of what it sends and one of what it receives, each with copies of `bytes`
+    /// bytes, where the case has the buffers of this rank. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Buffer::reserved`] and [`Buffer::placed`], and that of `beside`, on every rank if one has it.
+    pub(crate) fn two<T>(
+        cx: &Context<'_>,
+        beside: Result<T>,
+        copies: memory::Copies,
+        bytes: u64,
+    ) -> Result<(T, Buffer, Buffer)> {
+        let buffer =
+            || Buffer::reserved(copies.total(bytes))?.placed(cx).map(|buffer| buffer.in_copies(bytes));
+        cx.agree(beside.and_then(|beside| Ok((beside, buffer()?, buffer()?))))
+    }
+
     /// Returns the buffer where the case has the buffers of this rank, if that is on a device. The memory of the host remains.
     ///
     /// # Errors

@@ -189,7 +189,7 @@ impl<N> MessageType<N> {
 impl Drop for DerivedDatatype {
     fn drop(&mut self) {
         if error::may_free() {
-            // SAFETY: the datatype exists until here. MPI keeps it for operations that are not complete.
+            // SAFETY: the datatype exists until here. MPI keeps it for operations that are not complete, and for the views of files.
             check_freed(c"MPI_Type_free", unsafe { ffi::MPI_Type_free(&raw mut self.raw) });
         }
     }

@@ -76,10 +76,8 @@ impl<C: Counting> Link for Channel<C> {
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Channel<C>> {
         let team: &MpiTeam = cx.fabric()?;
-        let parts = MessageType::counted(slots, C::count).and_then(|message| {
-            Ok((message, C::count(0)?, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
-        });
-        let (message, zero, outgoing, incoming) = cx.agree(parts)?;
+        let counts = MessageType::counted(slots, C::count).and_then(|message| Ok((message, C::count(0)?)));
+        let ((message, zero), outgoing, incoming) = Buffer::two(cx, counts, slots.copies, slots.total())?;
         // SAFETY: this static of mpi-sys is never written.
         let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * slots.count as usize];
         team.lend(|handles| {
@@ -138,17 +136,5 @@ impl<C: Counting> Link for Channel<C> {
         check("MPI_Recv", unsafe { C::receive(into, self.zero, self.endpoint) })
     }
 
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.outgoing.move_to(offset);
-        self.incoming.move_to(offset);
-    }
-
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(copies);
 }

@@ -89,9 +89,7 @@ impl HaloChannel {
         let total = slots.total() * sides as u64;
         slots.blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
         cx.afford(2 * slots.copies.total(total) + slots.extra_bytes())?;
-        let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.placed(cx)?.in_copies(total));
-        let parts = MessageType::new(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) = Buffer::two(cx, MessageType::new(slots), slots.copies, total)?;
         // SAFETY: this static of mpi-sys is never written.
         let requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * sides];
         let partners: Vec<c_int> = neighbours.iter().map(|rank| rank.0 as c_int).collect();
@@ -151,22 +149,7 @@ impl HaloChannel {
         })
     }
 
-    /// Makes the copies of both buffers at an offset those of the next calls.
-    #[inline(always)]
-    pub fn move_to(&mut self, offset: usize) {
-        self.outgoing.move_to(offset);
-        self.incoming.move_to(offset);
-    }
-
-    /// Returns the messages to all sides.
-    pub fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    /// Returns the messages from all sides.
-    pub fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(copies pub);
 }
 
 /// Returns the lengths of the dimensions of a grid that is as cubic as possible, whose sum is the smallest, the largest first.

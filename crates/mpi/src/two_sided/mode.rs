@@ -141,20 +141,13 @@ impl<M: Mode> Link for ModeChannel<M> {
         check(name, unsafe { send(from, self.channel.count, datatype, peer, tag, comm) })
     }
 
-    #[inline(always)]
-    fn receive(&mut self) -> Result<()> {
-        self.channel.receive()
-    }
+    ombx_core::forwards!(channel: receive, pull, acknowledge, acknowledged -> Result<()>);
+    ombx_core::forwards!(channel: outgoing, incoming -> &mut [u8]);
 
     #[inline(always)]
     fn push(&mut self) -> Result<()> {
         self.start_sends(0)?;
         self.channel.wait_all(self.channel.slots.count as usize)
-    }
-
-    #[inline(always)]
-    fn pull(&mut self) -> Result<()> {
-        self.channel.pull()
     }
 
     #[inline(always)]
@@ -164,28 +157,7 @@ impl<M: Mode> Link for ModeChannel<M> {
         self.channel.wait_all(2 * self.channel.slots.count as usize)
     }
 
-    #[inline(always)]
-    fn acknowledge(&mut self) -> Result<()> {
-        self.channel.acknowledge()
-    }
-
-    #[inline(always)]
-    fn acknowledged(&mut self) -> Result<()> {
-        self.channel.acknowledged()
-    }
-
-    #[inline(always)]
-    fn move_to(&mut self, offset: usize) {
-        self.channel.move_to(offset);
-    }
-
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.channel.outgoing()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.channel.incoming()
-    }
+    ombx_core::forwards!(channel: move_to(offset: usize) -> ());
 }
 
 /// The buffer of a rank for buffered sends, attached until it is dropped. A rank has at most one (MPI 4.0, 3.6).
@@ -310,10 +282,8 @@ impl Link for ReadyChannel {
         check("MPI_Wait", unsafe { ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE) })
     }
 
-    #[inline(always)]
-    fn push(&mut self) -> Result<()> {
-        self.mode.push()
-    }
+    ombx_core::forwards!(mode: push, acknowledged -> Result<()>);
+    ombx_core::forwards!(mode: outgoing, incoming -> &mut [u8]);
 
     #[inline(always)]
     fn pull(&mut self) -> Result<()> {
@@ -331,19 +301,6 @@ impl Link for ReadyChannel {
     fn acknowledge(&mut self) -> Result<()> {
         self.mode.channel.start_receives()?;
         self.mode.acknowledge()
-    }
-
-    #[inline(always)]
-    fn acknowledged(&mut self) -> Result<()> {
-        self.mode.acknowledged()
-    }
-
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.mode.outgoing()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.mode.incoming()
     }
 }
 

@@ -46,14 +46,8 @@ impl NeighbourChannel {
         let [_, left] = cx.neighbours();
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
         let left_source = Source::of(cx, left);
-        let parts = MessageType::new(slots).and_then(|message| {
-            let both = || -> Result<Buffer> {
-                let both = Buffer::reserved(slots.copies.total(2 * slots.total()))?.placed(cx)?;
-                Ok(both.in_copies(2 * slots.total()))
-            };
-            Ok((message, both()?, both()?))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) =
+            Buffer::two(cx, MessageType::new(slots), slots.copies, 2 * slots.total())?;
         let stride = slots.total() as usize;
         // SAFETY: this static of mpi-sys is never written.
         let requests = [unsafe { ffi::RSMPI_REQUEST_NULL }; 2];
@@ -190,20 +184,5 @@ impl NeighbourChannel {
         })
     }
 
-    /// Makes the copies of both buffers at an offset those of the next calls.
-    #[inline(always)]
-    pub fn move_to(&mut self, offset: usize) {
-        self.outgoing.move_to(offset);
-        self.incoming.move_to(offset);
-    }
-
-    /// Returns the messages to the right and to the left.
-    pub fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    /// Returns the messages from the left and from the right.
-    pub fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(copies pub);
 }

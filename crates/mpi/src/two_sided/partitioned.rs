@@ -15,22 +15,17 @@ use ombx_core::{
 use crate::{
     Buffer, MpiTeam,
     runtime::library::library_name,
-    sys::{
-        self, BYTE,
-        datatype::MessageType,
-        error::{self, check},
-        session::Partitioned,
-    },
+    sys::{self, BYTE, PersistentRequests, datatype::MessageType, error::check, session::Partitioned},
 };
 
 const TAG: c_int = 4;
 
 /// Traffic with one peer by `MPI_Psend_init`, `MPI_Precv_init`, `MPI_Start` and `MPI_Pready`. It owns the buffers that its
-/// requests use, and frees the requests first.
+/// requests use, and drops the requests first.
 #[derive(Debug)]
 pub struct PartitionedChannel {
     /// For each copy of the buffers the incoming and the outgoing message, then receive and send of the acknowledgement.
-    requests: Vec<ffi::MPI_Request>,
+    requests: PersistentRequests,
     /// Index of the first request of the copy that calls use.
     at: usize,
     numbering: Numbering,
@@ -79,7 +74,7 @@ impl PartitionedChannel {
                 buffer.start().cast::<c_void>()
             });
             let [mut message_in, mut message_out] = [none; MESSAGES];
-            // SAFETY: a copy of each buffer has all partitions, because slots are packed. The channel frees the
+            // SAFETY: a copy of each buffer has all partitions, because slots are packed. The channel drops the
             // requests before the buffers.
             unsafe {
                 check(
@@ -91,7 +86,7 @@ impl PartitionedChannel {
                     send_init(to, partitions, count, raw, peer, TAG, comm, info, &raw mut message_out),
                 )?;
             }
-            self.requests.extend([message_in, message_out]);
+            self.requests.0.extend([message_in, message_out]);
         }
         self.move_to(0);
         let (to, from) = (self.outgoing.start().cast::<c_void>(), self.incoming.start().cast::<c_void>());
@@ -107,26 +102,26 @@ impl PartitionedChannel {
                 ffi::MPI_Send_init(to, 0, BYTE, peer, TAG + 1, comm, &raw mut acknowledgement_out),
             )?;
         }
-        self.requests.extend([acknowledgement_in, acknowledgement_out]);
+        self.requests.0.extend([acknowledgement_in, acknowledgement_out]);
         Ok(())
     }
 
     #[inline(always)]
     fn start(&mut self, at: usize) -> Result<()> {
         // SAFETY: an inactive persistent request on a buffer that `self` owns.
-        check("MPI_Start", unsafe { ffi::MPI_Start(&raw mut self.requests[at]) })
+        check("MPI_Start", unsafe { ffi::MPI_Start(&raw mut self.requests.0[at]) })
     }
 
     #[inline(always)]
     fn wait(&mut self, at: usize) -> Result<()> {
-        let request = &raw mut self.requests[at];
+        let request = &raw mut self.requests.0[at];
         // SAFETY: a persistent request that `start` has started, on a buffer that `self` owns.
         check("MPI_Wait", unsafe { ffi::MPI_Wait(request, ffi::RSMPI_STATUS_IGNORE) })
     }
 
     #[inline(always)]
     fn ready(&mut self) -> Result<()> {
-        let outgoing = self.requests[self.at + OUTGOING];
+        let outgoing = self.requests.0[self.at + OUTGOING];
         for partition in 0..self.partitions {
             // SAFETY: the partitioned send is started, and the loop marks each of its partitions once.
             check("MPI_Pready", unsafe { (self.calls.ready)(partition, outgoing) })?;
@@ -144,12 +139,9 @@ impl Link for PartitionedChannel {
         let calls = find().map_err(Error::unsupported)?;
         sys::afford(cx, slots.copies, MESSAGES as u64, 2 * slots.reserved())?;
         let partition = MessageType::counted(slots, |count| Ok(count as ffi::MPI_Count));
-        let parts = partition.and_then(|partition| {
-            Ok((partition, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
-        });
-        let (partition, outgoing, incoming) = cx.agree(parts)?;
+        let (partition, outgoing, incoming) = Buffer::two(cx, partition, slots.copies, slots.total())?;
         let mut channel = PartitionedChannel {
-            requests: Vec::new(),
+            requests: PersistentRequests::default(),
             at: 0,
             numbering: slots.copies.numbering(),
             acknowledgement: slots.copies.count() as usize * MESSAGES,
@@ -161,7 +153,7 @@ impl Link for PartitionedChannel {
         channel.create_requests(slots, &partition, cx.peer.0 as c_int, team.comm().raw())?;
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
-            handles.requests = channel.requests.as_mut_ptr();
+            handles.requests = channel.requests.0.as_mut_ptr();
         });
         Ok(channel)
     }
@@ -217,22 +209,5 @@ impl Link for PartitionedChannel {
         self.incoming.move_to(offset);
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
-}
-
-impl Drop for PartitionedChannel {
-    fn drop(&mut self) {
-        if error::may_free() {
-            for request in &mut self.requests {
-                // SAFETY: every request is inactive between calls, and only `drop` frees it.
-                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
-            }
-        }
-    }
+    buffers!();
 }

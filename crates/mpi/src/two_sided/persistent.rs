@@ -15,12 +15,7 @@ use ombx_core::{
 use super::counting::{Counting, Large};
 use crate::{
     Buffer, MpiTeam,
-    sys::{
-        self,
-        datatype::MessageType,
-        error::{self, check},
-        session::LargeCalls,
-    },
+    sys::{self, PersistentRequests, datatype::MessageType, error::check, session::LargeCalls},
     two_sided::mode::Source,
 };
 
@@ -29,11 +24,11 @@ const TAG: c_int = 2;
 type Length = <Large as Counting>::Count;
 
 /// Traffic with one peer by `MPI_Send_init`, `MPI_Recv_init` and `MPI_Start`. It owns the buffers that its requests use, and
-/// frees the requests first.
+/// drops the requests first.
 #[derive(Debug)]
 pub struct PersistentChannel {
     /// For each copy of the buffers receives and sends of all messages, then receive and send of the acknowledgement.
-    requests: Vec<ffi::MPI_Request>,
+    requests: PersistentRequests,
     depth: usize,
     /// Index of the first request of the copy that calls use.
     at: usize,
@@ -49,7 +44,7 @@ impl PersistentChannel {
     /// Starts `count` requests from index `first` on, and waits for them.
     #[inline(always)]
     fn run(&mut self, first: usize, count: usize) -> Result<()> {
-        let requests = self.requests[first..first + count].as_mut_ptr();
+        let requests = self.requests.0[first..first + count].as_mut_ptr();
         // SAFETY: the slice has `count` inactive persistent requests on buffers that `self` owns.
         unsafe {
             check("MPI_Startall", ffi::MPI_Startall(count as c_int, requests))?;
@@ -60,7 +55,7 @@ impl PersistentChannel {
     /// Starts one request and waits for it.
     #[inline(always)]
     fn run_one(&mut self, at: usize) -> Result<()> {
-        let request = &raw mut self.requests[at];
+        let request = &raw mut self.requests.0[at];
         // SAFETY: an inactive persistent request on a buffer that `self` owns.
         unsafe {
             check("MPI_Start", ffi::MPI_Start(request))?;
@@ -72,11 +67,11 @@ impl PersistentChannel {
     fn create_requests(&mut self, cx: &Context<'_>, slots: Slots, comm: ffi::MPI_Comm) -> Result<()> {
         let (peer, source) = (cx.peer.0 as c_int, Source::of(cx, cx.peer));
         let MessageType { raw: datatype, count, .. } = self.message;
-        let requests = &mut self.requests;
+        let requests = &mut self.requests.0;
         let LargeCalls { send_init, receive_init, .. } = *LargeCalls::get();
         let mut add = |start: *mut u8, length: Length, direction: Direction| -> Result<()> {
             let place = start.cast::<c_void>();
-            // SAFETY: the message of `length` elements at `start` lies in a buffer of the channel, which frees its requests before its
+            // SAFETY: the message of `length` elements at `start` lies in a buffer of the channel, which drops its requests before its
             // buffers and its datatype. `request` outlives the call that writes it.
             unsafe {
                 let mut request = ffi::RSMPI_REQUEST_NULL;
@@ -128,12 +123,10 @@ impl Link for PersistentChannel {
             2 * u64::from(slots.count),
             2 * slots.reserved() + slots.extra_bytes(),
         )?;
-        let parts = MessageType::counted(slots, Large::count).and_then(|message| {
-            Ok((message, Buffer::of(slots)?.placed(cx)?, Buffer::of(slots)?.placed(cx)?))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let message = MessageType::counted(slots, Large::count);
+        let (message, outgoing, incoming) = Buffer::two(cx, message, slots.copies, slots.total())?;
         let mut channel = PersistentChannel {
-            requests: Vec::new(),
+            requests: PersistentRequests::default(),
             depth,
             at: 0,
             numbering: slots.copies.numbering(),
@@ -145,7 +138,7 @@ impl Link for PersistentChannel {
         channel.create_requests(cx, slots, comm)?;
         team.lend(|handles| {
             handles.describe_messages(cx, slots, &channel.outgoing, &channel.incoming);
-            handles.requests = channel.requests.as_mut_ptr();
+            handles.requests = channel.requests.0.as_mut_ptr();
         });
         Ok(channel)
     }
@@ -192,28 +185,11 @@ impl Link for PersistentChannel {
         self.incoming.move_to(offset);
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }
 
 #[derive(Clone, Copy)]
 enum Direction {
     Send,
     Receive,
-}
-
-impl Drop for PersistentChannel {
-    fn drop(&mut self) {
-        if error::may_free() {
-            for request in &mut self.requests {
-                // SAFETY: every request is inactive between calls, and only `drop` frees it.
-                error::check_freed(c"MPI_Request_free", unsafe { ffi::MPI_Request_free(&raw mut *request) });
-            }
-        }
-    }
 }

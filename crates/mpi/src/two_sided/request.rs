@@ -153,11 +153,5 @@ impl RequestLink for RequestChannel {
         &self.echoes.bytes_mut()[..bytes]
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }

@@ -71,9 +71,7 @@ impl RoundsChannel {
         let team: &MpiTeam = cx.fabric()?;
         let total = slots.total() * SIDES as u64;
         cx.afford(2 * slots.copies.total(total))?;
-        let buffer = || Ok(Buffer::reserved(slots.copies.total(total))?.placed(cx)?.in_copies(total));
-        let parts = MessageType::new(slots).and_then(|message| Ok((message, buffer()?, buffer()?)));
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let (message, outgoing, incoming) = Buffer::two(cx, MessageType::new(slots), slots.copies, total)?;
         let number = |rank: Option<Rank>| rank.map_or(-1, |rank| rank.0 as c_int);
         let (mut all, mut starts) = (Vec::new(), Box::new([0; RoundsChannel::ROUNDS + 1]));
         for round in 0..RoundsChannel::ROUNDS {
@@ -210,25 +208,10 @@ impl RoundsChannel {
         Ok(())
     }
 
-    /// Makes the copies of both buffers at an offset those of the next calls.
-    #[inline(always)]
-    pub fn move_to(&mut self, offset: usize) {
-        self.outgoing.move_to(offset);
-        self.incoming.move_to(offset);
-    }
-
     /// Returns the number of iterations since the channel was opened.
     pub fn iterations(&self) -> u64 {
         self.iterations
     }
 
-    /// Returns the messages to the sides of this rank.
-    pub fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    /// Returns the messages from the sides.
-    pub fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!(copies pub);
 }

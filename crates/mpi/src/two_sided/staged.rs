@@ -125,23 +125,7 @@ impl<L: Link> Link for Staged<L> {
         self.incoming.to_device(self.slots, self.slots.count)
     }
 
-    #[inline(always)]
-    fn acknowledge(&mut self) -> Result<()> {
-        self.link.acknowledge()
-    }
-
-    #[inline(always)]
-    fn acknowledged(&mut self) -> Result<()> {
-        self.link.acknowledged()
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.link.begin()
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.link.end()
-    }
+    ombx_core::forwards!(link: acknowledge, acknowledged, begin, end -> Result<()>);
 
     fn outgoing(&mut self) -> &mut [u8] {
         self.outgoing.buffer.bytes_mut()

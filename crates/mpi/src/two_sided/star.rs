@@ -84,11 +84,8 @@ impl Link for StarChannel {
         let team: &MpiTeam = cx.fabric()?;
         let comm = team.comm().raw();
         let partners: Vec<c_int> = cx.partners().iter().map(|rank| rank.0 as c_int).collect();
-        let parts = MessageType::new(slots).and_then(|message| {
-            let total = slots.total() * partners.len() as u64;
-            Ok((message, Buffer::reserved(total)?.placed(cx)?, Buffer::reserved(total)?.placed(cx)?))
-        });
-        let (message, outgoing, incoming) = cx.agree(parts)?;
+        let total = slots.total() * partners.len() as u64;
+        let (message, outgoing, incoming) = Buffer::two(cx, MessageType::new(slots), slots.copies, total)?;
         let each = slots.total() as usize;
         let of_slot = |slot: u32| {
             let place = move |(at, partner): (usize, &c_int)| Message {
@@ -176,11 +173,5 @@ impl Link for StarChannel {
         Ok(())
     }
 
-    fn outgoing(&mut self) -> &mut [u8] {
-        self.outgoing.bytes_mut()
-    }
-
-    fn incoming(&mut self) -> &mut [u8] {
-        self.incoming.bytes_mut()
-    }
+    buffers!();
 }

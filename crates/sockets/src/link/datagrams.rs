@@ -12,7 +12,7 @@ use std::{
     array,
     cell::{Cell, RefCell},
     iter,
-    net::{SocketAddr, UdpSocket},
+    net::UdpSocket,
     ops::Range,
     rc::Rc,
     time::Duration,
@@ -32,12 +32,11 @@ use rustix::{
         sockopt::{Timeout, set_socket_timeout},
     },
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     control::Token,
     link::{
-        CONNECT_TIMEOUT, datagram_socket,
+        CONNECT_TIMEOUT, connect_datagrams, datagram_socket,
         stream::{Buffer, closed, failed},
         trains::{self, MOST, MOST_RECEIVED_BYTES, Trains},
     },
@@ -265,19 +264,10 @@ impl Datagrams {
     }
 }
 
-/// What an end tells the other one over the control channel when a link is opened.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Opening {
-    port: u16,
-    /// Number of the first message.
-    first: u64,
-}
-
-/// Returns a random number below 2^38, so that 2^39 messages can follow before their numbers exceed the 40 bits of a header.
-fn first_number() -> Result<u64> {
-    let random = Token::random()?;
-    let half = random.bytes().first_chunk().copied().unwrap_or_default();
-    Ok(u64::from_le_bytes(half) >> 26)
+/// Returns the number of the first message from a random one. It is below 2^38, so that 2^39 messages can follow before their numbers exceed
+/// the 40 bits of a header.
+fn first_number(random: u64) -> u64 {
+    random >> 26
 }
 
 impl Link for Datagrams {
@@ -287,18 +277,9 @@ impl Link for Datagrams {
         let single = options.one_stream("udp");
         let socket = cx.agree(single.and_then(|()| datagram_socket(cx, &options, slots, LENGTH)))?;
         let length = LENGTH + slots.bytes as usize;
-        let set_up = |e: std::io::Error| Error::fabric(format!("cannot set up a datagram socket: {e}"));
-        let port = socket.local_addr().map_err(set_up)?.port();
-        // Somebody who cannot read the datagrams must not guess the number of the next one.
-        let first = cx.agree(first_number())?;
-        team.send_message(cx.peer, &Opening { port, first })?;
-        let of_peer: Opening = team.receive_message(cx.peer, "port")?;
-        let address = cx.agree(team.address_of(cx.peer, options.ip))?;
-        let connected = socket.connect(SocketAddr::new(address, of_peer.port));
-        let limited =
-            connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(REQUEST_INTERVAL))?));
-        cx.agree(limited.map_err(set_up))?;
-        let [next, wanted, lost] = [first, of_peer.first, 0].map(Cell::new);
+        let numbers = connect_datagrams(cx, &options, &socket, REQUEST_INTERVAL)?;
+        let [first, of_peer] = numbers.map(first_number);
+        let [next, wanted, lost] = [first, of_peer, 0].map(Cell::new);
         let trains = Trains::enable(&socket, slots, length, LENGTH + Token::BYTES, options.offload);
         let endpoint = Rc::new(Endpoint { socket, token: *team.token(), slots, trains, next, wanted, lost });
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
@@ -312,8 +293,8 @@ impl Link for Datagrams {
             unsorted: unsorted_buffer(),
             early: vec![false; MAX_AHEAD as usize],
             ahead: 0,
-            requested: of_peer.first,
-            received: of_peer.first,
+            requested: of_peer,
+            received: of_peer,
             acknowledged: first,
         };
         let met = link.handshake(&format!("rank {}", cx.peer)).and_then(|round_trip| {
@@ -703,7 +684,8 @@ mod tests {
 
     #[test]
     fn every_link_has_its_own_first_number() {
-        let numbers: std::collections::BTreeSet<u64> = (0..100).map(|_| first_number().unwrap()).collect();
+        let random = |_| first_number(u64::from_le_bytes(crate::link::random().unwrap()));
+        let numbers: std::collections::BTreeSet<u64> = (0..100).map(random).collect();
         assert_eq!(numbers.len(), 100);
         assert!(numbers.iter().all(|number| *number < 1 << 38));
     }

@@ -5,7 +5,7 @@
 
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, UdpSocket},
+    net::UdpSocket,
     ops::Range,
     time::Duration,
 };
@@ -24,12 +24,10 @@ use rustix::{
         sockopt::{Timeout, set_socket_timeout},
     },
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    control::Token,
     link::{
-        CONNECT_TIMEOUT, connect_peers, datagram_socket,
+        CONNECT_TIMEOUT, connect_datagrams, connect_peers, datagram_socket,
         stream::{Buffer, closed, failed},
         trains::{self, Trains},
     },
@@ -48,14 +46,6 @@ const MAX_REPORT: u64 = 1 << 16;
 const READY: u8 = 1;
 const END: u8 = 2;
 const CROSSED: u8 = 3;
-
-/// What an end tells the other one when a link is opened.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Opening {
-    port: u16,
-    /// Random part of the number of the first round.
-    round: u64,
-}
 
 /// One end of a UDP socket that is connected to one peer, and of the TCP connection beside it.
 pub(crate) struct PacedDatagrams {
@@ -89,10 +79,6 @@ fn header(words: [u64; 3]) -> [u8; LENGTH] {
 fn words(datagram: &[u8]) -> [u64; 3] {
     let mut words = datagram.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
     [(); 3].map(|()| words.next().unwrap_or_default())
-}
-
-fn set_up(error: std::io::Error) -> Error {
-    Error::fabric(format!("cannot set up a datagram socket: {error}"))
 }
 
 /// Returns the error of the TCP connection.
@@ -239,21 +225,12 @@ impl DatagramLink for PacedDatagrams {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
-        let length = slots.stride as usize;
         let socket = cx.agree(datagram_socket(cx, &options, slots, LENGTH))?;
         let control = Stream::from(connect_peers::<Tcp>(cx)?);
-        let port = socket.local_addr().map_err(set_up)?.port();
-        let first = cx.agree(Token::random())?.bytes().first_chunk().copied().unwrap_or_default();
-        let round = u64::from_le_bytes(first);
-        team.send_message(cx.peer, &Opening { port, round })?;
-        let of_peer: Opening = team.receive_message(cx.peer, "port")?;
-        let address = cx.agree(team.address_of(cx.peer, options.ip))?;
-        let connected = socket.connect(SocketAddr::new(address, of_peer.port));
-        let limited = connected.and_then(|()| Ok(set_socket_timeout(&socket, Timeout::Recv, Some(SILENCE))?));
-        cx.agree(limited.map_err(set_up))?;
+        let [own, of_peer] = connect_datagrams(cx, &options, &socket, SILENCE)?;
+        let length = slots.stride as usize;
         let trains = Trains::enable(&socket, slots, length, LENGTH, options.offload);
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total() + slots.stride));
-        let round = round ^ of_peer.round;
         let arrived = vec![None; slots.count as usize];
         let mut link = PacedDatagrams {
             socket,
@@ -262,7 +239,7 @@ impl DatagramLink for PacedDatagrams {
             slots,
             outgoing,
             incoming,
-            round,
+            round: own ^ of_peer,
             arrived,
             next: 0,
             ended: false,

@@ -38,6 +38,16 @@ const PART: u64 = 1 << 20;
 /// Bytes per second below which a run times out.
 const MIN_RATE: u64 = 500_000;
 
+/// Returns what a message of one kind says, or the message if it is another one.
+macro_rules! expected {
+    ($message:pat => $said:expr) => {
+        |message| match message {
+            $message => Ok($said),
+            other => Err(other),
+        }
+    };
+}
+
 /// A pipeline whose processes are connected.
 pub(super) struct Pipeline {
     shape: Shape,
@@ -101,18 +111,13 @@ impl Pipeline {
             failing_check: None,
         };
         let limit = Deadline::after(START_TIMEOUT.saturating_mul(1 + (shape.processes() / 100) as u32));
-        let ports = pipeline.wait_for_all(limit, |message| match message {
-            Message::Port(port) => Ok(port),
-            other => Err(other),
-        })?;
+        let ports = pipeline.wait_for_all(limit, expected!(Message::Port(port) => port))?;
         let peers = (0..).zip(&ports).map(|(node, port)| hosts.address(node, *port));
         let peers = peers.collect::<Result<Vec<_>>>()?;
         pipeline.group.broadcast(&Message::Peers(peers));
         // Nodes may write their source files first.
-        let can_check = pipeline.wait_for_all(pipeline.limit(), |message| match message {
-            Message::Connected { can_check } => Ok(can_check),
-            other => Err(other),
-        })?;
+        let can_check = pipeline
+            .wait_for_all(pipeline.limit(), expected!(Message::Connected { can_check } => can_check))?;
         pipeline.can_check = can_check.into_iter().all(|can_check| can_check);
         if !plan.source.is_memory() {
             pipeline.exchange_checksums()?;
@@ -130,10 +135,7 @@ impl Pipeline {
     fn exchange_checksums(&mut self) -> Result<()> {
         let shape = self.shape;
         self.group.broadcast(&Message::ComputeChecksums);
-        let found = self.wait_for_all(self.limit(), |message| match message {
-            Message::Checksums(checksums) => Ok(checksums),
-            other => Err(other),
-        })?;
+        let found = self.wait_for_all(self.limit(), expected!(Message::Checksums(checksums) => checksums))?;
         let blocks = u64::from(shape.buffers) * u64::from(shape.nodes);
         if found.iter().any(|checksums| checksums.len() as u64 != blocks) {
             return Err(Error::fabric("a node sent an incomplete list of checksums"));
@@ -146,10 +148,7 @@ impl Pipeline {
             let expected = Message::Expect((0..blocks).map(arriving).collect());
             self.group.send(node as usize, &expected);
         }
-        let expecting = self.wait_for_all(self.limit(), |message| match message {
-            Message::Expecting => Ok(()),
-            other => Err(other),
-        });
+        let expecting = self.wait_for_all(self.limit(), expected!(Message::Expecting => ()));
         expecting.map(drop)
     }
 
@@ -178,17 +177,11 @@ impl Pipeline {
         self.run += 1;
         let run = RunId { number: self.run, data };
         self.group.broadcast(&Message::Prepare(run));
-        self.wait_for_all(self.limit(), |message| match message {
-            Message::Prepared => Ok(()),
-            other => Err(other),
-        })?;
+        self.wait_for_all(self.limit(), expected!(Message::Prepared => ()))?;
         let started = host_ns();
         self.group.broadcast(&Message::Start(run));
         let all = 0..self.names.len();
-        let times = |message| match message {
-            Message::Done(run) => Ok(run),
-            other => Err(other),
-        };
+        let times = expected!(Message::Done(run) => run);
         let done = self.wait_with_status(all, self.limit(), times, &mut on_status)?;
         let answered = host_ns();
         let nodes = done.into_iter().map(|run| run.complete(&self.shape));
@@ -205,10 +198,7 @@ impl Pipeline {
         #[cfg(test)]
         let run = run + u32::from(self.failing_check == Some(run));
         self.group.broadcast(&Message::Check(RunId { number: run, data }));
-        let found = self.wait_for_all(self.limit(), |message| match message {
-            Message::Checked(wrong) => Ok(wrong),
-            other => Err(other),
-        })?;
+        let found = self.wait_for_all(self.limit(), expected!(Message::Checked(wrong) => wrong))?;
         let mut wrong = (0..).zip(found).filter_map(|(node, wrong)| Some((node, wrong?)));
         match wrong.next() {
             Some((node, Wrong { slot, expected, actual, .. })) if expected == actual => {
@@ -241,10 +231,7 @@ impl Pipeline {
     fn part(&mut self, node: u32, request: PartRequest) -> Result<Vec<u8>> {
         let node = node as usize;
         self.group.send(node, &Message::SendPart(request));
-        let part = |message| match message {
-            Message::Part(bytes) => Ok(bytes),
-            other => Err(other),
-        };
+        let part = expected!(Message::Part(bytes) => bytes);
         let mut parts = self.wait_with_status(node..node + 1, self.limit(), part, &mut |_, _| {})?;
         parts.pop().ok_or_else(|| Error::fabric("a node sent no part of a block"))
     }

@@ -23,7 +23,7 @@ use crate::{
         connection::Hello,
         peers::{IdleTask, OnEnd},
     },
-    socket::{Ip, LinkOptions},
+    socket::{IpVersion, LinkOptions},
 };
 
 /// A rank that aborts waits for this time before it exits, so that its last message is sent.
@@ -172,12 +172,12 @@ impl SocketTeam {
     }
 
     /// Returns the address at which this rank listens for another.
-    pub(crate) fn listen_address(&self, other: Rank, ip: Ip) -> IpAddr {
+    pub(crate) fn listen_address(&self, other: Rank, ip: IpVersion) -> IpAddr {
         if self.same_host(self.rank(), other) { ip.loopback() } else { ip.unspecified() }
     }
 
     /// Returns the address at which this rank reaches another.
-    pub(crate) fn address_of(&self, other: Rank, ip: Ip) -> Result<IpAddr> {
+    pub(crate) fn address_of(&self, other: Rank, ip: IpVersion) -> Result<IpAddr> {
         if self.same_host(self.rank(), other) {
             return Ok(ip.loopback());
         }
@@ -185,11 +185,11 @@ impl SocketTeam {
         let coordinator = self.session.connection.coordinator.map(|address| address.ip().to_canonical());
         // A rank on the coordinator's host has the coordinator's address.
         let known = hello.seen.filter(|seen| !seen.is_loopback()).or(coordinator);
-        let known = known.filter(|known| !known.is_loopback() && known.is_ipv4() == (ip == Ip::V4));
-        let known = known.or(if ip == Ip::V6 { hello.ipv6.map(IpAddr::V6) } else { None });
+        let known = known.filter(|known| !known.is_loopback() && known.is_ipv4() == (ip == IpVersion::V4));
+        let known = known.or(if ip == IpVersion::V6 { hello.ipv6.map(IpAddr::V6) } else { None });
         known.ok_or_else(|| {
             let [from, to] = [self.rank(), other].map(|rank| self.host(rank));
-            Error::unsupported(format!("no {} address of {to} is known on {from}", ip.name()))
+            Error::unsupported(format!("no IPv{} address of {to} is known on {from}", ip.name()))
         })
     }
 

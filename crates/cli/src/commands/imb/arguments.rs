@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use ombx_core::{
     benchmark::{
-        ElementType, RankMatrix, Threading,
+        ElementType, ParameterValue, RankMatrix, Threading,
         memory::{Api, Place},
     },
     error::{Error, Result},
@@ -74,7 +74,7 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "-1|0|1", value_parser = some_of(&MULTI), allow_hyphen_values = true, help_heading = "As IMB")]
     pub(crate) multi: Option<Multi>,
     /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
-    #[arg(long, value_name = "PxQ", help_heading = "As IMB")]
+    #[arg(long, value_name = "PxQ", value_parser = RankMatrix::parse, help_heading = "As IMB")]
     pub(crate) map: Option<RankMatrix>,
     /// Thread support with which MPI starts: multiple, or for one thread single, funneled, serialized or nompinit [default: single]
     #[arg(

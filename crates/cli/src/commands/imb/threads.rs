@@ -118,7 +118,7 @@ fn threads(args: &ImbArgs) -> Result<Threads> {
 /// Reads the number of threads of the first level of nested parallel regions.
 fn of_variable(text: &str) -> Result<Threads> {
     let first = text.split(',').next().unwrap_or_default().trim();
-    let threads = first.parse::<Threads>().ok().filter(|threads| threads.is_one_number());
+    let threads = Threads::parse(first).ok().filter(|threads| threads.is_one_number());
     threads.ok_or_else(|| {
         Error::usage(format!("{THREADS} is {text:?}: set it to a number of threads from 1 to 64"))
     })

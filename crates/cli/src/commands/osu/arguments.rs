@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use ombx_core::{
-    benchmark::Root,
+    benchmark::{ParameterValue, Root},
     error::{Error, Result},
     unit::{Bytes, parse_memory},
 };
@@ -149,7 +149,7 @@ impl OsuArgs {
 
 /// Reads OMB's `-k fixed:RANK` and `-k rotate`, and a rank alone.
 fn root(text: &str) -> Result<Root> {
-    text.strip_prefix("fixed:").unwrap_or(text).parse()
+    Root::parse(text.strip_prefix("fixed:").unwrap_or(text))
 }
 
 /// Options of OMB that ombx rejects, each with a reason.

@@ -262,7 +262,7 @@ fn types_of(program: &Program) -> Vec<(&'static str, Option<ElementType>)> {
 fn threads(args: &OsuArgs) -> Result<Option<Threads>> {
     let Some(text) = &args.num_test_calls else { return Ok(None) };
     let text = if text.contains(':') { text.clone() } else { format!("1:{text}") };
-    text.parse().map(Some).map_err(|e: Error| Error::usage(format!("-t: {e}")))
+    Threads::parse(&text).map(Some).map_err(|e| Error::usage(format!("-t: {e}")))
 }
 
 /// Reader of the options that give more than one field of the plan.

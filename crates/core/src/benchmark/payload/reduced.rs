@@ -105,6 +105,7 @@ impl Reduction {
         let half = self.exact_bits() - 1;
         let signed = self.element.numbers() != Numbers::Unsigned;
         let is_special = specials > 0;
+        let or_neutral = |special: u64, neutral: u64| if is_special { special } else { neutral };
         let value = match self.op {
             ReductionOp::Sum | ReductionOp::User => {
                 let bits = self.common_bits();
@@ -132,35 +133,11 @@ impl Reduction {
                 let value = if is_special { middle(half) } else { high(half) } | u64::from(upper) << half;
                 if signed { value.wrapping_sub(1 << half) } else { value }
             }
-            ReductionOp::LogicalAnd => {
-                if is_special {
-                    high(1)
-                } else {
-                    1
-                }
-            }
-            ReductionOp::LogicalOr => {
-                if is_special {
-                    high(1)
-                } else {
-                    0
-                }
-            }
+            ReductionOp::LogicalAnd => or_neutral(high(1), 1),
+            ReductionOp::LogicalOr => or_neutral(high(1), 0),
             ReductionOp::LogicalXor => (others & 1) ^ (specials & high(1)),
-            ReductionOp::BitwiseAnd => {
-                if is_special {
-                    word
-                } else {
-                    u64::MAX
-                }
-            }
-            ReductionOp::BitwiseOr => {
-                if is_special {
-                    word
-                } else {
-                    0
-                }
-            }
+            ReductionOp::BitwiseAnd => or_neutral(word, u64::MAX),
+            ReductionOp::BitwiseOr => or_neutral(word, 0),
             ReductionOp::BitwiseXor => {
                 let of = |times: u64, word: u64| if times % 2 == 1 { word } else { 0 };
                 of(others, word) ^ of(specials, word.rotate_left(29))
