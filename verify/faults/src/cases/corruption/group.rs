@@ -88,7 +88,7 @@ pub(super) struct Group {
     /// Further options of jobs in which single bytes flip.
     pub(super) effort: &'static str,
     /// Whether every kind of window is measured, in the gate the default one alone.
-    every_window: bool,
+    pub(super) every_window: bool,
     pub(super) given: bool,
     /// Whether bytes flip in calls of threads other than the main thread only.
     pub(super) on_workers: bool,
