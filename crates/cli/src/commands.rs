@@ -1,4 +1,4 @@
-//! The commands of ombx. A command is a module with its arguments, a variant of [`Command`], and an arm of [`dispatch`].
+//! The commands of ombx. A command is a module with its arguments, a variant of [`Command`], and an arm of `perform`.
 
 mod ab;
 pub(crate) mod check;

@@ -180,7 +180,7 @@ const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
-/// Adds the parameters of an operation: its own, `more`, and those of its buffers.
+/// Adds the parameters of an operation: how it starts, its own, `more`, and those of its buffers.
 const fn with_parameters<C: Call>(
     entry: Benchmark,
     more: &[&'static Parameter],

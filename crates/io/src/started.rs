@@ -144,7 +144,7 @@ fn overlapping<N: Started, S: Completion>(session: &mut Session<'_>) -> Result<(
     })
 }
 
-/// An access of one block.
+/// An access of one block that `N` starts, which `S` completes.
 struct Starting<N, S>(PhantomData<(N, S)>);
 
 impl<N: Started, S: Completion> Operation for Starting<N, S> {

@@ -63,7 +63,7 @@ fn synced<C: Call>(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-/// Writes of all blocks.
+/// Writes of all blocks by calls `C`, which `S` completes.
 struct Writing<C, S>(PhantomData<(C, S)>);
 
 impl<C: Call, S: Completion> Operation for Writing<C, S> {
@@ -81,7 +81,7 @@ impl<C: Call, S: Completion> Operation for Writing<C, S> {
     }
 }
 
-/// What follows the writes of an iteration.
+/// What follows the accesses of an iteration; nothing follows reads.
 pub(crate) trait Completion: 'static {
     fn complete(file: &File) -> Result<()>;
 }

@@ -35,7 +35,8 @@ pub(crate) fn afford(cx: &Context<'_>, copies: Copies, each: u64, bytes: u64) ->
     cx.afford(bytes.saturating_add(requests.saturating_mul(BYTES)))
 }
 
-/// Persistent requests, freed when they are dropped. What they read and write, and their datatypes and communicators, are dropped later.
+/// Persistent requests, freed when they are dropped. An owner declares them as its first field: what they read and write, and their
+/// datatypes and communicators, must be dropped later.
 #[derive(Debug, Default)]
 pub(crate) struct PersistentRequests(pub(crate) Vec<ffi::MPI_Request>);
 

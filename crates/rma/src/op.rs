@@ -40,12 +40,12 @@ pub trait Operation: 'static {
     fn issued(_: &Epoch<'_>) -> Result<()> {
         Ok(())
     }
-    /// Writes the data that the operation moves, by default for one that combines elements, and poison where data must arrive. Memory that
-    /// no operation accesses stays untouched and takes no space.
+    /// Writes the data that the operation moves, and poison where data must arrive. The default is for operations that combine elements.
+    /// Memory that no operation accesses stays untouched and takes no space.
     fn fill(memory: &mut Memory<'_>, fill: Fill) {
         memory.fill_accumulated(fill);
     }
-    /// Compares what has arrived on this rank with what must have arrived.
+    /// Compares what has arrived on this rank with what must have arrived, by default as for operations that combine elements.
     fn check(memory: &mut Memory<'_>, fill: Fill) -> Check {
         memory.check_accumulated(fill)
     }

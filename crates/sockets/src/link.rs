@@ -338,9 +338,10 @@ fn datagram_socket(
     Ok(socket)
 }
 
-/// Connects a datagram socket with that of the peer, and limits the time of a receive. Both ranks call it. Returns a random number of this
-/// rank and that of the peer, from which messages are numbered: somebody who cannot read the datagrams must not guess the number of the
-/// next one.
+/// Connects a datagram socket with that of the peer, and limits the time of a receive. Both ranks call it.
+///
+/// Returns a random number of this rank and that of the peer. Messages or rounds are numbered from them. So nobody guesses the next number
+/// who cannot read the datagrams.
 fn connect_datagrams(
     cx: &Context<'_>,
     options: &LinkOptions,

@@ -285,6 +285,8 @@ fn options_of_one_command_write_different_files() {
         let done = recorder.run(&line.split(' ').collect::<Vec<_>>()).expect(2);
         assert!(done.sentence().contains("give another name after -"), "{line}: {done}");
     }
+    // Words of `ombx run` with a mistake.
+    recorder.run(&["model", "-o", &format!("{root}/hosts"), "--force", "--", "--sizess", "8"]).expect(2);
     for name in ["new", "new.jsonl", "new-a.jsonl", "new-b.jsonl", "started"] {
         assert!(!files.path(name).exists(), "{name}");
     }

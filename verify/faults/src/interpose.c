@@ -1,5 +1,5 @@
 /* Library between ombx and MPI (LD_PRELOAD). datatypes.c precedes this file, and system_calls.c follows. OMBX_FAULTS has its
- * rules, separated by `;`, each a list of `key=value` separated by `,`. interpose.rs writes them.
+ * rules, separated by `;`, each a list of `key=value` separated by `,`. Cases write them.
  *
  *   call=NAME   name of the call without `MPI_`, or `*` for every call
  *   do=WHAT     flip      a bit of one byte that is delivered

@@ -117,17 +117,16 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<std::result::Result<ResultFile, u8>> {
     detection::refuse_launcher("ombx model", "or give result files")?;
     args.out.refuse_stdout("ombx model")?;
-    let mut out = match &args.out.out {
-        Some(path) => {
-            // Mistakes in these words are those of `ombx run`.
-            let words = ["ombx", "run"].into_iter().chain(args.run.iter().map(String::as_str));
-            let matches = parser.clone().try_get_matches_from(words).ok();
-            let run = matches.as_ref().and_then(|matches| matches.subcommand_matches("run"));
+    let words = ["ombx", "run"].into_iter().chain(args.run.iter().map(String::as_str));
+    let mut out = match (&args.out.out, parser.clone().try_get_matches_from(words)) {
+        (Some(path), Ok(matches)) => {
+            let run = matches.subcommand_matches("run");
             let hostfile = run.and_then(|run| run.get_one::<PathBuf>("hostfile"));
             target::check(path, "-o", hostfile.map(|path| ("the host file that is read", path.as_path())))?;
             Some(ResultTarget::open(path, args.out.existing(), Duration::ZERO)?)
         }
-        None => None,
+        // `ombx run` tells the mistake in its words and measures nothing.
+        _ => None,
     };
     let benchmarks = args.fabric.unwrap_or(FABRICS[0].2);
     let interruption = Interruption::new()?;

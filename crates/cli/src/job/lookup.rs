@@ -10,12 +10,12 @@ use ombx_results::file::is_named_as_result;
 
 use crate::{commands::imb::suites, families};
 
-/// Longest text in bytes for which a similar name is searched.
+/// Longest text, in characters, for which a similar name is searched.
 const LONGEST_NAME: usize = 64;
 
 /// Returns the name with the fewest typing errors, but none with more than `most`, and none for a long text.
 pub(crate) fn similar<'n>(wrong: &str, names: impl Iterator<Item = &'n str>, most: usize) -> Option<&'n str> {
-    let names = names.filter(|_| wrong.len() <= LONGEST_NAME);
+    let names = names.filter(|_| wrong.chars().count() <= LONGEST_NAME);
     let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
     scored.min().filter(|(errors, _)| *errors <= most).map(|(_, name)| name)
 }

@@ -90,7 +90,7 @@ pub trait Kernel: Sized + 'static {
     }
 }
 
-/// Declares functions that call those of the same name of a field: of the kernel in a kernel, of the link in a link.
+/// Declares functions of a trait that pass their calls on to the functions of the same names of a field.
 #[macro_export]
 macro_rules! forwards {
     ($field:tt: $($name:ident),+ -> $Output:ty) => {

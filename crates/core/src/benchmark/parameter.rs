@@ -300,8 +300,8 @@ macro_rules! named {
         $vis enum $Name { $( $( #[$of_value] )* $Value, )+ }
 
         impl $Name {
-            /// Returns the name on the command line, in results and in messages.
-            #[allow(dead_code, reason = "not every parameter prints its values")]
+            /// Returns the name.
+            #[allow(dead_code, reason = "not every enum prints its values")]
             $vis const fn name(self) -> &'static str {
                 match self { $( $Name::$Value => $name, )+ }
             }

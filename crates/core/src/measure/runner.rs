@@ -334,7 +334,9 @@ impl OpenCase<'_, '_> {
         }
         self.kernel.end()?;
         let last = Fill { iterations: iterations + 1, ..fill };
-        let untimed = Sampling { iterations, spent: Duration::from_nanos(spent_ns), ..Sampling::default() };
+        let spent = Duration::from_nanos(spent_ns);
+        let untimed =
+            Sampling { iterations, spent, batch: 1, precision: f64::INFINITY, ..Sampling::default() };
         let (check, _) = self.verify(last, 1, &untimed)?;
         background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
         team.barrier()

@@ -40,7 +40,7 @@ pub const LONGEST_ROUND: Duration = Duration::from_secs(5);
 const LONGEST_SLOW: Duration = Duration::from_secs(30);
 const SLOWED: f64 = 10.0;
 
-/// What the warm-up of a row is for, if the user gives no number of iterations.
+/// Least warm-up of a row, if the user gives no number of iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmUpGoal {
     /// Time of the warm-up in nanoseconds.

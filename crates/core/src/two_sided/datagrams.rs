@@ -201,8 +201,8 @@ pub struct Arrival {
 pub trait DatagramLink: Sized + 'static {
     /// Maximum size of a message in bytes.
     const MAX_BYTES: u64 = u64::MAX;
-    /// Bytes before each message in its slot. The link writes and reads them.
-    const HEADER: u64 = 0;
+    /// Bytes of the header before each message in its slot, at least 1. The link writes and reads it.
+    const HEADER: u64;
 
     /// Returns the maximum number of datagrams that a call sends.
     fn most_sent(&self) -> usize;

@@ -1,7 +1,7 @@
 //! UDP at an offered rate between two ranks. What is lost stays lost; a TCP connection carries the report of each round.
 //!
 //! A datagram is a header of 24 bytes, that is round, number and time of sending, and a message. Those that are due go in [trains](Trains).
-//! Datagrams lie one after the other in memory, so that a call has one range of bytes, or two where the buffer starts again.
+//! Datagrams lie one after the other in memory, so that a call sends at most two ranges of bytes, and receives a train into one.
 
 use std::{
     io::{Read, Write},
@@ -53,7 +53,7 @@ pub(crate) struct PacedDatagrams {
     control: Stream,
     trains: Trains,
     slots: Slots,
-    /// Datagrams to send, and room for one more.
+    /// Datagrams to send, each a header and a message, and room for one more: the messages alone begin later.
     outgoing: Buffer,
     /// Datagrams that arrived, and room for one more, which the kernel may join to the longest train.
     incoming: Buffer,
@@ -93,7 +93,7 @@ impl PacedDatagrams {
         let since = Since::now();
         while since.elapsed() < CONNECT_TIMEOUT {
             let sent = Since::now();
-            self.trains.send_packed(&self.socket, [&header([self.round, u64::MAX, 0]), &[]], LENGTH)?;
+            self.trains.send_packed(&self.socket, [&header([self.round, u64::MAX, 0]), &[]], 1)?;
             let mut byte = [0];
             set_socket_timeout(&self.control, Timeout::Recv, Some(SILENCE)).map_err(failed)?;
             match recv(&self.control, &mut byte, RecvFlags::empty()) {
@@ -158,10 +158,11 @@ impl DatagramLink for PacedDatagrams {
             let head = header([*round, number, sent_ns]);
             outgoing.bytes_mut()[place(number)..][..LENGTH].copy_from_slice(&head);
         }
+        let datagrams = (numbers.end - numbers.start) as usize;
         let (start, buffer_end) = (place(numbers.start), slots.total() as usize);
-        let end = start + (numbers.end - numbers.start) as usize * length;
+        let end = start + datagrams * length;
         let ranges = [start..end.min(buffer_end), 0..end.saturating_sub(buffer_end)];
-        trains.send_packed(socket, ranges.map(|range| &outgoing.bytes()[range]), length)
+        trains.send_packed(socket, ranges.map(|range| &outgoing.bytes()[range]), datagrams)
     }
 
     #[inline(always)]
@@ -174,7 +175,8 @@ impl DatagramLink for PacedDatagrams {
             }
             let places = &mut incoming.bytes_mut()[*next * length..];
             let received = if most == 1 {
-                recv(&*socket, &mut places[..length], RecvFlags::empty()).map(|(bytes, _)| bytes)
+                let (head, message) = places[..length].split_at_mut(LENGTH);
+                trains::receive_one(socket, head, message)
             } else {
                 trains::receive_packed(socket, &mut places[..(most + 1) * length])
             };

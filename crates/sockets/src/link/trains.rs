@@ -114,31 +114,30 @@ impl Trains {
         self.send_pairs(socket, &parts[..used])
     }
 
-    /// Sends datagrams of `length` bytes that lie one after the other, in two ranges, like [`Trains::send`].
+    /// Sends datagrams of equal length that lie one after the other, in two ranges, like [`Trains::send`].
     #[inline(always)]
-    pub(super) fn send_packed(&self, socket: &UdpSocket, ranges: [&[u8]; 2], length: usize) -> Result<()> {
-        let parts = ranges.map(IoSlice::new);
-        let datagrams = ranges.iter().map(|range| range.len() / length).sum();
-        if self.send_once(socket, &parts, datagrams)? {
+    pub(super) fn send_packed(&self, socket: &UdpSocket, ranges: [&[u8]; 2], datagrams: usize) -> Result<()> {
+        if self.send_together(socket, &ranges.map(IoSlice::new), datagrams)? {
             return Ok(());
         }
+        let length = (ranges[0].len() + ranges[1].len()) / datagrams;
         let mut each = ranges.into_iter().flat_map(|range| range.chunks(length));
-        each.try_for_each(|datagram| self.send_once(socket, &[IoSlice::new(datagram)], 1).map(drop))
+        each.try_for_each(|datagram| self.send_together(socket, &[IoSlice::new(datagram)], 1).map(drop))
     }
 
     /// Sends datagrams of two parts each.
     #[inline(always)]
     fn send_pairs(&self, socket: &UdpSocket, parts: &[IoSlice<'_>]) -> Result<()> {
-        if self.send_once(socket, parts, parts.len() / 2)? {
+        if self.send_together(socket, parts, parts.len() / 2)? {
             return Ok(());
         }
-        parts.chunks(2).try_for_each(|pair| self.send_once(socket, pair, 1).map(drop))
+        parts.chunks(2).try_for_each(|pair| self.send_together(socket, pair, 1).map(drop))
     }
 
     /// Sends datagrams with one call. Without buffer space they are lost. Returns `false` if nothing is sent because the route or its
-    /// device does not divide trains: from then on each datagram is sent by itself.
+    /// device does not divide trains: then the caller sends each datagram by itself.
     #[inline(always)]
-    fn send_once(&self, socket: &UdpSocket, parts: &[IoSlice<'_>], datagrams: usize) -> Result<bool> {
+    fn send_together(&self, socket: &UdpSocket, parts: &[IoSlice<'_>], datagrams: usize) -> Result<bool> {
         loop {
             match sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
                 Ok(_) | Err(Errno::NOBUFS) => {
@@ -147,13 +146,18 @@ impl Trains {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::INVAL | Errno::IO | Errno::MSGSIZE) if self.sent.get() > 1 => {
-                    self.sent.set(1);
-                    set_option(socket, SOL_UDP, UDP_SEGMENT, 0).map_err(failed)?;
-                    return Ok(false);
+                    return self.stop(socket).map(|()| false);
                 }
                 Err(errno) => return Err(failed(errno)),
             }
         }
+    }
+
+    /// Lets each call send one datagram from now on.
+    #[cold]
+    fn stop(&self, socket: &UdpSocket) -> Result<()> {
+        self.sent.set(1);
+        set_option(socket, SOL_UDP, UDP_SEGMENT, 0).map_err(failed)
     }
 
     /// Counts a call that received this number of datagrams.
@@ -313,7 +317,7 @@ mod tests {
         let [from, to] = pair();
         let [sender, _receiver] = [&from, &to].map(|socket| enable(socket, Slots::new(96, 8), Offload::On));
         let buffer: Vec<u8> = (0..500).map(|at| (at / 100) as u8).collect();
-        let send = || sender.send_packed(&from, [&buffer[200..], &buffer[..200]], 100).unwrap();
+        let send = || sender.send_packed(&from, [&buffer[200..], &buffer[..200]], 5).unwrap();
         let mut arrived = [9; 500];
         send();
         assert_eq!(receive_packed(&to, &mut arrived), Ok(500));

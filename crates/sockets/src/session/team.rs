@@ -265,18 +265,19 @@ impl SocketTeam {
     }
 
     /// Gathers the parts of all ranks on rank 0, which gets its own part and a message of each child; returns `None` on other ranks.
-    fn gather_messages(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let own = iter::once(Ok(part_of(self.own_rank, mine)));
-        let received = self.children().map(|child| self.receive_step(child, Step::Gather));
-        let messages = own.chain(received).collect::<Result<Vec<_>>>()?;
-        match self.parent() {
-            Some(parent) => self.send_step(parent, Step::Gather, &messages.concat()).map(|()| None),
-            None => Ok(Some(messages)),
-        }
+    fn gather_parts(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let own = part_of(self.own_rank, mine);
+        let mut received = self.children().map(|child| self.receive_step(child, Step::Gather));
+        let Some(parent) = self.parent() else {
+            return iter::once(Ok(own)).chain(received).collect::<Result<_>>().map(Some);
+        };
+        let mut all = own;
+        received.try_for_each(|message| message.map(|message| all.extend(message)))?;
+        self.send_step(parent, Step::Gather, &all).map(|()| None)
     }
 
     /// Returns the bytes of each rank of a gather, in rank order.
-    fn parts_of<'m>(&self, messages: &'m [Vec<u8>]) -> Result<Vec<&'m [u8]>> {
+    fn parts_of_all<'m>(&self, messages: &'m [Vec<u8>]) -> Result<Vec<&'m [u8]>> {
         parts_of(messages, self.ranks.len()).ok_or_else(|| self.out_of_step(Rank(0)))
     }
 
@@ -319,8 +320,8 @@ impl Team for SocketTeam {
     }
 
     fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
-        let Some(messages) = self.gather_messages(mine)? else { return Ok(None) };
-        let parts = self.parts_of(&messages)?;
+        let Some(messages) = self.gather_parts(mine)? else { return Ok(None) };
+        let parts = self.parts_of_all(&messages)?;
         Ok(Some(parts.into_iter().map(<[u8]>::to_vec).collect()))
     }
 
@@ -333,8 +334,8 @@ impl Team for SocketTeam {
         for (turn, start) in starts.iter().enumerate() {
             let end = starts.get(turn + 1).copied().unwrap_or(u32::MAX);
             let sent = if (*start..end).contains(&self.own_rank) { mine } else { &[] };
-            let Some(messages) = self.gather_messages(sent)? else { continue };
-            for bytes in self.parts_of(&messages)?.into_iter().filter(|bytes| !bytes.is_empty()) {
+            let Some(messages) = self.gather_parts(sent)? else { continue };
+            for bytes in self.parts_of_all(&messages)?.into_iter().filter(|bytes| !bytes.is_empty()) {
                 take(bytes.to_vec())?;
             }
         }
