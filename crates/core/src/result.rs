@@ -5,13 +5,10 @@ mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{
-        Aggregation, BusTraffic, Figures, Metric, Work,
-        payload::{Check, Mismatch},
-    },
+    benchmark::{Aggregation, BusTraffic, Figures, Metric, Work, payload::Check},
     measure::engine::Phases,
     stats::{self, Percentile, Summary},
     system::clock::Facts,
@@ -139,7 +136,7 @@ pub enum Outcome {
 }
 
 /// One row: a case that was measured, skipped or failed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// Name of the benchmark.
@@ -209,100 +206,6 @@ pub struct Measurement {
     /// The launches that it summarises; `None` for the row of a single launch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<OverLaunches>,
-}
-
-/// Fields of a row in a file. The reader of serde would copy every field of a type with flattened ones, raw samples too.
-#[derive(Deserialize)]
-struct Fields {
-    bench: String,
-    key: String,
-    metric: Metric,
-    #[serde(default)]
-    bytes: Option<u64>,
-    #[serde(default)]
-    depth: Option<u32>,
-    #[serde(default = "one")]
-    pairs: u32,
-    ranks: u32,
-    #[serde(default)]
-    axes: BTreeMap<String, String>,
-    #[serde(default)]
-    work: Option<Work>,
-    #[serde(default)]
-    bus: Option<BusTraffic>,
-    #[serde(rename = "across")]
-    aggregation: Aggregation,
-    outcome: String,
-    reason: Option<String>,
-    check: String,
-    mismatch: Option<Mismatch>,
-    #[serde(default)]
-    checked: u64,
-    #[serde(default)]
-    samples: Vec<Samples>,
-    #[serde(default)]
-    tail: Vec<Samples>,
-    #[serde(default)]
-    summary: Option<Summary>,
-    #[serde(default)]
-    figures: Figures,
-    #[serde(default)]
-    grown: Vec<Growth>,
-    #[serde(default)]
-    trust: Vec<Mark>,
-    #[serde(default, rename = "phases_ns")]
-    phases: Option<Phases>,
-    #[serde(default)]
-    launches: Option<OverLaunches>,
-}
-
-impl<'de> Deserialize<'de> for Measurement {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Measurement, D::Error> {
-        let row = Fields::deserialize(deserializer)?;
-        let missing = |name: &'static str| D::Error::missing_field(name);
-        let outcome = match (row.outcome.as_str(), row.reason) {
-            ("ok", _) => Outcome::Ok,
-            ("skipped", Some(why)) => Outcome::Skipped(why),
-            ("failed", Some(why)) => Outcome::Failed(why),
-            ("skipped" | "failed", None) => return Err(missing("reason")),
-            (other, _) => return Err(D::Error::unknown_variant(other, &["ok", "skipped", "failed"])),
-        };
-        let check = match (row.check.as_str(), row.mismatch) {
-            ("passed", _) => Check::Passed,
-            ("failed", Some(mismatch)) => Check::Failed(mismatch),
-            ("failed", None) => return Err(missing("mismatch")),
-            ("unsupported", _) => Check::Unsupported,
-            ("off", _) => Check::Off,
-            (other, _) => {
-                let known = &["passed", "failed", "unsupported", "off"];
-                return Err(D::Error::unknown_variant(other, known));
-            }
-        };
-        Ok(Measurement {
-            bench: row.bench,
-            key: row.key,
-            metric: row.metric,
-            bytes: row.bytes,
-            depth: row.depth,
-            pairs: row.pairs,
-            ranks: row.ranks,
-            axes: row.axes,
-            work: row.work,
-            bus: row.bus,
-            aggregation: row.aggregation,
-            outcome,
-            check,
-            checked: row.checked,
-            samples: row.samples,
-            tail: row.tail,
-            summary: row.summary,
-            figures: row.figures,
-            grown: row.grown,
-            trust: row.trust,
-            phases: row.phases,
-            launches: row.launches,
-        })
-    }
 }
 
 fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
