@@ -52,6 +52,32 @@ fn help_of_run_shows_every_option_with_its_default() {
     }
 }
 
+/// The snapshots name no parameter: the list of benchmarks does.
+#[test]
+fn help_names_the_parameters_of_benchmarks_and_their_defaults() {
+    let all = help("run --help");
+    let list: Vec<Value> =
+        serde_json::from_str(&Job::ombx("list --format json").run().expect(0).stdout).unwrap();
+    let axes = |entry: &Value| entry["axes"].as_array().cloned().unwrap_or_default();
+    for axis in list.iter().flat_map(axes) {
+        let name = axis["name"].as_str().unwrap();
+        let ends = |end: &str| all.contains(&format!("--{name}{end}"));
+        assert!([",", "\n", " "].into_iter().any(ends), "--{name} is not in the help");
+    }
+    let own = help("run rma.put_bw --help");
+    let words = own.split_whitespace().collect::<Vec<_>>().join(" ");
+    for axis in list.iter().filter(|entry| entry["name"] == "rma.put_bw").flat_map(axes) {
+        let (name, default) = (axis["name"].as_str().unwrap(), axis["default"].as_str().unwrap());
+        let (start, rest) =
+            words.split_once(&format!("--{name} <")).unwrap_or_else(|| panic!("{name}: {own}"));
+        assert!(!start.is_empty() && rest.contains(&format!("[default: {default}]")), "{name}: {own}");
+    }
+    // Free values, and those that describe a value of another option.
+    for option in ["--window <NUMBERS>", "--stride <BYTES>", "--memory-limit <BYTES>"] {
+        assert!(words.contains(option), "{option}: {own}");
+    }
+}
+
 #[test]
 fn help_of_list_and_show() {
     insta::assert_snapshot!([help("list --help"), help("show --help")].join("\n----\n"));
