@@ -64,6 +64,7 @@ impl Job {
         for name in ["OMBX_RANK_TEST", "LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
+        command.envs(mpi::without_search_for_fabrics());
         let set =
             |name: &str| File::create(directory.path().join(name)).expect("a file for output can be created");
         command.stdout(set("stdout")).stderr(set("stderr"));

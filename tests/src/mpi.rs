@@ -129,6 +129,13 @@ pub fn launch_environment() -> impl Iterator<Item = (&'static str, &'static str)
     open_mpi.into_iter().filter(|_| is_open_mpi())
 }
 
+/// Returns the environment variable with which Open MPI takes the component that it chooses on a machine without a fabric, unless the
+/// caller's environment names one. The search for fabrics sleeps: it is two thirds of the start of a job, 0.2 s.
+pub fn without_search_for_fabrics() -> Option<(&'static str, &'static str)> {
+    let (name, component) = ("OMPI_MCA_pml", "ob1");
+    (is_open_mpi() && env::var_os(name).is_none()).then_some((name, component))
+}
+
 /// Returns arguments of `ombx run` that set an environment variable in the ranks, but not in their launcher.
 pub fn variable_of_ranks(name: &str, value: impl AsRef<OsStr>) -> Vec<OsString> {
     let word = |word: &OsStr| {
