@@ -94,7 +94,7 @@ pub fn pages(bytes: &[u8]) {
     let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().for_each(|run| new.run(run));
-    let comparison = Comparison::of(&base, &new, Settings::default());
+    let comparison = Comparison::new(&base, &new, Settings::default());
     let source = [Source { name: "a<b>.jsonl", file: &file }];
     let mut store = SampleStore::at_most(64);
     file.runs.iter().for_each(|run| store.launch(run));

@@ -207,7 +207,7 @@ pub(crate) type FileRecords = Records<Box<dyn BufRead>>;
 
 /// Returns the records of a file that the user names.
 pub(crate) fn records(path: &Path) -> Result<FileRecords> {
-    open(path).map(Records::of)
+    open(path).map(Records::new)
 }
 
 /// Returns the records of a file that the user did not name.

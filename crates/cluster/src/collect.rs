@@ -34,7 +34,7 @@ pub(crate) fn judge_pairs(cluster: &Cluster, finished: &[FinishedJob]) -> (Verdi
         let rank: usize = row.axes.get(axis)?.parse().ok()?;
         indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
     };
-    let mut hosts = Hosts::of(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
+    let mut hosts = Hosts::new(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
     let mut sweep = LinkSweep::default();
     for job in finished.iter().map(|finished| &finished.job).filter(|job| job.is_pair()) {
         for run in cluster.record.runs(job) {

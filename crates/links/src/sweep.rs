@@ -112,7 +112,7 @@ pub fn run(
         options.insert("warm_up".into(), warm_up(team, choice, plan, clock, sink)?);
     }
     let opening = runner::open(team, clock, sink, options, argv)?;
-    let hosts = Hosts::of(opening.places.iter().map(|place| place.host.as_str()));
+    let hosts = Hosts::new(opening.places.iter().map(|place| place.host.as_str()));
     let hosts = hosts.grouped(&task.criteria.groups);
     let (times, alone, again) = (TimesBySize::default(), TimesBySize::default(), BTreeSet::new());
     let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, alone, again };

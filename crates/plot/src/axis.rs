@@ -179,7 +179,7 @@ impl Quantity {
     pub fn of_value(self, value: f64) -> f64 {
         match self {
             Quantity::Latency(unit) => {
-                Units { time: Some(unit), ..Units::default() }.of(Metric::Latency, value)
+                Units { time: Some(unit), ..Units::default() }.convert(Metric::Latency, value)
             }
             Quantity::Bandwidth(unit) | Quantity::BusBandwidth(unit) => unit.of_mb(value),
             Quantity::MessageRate => value,

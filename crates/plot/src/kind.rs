@@ -169,7 +169,7 @@ pub fn heat_map(
         return Err(PlotError::Unfit(format!("a heat map needs links of one message size: {have}")));
     };
     let map = HeatMap::new(times, &sweep.hosts, MAX_CELLS, slow);
-    let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), SHADES.len()) else {
+    let Some(shades) = Shades::new(map.measured().map(|(.., cell)| cell.ns), SHADES.len()) else {
         return Err(PlotError::Unfit("no link was measured".into()));
     };
     let slowest =

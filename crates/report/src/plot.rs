@@ -116,7 +116,7 @@ impl Labels {
 /// Formats a figure with its unit, its interval, and the number of launches.
 pub(crate) fn describe(point: &Point, quantity: Quantity) -> String {
     let ci95 = point.figure.ci95;
-    let decimals = Decimals::of(point.figure.value, ci95);
+    let decimals = Decimals::new(point.figure.value, ci95);
     let mut text = format!("{} {}", decimals.format(point.figure.value), quantity.unit());
     // Fewer than 6 launches have no interval of 95 %.
     let percent = point.coverage.map_or(95.0, |coverage| (coverage * 100.0).min(95.0));

@@ -100,7 +100,7 @@ impl Baseline {
                     leg_ns: figure.median_ns,
                     core_to_core_ns: figure.core_to_core_ns,
                 });
-                self.cases.entry(Case::of(&group.run, row)).or_default().extend(figures);
+                self.cases.entry(Case::new(&group.run, row)).or_default().extend(figures);
             }
         }
     }
@@ -111,7 +111,7 @@ impl Baseline {
     /// # Errors
     /// Why there is no good day.
     pub fn reference(&self, run: &Run, row: &Measurement, limits: usize) -> Result<Reference, Missing> {
-        let all = self.cases.get(&Case::of(run, row)).ok_or(Missing::Case)?;
+        let all = self.cases.get(&Case::new(run, row)).ok_or(Missing::Case)?;
         let (of_states, _) = state::divided_by_state(all.iter().collect(), |good| good.core_to_core_ns);
         let figures = match (&of_states[..], state_of(run, row)) {
             // One state is known, or none.
@@ -133,7 +133,7 @@ impl Baseline {
                 found.map(|(_, of_state)| of_state).ok_or(Missing::State(row))?
             }
         };
-        Reference::of(figures, limits).ok_or(Missing::Case)
+        Reference::new(figures, limits).ok_or(Missing::Case)
     }
 }
 
@@ -144,14 +144,14 @@ pub fn state_of(run: &Run, row: &Measurement) -> Option<f64> {
 }
 
 impl Case {
-    fn of(run: &Run, row: &Measurement) -> Case {
+    fn new(run: &Run, row: &Measurement) -> Case {
         let hosts = hosts(run).into_iter().map(str::to_owned).collect();
         Case { key: row.key.clone(), ranks: row.ranks, hosts }
     }
 }
 
 impl Reference {
-    fn of(figures: &[&GoodFigure], limits: usize) -> Option<Reference> {
+    fn new(figures: &[&GoodFigure], limits: usize) -> Option<Reference> {
         let mut by_day: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         figures.iter().for_each(|figure| by_day.entry(&figure.date).or_default().push(figure.leg_ns));
         let days: Vec<f64> = by_day.values().filter_map(|times| median(times)).collect();
@@ -236,7 +236,7 @@ mod tests {
     fn reference(days: &[(&str, f64)]) -> Reference {
         let figure = |&(date, leg_ns): &(&str, f64)| good(date, leg_ns, None);
         let figures: Vec<GoodFigure> = days.iter().map(figure).collect();
-        Reference::of(&figures.iter().collect::<Vec<_>>(), 1).unwrap()
+        Reference::new(&figures.iter().collect::<Vec<_>>(), 1).unwrap()
     }
 
     fn good(date: &str, leg_ns: f64, core_to_core_ns: Option<f64>) -> GoodFigure {
@@ -302,7 +302,7 @@ mod tests {
                 )
             };
             let figures = distances.iter().enumerate().map(day).collect();
-            Baseline { cases: BTreeMap::from([(Case::of(&one.run, row), figures)]) }
+            Baseline { cases: BTreeMap::from([(Case::new(&one.run, row), figures)]) }
         };
         let mut found = |baseline: &Baseline, ns: Option<f64>| {
             for option in [state::BEFORE, state::AFTER] {

@@ -58,12 +58,12 @@ fn without_instructions(base: &SideResults, new: &SideResults, cases: &[CaseComp
 
 impl Comparison {
     /// Compares two sides.
-    pub fn of(base: &SideResults, new: &SideResults, settings: Settings) -> Comparison {
+    pub fn new(base: &SideResults, new: &SideResults, settings: Settings) -> Comparison {
         let mut measured: Vec<_> =
             base.rows.iter().filter_map(|row| Some((row, new.row(&row.id.key)?))).collect();
         measured.retain(|(a, b)| a.measured() && b.measured());
         measured.sort_by_cached_key(|(row, _)| row.id.sort_key());
-        let units = Units::of([base, new]);
+        let units = Units::new([base, new]);
         let took_turns = units.unit == Unit::Turn || comparison::overlap(base, new);
         let lost = |from: &SideResults, other: &SideResults, only| -> Vec<Unmatched> {
             let unmatched = |row: &side::Row| {

@@ -77,7 +77,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
 
 /// Reads the contents of a result file. The plans of runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.
 pub fn read(input: impl BufRead) -> Result<ResultFile, ReadError> {
-    file_of(Records::of(input))
+    file_of(Records::new(input))
 }
 
 /// Reads a result file that the user did not name, as [`read`] does.

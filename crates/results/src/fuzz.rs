@@ -66,7 +66,7 @@ pub fn results(bytes: &[u8]) {
     let [mut base, mut new] = ["base", "new"].map(SideResults::named);
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().rev().for_each(|run| new.run(run));
-    let comparison = Comparison::of(&base, &new, Settings::default());
+    let comparison = Comparison::new(&base, &new, Settings::default());
     render::compare::table(&mut text, &comparison, Paint::Plain, Some(60)).unwrap();
     harmless(&text);
     write!(text, "{}", render::compare::comparison_json(&comparison)).unwrap();
@@ -88,7 +88,7 @@ fn over_time(bytes: &[u8]) {
         rows.for_each(|row| row.value *= if day < 12 { 1.0 } else { 2.0 });
         results
     };
-    let history = History::of((10..20).flat_map(of_day).collect(), Selection::default(), |_| true);
+    let history = History::new((10..20).flat_map(of_day).collect(), Selection::default(), |_| true);
     let mut text = Vec::new();
     let screen =
         render::history::Screen { paint: Paint::Plain, columns: Some(60), characters: Characters::Unicode };

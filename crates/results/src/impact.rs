@@ -74,7 +74,7 @@ impl Factor {
 
     /// Returns the number with its unit, and the interval with what it leaves open.
     fn in_words(self, unit: &str) -> String {
-        let decimals = Decimals::of(self.times, self.ends);
+        let decimals = Decimals::new(self.times, self.ends);
         let interval = match self.ends {
             None => "the interval is unknown".to_owned(),
             Some(ends) => {
@@ -131,7 +131,7 @@ impl LoadImpacts {
             }
         }
         let figure = |metric: Metric, value: f64| {
-            format!("{} {}", four_digits(units.of(metric, value)), unit(units, metric))
+            format!("{} {}", four_digits(units.convert(metric, value)), unit(units, metric))
         };
         series.into_iter().filter_map(|series| self.sentence(series, &figure)).collect()
     }

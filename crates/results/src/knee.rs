@@ -26,7 +26,7 @@ struct Load {
 
 impl Load {
     /// Returns the load of a row; `None` if the row has none or its figures are unresolved.
-    fn of(row: &Measurement) -> Option<Load> {
+    fn from_row(row: &Measurement) -> Option<Load> {
         let interval = row.figure(ENDS[0]).zip(row.figure(ENDS[1])).map(<[f64; 2]>::from);
         Some(Load {
             offered: row.figure(OFFERED)?,
@@ -71,7 +71,7 @@ pub struct Knees(BTreeMap<Series, Vec<Load>>);
 impl Knees {
     /// Adds a row if it has an offered rate.
     pub fn add(&mut self, row: &Measurement) {
-        let Some(load) = Load::of(row).filter(|_| row.outcome == Outcome::Ok) else { return };
+        let Some(load) = Load::from_row(row).filter(|_| row.outcome == Outcome::Ok) else { return };
         let mut axes = row.axes.clone();
         axes.remove(RATE);
         let (bench, bytes) = (row.bench.clone(), row.bytes.unwrap_or(0));

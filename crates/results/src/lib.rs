@@ -41,7 +41,7 @@
 //! for (side, path) in sides.iter_mut().zip(["tests/golden/one_launch.jsonl"; 2]) {
 //!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
 //! }
-//! let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
+//! let comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
 //! let answer = render::compare::sentence(&comparison);
 //! assert_eq!(answer, "undecided in both cases: about 4 runs a side could decide them");
 //! # Ok(())

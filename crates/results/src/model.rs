@@ -93,11 +93,11 @@ struct Rows<'a> {
 /// Returns a model for each ping-pong, from the launches in the most frequent state of the machine. The cases are in the order of
 /// [`crate::samples::SampleStore::into_cases`].
 pub fn models(cases: &[CaseSamples]) -> Vec<MachineModel> {
-    let all: Vec<Rows<'_>> = cases.chunk_by(differ_in_size).map(Rows::of).collect();
+    let all: Vec<Rows<'_>> = cases.chunk_by(differ_in_size).map(Rows::new).collect();
     let ping_pongs = all.iter().filter_map(|rows| Some((rows, stream_of(rows.bench())?)));
     let model = |(latency, bench): (&Rows<'_>, &str)| {
         let streams = all.iter().filter(|rows| rows.bench() == bench && rows.goes_with(latency));
-        of(latency, streams.max_by_key(|rows| rows.row().depth), bench)
+        machine_model(latency, streams.max_by_key(|rows| rows.row().depth), bench)
     };
     ping_pongs.map(model).collect()
 }
@@ -132,7 +132,7 @@ fn differ_in_size(a: &CaseSamples, b: &CaseSamples) -> bool {
 }
 
 impl<'a> Rows<'a> {
-    fn of(cases: &'a [CaseSamples]) -> Rows<'a> {
+    fn new(cases: &'a [CaseSamples]) -> Rows<'a> {
         let of_size = |cases: &'a [CaseSamples]| -> usize {
             cases.iter().filter(|case| case.other.is_some()).map(|case| case.launches.len()).sum()
         };
@@ -233,7 +233,7 @@ fn gaps(one_way: &Curve, windows: &Curve, depth: u32) -> Curve {
     Curve { sizes, launches, numbers: both.into_iter().map(|(number, ..)| number).collect() }
 }
 
-fn of(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> MachineModel {
+fn machine_model(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> MachineModel {
     let one_way = latency.curve();
     let fit = one_way.fit();
     let is_mpi = latency.bench().starts_with("p2p.");
@@ -246,7 +246,7 @@ fn of(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> MachineMode
     let lack = gap_curve.as_ref().err().cloned().unwrap_or_else(|| {
         format!("{bench} and {} have fewer than 3 common sizes: measure at least 3", latency.bench())
     });
-    let short = fit.as_ref().map(|fit| Estimate::of(fit.short()));
+    let short = fit.as_ref().map(|fit| Estimate::new(fit.short()));
     let protocols = fit
         .as_ref()
         .zip(short)
@@ -275,8 +275,8 @@ struct Sources<'a> {
 
 impl Sources<'_> {
     fn parameters(&self, one_way: Option<&Fit>, gaps: Option<&Fit>) -> Vec<Parameter> {
-        let short = one_way.map(|fit| Estimate::of(fit.short()));
-        let gap = gaps.map(|fit| Estimate::of(fit.short()));
+        let short = one_way.map(|fit| Estimate::new(fit.short()));
+        let gap = gaps.map(|fit| Estimate::new(fit.short()));
         let few = format!("{} has fewer than 3 sizes: measure at least 3", self.latency);
         let note = |bench: &str, fit: Option<&Fit>, lack: &str| match fit {
             Some(fit) => format!("{bench}, line of {}", sizes(fit.segments[0].bytes)),
@@ -294,12 +294,12 @@ impl Sources<'_> {
 
     /// Returns bounds of L: o_s and o_r are at least 0, and at most g if messages are not combined.
     fn latency_alone(&self, one_way: Option<&Fit>, gaps: Option<&Fit>, few: &str) -> Parameter {
-        let most = one_way.and_then(|fit| Estimate::of(fit.short()).interval);
+        let most = one_way.and_then(|fit| Estimate::new(fit.short()).interval);
         let most = most.map(|ends| ends[1]).filter(|most| *most > 0.0);
         let least = match (one_way, gaps.filter(|_| self.is_mpi)) {
             (Some(one_way), Some(gaps)) => {
                 let pairs = one_way.short().zip(gaps.short());
-                Estimate::of(pairs.map(|(short, gap)| short - 2.0 * gap))
+                Estimate::new(pairs.map(|(short, gap)| short - 2.0 * gap))
                     .interval
                     .map(|ends| ends[0].max(0.0))
             }
@@ -377,7 +377,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Returns the estimate from the values of launches in their order, at least one.
-    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Estimate {
+    pub(crate) fn new(values: impl Iterator<Item = f64>) -> Estimate {
         let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         Estimate {
             value: median(&values).unwrap_or(f64::NAN),

@@ -82,7 +82,7 @@ pub struct Decimals(Option<usize>);
 impl Decimals {
     /// Returns the decimals that show two significant digits of the shorter side of the interval of a value, and three of the value.
     /// Without an interval, or where it has no width, a number has the decimals of [`figure`].
-    pub fn of(value: f64, interval: Option<[f64; 2]>) -> Decimals {
+    pub fn new(value: f64, interval: Option<[f64; 2]>) -> Decimals {
         let is_width = |x: &f64| x.is_finite() && *x > 0.0;
         let sides = interval.map(|[low, high]| [value - low, high - value]);
         let shorter = sides.into_iter().flatten().filter(is_width).reduce(f64::min);
@@ -243,7 +243,7 @@ impl Units {
     }
 
     /// Converts a value in the unit of its metric, which is us or MB/s.
-    pub fn of(self, metric: Metric, value: f64) -> f64 {
+    pub fn convert(self, metric: Metric, value: f64) -> f64 {
         match (metric, self.of_times()) {
             // Without a detour through nanoseconds, which would round.
             (Metric::Latency, TimeUnit::Us) => value,
@@ -275,7 +275,7 @@ impl Units {
 
     /// Converts a headline.
     pub fn of_headline(self, metric: Metric, headline: Headline) -> Headline {
-        let of = |value| self.of(metric, value);
+        let of = |value| self.convert(metric, value);
         Headline { value: of(headline.value), ci95: headline.ci95.map(|ends| ends.map(of)) }
     }
 }
@@ -286,21 +286,21 @@ mod tests {
 
     #[test]
     fn a_figure_has_two_digits_of_the_shorter_side_and_at_least_three() {
-        let shown = |value, half: f64| Decimals::of(value, Some([value - half, value + half])).format(value);
+        let shown = |value, half: f64| Decimals::new(value, Some([value - half, value + half])).format(value);
         assert_eq!(shown(0.41234, 0.055), "0.412");
         assert_eq!(shown(0.41234, 0.0012), "0.4123");
         assert_eq!(shown(10123.4, 350.0), "10123");
         assert_eq!(shown(10123.4, 3.5), "10123.4");
         assert_eq!(shown(0.314, 2.5), "0.314");
-        let sides = |low, high| Decimals::of(0.7412, Some([low, high])).format(0.7412);
+        let sides = |low, high| Decimals::new(0.7412, Some([low, high])).format(0.7412);
         assert_eq!(
             [sides(0.45, 16724.88), sides(0.7409, 3.0), sides(0.7412, 0.7412)],
             ["0.741", "0.74120", "0.7412"]
         );
         assert_eq!(shown(7.0, 1.2), "7.00");
-        assert_eq!(Decimals::of(6.0129, None).format(6.0129), figure(6.0129));
+        assert_eq!(Decimals::new(6.0129, None).format(6.0129), figure(6.0129));
         assert_eq!(shown(6.0129, 0.0), figure(6.0129));
-        assert_eq!(Decimals::of(0.0, Some([0.0, 1.056])).format(0.0), "0.0");
+        assert_eq!(Decimals::new(0.0, Some([0.0, 1.056])).format(0.0), "0.0");
     }
 
     #[test]
@@ -326,9 +326,9 @@ mod tests {
 
     #[test]
     fn a_sample_has_no_more_digits_than_a_figure() {
-        let fine = Decimals::of(0.5755, Some([0.5705, 0.5780]));
+        let fine = Decimals::new(0.5755, Some([0.5705, 0.5780]));
         assert_eq!(fine.format_at_most_figure(5999.093), "5999.1");
-        let coarse = Decimals::of(18.5, Some([17.4, 23.3]));
+        let coarse = Decimals::new(18.5, Some([17.4, 23.3]));
         assert_eq!(coarse.format_at_most_figure(25.317), "25.3");
     }
 
@@ -338,9 +338,12 @@ mod tests {
         assert_eq!(RateUnit::GigaBits.of_mb(12_500.0), 100.0);
         assert_eq!(RateUnit::MebiBytes.of_mb(1.048_576), 1.0);
         let units = Units { time: Some(TimeUnit::Ns), rate: Some(RateUnit::GigaBits) };
-        assert_eq!((units.of(Metric::Latency, 0.25), units.of(Metric::Bandwidth, 250.0)), (250.0, 2.0));
+        assert_eq!(
+            (units.convert(Metric::Latency, 0.25), units.convert(Metric::Bandwidth, 250.0)),
+            (250.0, 2.0)
+        );
         assert_eq!((units.name(Metric::Latency), units.name(Metric::Bandwidth)), ("ns", "Gbit/s"));
-        assert_eq!(Units::default().of(Metric::Latency, 0.1), 0.1);
+        assert_eq!(Units::default().convert(Metric::Latency, 0.1), 0.1);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl States {
     }
 
     /// Returns the state of a launch; unknown for a launch that was not labelled.
-    pub fn of(&self, launch: usize) -> LaunchState {
+    pub fn state(&self, launch: usize) -> LaunchState {
         self.of.get(launch).copied().unwrap_or(LaunchState::Unknown)
     }
 }
@@ -138,7 +138,7 @@ pub struct Launches {
 /// count. Launches of one distance are divided where their medians form two groups: the largest gap exceeds ln 1.25 and 1.5 times the
 /// range of either side, with at least two launches on each side, from 6 launches on.
 pub fn divide(medians: &[f64], launches: &[usize], states: &States) -> Vec<Launches> {
-    let of = |at: usize| launches.get(at).map_or(LaunchState::Unknown, |launch| states.of(*launch));
+    let of = |at: usize| launches.get(at).map_or(LaunchState::Unknown, |launch| states.state(*launch));
     let in_state = |state: usize| (0..medians.len()).filter(move |at| of(*at) == LaunchState::In(state));
     let distances = states.distances_ns();
     let labelled: usize = (0..distances.len()).map(|state| in_state(state).count()).sum();
@@ -201,7 +201,7 @@ pub(crate) fn state_figures(row: &Measurement, states: &States) -> Vec<StateFigu
     let Some(summary) = &row.summary else { return Vec::new() };
     let over = row.launches.as_ref().map_or(&[][..], |over| &over.states);
     if over.is_empty() {
-        let core_to_core_ns = match states.of(0) {
+        let core_to_core_ns = match states.state(0) {
             LaunchState::In(state) => states.distances_ns().get(state).copied(),
             LaunchState::Changed | LaunchState::Unknown => None,
         };
@@ -263,7 +263,7 @@ mod tests {
         let launches = [launch(51.0, 60.0), launch(250.0, 240.0), launch(52.0, 251.0), launch(0.0, 51.0)];
         let states = States::new(&launches);
         assert_eq!(states.distances_ns(), [51.5, 250.0]);
-        let of: Vec<LaunchState> = (0..5).map(|at| states.of(at)).collect();
+        let of: Vec<LaunchState> = (0..5).map(|at| states.state(at)).collect();
         use LaunchState::{Changed, In, Unknown};
         assert_eq!(of, [In(0), In(1), Changed, Unknown, Unknown]);
         assert_eq!(States::new(&[launch(55.0, 55.0), launch(95.0, 95.0)]).distances_ns().len(), 2);

@@ -47,7 +47,7 @@ fn print_comparison(before: &ResultFile, after: &ResultFile) {
     for (side, file) in sides.iter_mut().zip([before, after]) {
         file.runs.iter().for_each(|run| side.run(run));
     }
-    let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
+    let comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
     for case in &comparison.cases {
         let interval =
             case.change.ci90.map(|[low, high]| format!(" ({:+.1} to {:+.1})", low * 100.0, high * 100.0));

@@ -168,7 +168,7 @@ impl Bench<'_> {
             let order = Shuffle::new(RUNS, u64::from(pair));
             let side = |from: u32| (from..from + RUNS_OF_SIDE).map(|at| &runs[order.forth(at) as usize]);
             let (base, new) = (of_files(side(0))?, of_files(side(RUNS_OF_SIDE))?);
-            Ok(Comparison::of(&base, &new, Settings { margin: MARGIN }))
+            Ok(Comparison::new(&base, &new, Settings { margin: MARGIN }))
         })
     }
 
@@ -209,7 +209,7 @@ impl Bench<'_> {
                 let now = self.directory.join("latency.jsonl");
                 output(&mut self.ombx("run", DELAYED_ROW, 1, &now))?;
                 let row = of_files(std::iter::once(&now))?;
-                let latency_us = Comparison::of(&row, &row, Settings { margin: MARGIN });
+                let latency_us = Comparison::new(&row, &row, Settings { margin: MARGIN });
                 let latency_us = latency_us.cases.first().map_or(0.0, |case| case.base.median);
                 let delay_ns = latency_us * 1e3 * f64::from(percent) / 100.0;
                 let options = [preload('a'), preload('b'), format!("--env-b=OMBX_DELAY_NS={delay_ns}")];
@@ -265,5 +265,5 @@ fn of_files<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<SideResults>
 /// Compares the files of both sides of `ab`.
 fn of_turns([base, new]: &[PathBuf; 2]) -> Result<Comparison> {
     let (base, new) = (of_files(std::iter::once(base))?, of_files(std::iter::once(new))?);
-    Ok(Comparison::of(&base, &new, Settings { margin: MARGIN }))
+    Ok(Comparison::new(&base, &new, Settings { margin: MARGIN }))
 }

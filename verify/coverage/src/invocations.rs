@@ -141,7 +141,7 @@ fn invoke(mpi: &Mpi, ombx: &Path, job: Job, out: &Path) -> Result<Invocation> {
 fn read(path: &Path, seconds: f64) -> Result<Option<Invocation>> {
     let file = File::open(path).map_err(Failure::file(path))?;
     let mut cases = Cases::default();
-    for record in Records::of(std::io::BufReader::new(file)) {
+    for record in Records::new(std::io::BufReader::new(file)) {
         let record = record.map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
         cases.record(&record);
     }

@@ -61,7 +61,7 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
     let mut counts =
         Sweeps { hosts, differences, sweeps, accused: 0, printed: 0, named: 0, clearly: 0, factors: 0.0 };
     let names: Vec<String> = (1..=hosts).map(|host| format!("n{host}")).collect();
-    let hosts_of = Hosts::of(names.iter().map(String::as_str));
+    let hosts_of = Hosts::new(names.iter().map(String::as_str));
     for number in 0..sweeps {
         let machine = Machine { hosts, differences, seed: hash([seed, number, hosts.into(), 0]) };
         let healthy = machine.swept(&hosts_of, None);

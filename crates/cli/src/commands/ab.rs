@@ -185,7 +185,7 @@ pub(crate) fn ab(
             write_cases(&mut files, &cases)?;
             return stopped_early(&results, &gate, &run.output, code);
         }
-        let compared = || Comparison::of(&results[0], &results[1], settings);
+        let compared = || Comparison::new(&results[0], &results[1], settings);
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {

@@ -181,7 +181,7 @@ pub(crate) fn conclude(
     args: &GateArgs,
     printing: Printing,
 ) -> Result<u8> {
-    let comparison = Comparison::of(base, new, args.settings()).in_units(printing.units);
+    let comparison = Comparison::new(base, new, args.settings()).in_units(printing.units);
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }

@@ -74,7 +74,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     }
     let now = timestamp();
     let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts, now: Some(&now) };
-    let history = History::of(store.results, selection, |case| args.contains(case));
+    let history = History::new(store.results, selection, |case| args.contains(case));
     if history.series.is_empty() {
         return Err(Error::usage(format!(
             "no row in {name} fits --bench and --since: leave out one of them"

@@ -385,7 +385,7 @@ fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>
         ("memory", Some(memory.as_str()).filter(|_| !args.memory.is_host())),
         ("staged", args.staged.then_some("on")),
     ];
-    let reference = Reference::of(&name, &file.runs, &choices, sizes);
+    let reference = Reference::from_runs(&name, &file.runs, &choices, sizes);
     reference
         .map(|reference| Some(Arc::new(reference)))
         .map_err(|why| Error::usage(format!("--reference: {why}")))

@@ -72,7 +72,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let [base_label, new_label] = args.names.clone().map_or([None, None], |names| names.map(Some));
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
     let comparison =
-        (!args.against.is_empty()).then(|| Comparison::of(&base, &new, Settings::default()).in_units(units));
+        (!args.against.is_empty()).then(|| Comparison::new(&base, &new, Settings::default()).in_units(units));
     let against = match &comparison {
         None => against,
         Some(Comparison { base, new, .. }) => {
@@ -143,7 +143,7 @@ impl Dated {
             newest.truncate(MOST_FILES);
         }
         let history =
-            History::of(store.results, Selection { now: Some(&timestamp()), ..Selection::default() }, |_| {
+            History::new(store.results, Selection { now: Some(&timestamp()), ..Selection::default() }, |_| {
                 true
             });
         Ok(Dated { name, newest, history })

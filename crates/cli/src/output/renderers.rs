@@ -136,7 +136,7 @@ pub(crate) fn line(interval: &Interval, units: Units) -> String {
     let size = bytes.map_or(String::new(), |bytes| format!(" {}", Bytes(bytes)));
     let [from, to] = time.map(|time| time.as_secs_f64());
     let value = match median {
-        Some(value) => format!("{} {}", figure(units.of(*metric, *value)), units.name(*metric)),
+        Some(value) => format!("{} {}", figure(units.convert(*metric, *value)), units.name(*metric)),
         None => "n/a".into(),
     };
     let counted: String = connections

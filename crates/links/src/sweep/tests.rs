@@ -185,7 +185,7 @@ fn a_slow_link_is_measured_again_and_named() {
         if (from.min(to), from.max(to)) == (2, 4) { 2500 } else { 0 }
     }
     let memory = sweep(6, Mode::Parallel, None, 4, slow);
-    let hosts = Hosts::of(["n0", "n0", "n0", "n0", "n0", "n0"]);
+    let hosts = Hosts::new(["n0", "n0", "n0", "n0", "n0", "n0"]);
     let mut times = TimesBySize::default();
     memory.rows.iter().for_each(|row| times.add(row, &hosts, MOST_ROWS));
     let retests: Vec<&Measurement> =

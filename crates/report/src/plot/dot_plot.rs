@@ -78,7 +78,7 @@ fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Dot], quantity: Quantity
                     }
                 }
                 @if let Some(p) = dot.points.last() {
-                    text x=(n(right + 12.0)) y=(y) dy="4" { (Decimals::of(p.figure.value, p.figure.ci95).format(p.figure.value)) }
+                    text x=(n(right + 12.0)) y=(y) dy="4" { (Decimals::new(p.figure.value, p.figure.ci95).format(p.figure.value)) }
                 }
             }
         }
@@ -99,7 +99,7 @@ pub(crate) fn draw_histogram(id: &str, sweep: &LinkSweep, times: &LinkTimes, uni
 
 fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes, units: Units) -> Markup {
     let links = times.sweep.iter().map(|link| f64::from(link.ns));
-    let Some(histogram) = Histogram::of(links).filter(|histogram| histogram.counts.len() > 1) else {
+    let Some(histogram) = Histogram::new(links).filter(|histogram| histogram.counts.len() > 1) else {
         return html! {};
     };
     let wide = canvas.width() / histogram.counts.len() as f64;

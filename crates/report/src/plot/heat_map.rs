@@ -33,7 +33,7 @@ pub(crate) fn draw(
     unit: TimeUnit,
 ) -> Markup {
     let map = HeatMap::new(times, hosts, MAX_CELLS, named);
-    let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.factor), SHADES) else {
+    let Some(shades) = Shades::new(map.measured().map(|(.., cell)| cell.factor), SHADES) else {
         return html! {};
     };
     let side = map.side;

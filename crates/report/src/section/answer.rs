@@ -87,7 +87,7 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
     let text = |((run, name), rows): ((usize, String), Vec<&Measurement>)| {
         let row = rows.into_iter().reduce(|main, row| if is_before(row, main) { row } else { main })?;
         let figure = runs.units.of_headline(row.metric, row.headline()?);
-        let decimals = Decimals::of(figure.value, figure.ci95);
+        let decimals = Decimals::new(figure.value, figure.ci95);
         let unit = runs.units.symbol(row.metric);
         let mut text = format!("{} {unit}", decimals.format(figure.value));
         if let Some([low, high]) = figure.ci95 {

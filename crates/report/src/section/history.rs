@@ -142,7 +142,7 @@ fn table(history: &History) -> Markup {
 
 fn line(history: &History, series: &Series) -> Markup {
     let (level, ends) = series.level();
-    let decimals = Decimals::of(level, ends);
+    let decimals = Decimals::new(level, ends);
     let class = series.changes.last().map(|last| if last.ratio > 1.0 { "is-bad" } else { "is-good" });
     html! {
         tr {

@@ -114,7 +114,7 @@ impl<'a> Columns<'a> {
 
 fn table(bench: &str, rows: &[NumberedRow<'_>], run: &Run, units: Units) -> Markup {
     let shown = Shown { units, ..Shown::default() };
-    let (columns, scope) = (Columns::new(rows, run), Scope::of(run));
+    let (columns, scope) = (Columns::new(rows, run), Scope::new(run));
     let metric = rows.first().map(|r| r.row.metric);
     let mut absent: BTreeSet<String> = BTreeSet::new();
     let texts: Vec<Option<FormattedRow>> = rows

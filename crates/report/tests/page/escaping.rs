@@ -52,7 +52,7 @@ fn text_of_files_is_escaped() {
     let mut sides = [(); 2].map(|()| SideResults::named(EVIL).labelled(Some(evil())));
     sides[0].run(&one.runs[0]);
     sides[1].run(&two.runs[0]);
-    let mut comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
+    let mut comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
     comparison.broken.push((evil(), evil()));
     let sources = [Source { name: EVIL, file: &one }, Source { name: EVIL, file: &two }];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });

@@ -31,7 +31,7 @@ fn sweeps(key: &str, host: &str, kernel: &str) -> History {
         launches: Vec::new(),
         is_large_sweep: false,
     };
-    History::of((1..=30).map(result).collect(), Selection::default(), |_| true)
+    History::new((1..=30).map(result).collect(), Selection::default(), |_| true)
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_long_history_has_joined_runs_and_few_charts() {
         launches: Vec::new(),
         ..results[0].clone()
     };
-    let history = History::of((0..2000).map(result).collect(), Selection::default(), |_| true);
+    let history = History::new((0..2000).map(result).collect(), Selection::default(), |_| true);
     let html =
         page(&Report { history: Some(Timeline { name: "d", history: &history }), ..Report::default() });
     assert_eq!(html.matches("<svg class=\"trend\"").count(), 60);

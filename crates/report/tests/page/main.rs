@@ -323,7 +323,7 @@ fn two_sides_are_compared() {
     for (side, file) in sides.iter_mut().zip([&base, &new]) {
         (0..4).for_each(|_| side.run(&file.runs[0]));
     }
-    let comparison = Comparison::of(&sides[0], &sides[1], Settings::default());
+    let comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
     let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     let answer = "fresh is 3.00 times slower than old in all 4 cases";

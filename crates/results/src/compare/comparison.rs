@@ -198,8 +198,8 @@ impl Comparison {
             let metric = case.id.metric;
             case.id.unit = units.name(metric);
             for side in [&mut case.base, &mut case.new] {
-                side.median = units.of(metric, side.median);
-                side.values.iter_mut().for_each(|value| *value = units.of(metric, *value));
+                side.median = units.convert(metric, side.median);
+                side.values.iter_mut().for_each(|value| *value = units.convert(metric, *value));
             }
         }
         self

@@ -24,7 +24,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// Evaluates all cases of two sides.
 pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings) -> Vec<CaseComparison> {
-    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::of(base, new, units)).collect();
+    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::new(base, new, units)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
     let (base, edge) = (units.sides[0].len(), settings.margin.ln_1p());
     // The test takes rows that hardly vary as if they varied by a fifth of the usual margin. A smaller margin needs a smaller part.
@@ -58,7 +58,7 @@ struct Case<'r> {
 impl<'r> Case<'r> {
     /// Leaves out launches that a mark makes invalid, and those that measured other links than most. If too few runs or turns remain, all
     /// launches count and there is no verdict.
-    fn of(base: &'r Row, new: &'r Row, units: &Units) -> Case<'r> {
+    fn new(base: &'r Row, new: &'r Row, units: &Units) -> Case<'r> {
         let rows = [base, new];
         let all = rows.map(|row| row.launches.iter().collect::<Vec<_>>());
         let links = common_links(rows);
@@ -121,7 +121,7 @@ impl<'r> Case<'r> {
             Unit::Run | Unit::Turn => {
                 let ranks = [TAIL, judge.level].map(|tail| rank(&[[a, b]], tail));
                 let scatter = Scatter::of_runs([&sides[0], &sides[1]]);
-                (Shifts::of(std::slice::from_ref(&sides)), ranks, scatter, [a, b])
+                (Shifts::new(std::slice::from_ref(&sides)), ranks, scatter, [a, b])
             }
         };
         let shift = shifts.estimate().unwrap_or(f64::NAN);

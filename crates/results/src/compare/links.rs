@@ -399,7 +399,7 @@ mod tests {
             side.end();
             side
         };
-        let found = Comparison::of(&side(0, 1.0), &side(9, 1.5), Settings::default());
+        let found = Comparison::new(&side(0, 1.0), &side(9, 1.5), Settings::default());
         assert_eq!(found.cases.len(), RANKS as usize);
         let worse: Vec<&str> = found
             .cases
@@ -427,7 +427,7 @@ mod tests {
     fn other_links_of_a_host_have_no_verdict() {
         let of = |rounds: &[u32]| {
             let [base, new] = [recorded(0, &[1, 2, 3], |_| {}), recorded(9, rounds, |_| {})];
-            Comparison::of(&base, &new, Settings::default())
+            Comparison::new(&base, &new, Settings::default())
         };
         let is_without = |case: &CaseComparison| case.verdict == Verdict::Undecided(Reason::OtherLinks);
         assert!(of(&[3, 1, 2]).cases.iter().all(|case| case.verdict == Verdict::Same));
@@ -452,7 +452,7 @@ mod tests {
         };
         let base = side(0, "a", &Outcome::Ok);
         let found = |link: &str, outcome: Outcome| {
-            Comparison::of(&base, &side(9, link, &outcome), Settings::default())
+            Comparison::new(&base, &side(9, link, &outcome), Settings::default())
         };
         let measured = found("b", Outcome::Ok);
         assert_eq!((measured.cases.len(), measured.lost().count()), (RANKS as usize, 0));

@@ -23,7 +23,7 @@ pub(crate) type Stratum = [Vec<f64>; 2];
 pub(crate) struct Shifts(Vec<f64>);
 
 impl Shifts {
-    pub(crate) fn of(strata: &[Stratum]) -> Shifts {
+    pub(crate) fn new(strata: &[Stratum]) -> Shifts {
         let pairs =
             |[a, b]: &Stratum| a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect::<Vec<_>>();
         let mut all: Vec<f64> = strata.iter().flat_map(pairs).collect();
@@ -48,7 +48,7 @@ impl Shifts {
 pub(crate) struct Ranks(HashMap<Vec<[usize; 2]>, usize>);
 
 impl Ranks {
-    pub(crate) fn of(&mut self, strata: &[Stratum]) -> usize {
+    pub(crate) fn rank(&mut self, strata: &[Stratum]) -> usize {
         let sizes: Vec<_> = strata.iter().map(|stratum| stratum.each_ref().map(Vec::len)).collect();
         *self.0.entry(sizes).or_insert_with_key(|sizes| rank(sizes, TAIL))
     }
@@ -527,8 +527,8 @@ mod tests {
         let (a, b) = (vec![1.0, 2.0, 4.0, 8.0], vec![11.0, 12.0, 14.0, 18.0]);
         let all = [[a.clone(), b.clone()]];
         let found = |strata: &[Stratum]| {
-            let shifts = Shifts::of(strata);
-            (shifts.estimate(), shifts.interval(Ranks::default().of(strata)))
+            let shifts = Shifts::new(strata);
+            (shifts.estimate(), shifts.interval(Ranks::default().rank(strata)))
         };
         // Sorted differences: 3 4 6 7 8 9 10 10 10 10 11 12 13 14 16 17.
         assert_eq!(found(&all), (Some(10.0), Some([4.0, 16.0])));
@@ -555,9 +555,9 @@ mod tests {
             [vec![1.0, 2.0, 4.0, 8.0, 3.0, 5.0, 7.0], vec![16.0]],
             [slow(&[3.0, 5.0]), slow(&[11.0, 12.0, 14.0, 18.0, 13.0, 15.0])],
         ];
-        let shifts = Shifts::of(&strata);
+        let shifts = Shifts::new(&strata);
         assert_eq!(shifts.estimate(), Some(10.0));
-        let [low, high] = shifts.interval(Ranks::default().of(&strata)).unwrap();
+        let [low, high] = shifts.interval(Ranks::default().rank(&strata)).unwrap();
         assert!(5.0 < low && low < 10.0 && 10.0 < high && high < 15.0, "{low} {high}");
         // 8 and 28 arrangements: the two extreme ones have a probability of 1 in 224 each, below 5 %.
         assert!((1..=4).contains(&rank(&[[7, 1], [2, 6]], TAIL)));

@@ -313,7 +313,7 @@ pub(super) struct Units {
 
 impl Units {
     /// Returns the units of the state that both sides met most often.
-    pub(super) fn of(sides: [&SideResults; 2]) -> Units {
+    pub(super) fn new(sides: [&SideResults; 2]) -> Units {
         // Distances between cores of one host say nothing about ranks on several.
         Units::among(sides, sides.iter().all(|side| side.runs.iter().all(crate::state::is_local)))
     }
@@ -329,7 +329,7 @@ impl Units {
         let labels = States::new(&distances);
         let first = [0, sides[0].launched.len()];
         let state_of = |side: usize, launch: usize| match is_local {
-            true => labels.of(first[side] + launch),
+            true => labels.state(first[side] + launch),
             false => LaunchState::In(0),
         };
         let turns = turns(sides);

@@ -39,7 +39,7 @@ const MOST_FALSE: usize = 12;
 struct Noise(Random);
 
 impl Noise {
-    fn of(seed: u64) -> Noise {
+    fn new(seed: u64) -> Noise {
         Noise(Random(seed))
     }
 
@@ -146,7 +146,7 @@ fn side(
 }
 
 fn compared(base: &SideResults, new: &SideResults) -> Comparison {
-    Comparison::of(base, new, Settings::default())
+    Comparison::new(base, new, Settings::default())
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn few_comparisons_of_equal_sides_have_a_false_verdict() {
     ];
     for (name, scatter) in models {
         for (launches, unit) in [(4, Unit::Run), (6, Unit::Run), (6, Unit::Turn)] {
-            let mut noise = Noise::of(launches as u64);
+            let mut noise = Noise::new(launches as u64);
             let rows = rows(8);
             let (mut wrong, mut differ) = (0, 0);
             for _ in 0..COMPARISONS {
@@ -184,7 +184,7 @@ fn few_comparisons_of_equal_sides_have_a_false_verdict() {
 
 #[test]
 fn equal_sides_are_seldom_called_the_same_within_less_than_their_scatter() {
-    let mut noise = Noise::of(3);
+    let mut noise = Noise::new(3);
     let rows = rows(6);
     for _ in 0..40 {
         let [base, new] = [0, 1].map(|first| side(&rows, 6, first, 1.0, MPICH, &mut noise));
@@ -197,7 +197,7 @@ fn equal_sides_are_seldom_called_the_same_within_less_than_their_scatter() {
 
 #[test]
 fn a_difference_beyond_the_margin_is_seldom_called_the_same() {
-    let mut noise = Noise::of(5);
+    let mut noise = Noise::new(5);
     let (rows, scatter) = (rows(1), Scatter { launch: 0.02, ..Scatter::default() });
     let same = (0..COMPARISONS).filter(|_| {
         let base = side(&rows, 6, 0, 1.0, scatter, &mut noise);
@@ -211,7 +211,7 @@ fn a_difference_beyond_the_margin_is_seldom_called_the_same() {
 /// Times of launches scatter by 17 %, and counts of instructions by 0.01 %; those of another case by 1 %.
 #[test]
 fn one_percent_more_instructions_is_seen_where_times_cannot_decide() {
-    let mut noise = Noise::of(8);
+    let mut noise = Noise::new(8);
     let counted = |side_of: f64, noise: &mut Noise, first: usize| {
         let mut launch = |turn: usize| {
             let median = 1000.0 * (0.17 * noise.normal()).exp();
@@ -246,7 +246,7 @@ fn one_percent_more_instructions_is_seen_where_times_cannot_decide() {
 #[test]
 fn a_twofold_slowdown_is_found_whatever_the_launches_do() {
     for (launches, times) in [(6, 40), (7, 3), (12, 3)] {
-        let mut noise = Noise::of(launches as u64);
+        let mut noise = Noise::new(launches as u64);
         let rows = rows(8);
         for _ in 0..times {
             let base = side(&rows, launches, 0, 1.0, MPICH, &mut noise);
@@ -259,7 +259,7 @@ fn a_twofold_slowdown_is_found_whatever_the_launches_do() {
 
 #[test]
 fn one_slow_case_among_many_is_found_and_the_others_are_not_accused() {
-    let mut noise = Noise::of(11);
+    let mut noise = Noise::new(11);
     let mut found = 0;
     let mut accused = 0;
     for _ in 0..40 {
@@ -295,11 +295,11 @@ fn a_link_that_is_slower_by_a_tenth_is_worse_in_latency_and_bandwidth() {
     let (fair, slow) = (on_link(&FAIR_PING, &FAIR_STREAM), on_link(&SLOW_PING, &SLOW_STREAM));
     let calm = Scatter { launch: 0.004, row: 0.004, tail: 0.004, second_mode: 0.0 };
     for (margin, worse) in [(0.05, 8), (0.2, 0)] {
-        let mut noise = Noise::of(7);
+        let mut noise = Noise::new(7);
         let base = side(&fair, 6, 0, 1.0, calm, &mut noise);
         let new = side(&slow, 6, 1, 1.0, calm, &mut noise);
         let settings = Settings { margin };
-        let comparison = Comparison::of(&base, &new, settings);
+        let comparison = Comparison::new(&base, &new, settings);
         assert_eq!(comparison.counts(), Counts { worse, same: 8 - worse, ..Counts::default() });
         assert!(comparison.cases.iter().any(|case| case.id.metric == Metric::Bandwidth));
         for case in &comparison.cases {
@@ -307,14 +307,14 @@ fn a_link_that_is_slower_by_a_tenth_is_worse_in_latency_and_bandwidth() {
             assert!((0.08..0.12).contains(&case.change.estimate) && low <= high, "{case:?}");
             assert!(case.power.unwrap().detectable < margin + 0.03, "{case:?}");
         }
-        let back = Comparison::of(&new, &base, settings).counts();
+        let back = Comparison::new(&new, &base, settings).counts();
         assert_eq!((back.better, back.worse), (worse, 0));
     }
 }
 
 #[test]
 fn few_launches_give_a_ratio_and_no_verdict() {
-    let mut noise = Noise::of(1);
+    let mut noise = Noise::new(1);
     for (launches, few) in [(1, true), (2, true), (3, true), (4, false)] {
         let base = side(&rows(2), 6, 0, 1.0, MPICH, &mut noise);
         let new = side(&rows(2), launches, 1, 2.0, MPICH, &mut noise);
@@ -332,7 +332,7 @@ fn few_launches_give_a_ratio_and_no_verdict() {
 fn no_verdict_rests_on_rows_that_are_invalid() {
     let calm = Scatter { launch: 0.01, ..Scatter::default() };
     let sides = |marked_launches: usize| {
-        let mut noise = Noise::of(1);
+        let mut noise = Noise::new(1);
         let [base, new] = [(0, 1.0), (1, 2.0)].map(|(first, slower)| {
             of_launches((0..10).map(|turn| {
                 let level = slower * (calm.launch * noise.normal()).exp();
@@ -357,7 +357,7 @@ fn no_verdict_rests_on_rows_that_are_invalid() {
 #[test]
 fn cases_that_some_launches_lack_are_compared() {
     let calm = Scatter { launch: 0.02, row: 0.01, tail: 0.01, second_mode: 0.0 };
-    let mut noise = Noise::of(2);
+    let mut noise = Noise::new(2);
     let [base, new] = [(0, 1.0), (1, 2.0)].map(|(first, slower)| {
         of_launches((0..10).map(|turn| {
             let level = slower * (calm.launch * noise.normal()).exp();

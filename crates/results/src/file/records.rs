@@ -49,13 +49,13 @@ impl Records<Box<dyn BufRead>> {
         let [longest_file, longest] = FOUND;
         // A small compressed file may have contents without end.
         let input: Box<dyn BufRead> = Box::new(decoded(open_found(path, longest_file)?)?.take(longest_file));
-        Ok(Records { longest, ..Records::of(input) })
+        Ok(Records { longest, ..Records::new(input) })
     }
 }
 
 impl<R: BufRead> Records<R> {
     /// Starts at the beginning of a file.
-    pub fn of(input: R) -> Records<R> {
+    pub fn new(input: R) -> Records<R> {
         let (ended, cut_off, done) = (false, false, false);
         Records {
             input,
@@ -271,7 +271,7 @@ mod tests {
     fn figures_that_do_not_follow_from_the_samples_are_refused() {
         let file = include_str!("../../tests/golden/one_launch.jsonl");
         let row = file.lines().nth(1).unwrap();
-        let read = |file: &str| Records::of(file.as_bytes()).find_map(Result::err).map(|e| e.to_string());
+        let read = |file: &str| Records::new(file.as_bytes()).find_map(Result::err).map(|e| e.to_string());
         assert_eq!(read(file), None);
         let summary = &row[row.find("\"summary\":").unwrap()..];
         for name in ["median_ns", "min_ns", "mean_ns", "max_ns"] {
@@ -287,12 +287,12 @@ mod tests {
     #[test]
     fn input_without_end_is_refused_before_it_fills_memory() {
         let endless = std::io::BufReader::new(std::io::repeat(b'1'));
-        let mut records = Records { longest: 1000, ..Records::of(endless) };
+        let mut records = Records { longest: 1000, ..Records::new(endless) };
         let error = records.next().unwrap().unwrap_err();
         assert_eq!(error.to_string(), "line 1 is not a record of ombx results: it is longer than 1000 bytes");
         assert!(records.next().is_none());
         let newlines = std::io::BufReader::new(std::io::repeat(b'\n'));
-        let error = Records::of(newlines).next().unwrap().unwrap_err().to_string();
+        let error = Records::new(newlines).next().unwrap().unwrap_err().to_string();
         assert!(error.ends_with("the file has more than 10000 blank lines"), "{error}");
     }
 

@@ -101,7 +101,7 @@ impl From<DatedRow> for Packed {
 /// # Errors
 /// Why the file is not a result file of ombx.
 pub fn read(input: impl BufRead) -> Result<Vec<DatedResult>, String> {
-    results_of(Records::of(input))
+    results_of(Records::new(input))
 }
 
 /// Returns the results of records, as [`read`] does.
@@ -154,7 +154,7 @@ fn dated(group: &Group) -> Option<DatedResult> {
         started: start(run).ok()?.to_string(),
         fabric: run.fabric.clone(),
         hosts: node_set::fold(hosts(run)),
-        facts: of(run),
+        facts: provenance(run),
         rows: rows(group),
         launches: group.fingerprints(),
         is_large_sweep: false,
@@ -245,7 +245,7 @@ pub struct Difference {
 }
 
 /// Returns the provenance of a run by name.
-pub(super) fn of(run: &Run) -> BTreeMap<String, String> {
+pub(super) fn provenance(run: &Run) -> BTreeMap<String, String> {
     let mut facts: BTreeMap<String, String> = [
         ("library", library(run)),
         ("ombx", format!("{} ({})", run.version, run.profile)),
@@ -373,10 +373,10 @@ mod tests {
 
     #[test]
     fn a_link_is_named_by_its_hosts() {
-        let hosts = Hosts::of(["n01", "n02", "n03"]);
+        let hosts = Hosts::new(["n01", "n02", "n03"]);
         let key = key_of_link("links/from=0,pattern=pingpong,to=2,bytes=8", [0, 2], &hosts);
         assert_eq!(key, "links/pattern=pingpong,bytes=8");
-        let hosts = Hosts::of(["n01", "n01", "n02"]);
+        let hosts = Hosts::new(["n01", "n01", "n02"]);
         let key = key_of_link("links/from=1,pattern=pingpong,to=2,bytes=8", [1, 2], &hosts);
         assert_eq!(key, "links/pattern=pingpong,bytes=8,ranks=1-0");
     }
@@ -397,12 +397,12 @@ mod tests {
     fn facts_that_differ_are_named_with_both_values() {
         let mut run = golden().run;
         run.hosts = vec![host("n01", "6.1"), host("n02", "6.1")];
-        let before = of(&run);
+        let before = provenance(&run);
         run.hosts = vec![host("n01", "6.1"), host("n02", "6.2")];
         run.library = "MPICH Version: 4.2.0".into();
         run.env.insert("UCX_NET_DEVICES".into(), "mlx5_0".into());
         run.plan.insert("launch".into(), "7".into());
-        let found = differences(&before, &of(&run));
+        let found = differences(&before, &provenance(&run));
         let texts: Vec<String> =
             found.iter().map(|d| format!("{}: {} -> {}", d.name, d.before, d.after)).collect();
         assert_eq!(
@@ -418,9 +418,9 @@ mod tests {
 
     #[test]
     fn a_fact_that_one_run_lacks_is_no_difference() {
-        let before = of(&golden().run);
+        let before = provenance(&golden().run);
         let mut run = golden().run;
         run.hosts = vec![host("n01", "6.1")];
-        assert!(differences(&before, &of(&run)).is_empty());
+        assert!(differences(&before, &provenance(&run)).is_empty());
     }
 }

@@ -161,9 +161,9 @@ impl Series {
             let before = times[start.max(at.saturating_sub(MOST_COMPARED))..at].to_vec();
             let after = times[at..end.min(at + MOST_COMPARED)].to_vec();
             let strata = [[before, after]];
-            let shifts = Shifts::of(&strata);
+            let shifts = Shifts::new(&strata);
             let Some(shift) = shifts.estimate() else { continue };
-            let ci90 = shifts.interval(Ranks::default().of(&strata)).map(|ends| ends.map(f64::exp));
+            let ci90 = shifts.interval(Ranks::default().rank(&strata)).map(|ends| ends.map(f64::exp));
             let facts = |point: usize| self.points.get(point).map(|point| &results[point.result].facts);
             let between = |before: Option<usize>, after: usize| {
                 let sides = before.and_then(facts).zip(facts(after));
@@ -181,7 +181,7 @@ impl Series {
 
 impl History {
     /// Builds the series of all rows that `wanted` accepts, and finds their changes.
-    pub fn of(
+    pub fn new(
         mut results: Vec<DatedResult>,
         selection: Selection<'_>,
         wanted: impl Fn(&Case) -> bool,
@@ -207,7 +207,7 @@ impl History {
             unknown_states += unknown;
             series.extend(states.into_iter().map(|(ns, rows)| {
                 let core_to_core_ns = ns.map(|ns| ns.round() as u64);
-                Series::of(Case { core_to_core_ns, ..case.clone() }, rows)
+                Series::new(Case { core_to_core_ns, ..case.clone() }, rows)
             }));
         }
         series.iter_mut().for_each(|series| series.find_changes(&results));
@@ -234,7 +234,7 @@ impl History {
 
 impl Series {
     /// Returns the series of these rows. Those with an invalid mark are left out if enough others remain.
-    fn of(case: Case, rows: Vec<(usize, &DatedRow)>) -> Series {
+    fn new(case: Case, rows: Vec<(usize, &DatedRow)>) -> Series {
         let all = rows.len();
         let valid = rows.iter().filter(|(_, row)| !row.invalid).count();
         let is_kept = |row: &DatedRow| !row.invalid || valid < LEAST_RUNS;
@@ -318,7 +318,7 @@ pub(crate) mod tests {
     }
 
     fn history(results: Vec<DatedResult>) -> History {
-        History::of(results, Selection::default(), |_| true)
+        History::new(results, Selection::default(), |_| true)
     }
 
     #[test]
@@ -359,7 +359,7 @@ pub(crate) mod tests {
         assert_eq!((all.copies, all.series[0].points.len()), (3, 30));
         assert_eq!(all.series[0].changes[0].at, 15);
         let since = Selection { since: Some("2026-03-10"), ..Selection::default() };
-        let late = History::of(results, since, |_| true);
+        let late = History::new(results, since, |_| true);
         assert_eq!((late.series[0].points.len(), late.series[0].changes[0].at), (21, 6));
     }
 
@@ -372,7 +372,7 @@ pub(crate) mod tests {
         namesake.rows[0].value *= 2.0;
         results.extend([renamed, namesake]);
         let now = Selection { now: Some("2026-03-28T01:30:00Z"), ..Selection::default() };
-        let history = History::of(results, now, |_| true);
+        let history = History::new(results, now, |_| true);
         assert_eq!((history.copies, history.namesakes, history.future), (1, 1, 2));
         assert_eq!(history.series[0].points.len(), 28);
     }
@@ -383,7 +383,7 @@ pub(crate) mod tests {
         results.iter_mut().skip(10).for_each(|result| result.hosts = "n[03-04]".into());
         assert_eq!(history(results.clone()).series.len(), 2);
         let any = Selection { any_hosts: true, ..Selection::default() };
-        assert_eq!(History::of(results, any, |_| true).series.len(), 1);
+        assert_eq!(History::new(results, any, |_| true).series.len(), 1);
     }
 
     #[test]
@@ -523,7 +523,7 @@ mod tests_of_events {
             }
             results.push(sweep);
         }
-        History::of(results, Selection::default(), |_| true)
+        History::new(results, Selection::default(), |_| true)
     }
 
     #[test]
@@ -553,7 +553,7 @@ mod tests_of_events {
         let mut results: Vec<_> =
             (1..=30).map(|day| result(day, "a/bytes=8", 10.0, Metric::Latency)).collect();
         results[10..20].iter_mut().for_each(|result| result.rows[0].value *= 2.0);
-        let history = History::of(results, Selection::default(), |_| true);
+        let history = History::new(results, Selection::default(), |_| true);
         let events = events(&history);
         let found: Vec<(&str, bool)> = events.iter().map(|event| (event.since, event.slower)).collect();
         assert_eq!(found, [("2026-03-21T02:00:00Z", false), ("2026-03-11T02:00:00Z", true)]);

@@ -179,7 +179,7 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
                     Ok(file) if !file.is_file() => {}
                     Ok(file) => {
                         let name = name();
-                        found.push(Found { path, name, stamp: Stamp::of(&file) });
+                        found.push(Found { path, name, stamp: Stamp::new(&file) });
                     }
                     Err(why) => refused.push((name(), why.to_string())),
                 }
@@ -238,7 +238,7 @@ pub struct Stamp {
 
 impl Stamp {
     /// Returns the stamp of a file.
-    pub fn of(file: &Metadata) -> Stamp {
+    pub fn new(file: &Metadata) -> Stamp {
         Stamp { length: file.len(), modified: [file.mtime(), file.mtime_nsec()], inode: file.ino() }
     }
 }

@@ -310,8 +310,8 @@ impl Curve {
         let distance = |(bytes, time): &Point| (time / line.at(*bytes) - 1.0).abs();
         Segment {
             bytes: [self.sizes[from], self.sizes[to - 1]],
-            fixed: Estimate::of(lines.iter().map(|line| line.fixed / 1e3)),
-            per_byte: Estimate::of(lines.iter().map(|line| line.per_byte)),
+            fixed: Estimate::new(lines.iter().map(|line| line.fixed / 1e3)),
+            per_byte: Estimate::new(lines.iter().map(|line| line.per_byte)),
             residual: points.iter().map(distance).fold(0.0, f64::max),
         }
     }
@@ -320,7 +320,7 @@ impl Curve {
         let between = [self.sizes[start - 1], self.sizes[start]];
         let middle = ((between[0] - 1) as f64 * (between[1] - 1) as f64).sqrt();
         let change = |of: &dyn Fn(&Line) -> f64| {
-            Estimate::of(before.iter().zip(after).map(|(before, after)| of(after) - of(before)))
+            Estimate::new(before.iter().zip(after).map(|(before, after)| of(after) - of(before)))
         };
         Switch {
             between,

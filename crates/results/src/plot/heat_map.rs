@@ -110,7 +110,7 @@ pub(crate) fn draw(
     widest: usize,
 ) -> Result<Option<String>> {
     let map = HeatMap::new(times, hosts, widest, &[]);
-    let Some(shades) = Shades::of(map.measured().map(|(.., cell)| cell.ns), CHARACTERS.len()) else {
+    let Some(shades) = Shades::new(map.measured().map(|(.., cell)| cell.ns), CHARACTERS.len()) else {
         return Ok(None);
     };
     let character = |cell: Option<Cell>| cell.map_or(NOTHING, |cell| CHARACTERS[shades.shade(cell.ns)]);
@@ -156,7 +156,7 @@ pub struct Shades {
 
 impl Shades {
     /// Builds a scale of `count` shades for these values. Returns `None` if no value is above 0.
-    pub fn of(values: impl Iterator<Item = f64>, count: usize) -> Option<Shades> {
+    pub fn new(values: impl Iterator<Item = f64>, count: usize) -> Option<Shades> {
         let known = values.filter(|value| *value > 0.0);
         let (low, high) = known.fold((f64::MAX, 0f64), |(low, high), x| (low.min(x), high.max(x)));
         let step = (high / low).max(MIN_RATIO).ln() / count as f64;

@@ -30,7 +30,7 @@ pub fn draw(out: &mut dyn Write, case: &CaseSamples, columns: usize, characters:
     draw_over_time(out, case, &title, columns, characters)?;
     let values = case.batches();
     let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
-    let screen = Screen::of(case, &axis, columns, characters);
+    let screen = Screen::new(case, &axis, columns, characters);
     screen.histogram(out, values, &axis)?;
     screen.launches(out, case)
 }
@@ -46,7 +46,7 @@ pub fn draw_over_time(
     let values = case.batches();
     let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
     writeln!(out, "\n{}", shortened(title, columns))?;
-    Screen::of(case, &axis, columns, characters).over_time(out, case, &values, &axis)
+    Screen::new(case, &axis, columns, characters).over_time(out, case, &values, &axis)
 }
 
 /// How charts are drawn.
@@ -59,7 +59,7 @@ struct Screen {
 }
 
 impl Screen {
-    fn of(case: &CaseSamples, axis: &ValueAxis, columns: usize, characters: Characters) -> Screen {
+    fn new(case: &CaseSamples, axis: &ValueAxis, columns: usize, characters: Characters) -> Screen {
         let scale = if axis.is_log() { ", logarithmic" } else { "" };
         Screen { columns, characters, unit: case.row().metric.unit(), scale }
     }
@@ -134,7 +134,7 @@ impl Screen {
         let ends = if low < high { axis.ranges(low, high, RANGES) } else { vec![low, high] };
         let counts = counts(&values, &ends);
         let most = counts.iter().copied().max().unwrap_or(1).max(1);
-        let decimals = Decimals::of(low, Some([low, low + 2.0 * (ends[1] - ends[0])]));
+        let decimals = Decimals::new(low, Some([low, low + 2.0 * (ends[1] - ends[0])]));
         let labels: Vec<String> = ends.iter().take(counts.len()).map(|end| decimals.format(*end)).collect();
         let margin = labels.iter().map(String::len).max().unwrap_or(0);
         let width = self.width(margin + 5 + most.to_string().len());
@@ -161,7 +161,7 @@ impl Screen {
         };
         let texts: Vec<String> = lines
             .iter()
-            .map(|(_, figure)| Decimals::of(figure.value, figure.ci95).format(figure.value))
+            .map(|(_, figure)| Decimals::new(figure.value, figure.ci95).format(figure.value))
             .collect();
         let wide = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let number = wide(&mut lines.iter().map(|(name, _)| name.len()));

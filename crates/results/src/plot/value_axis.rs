@@ -240,7 +240,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// Counts the values above 0. Equal values are one range. Returns `None` without values.
-    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Option<Histogram> {
+    pub fn new(values: impl Iterator<Item = f64> + Clone) -> Option<Histogram> {
         let known = values.filter(|value| *value > 0.0 && value.is_finite());
         let total = known.clone().count();
         let (low, high) = known.clone().fold((f64::MAX, 0f64), |(low, high), x| (low.min(x), high.max(x)));
@@ -368,7 +368,7 @@ mod log_axis_tests {
     fn ranges_grow_by_equal_factors_and_hold_all_values() {
         // Four ranges from 1 to 16: each is twice as long as the one before.
         let values = [1.0, 1.5, 1.9, 2.1, 3.9, 9.0, 16.0, 0.0, f64::NAN];
-        let histogram = Histogram::of(values.into_iter()).unwrap();
+        let histogram = Histogram::new(values.into_iter()).unwrap();
         assert_eq!(histogram.counts, [3, 2, 0, 2]);
         assert_eq!(histogram.most(), 3);
         for (end, expected) in histogram.ends.iter().zip([1.0, 2.0, 4.0, 8.0, 16.0]) {
@@ -380,10 +380,10 @@ mod log_axis_tests {
 
     #[test]
     fn more_values_have_more_ranges_and_equal_values_one() {
-        let of = |n: usize| Histogram::of((1..=n).map(|i| i as f64)).unwrap().counts;
+        let of = |n: usize| Histogram::new((1..=n).map(|i| i as f64)).unwrap().counts;
         assert_eq!([1, 2, 100, 1000, 1 << 20].map(|n| of(n).len()), [1, 4, 7, 10, 16]);
         assert_eq!(of(1000).iter().sum::<usize>(), 1000);
-        assert_eq!(Histogram::of([5.0; 12].into_iter()).unwrap().counts, [12]);
-        assert!(Histogram::of([0.0, -1.0].into_iter()).is_none());
+        assert_eq!(Histogram::new([5.0; 12].into_iter()).unwrap().counts, [12]);
+        assert!(Histogram::new([0.0, -1.0].into_iter()).is_none());
     }
 }

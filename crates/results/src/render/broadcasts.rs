@@ -116,7 +116,7 @@ impl Broadcasts {
                 let Summary { median, ci95, .. } = timed.summary;
                 let of = |ns: f64| self.unit.of_ns(ns);
                 let ends = ci95.map(|ends| ends.map(of));
-                let decimals = Decimals::of(of(median), ends);
+                let decimals = Decimals::new(of(median), ends);
                 let text = |value: f64| decimals.format(value);
                 grid.add_row([
                     Bytes(*bytes).to_string(),

@@ -68,7 +68,7 @@ impl Renderer for Document {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.flush(out)?;
         let launches = launches(run).map_or(String::new(), |launches| format!(" · {launches}"));
-        (self.banner, self.scope) = (plain(&(banner(run) + &launches)), Scope::of(run));
+        (self.banner, self.scope) = (plain(&(banner(run) + &launches)), Scope::new(run));
         self.clock = Some(run.clock.clone());
         Ok(())
     }

@@ -129,7 +129,7 @@ fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
     let titles = [case, "runs", "first", "last", "trend", unit, "interval", "change"];
     let row = |series: &Series| {
         let (level, ends) = series.level();
-        let decimals = Decimals::of(level, ends);
+        let decimals = Decimals::new(level, ends);
         let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
         let day = |at: usize| start(history.started(series, at), DATE);
         vec![
@@ -361,7 +361,7 @@ mod tests {
     fn history(late: f64) -> History {
         let value = |day: usize| if day < 16 { 10.0 } else { late };
         let of = |day: usize| result(day, "p2p.latency/bytes=8", value(day), Metric::Latency);
-        History::of((1..=30).map(of).collect(), Selection::default(), |_| true)
+        History::new((1..=30).map(of).collect(), Selection::default(), |_| true)
     }
 
     fn shown(history: &History, columns: Option<usize>) -> String {

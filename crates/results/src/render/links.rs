@@ -470,7 +470,7 @@ impl Links {
     /// Prints how many links there are in each range of times.
     fn histogram(&self, out: &mut dyn Write, times: &LinkTimes) -> Result<()> {
         let links = times.sweep.iter().map(|link| f64::from(link.ns));
-        let Some(histogram) = Histogram::of(links).filter(|histogram| histogram.counts.len() > 1) else {
+        let Some(histogram) = Histogram::new(links).filter(|histogram| histogram.counts.len() > 1) else {
             return Ok(());
         };
         let longest = self

@@ -74,7 +74,7 @@ fn heading(model: &MachineModel) -> String {
 fn parameters(parameters: &[Parameter], columns: Option<usize>) -> String {
     let titles = ["parameter", "value", "95% interval", "unit", "from"].map(str::to_owned).to_vec();
     let row = |parameter: &Parameter| {
-        let decimals = Decimals::of(
+        let decimals = Decimals::new(
             parameter.value.or(parameter.interval.map(|ends| ends[1])).unwrap_or(0.0),
             parameter.interval,
         );
@@ -106,7 +106,7 @@ fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, columns: Option<usize>) 
 
 /// Formats a value and its interval.
 fn cells(estimate: Estimate) -> [String; 2] {
-    let decimals = Decimals::of(estimate.value, estimate.interval);
+    let decimals = Decimals::new(estimate.value, estimate.interval);
     [decimals.format(estimate.value), interval(estimate.interval, |end| decimals.format(end))]
 }
 

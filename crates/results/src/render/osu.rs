@@ -325,7 +325,7 @@ impl Renderer for OsuTable {
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let name = self.program(row).map_or("", |osu| osu.name);
-        let columns = of(row, name, &self.columns);
+        let columns = columns(row, name, &self.columns);
         let with_gaps =
             |payload| self.columns.payloads.as_ref().and_then(|sizes| sizes.get(&payload).copied());
         let size = row.bytes.map_or_else(|| plain(&row.bench), |b| with_gaps(b).unwrap_or(b).to_string());
@@ -467,7 +467,7 @@ fn overlaps(row: &Measurement, program: &str) -> bool {
 }
 
 /// Returns the columns of a row after its size.
-fn of(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
+fn columns(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column> {
     let overlaps = overlaps(row, program);
     let mut columns = if overlaps {
         let overall = row.summary.as_ref().map(|summary| mean(row, summary) / 1e3);

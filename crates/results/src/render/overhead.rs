@@ -101,7 +101,7 @@ impl Overhead {
             for theirs in self.mpi.iter().filter(alike) {
                 let [value, ends] = match ratio(theirs.time, ours.time) {
                     Ok(Ratio { value, ci95 }) => {
-                        let decimals = Decimals::of(value, Some(ci95));
+                        let decimals = Decimals::new(value, Some(ci95));
                         let text = |x: f64| decimals.format(x);
                         [format!("{} x", text(value)), interval(Some(ci95), text)]
                     }

@@ -92,7 +92,7 @@ impl Renderer for Table {
             writeln!(out)?;
         }
         (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
-        self.scope = Scope::of(run);
+        self.scope = Scope::new(run);
         self.publishable = Publishable::default();
         self.reached = Reached::new(run);
         writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;

@@ -196,7 +196,7 @@ impl Reference {
     ///
     /// # Errors
     /// A sentence about a file without links, or with links that cannot be compared.
-    pub fn of(
+    pub fn from_runs(
         name: &str,
         runs: &[RunWithRows],
         choices: &[(&str, Option<&str>)],

@@ -70,7 +70,7 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
         times,
         hosts,
         sizes,
-        again: Retested::of(times, hosts),
+        again: Retested::new(times, hosts),
         links: relative_times(times, hosts),
         slow: Vec::new(),
         nameable: None,
@@ -96,7 +96,7 @@ pub(super) fn among_suspects(
     suspects: &BTreeSet<u32>,
 ) -> Vec<SlowComponent> {
     let few = FewUnits::among_suspects(times, hosts, sizes, suspects);
-    let again = Retested::of(times, hosts);
+    let again = Retested::new(times, hosts);
     let found = few.map(|few| few.confirmed(times, hosts, &again)).unwrap_or_default();
     // Both or none: either would be judged by the other's links.
     let all = if found.len() == MAX_PARTS { found } else { Vec::new() };
@@ -136,7 +136,7 @@ impl Search<'_> {
         let mut nameable = None;
         for inside in [false, true] {
             let scope = Scope { level, inside };
-            let few = FewUnits::of(self.times, self.hosts, scope, self.sizes, &self.slow);
+            let few = FewUnits::new(self.times, self.hosts, scope, self.sizes, &self.slow);
             let (found, limit) = match &few {
                 Some(few) => (few.confirmed(self.times, self.hosts, &self.again), Some(few.found.nameable)),
                 None => self.many(scope),
@@ -159,7 +159,7 @@ impl Search<'_> {
         let (times, hosts) = (self.times, self.hosts);
         for inside in [false, true] {
             let scope = Scope { level: 0, inside };
-            let Some(few) = FewUnits::of(times, hosts, scope, self.sizes, &self.slow) else {
+            let Some(few) = FewUnits::new(times, hosts, scope, self.sizes, &self.slow) else {
                 self.many(scope).0.into_iter().for_each(|(part, log)| self.take(part, log));
                 continue;
             };

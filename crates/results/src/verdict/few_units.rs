@@ -25,7 +25,7 @@ pub(super) struct FewUnits {
 
 impl FewUnits {
     /// Returns `None` if these links are too few or too many for a search. Links of `known` components are left out.
-    pub(super) fn of(
+    pub(super) fn new(
         times: &LinkTimes,
         hosts: &Hosts,
         scope: Scope,

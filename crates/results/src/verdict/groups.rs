@@ -301,7 +301,7 @@ impl<'a> GroupsByName<'a> {
 
 impl Hosts {
     /// Builds the map from the host name of every rank.
-    pub fn of<'a>(ranks: impl IntoIterator<Item = &'a str>) -> Hosts {
+    pub fn new<'a>(ranks: impl IntoIterator<Item = &'a str>) -> Hosts {
         let mut hosts = Hosts::default();
         let mut known: BTreeMap<String, (u32, u32)> = BTreeMap::new();
         for name in ranks {
@@ -319,7 +319,7 @@ impl Hosts {
 
     /// Builds the map from the places of a run, with the groups that its options name.
     pub fn of_run(run: &Run) -> Hosts {
-        let hosts = Hosts::of(run.places.iter().map(|place| place.host.as_str()));
+        let hosts = Hosts::new(run.places.iter().map(|place| place.host.as_str()));
         hosts.grouped(&Groups::of_plan(&run.plan))
     }
 

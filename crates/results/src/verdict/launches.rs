@@ -49,7 +49,7 @@ impl Launch {
     }
 
     /// Returns the number of launches of the sweep.
-    pub(super) fn of(&self) -> usize {
+    pub(super) fn launch_count(&self) -> usize {
         self.position.1 as usize
     }
 

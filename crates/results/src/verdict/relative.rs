@@ -89,7 +89,7 @@ impl Scope {
 pub(super) struct Retested(BTreeMap<(u32, u32), f64>);
 
 impl Retested {
-    pub(super) fn of(times: &LinkTimes, hosts: &Hosts) -> Retested {
+    pub(super) fn new(times: &LinkTimes, hosts: &Hosts) -> Retested {
         let usual = |distance: usize| {
             let of = |links: &[Link]| {
                 let kind = links.iter().filter(|l| hosts.distance(l.from, l.to) == distance);
@@ -219,10 +219,10 @@ pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]
 
 /// Returns the links of each distance that no slow component has.
 pub(super) fn ordinary(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<Ordinary> {
-    let parts = Parts::of(slow);
+    let parts = Parts::new(slow);
     let is_ordinary = |l: &&Link| times.is_sampled(l, hosts) && !parts.contain(l, hosts);
     let links: Vec<&Link> = times.sweep.iter().filter(is_ordinary).collect();
-    (0..=hosts.levels() + 1).map(|distance| Ordinary::of(&links, hosts, distance)).collect()
+    (0..=hosts.levels() + 1).map(|distance| Ordinary::new(&links, hosts, distance)).collect()
 }
 
 /// Returns the links of a component in the order of their ends, which is that of all `links`.
@@ -248,7 +248,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(components: &[Component]) -> Parts {
+    fn new(components: &[Component]) -> Parts {
         let mut parts = Parts::default();
         for component in components {
             match *component {
@@ -289,7 +289,7 @@ pub(super) struct Ordinary {
 }
 
 impl Ordinary {
-    fn of(links: &[&Link], hosts: &Hosts, distance: usize) -> Ordinary {
+    fn new(links: &[&Link], hosts: &Hosts, distance: usize) -> Ordinary {
         let mut kind: Vec<&Link> =
             links.iter().filter(|l| hosts.distance(l.from, l.to) == distance).copied().collect();
         let ns = median(&kind.iter().map(|l| f64::from(l.ns)).collect::<Vec<_>>());

@@ -112,7 +112,7 @@ pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts) -> Vec<
     // Links of earlier looks have all their rows, those of this one not yet.
     let of_size = |times: &LinkTimes| {
         let known = LinkTimes { given_up: BTreeSet::new(), ..times.averaged() };
-        (times.bytes, Retested::of(&known, hosts))
+        (times.bytes, Retested::new(&known, hosts))
     };
     let known: BTreeMap<u64, Retested> = again.iter().map(of_size).collect();
     let is_slow = |l: &Retest| known.get(&l.bytes).is_none_or(|known| known.is_slow(l.from, l.to));

@@ -388,7 +388,7 @@ impl LinkSweep {
         if self.obstacle.is_some() {
             return Vec::new();
         }
-        let looks = self.last.as_ref().map_or(1, Launch::of).saturating_sub(1).max(LOOKS);
+        let looks = self.last.as_ref().map_or(1, Launch::launch_count).saturating_sub(1).max(LOOKS);
         let times = self.times();
         let of_size = |of_size: &LinkTimes| {
             // All looks together have the error probability of the verdict at the end.

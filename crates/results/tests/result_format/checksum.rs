@@ -9,7 +9,7 @@ const GOLDEN: &str = include_str!("../golden/three_launches.jsonl");
 /// Returns the golden file with checksums.
 fn written() -> String {
     let mut bytes = Vec::new();
-    for record in Records::of(GOLDEN.as_bytes()) {
+    for record in Records::new(GOLDEN.as_bytes()) {
         file::write(&mut bytes, &record.unwrap()).unwrap();
     }
     String::from_utf8(bytes).unwrap()

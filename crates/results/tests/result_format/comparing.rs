@@ -20,7 +20,7 @@ fn side(runs: &[RunWithRows]) -> SideResults {
 
 /// Compares two sides and checks all output formats.
 fn printed(base: &SideResults, new: &SideResults) -> Comparison {
-    let comparison = Comparison::of(base, new, Settings::default());
+    let comparison = Comparison::new(base, new, Settings::default());
     let mut out = Vec::new();
     render::compare::table(&mut out, &comparison, Paint::Plain, None).unwrap();
     let text = String::from_utf8(out).unwrap();
@@ -125,7 +125,7 @@ proptest! {
         let mut bytes = GOLDEN.as_bytes().to_vec();
         bytes[at] = byte;
         let mut damaged = SideResults::named("damaged");
-        let records = Records::of(&bytes[..bytes.len() - cut.min(at)]);
+        let records = Records::new(&bytes[..bytes.len() - cut.min(at)]);
         records.map_while(Result::ok).for_each(|record: Record| damaged.record(&record));
         let whole = side(&file::read(GOLDEN.as_bytes()).unwrap().runs);
         printed(&damaged, &whole);

@@ -163,7 +163,7 @@ fn compared(model: Model, random: &mut Uniform) -> Comparison {
             .for_each(|_| results.run(&launch(None, times(model, side, random).into_iter())));
         results
     });
-    Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN })
+    Comparison::new(&sides[0], &sides[1], Settings { margin: MARGIN })
 }
 
 /// Returns sides that have taken no turn.
@@ -181,7 +181,7 @@ fn take_turn(sides: &mut [SideResults; 2], number: usize, model: Model, is_open:
 fn turns(model: Model, random: &mut Uniform) -> Comparison {
     let mut sides = no_turns();
     (1..=model.units[0]).for_each(|number| take_turn(&mut sides, number, model, false, random));
-    Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN })
+    Comparison::new(&sides[0], &sides[1], Settings { margin: MARGIN })
 }
 
 /// Takes turns as `ab` does: until two looks in a row have decided every row, or 30 turns.
@@ -193,7 +193,7 @@ fn looked(model: Model, random: &mut Uniform) -> Comparison {
         if !LOOKS.contains(&(number as u32)) {
             continue;
         }
-        let comparison = Comparison::of(&sides[0], &sides[1], Settings { margin: MARGIN });
+        let comparison = Comparison::new(&sides[0], &sides[1], Settings { margin: MARGIN });
         let is_decided = !comparison.more_could_decide();
         if number >= model.units[0] || (was_decided && is_decided) {
             return comparison;

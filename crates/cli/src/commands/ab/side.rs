@@ -144,7 +144,7 @@ impl SideCommand {
         mut file: Option<&mut ResultTarget>,
     ) -> Result<Vec<Record>> {
         let mut records = Vec::new();
-        for record in child.stdout.take().into_iter().flat_map(|out| Records::of(BufReader::new(out))) {
+        for record in child.stdout.take().into_iter().flat_map(|out| Records::new(BufReader::new(out))) {
             let mut record = record
                 .map_err(|e| Error::fabric(format!("{self} prints something other than results: {e}")))?;
             if records.len() == MOST_RECORDS {

@@ -291,7 +291,7 @@ impl Finding {
     pub(super) fn figure(&self) -> Option<String> {
         let row = self.row.as_ref()?;
         let headline = row.headline()?;
-        let decimals = Decimals::of(headline.value, headline.ci95);
+        let decimals = Decimals::new(headline.value, headline.ci95);
         let format = |value| decimals.format_at_most_figure(value);
         let ends = match headline.ci95 {
             Some([low, high]) => format!(" ({} .. {})", format(low), format(high)),

@@ -42,8 +42,8 @@ const SLOW: (f64, f64) = (275.0, 270.0);
 const UNKNOWN: (f64, f64) = (58.0, 0.0);
 
 /// Compares sides of runs, each with the distances of its launches. The new side is 20 % slower in the same state.
-fn of(base: &[[(f64, f64); 3]], new: &[[(f64, f64); 3]]) -> Comparison {
-    let mut noise = Noise::of(7);
+fn compared_runs(base: &[[(f64, f64); 3]], new: &[[(f64, f64); 3]]) -> Comparison {
+    let mut noise = Noise::new(7);
     let base = side_of((0..).zip(base).map(|(at, run_of)| run(at, 1.0, run_of, &mut noise)));
     let new = side_of((100..).zip(new).map(|(at, run_of)| run(at, 1.2, run_of, &mut noise)));
     compared(&base, &new)
@@ -51,13 +51,15 @@ fn of(base: &[[(f64, f64); 3]], new: &[[(f64, f64); 3]]) -> Comparison {
 
 #[test]
 fn runs_are_compared_in_the_most_frequent_state_of_both_sides() {
-    let same = of(&[[FAST; 3]; 4], &[[FAST; 3]; 4]);
+    let same = compared_runs(&[[FAST; 3]; 4], &[[FAST; 3]; 4]);
     assert_eq!((same.counts().worse, same.state.units, same.state.of), (3, [4, 4], [4, 4]));
     assert!(same.state.core_to_core_ns.is_some_and(|ns| (58.0..=61.0).contains(&ns)));
     assert!(same.notes.iter().all(|note| note.code != "machine_state"));
     // A run counts in its most frequent state, with the launches of that state only.
-    let some =
-        of(&[[FAST, FAST, SLOW]; 4], &[[FAST; 3], [FAST; 3], [FAST; 3], [SLOW; 3], [UNKNOWN, FAST, FAST]]);
+    let some = compared_runs(
+        &[[FAST, FAST, SLOW]; 4],
+        &[[FAST; 3], [FAST; 3], [FAST; 3], [SLOW; 3], [UNKNOWN, FAST, FAST]],
+    );
     assert_eq!((some.counts().worse, some.state.units, some.state.of), (3, [4, 4], [4, 5]));
     for case in &some.cases {
         assert!((0.17..0.23).contains(&case.change.estimate), "{case:?}");
@@ -77,7 +79,7 @@ fn runs_of_different_or_unknown_states_have_no_verdict() {
         ([[FAST; 3], [FAST; 3], [SLOW; 3], [SLOW; 3]], Reason::MachineChanged),
         ([[UNKNOWN; 3]; 4], Reason::UnknownState),
     ] {
-        let comparison = of(&[[FAST; 3]; 4], &new);
+        let comparison = compared_runs(&[[FAST; 3]; 4], &new);
         assert!(
             comparison.cases.iter().all(|case| case.verdict == Verdict::Undecided(reason.clone())),
             "{reason}"
@@ -85,7 +87,7 @@ fn runs_of_different_or_unknown_states_have_no_verdict() {
         assert_eq!((comparison.undecided().count(), comparison.more_could_decide()), (3, true));
     }
     // Nine launches of one run are one run.
-    let one = of(&[[FAST; 3]; 3], &[[FAST; 3]; 4]);
+    let one = compared_runs(&[[FAST; 3]; 3], &[[FAST; 3]; 4]);
     assert_eq!(one.cases[0].verdict, Verdict::Undecided(Reason::FewUnits(Unit::Run)));
     assert_eq!(one.cases[0].base.values.len(), 9);
 }
@@ -94,7 +96,7 @@ fn runs_of_different_or_unknown_states_have_no_verdict() {
 fn turns_of_one_state_are_compared() {
     let distances = [FAST, FAST, SLOW, FAST, FAST, UNKNOWN, FAST, FAST, FAST];
     let sides = |distances: &[(f64, f64)], other: &[(f64, f64)]| {
-        let mut noise = Noise::of(3);
+        let mut noise = Noise::new(3);
         let sides =
             [side_of([run(0, 1.0, distances, &mut noise)]), side_of([run(1, 1.2, other, &mut noise)])];
         sides.map(|side| as_turns(side, false))
@@ -121,7 +123,7 @@ fn ranks_on_several_hosts_have_no_state() {
         side.runs.iter_mut().for_each(|run| run.places[1].host = "n02".into());
         side
     };
-    let mut noise = Noise::of(5);
+    let mut noise = Noise::new(5);
     let [base, new] = [1.0, 2.0]
         .map(|slower| several(side_of((0..4).map(|at| run(at, slower, &[(0.0, 0.0); 3], &mut noise)))));
     let comparison = compared(&base, &new);

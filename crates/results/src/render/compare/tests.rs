@@ -33,7 +33,7 @@ fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseCompariso
     }
 }
 
-fn of(cases: Vec<CaseComparison>) -> Comparison {
+fn comparison(cases: Vec<CaseComparison>) -> Comparison {
     let side = |label: &str| SideInfo {
         label: label.into(),
         name: format!("{label}.jsonl"),
@@ -64,7 +64,7 @@ fn by_instructions(bytes: u64, factor: f64, verdict: Verdict) -> CaseComparison 
 
 #[test]
 fn instructions_decide_where_times_do_not() {
-    let comparison = of(vec![
+    let comparison = comparison(vec![
         same(8),
         by_instructions(64, 1.01, Verdict::Worse),
         by_instructions(512, 1.0, Verdict::Same),
@@ -96,11 +96,11 @@ fn one_case_has_its_factor_and_interval() {
     cases.extend((0..21).map(|at| same(16 << at)));
     cases.push(case("p2p.latency", 64, 1.1, Verdict::Undecided(Reason::Scatter)));
     assert_eq!(
-        sentence(&of(cases)),
+        sentence(&comparison(cases)),
         "B is 1.08 times faster than A (1.03 to 1.13) for 8 bytes; same within 5% in 21 of 23 cases; \
          undecided in 1 of 23 cases: about 4 runs a side could decide it; all with cores 51 ns apart"
     );
-    let slower = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse)]);
+    let slower = comparison(vec![case("p2p.latency", 8, 2.0, Verdict::Worse)]);
     assert_eq!(
         sentence(&slower),
         "B is 2.00 times slower than A (1.90 to 2.10) for 8 bytes; all with cores 51 ns apart"
@@ -116,7 +116,7 @@ fn several_cases_have_the_range_of_factors_and_the_largest_one() {
         same(128),
     ];
     assert_eq!(
-        sentence(&of(cases)),
+        sentence(&comparison(cases)),
         "B is 1.50 to 2.00 times slower than A in 2 of 4 cases, most for 64 bytes of p2p.bw (1.90 to 2.10); \
          it is 10.0 times faster than A (9.52 to 10.5) for 64 bytes of p2p.latency; same within 5% in 1 of 4 cases; \
          all with cores 51 ns apart"
@@ -126,10 +126,10 @@ fn several_cases_have_the_range_of_factors_and_the_largest_one() {
 #[test]
 fn sides_that_do_not_differ_are_the_same() {
     assert_eq!(
-        sentence(&of(vec![same(8), same(16)])),
+        sentence(&comparison(vec![same(8), same(16)])),
         "B and A are the same within 5% in both cases; all with cores 51 ns apart"
     );
-    let mut broken = of(vec![same(8)]);
+    let mut broken = comparison(vec![same(8)]);
     broken.broken.push(("p2p.bw/bytes=8".into(), "MPI_ERR".into()));
     assert_eq!(
         sentence(&broken),
@@ -140,7 +140,7 @@ fn sides_that_do_not_differ_are_the_same() {
 
 #[test]
 fn markdown_has_the_answer_and_a_line_for_each_case() {
-    let mut comparison = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
+    let mut comparison = comparison(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
     comparison.base.name = "a|b_c.jsonl".into();
     comparison.notes.push(Note { code: "library", text: "library: base x, new y".into() });
     let text = markdown(&comparison);
@@ -160,7 +160,7 @@ fn markdown_has_the_answer_and_a_line_for_each_case() {
 
 #[test]
 fn a_table_fits_into_a_narrow_terminal() {
-    let mut comparison = of(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
+    let mut comparison = comparison(vec![case("p2p.latency", 8, 2.0, Verdict::Worse), same(16)]);
     comparison.notes.push(Note { code: "x", text: "a note of many words ".repeat(9) });
     comparison.cases[0].power = Some(Power { detectable: 0.1, units_to_decide: None });
     let written = |columns| {
@@ -185,7 +185,7 @@ fn hosts_of_a_large_sweep_have_one_table() {
         case
     };
     let mut text = Vec::new();
-    let all = of(vec![of_host("n01", 1.0), of_host("n02", 1.01)]);
+    let all = comparison(vec![of_host("n01", 1.0), of_host("n02", 1.01)]);
     table(&mut text, &all, Paint::Plain, Some(100)).unwrap();
     let text = String::from_utf8(text).unwrap();
     assert_eq!(text.matches("links · ends=between\n").count(), 1, "{text}");

@@ -68,7 +68,7 @@ pub enum Scope {
 
 impl Scope {
     /// Returns what the rows of a run are about. The plan of several launches has their number.
-    pub fn of(run: &Run) -> Scope {
+    pub fn new(run: &Run) -> Scope {
         match runs::number(run, "launches") {
             Some(2u32..) if run.plan.contains_key("runs") => Scope::Runs,
             Some(2u32..) => Scope::Launches,
@@ -165,7 +165,7 @@ pub fn format_row(
                 None if is_count(name) && x.fract() == 0.0 => format!("{x:.0}"),
                 None => figure(*x),
                 Some(_) => {
-                    let decimals = Decimals::of(*x, ends);
+                    let decimals = Decimals::new(*x, ends);
                     let text = |x: f64| decimals.format(x);
                     format!("{} ({})", text(*x), interval(ends, text))
                 }
@@ -197,14 +197,14 @@ const RUNS: &str = "earlier runs";
 pub fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<FormattedRow> {
     let Some(over) = row.over_launches() else { return Vec::new() };
     let cells = |state: &StateFigure| {
-        let of = |ns: f64| row.in_unit(ns).map(|value| shown.units.of(row.metric, value));
+        let of = |ns: f64| row.in_unit(ns).map(|value| shown.units.convert(row.metric, value));
         let sorted = |ends: [f64; 2]| {
             let [a, b] = ends.map(|ns| of(ns).unwrap_or(f64::NAN));
             [a.min(b), a.max(b)]
         };
         let ends = state.ends_ns.map(sorted);
         let value = of(state.median_ns).unwrap_or(f64::NAN);
-        let decimals = Decimals::of(value, ends);
+        let decimals = Decimals::new(value, ends);
         let exact = |value: f64| decimals.format(value);
         let medians = state.launches.iter().map(|at| over.medians_ns[*at]);
         let range = medians.fold([f64::INFINITY, 0.0], |[low, high], ns| [ns.min(low), ns.max(high)]);
@@ -225,11 +225,11 @@ pub fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<Forma
 /// number whose headline lies in the interval of the others.
 fn between(shown: &Shown, row: &Measurement, between: &BetweenRuns) -> Vec<(String, String)> {
     let of = |ends: Option<[f64; 2]>| {
-        let value = |ns: f64| Some(shown.units.of(row.metric, row.in_unit(ns)?));
+        let value = |ns: f64| Some(shown.units.convert(row.metric, row.in_unit(ns)?));
         let [a, b] = ends?.map(value);
         let (low, high) = (a?.min(b?), a?.max(b?));
         let middle = (low * high).sqrt();
-        let decimals = Decimals::of(middle, Some([low, high]));
+        let decimals = Decimals::new(middle, Some([low, high]));
         Some(format!("{} .. {}", decimals.format(low), decimals.format(high)))
     };
     let BetweenRuns { runs, next_ns, level_ns, inside: [inside, tried] } = *between;
@@ -304,7 +304,7 @@ fn cells(
     of: impl Fn(f64) -> f64,
     ends: [f64; 2],
 ) -> Vec<String> {
-    let decimals = Decimals::of(median, ci95);
+    let decimals = Decimals::new(median, ci95);
     let text = |value: f64, text: String| if value.is_finite() { text } else { NO_VALUE.into() };
     let exact = |value: f64| text(value, decimals.format(value));
     // Single samples are less certain than the headline.
@@ -314,7 +314,8 @@ fn cells(
         Scope::OneLaunch => (interval(ci95, exact), ends.map(|ns| sample(of(ns)))),
         Scope::Launches | Scope::Runs => {
             let interval = interval(ci95.filter(|_| over.is_some()), exact);
-            let range = row.launch_range().map(|ends| ends.map(|value| shown.units.of(row.metric, value)));
+            let range =
+                row.launch_range().map(|ends| ends.map(|value| shown.units.convert(row.metric, value)));
             (interval, range.unwrap_or([median; 2]).map(exact))
         }
     };

@@ -45,7 +45,7 @@ fn judged(now: &RunWithRows, expect: &[&str], reference: Option<&RunWithRows>) -
     let sizes = [Bytes(8), Bytes(1_000_000)];
     let of = |run: &RunWithRows| {
         let choices = [("pattern", Some("semidirectional")), ("transport", None)];
-        Reference::of("old.jsonl", std::slice::from_ref(run), &choices, &sizes).unwrap()
+        Reference::from_runs("old.jsonl", std::slice::from_ref(run), &choices, &sizes).unwrap()
     };
     let verdict = sweep.against(reference.map(|run| Arc::new(of(run))));
     let verdict = verdict.verdict();
@@ -125,14 +125,14 @@ fn a_file_that_cannot_be_the_reference_is_refused() {
     let run = run(2, |_, _| 1000.0);
     let of = |pattern, transport, bytes| {
         let choices = [("pattern", Some(pattern)), ("transport", transport), ("memory", None)];
-        Reference::of("f", std::slice::from_ref(&run), &choices, &[Bytes(bytes)]).map(|_| ())
+        Reference::from_runs("f", std::slice::from_ref(&run), &choices, &[Bytes(bytes)]).map(|_| ())
     };
     assert_eq!(of("semidirectional", None, 8), Ok(()));
     assert!(of("unidirectional", None, 8).unwrap_err().contains("--pattern semidirectional"));
     assert!(of("semidirectional", Some("tcp"), 8).unwrap_err().contains("--fabric mpi"));
     assert!(of("semidirectional", None, 64).unwrap_err().contains("64 bytes"));
     let on_device = [("pattern", Some("semidirectional")), ("memory", Some("cuda"))];
-    let refusal = Reference::of("f", std::slice::from_ref(&run), &on_device, &[Bytes(8)]).unwrap_err();
+    let refusal = Reference::from_runs("f", std::slice::from_ref(&run), &on_device, &[Bytes(8)]).unwrap_err();
     assert!(refusal.contains("--pattern semidirectional. Give"), "{refusal}");
-    assert!(Reference::of("f", &[], &[], &[]).unwrap_err().contains("no complete run"));
+    assert!(Reference::from_runs("f", &[], &[], &[]).unwrap_err().contains("no complete run"));
 }

@@ -40,7 +40,7 @@ fn traffic(
     slow: impl Fn(u32, u32) -> f64,
 ) -> (Vec<LinkTimes>, Hosts) {
     let names: Vec<String> = (0..hosts * each).map(|rank| format!("n{:02}", rank / each)).collect();
-    grouped(Hosts::of(names.iter().map(String::as_str)), seed, noise, directed, slow)
+    grouped(Hosts::new(names.iter().map(String::as_str)), seed, noise, directed, slow)
 }
 
 /// Simulates the links between the ranks of hosts, which may have groups.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of(text: &str) -> Result<String, String> {
+fn groups_line(text: &str) -> Result<String, String> {
     text.parse::<Groups>().map(|groups| groups.line())
 }
 
@@ -10,17 +10,17 @@ fn of(text: &str) -> Result<String, String> {
 fn groups_are_read_from_a_file_of_any_kind() {
     let racks = "# Racks\nrack r1: n[01-04]\nrack r2: n[05-08],login # and more\nrow row1: @r[1-2]\n";
     let line = "rack:r1=n[01-04] rack:r2=login,n[05-08];row:row1=login,n[01-08]";
-    assert_eq!(of(racks).as_deref(), Ok(line));
-    assert_eq!(of("a: n1\na: n2 n3").as_deref(), Ok("group:a=n[1-3]"));
+    assert_eq!(groups_line(racks).as_deref(), Ok(line));
+    assert_eq!(groups_line("a: n1\na: n2 n3").as_deref(), Ok("group:a=n[1-3]"));
     let slurm =
         "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 \\\n  Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n";
     let line = "switch:s0=n[0-1] switch:s1=n[2-3];switch:top=n[0-3]";
-    assert_eq!(of(slurm).as_deref(), Ok(line));
+    assert_eq!(groups_line(slurm).as_deref(), Ok(line));
     let shown = "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[0-1]\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[2-3]\n\
                  SwitchName=top Level=1 LinkSpeed=1 Nodes=n[0-3] Switches=s[0-1]\n";
-    assert_eq!(of(shown).as_deref(), Ok(line));
+    assert_eq!(groups_line(shown).as_deref(), Ok(line));
     let blocks = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2\n";
-    assert_eq!(of(blocks).as_deref(), Ok("block:b1=n[1-2] block:b2=n[3-4]"));
+    assert_eq!(groups_line(blocks).as_deref(), Ok("block:b1=n[1-2] block:b2=n[3-4]"));
     for text in [racks, slurm, shown, blocks] {
         let groups: Groups = text.parse().unwrap();
         assert_eq!(Groups::of_line(&groups.line()).as_ref(), Ok(&groups));
@@ -40,7 +40,7 @@ fn mistakes_are_named_with_their_line() {
         ("a: @b\nb: @a", "or itself"),
         ("a: n1\nb: n[1-2]", "host n1 is in a and in b"),
     ] {
-        let error = of(text).unwrap_err();
+        let error = groups_line(text).unwrap_err();
         assert!(error.contains(says), "{text:?}: {error}");
     }
 }
@@ -48,7 +48,7 @@ fn mistakes_are_named_with_their_line() {
 #[test]
 fn spines_that_share_all_hosts_are_left_out() {
     let text = "SwitchName=l0 Nodes=a\nSwitchName=l1 Nodes=b\nSwitchName=s0 Switches=l[0-1]\nSwitchName=s1 Switches=l[0-1]\n";
-    assert_eq!(of(text).as_deref(), Ok("switch:l0=a switch:l1=b"));
+    assert_eq!(groups_line(text).as_deref(), Ok("switch:l0=a switch:l1=b"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::verdict::{ALONE, TimesBySize};
 /// Builds a sweep over hosts with one rank each, with these times per link and slight differences.
 fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {
     let names: Vec<String> = (1..=hosts).map(|host| format!("h{host}")).collect();
-    let hosts_of = Hosts::of(names.iter().map(String::as_str));
+    let hosts_of = Hosts::new(names.iter().map(String::as_str));
     let mut times = LinkTimes { bytes: 8, ..LinkTimes::default() };
     for (from, to) in (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b) {
         let noise = 1.0 + 0.01 * ((from * 7 + to * 5) % 4) as f32;

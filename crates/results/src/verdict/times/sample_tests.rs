@@ -8,7 +8,7 @@ mod groups;
 /// Returns hosts with as many ranks each.
 fn hosts(hosts: u32, each: u32) -> Hosts {
     let names: Vec<String> = (0..hosts * each).map(|rank| format!("n{}", rank / each)).collect();
-    Hosts::of(names.iter().map(String::as_str))
+    Hosts::new(names.iter().map(String::as_str))
 }
 
 /// Returns all rows between these ranks, with noise of 3 %.

@@ -20,7 +20,7 @@ impl Shape {
             format!("switch s{group}: n[{first:02}-{last:02}]\n")
         };
         let groups: Groups = (0..self.groups).map(line).collect::<String>().parse().unwrap();
-        Hosts::of(names.iter().map(String::as_str)).grouped(&groups)
+        Hosts::new(names.iter().map(String::as_str)).grouped(&groups)
     }
 
     fn group(self, rank: u32) -> u32 {
@@ -137,7 +137,7 @@ fn an_upper_switch_is_named_above_its_lower_ones() {
         .chain((0..4).map(|top| format!("SwitchName=t{top} Switches=l[{}-{}]\n", 2 * top, 2 * top + 1)))
         .collect();
     let names: Vec<String> = (0..24).map(|host| format!("n{host:02}")).collect();
-    let hosts = || Hosts::of(names.iter().map(String::as_str)).grouped(&text.parse().unwrap());
+    let hosts = || Hosts::new(names.iter().map(String::as_str)).grouped(&text.parse().unwrap());
     assert_eq!([hosts().distance(0, 2), hosts().distance(0, 3), hosts().distance(0, 6)], [1, 2, 3]);
     let far = |a: u32, b: u32| match (a / 3 == b / 3, a / 6 == b / 6) {
         (true, _) => 1.0,
