@@ -210,14 +210,6 @@ fn has_device(facts: &Facts, device: &str) -> bool {
 
 /// Returns the devices that do less than they can, with the names of the facts that say so. What limits most hosts is one cause of these.
 fn limits(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
-    let is_limit = |name: &str, value: &str| match device_of(name) {
-        // `8.0 GT/s x8 of 16.0 GT/s x16`
-        Some(_) => {
-            (value.contains(" of ") && !name.ends_with("driver"))
-                || (name.ends_with("duplex") && value == "half")
-        }
-        None => false,
-    };
     let mut by_limit: BTreeMap<(&str, &str), Vec<&String>> = BTreeMap::new();
     for group in hosts {
         for (name, fact) in &group.facts {
@@ -237,6 +229,18 @@ fn limits(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
         }
     }
     found
+}
+
+/// Returns whether a fact says that a device does less than it can.
+fn is_limit(name: &str, value: &str) -> bool {
+    match device_of(name) {
+        // `8.0 GT/s x8 of 16.0 GT/s x16`
+        Some(_) => {
+            (value.contains(" of ") && !name.ends_with("driver"))
+                || (name.ends_with("duplex") && value == "half")
+        }
+        None => false,
+    }
 }
 
 #[cfg(test)]

@@ -180,9 +180,9 @@ impl SlowComponent {
     /// Returns a sentence that names the component, its factor and the message size.
     pub fn sentence(&self, hosts: &Hosts) -> String {
         let one_each = hosts.count() == hosts.ranks() as usize;
-        let at = |rank: u32| match one_each {
-            true => hosts.name(rank).to_owned(),
-            false => format!("rank {rank} on {}", hosts.name(rank)),
+        let at = |rank: u32| {
+            let host = hosts.name(rank);
+            if one_each { host.to_owned() } else { format!("rank {rank} on {host}") }
         };
         let others_of = |level: usize, start: &str| format!("{start} other {}", plural(hosts.noun(level)));
         let (subject, others) = match self.component {

@@ -461,15 +461,17 @@ pub(super) fn overlap(base: &SideResults, new: &SideResults) -> bool {
 fn of_facts(base: &SideResults, new: &SideResults) -> Vec<Note> {
     let names: BTreeSet<&str> =
         [base, new].iter().flat_map(|side| facts_of(side).map(|(name, _)| name)).collect();
-    let note = |name: &str| {
-        let [a, b] = [base, new].map(|side| {
-            let values = facts_of(side).filter(|(other, _)| *other == name);
-            values.filter_map(|(_, fact)| Some(fact.known()?.to_owned())).collect::<BTreeSet<String>>()
-        });
-        let text = || format!("{}: base {}, new {}", name.replace('_', " "), list(&a), list(&b));
-        (a != b && !a.is_empty() && !b.is_empty()).then(|| Note { code: "facts", text: text() })
-    };
-    names.into_iter().filter_map(note).collect()
+    names.into_iter().filter_map(|name| fact_note(name, base, new)).collect()
+}
+
+/// Returns a note on a fact that both sides know, if it differs.
+fn fact_note(name: &str, base: &SideResults, new: &SideResults) -> Option<Note> {
+    let [a, b] = [base, new].map(|side| {
+        let values = facts_of(side).filter(|(other, _)| *other == name);
+        values.filter_map(|(_, fact)| Some(fact.known()?.to_owned())).collect::<BTreeSet<String>>()
+    });
+    let text = || format!("{}: base {}, new {}", name.replace('_', " "), list(&a), list(&b));
+    (a != b && !a.is_empty() && !b.is_empty()).then(|| Note { code: "facts", text: text() })
 }
 
 fn facts_of(side: &SideResults) -> impl Iterator<Item = (&str, &Fact)> {

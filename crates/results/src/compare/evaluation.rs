@@ -3,7 +3,7 @@
 //! The unit is the run, or the turn of `ombx ab`, in one state of the machine. Values are logarithms of times, so that a difference is a
 //! ratio and swapping the sides only changes its sign.
 
-use ombx_core::stats::median;
+use ombx_core::{benchmark::Metric, stats::median};
 
 use super::{
     comparison::{
@@ -64,20 +64,7 @@ impl<'r> Case<'r> {
         let links = common_links(rows);
         let has_same_links = |launch: &Launch| launch.links == links;
         let is_valid = |launch: &Launch| launch.invalid.is_none() && has_same_links(launch);
-        let of_unit = |side: usize, launches: &[usize], counts: &dyn Fn(&Launch) -> bool| {
-            let counted = |launch: &&Launch| launches.contains(&launch.run) && counts(launch);
-            rows[side].launches.iter().filter(counted).collect::<Vec<_>>()
-        };
-        let values = |counts: &dyn Fn(&Launch) -> bool| {
-            [0, 1].map(|side| {
-                let value = |launches: &Vec<usize>| {
-                    let times: Vec<f64> =
-                        of_unit(side, launches, counts).iter().map(|launch| launch.log_time).collect();
-                    median(&times)
-                };
-                units.sides[side].iter().map(value).collect::<Values>()
-            })
-        };
+        let values = |counts: &dyn Fn(&Launch) -> bool| unit_values(rows, units, counts);
         let valid = values(&is_valid);
         let is_enough =
             |values: &[Values; 2]| counts(values, units.unit).iter().all(|n| *n >= units.unit.least());
@@ -90,8 +77,8 @@ impl<'r> Case<'r> {
             (None, _) => Some(Reason::FewUnits(units.unit)),
         };
         let counted = |side: usize| {
-            let launches = units.sides[side].iter().flat_map(|launches| of_unit(side, launches, &is_valid));
-            launches.collect::<Vec<_>>()
+            let units = units.sides[side].iter();
+            units.flat_map(|launches| unit_launches(rows[side], launches, &is_valid)).collect::<Vec<_>>()
         };
         let sides = if excluded.is_none() { [counted(0), counted(1)] } else { all };
         Case { sides, units: valid, excluded }
@@ -159,6 +146,22 @@ impl<'r> Case<'r> {
     }
 }
 
+/// Returns the logarithm of the time in each run or turn of both sides, of the launches that count.
+fn unit_values(rows: [&Row; 2], units: &Units, counts: &dyn Fn(&Launch) -> bool) -> [Values; 2] {
+    [0, 1].map(|side| {
+        let value = |launches: &Vec<usize>| {
+            let launches = unit_launches(rows[side], launches, counts);
+            median(&launches.iter().map(|launch| launch.log_time).collect::<Vec<f64>>())
+        };
+        units.sides[side].iter().map(value).collect::<Values>()
+    })
+}
+
+/// Returns the launches of a run or turn, by their numbers, that count.
+fn unit_launches<'r>(row: &'r Row, numbers: &[usize], counts: &dyn Fn(&Launch) -> bool) -> Vec<&'r Launch> {
+    row.launches.iter().filter(|launch| numbers.contains(&launch.run) && counts(launch)).collect()
+}
+
 /// Returns the links of a host that most launches of both sides measured; `None` for a case that is no host.
 fn common_links([base, new]: [&Row; 2]) -> Option<LinkSet> {
     let first = base.launches.first()?.links?;
@@ -206,21 +209,19 @@ impl Judge {
 
 /// Returns the figures of a side, in the unit of its headline: of runs or turns with a verdict, else of launches.
 fn medians(launches: &[&Launch], units: &[Option<f64>], row: &Row, has_verdict: bool) -> UnitMedians {
-    // The logarithm of the time has the sign of a latency.
-    let of = |log_time: f64| {
-        if row.id.metric == ombx_core::benchmark::Metric::Latency {
-            log_time.exp()
-        } else {
-            (-log_time).exp()
-        }
-    };
-    let values: Vec<f64> = match has_verdict {
-        true => units.iter().flatten().map(|log_time| of(*log_time)).collect(),
-        false => launches.iter().map(|launch| launch.median).collect(),
+    let values: Vec<f64> = if has_verdict {
+        units.iter().flatten().map(|log_time| headline(*log_time, row.id.metric)).collect()
+    } else {
+        launches.iter().map(|launch| launch.median).collect()
     };
     UnitMedians {
         median: median(&values).unwrap_or(f64::NAN),
         values,
         marks: row.launches.iter().flat_map(|launch| launch.marks.iter().cloned()).collect(),
     }
+}
+
+/// Converts the logarithm of a time to the unit of the headline. It has the sign of a latency.
+fn headline(log_time: f64, metric: Metric) -> f64 {
+    if metric == Metric::Latency { log_time.exp() } else { (-log_time).exp() }
 }

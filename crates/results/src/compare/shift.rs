@@ -328,19 +328,21 @@ impl Deviations {
             let sums = &mut sums[usize::from(at >= self.base)];
             sums.iter_mut().zip(deviations).for_each(|(sum, x)| *sum += sign * x);
         }
-        let of = |side: usize, case: usize| {
+        (0..self.observed.len()).map(|case| self.statistic(case, &sums)).collect()
+    }
+
+    /// Returns the statistic of a case from the sums of the deviations of both sides.
+    fn statistic(&self, case: usize, sums: &[Vec<f64>; 2]) -> f64 {
+        if self.counts.iter().any(|counts| counts[case] < 2.0) {
+            return f64::NEG_INFINITY;
+        }
+        let of = |side: usize| {
             let (sum, n) = (sums[side][case], self.counts[side][case]);
             let variance = (self.squares[side][case] - sum * sum / n).max(0.0) / (n - 1.0);
             (sum / n, variance / n)
         };
-        let statistic = |case: usize| {
-            if self.counts.iter().any(|counts| counts[case] < 2.0) {
-                return f64::NEG_INFINITY;
-            }
-            let ((a, of_a), (b, of_b)) = (of(0, case), of(1, case));
-            (b - a) / (of_a + of_b + FLOOR * FLOOR).sqrt()
-        };
-        (0..self.observed.len()).map(statistic).collect()
+        let ((a, of_a), (b, of_b)) = (of(0), of(1));
+        (b - a) / (of_a + of_b + FLOOR * FLOOR).sqrt()
     }
 }
 
@@ -376,16 +378,19 @@ impl Differences {
             let sign = if *is_exchanged { -1.0 } else { 1.0 };
             sums.iter_mut().zip(differences).for_each(|(sum, x)| *sum += sign * x);
         }
-        let statistic = |((sum, squares), count): ((&f64, &f64), &f64)| {
-            if *count < 2.0 {
-                return f64::NEG_INFINITY;
-            }
-            let mean = sum / count;
-            let variance = (squares / count - mean * mean).max(0.0) / (count - 1.0);
-            mean / (variance + FLOOR * FLOOR).sqrt()
-        };
-        sums.iter().zip(&self.squares).zip(&self.counts).map(statistic).collect()
+        let cases = sums.iter().zip(&self.squares).zip(&self.counts);
+        cases.map(|((sum, squares), count)| statistic_of_differences(*sum, *squares, *count)).collect()
     }
+}
+
+/// Returns the mean of differences over its standard error; negative infinity for fewer than two.
+fn statistic_of_differences(sum: f64, squares: f64, count: f64) -> f64 {
+    if count < 2.0 {
+        return f64::NEG_INFINITY;
+    }
+    let mean = sum / count;
+    let variance = (squares / count - mean * mean).max(0.0) / (count - 1.0);
+    mean / (variance + FLOOR * FLOOR).sqrt()
 }
 
 /// Calls `visit` with which runs or turns change their sign: none, and all other choices if these are few, else random ones.

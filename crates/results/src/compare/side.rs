@@ -228,26 +228,30 @@ impl SideResults {
 impl Row {
     /// Returns the row with instructions in the place of times; `None` if a launch did not count them. Marks are about times.
     pub(super) fn of_instructions(&self) -> Option<Row> {
-        let of_launch = |launch: &Launch| {
-            let log_time = launch.log_instructions?;
-            let marks = BTreeSet::new();
-            Some(Launch {
-                run: launch.run,
-                median: log_time.exp(),
-                log_time,
-                log_instructions: None,
-                invalid: None,
-                marks,
-                links: launch.links,
-            })
-        };
-        let launches: Option<Vec<Launch>> = self.launches.iter().map(of_launch).collect();
+        let launches: Option<Vec<Launch>> = self.launches.iter().map(Launch::with_instructions).collect();
         let id = CaseId { metric: Metric::Latency, unit: "instructions", ..self.id.clone() };
         Some(Row { id, launches: launches?, missing: None, failed: None })
     }
 
     pub(super) fn measured(&self) -> bool {
         !self.launches.is_empty()
+    }
+}
+
+impl Launch {
+    /// Returns the launch with instructions in the place of times; `None` if they were not counted.
+    fn with_instructions(&self) -> Option<Launch> {
+        let log_time = self.log_instructions?;
+        let marks = BTreeSet::new();
+        Some(Launch {
+            run: self.run,
+            median: log_time.exp(),
+            log_time,
+            log_instructions: None,
+            invalid: None,
+            marks,
+            links: self.links,
+        })
     }
 }
 
@@ -328,9 +332,8 @@ impl Units {
         let distances: Vec<_> = sides.iter().flat_map(|side| &side.launched).map(|l| l.distances).collect();
         let labels = States::new(&distances);
         let first = [0, sides[0].launched.len()];
-        let state_of = |side: usize, launch: usize| match is_local {
-            true => labels.state(first[side] + launch),
-            false => LaunchState::In(0),
+        let state_of = |side: usize, launch: usize| {
+            if is_local { labels.state(first[side] + launch) } else { LaunchState::In(0) }
         };
         let turns = turns(sides);
         let unit = if turns.is_some() { Unit::Turn } else { Unit::Run };
@@ -338,14 +341,8 @@ impl Units {
         let all: [Vec<(LaunchState, Vec<usize>)>; 2] = match turns {
             Some((pairs, _)) => {
                 let has_one_state = !is_local || labels.distances_ns().len() <= 1;
-                let state = |[a, b]: [usize; 2]| match [state_of(0, a), state_of(1, b)] {
-                    [LaunchState::In(a), LaunchState::In(b)] if a == b => LaunchState::In(a),
-                    [LaunchState::Unknown, _] | [_, LaunchState::Unknown] if has_one_state => {
-                        LaunchState::In(0)
-                    }
-                    [LaunchState::Unknown, _] | [_, LaunchState::Unknown] => LaunchState::Unknown,
-                    _ => LaunchState::Changed,
-                };
+                let unknown = if has_one_state { LaunchState::In(0) } else { LaunchState::Unknown };
+                let state = |[a, b]: [usize; 2]| state_of_turn([state_of(0, a), state_of(1, b)], unknown);
                 [0, 1].map(|side| pairs.iter().map(|pair| (state(*pair), vec![pair[side]])).collect())
             }
             None => [0, 1].map(|side| runs(sides[side], |launch| state_of(side, launch))),
@@ -414,6 +411,15 @@ impl Units {
     }
 }
 
+/// Returns the state of a turn from those of its launches; `unknown` if one of them is unknown.
+fn state_of_turn(launches: [LaunchState; 2], unknown: LaunchState) -> LaunchState {
+    match launches {
+        [LaunchState::In(a), LaunchState::In(b)] if a == b => LaunchState::In(a),
+        [LaunchState::Unknown, _] | [_, LaunchState::Unknown] => unknown,
+        _ => LaunchState::Changed,
+    }
+}
+
 /// Returns the launches of each run of a side and its most frequent state. Only launches in this state count.
 fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(LaunchState, Vec<usize>)> {
     let mut runs: Vec<Vec<usize>> = Vec::new();
@@ -421,20 +427,24 @@ fn runs(side: &SideResults, state_of: impl Fn(usize) -> LaunchState) -> Vec<(Lau
         runs.resize(runs.len().max(launch.run + 1), Vec::new());
         runs[launch.run].push(at);
     }
-    let labelled = |launches: Vec<usize>| {
-        let in_state =
-            |at: &usize| if let LaunchState::In(state) = state_of(*at) { Some(state) } else { None };
-        let known = || launches.iter().filter_map(in_state);
-        let count = |state: usize| known().filter(|other| *other == state).count();
-        match known().max_by_key(|state| (count(*state), std::cmp::Reverse(*state))) {
-            None => (LaunchState::Unknown, launches),
-            Some(most) => {
-                let is_in = |at: &usize| state_of(*at) == LaunchState::In(most);
-                (LaunchState::In(most), launches.into_iter().filter(is_in).collect())
-            }
+    runs.into_iter().map(|launches| in_most_frequent_state(launches, &state_of)).collect()
+}
+
+/// Returns the most frequent state of some launches, and those in it; all if no state is known.
+fn in_most_frequent_state(
+    launches: Vec<usize>,
+    state_of: impl Fn(usize) -> LaunchState,
+) -> (LaunchState, Vec<usize>) {
+    let in_state = |at: &usize| if let LaunchState::In(state) = state_of(*at) { Some(state) } else { None };
+    let known = || launches.iter().filter_map(in_state);
+    let count = |state: usize| known().filter(|other| *other == state).count();
+    match known().max_by_key(|state| (count(*state), std::cmp::Reverse(*state))) {
+        None => (LaunchState::Unknown, launches),
+        Some(most) => {
+            let is_in = |at: &usize| state_of(*at) == LaunchState::In(most);
+            (LaunchState::In(most), launches.into_iter().filter(is_in).collect())
         }
-    };
-    runs.into_iter().map(labelled).collect()
+    }
 }
 
 /// Returns the launches of both sides in each turn, and whether `ab` looked at them; `None` unless all launches are from turns of the

@@ -320,10 +320,7 @@ fn named(links: &[(Link, f64)], one: impl Fn(&(Link, f64)) -> String) -> String 
 fn key(times: &LinkTimes, link: &Link, hosts: &Hosts) -> (u64, String, String) {
     let end = |rank: u32| format!("{}#{}", hosts.name(rank), hosts.position(rank));
     let (from, to) = (end(link.from), end(link.to));
-    match !times.directed && from > to {
-        true => (times.bytes, to, from),
-        false => (times.bytes, from, to),
-    }
+    if !times.directed && from > to { (times.bytes, to, from) } else { (times.bytes, from, to) }
 }
 
 #[cfg(test)]

@@ -176,13 +176,14 @@ pub(super) fn power_clause(detected: &[Detected], hosts: &Hosts) -> Option<Strin
     let groups = (0..hosts.levels()).map(|level| {
         let of_level = |found: &Detected| Some((found.bytes, (*found.nameable_groups.get(level)?)?));
         let known: Vec<(u64, f64)> = detected.iter().filter_map(of_level).collect();
-        match known.is_empty() {
-            true => format!(
+        if known.is_empty() {
+            format!(
                 "{} {} cannot be compared: at least {MIN_UNITS} are needed",
                 hosts.unit_count(level + 1),
                 plural(hosts.noun(level))
-            ),
-            false => format!("so would {}", slower(hosts.noun(level), &known)),
+            )
+        } else {
+            format!("so would {}", slower(hosts.noun(level), &known))
         }
     });
     let all: Vec<String> = links.into_iter().chain(groups).collect();

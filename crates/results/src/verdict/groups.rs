@@ -188,12 +188,12 @@ fn names(text: &str) -> Checked<Vec<String>> {
 /// Refuses a name that verdicts and result files cannot hold.
 fn check_name(name: &str) -> Checked<()> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    match is_plain && (1..=64).contains(&name.len()) {
-        true => Ok(()),
-        false => Err(format!(
+    if !is_plain || !(1..=64).contains(&name.len()) {
+        return Err(format!(
             "{name:?} is not the name of a group: use at most 64 letters, digits, '-', '_' and '.'"
-        )),
+        ));
     }
+    Ok(())
 }
 
 /// Returns the groups by level: a group that contains others is one level above the highest of them.

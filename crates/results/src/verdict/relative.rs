@@ -167,10 +167,7 @@ impl Evidence {
         if self.count > links.len() {
             links.push(format!("and {} more", self.count - links.len()));
         }
-        let again = match self.measured_again {
-            true => "slow again when measured alone",
-            false => "measured once",
-        };
+        let again = if self.measured_again { "slow again when measured alone" } else { "measured once" };
         let typical: Vec<String> = self.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
         let such_as = if self.typical.len() < self.ordinary { "such as " } else { "" };
         format!(
@@ -268,9 +265,10 @@ impl Parts {
         let distance = hosts.distance(l.from, l.to);
         let of_units = (0..=hosts.levels()).any(|level| {
             let [a, b] = [l.from, l.to].map(|rank| (level, hosts.unit(level, rank)));
-            match a == b {
-                true => distance == level && self.within.contains(&a),
-                false => self.between.contains(&a) || self.between.contains(&b),
+            if a == b {
+                distance == level && self.within.contains(&a)
+            } else {
+                self.between.contains(&a) || self.between.contains(&b)
             }
         });
         of_units

@@ -36,10 +36,10 @@ pub struct Retest {
 /// Returns the links to measure again at a look before the end of a sweep: none if nothing stands out.
 pub fn interim_candidates(times: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
     let slow = |times_of: &LinkTimes| at_one_size(&times_of.averaged(), hosts, times.len() * LOOKS).slow;
-    match times.iter().all(|times_of| slow(times_of).is_empty()) {
-        true => Vec::new(),
-        false => retest_candidates(times, hosts, 1),
+    if times.iter().all(|times_of| slow(times_of).is_empty()) {
+        return Vec::new();
     }
+    retest_candidates(times, hosts, 1)
 }
 
 /// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds. Without
