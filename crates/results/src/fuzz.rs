@@ -8,7 +8,7 @@ use crate::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
-    history::{self, Content, History, Index, Selection, Stamp},
+    history::{self, Content, DatedResult, History, Index, Selection, Stamp},
     plot::Characters,
     render::{
         self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
@@ -80,15 +80,8 @@ fn over_time(bytes: &[u8]) {
     let stamp = Stamp { length: 1, modified: [2, 3], inode: 4 };
     index.insert("a.jsonl".into(), stamp, Content::Results(results.clone()));
     assert_eq!(Index::parse(&index.text()), index);
-    let of_day = |day: usize| {
-        let mut results = results.clone();
-        results.iter_mut().for_each(|result| result.run += &day.to_string());
-        // The last days are slower.
-        let rows = results.iter_mut().flat_map(|result| &mut result.rows);
-        rows.for_each(|row| row.value *= if day < 12 { 1.0 } else { 2.0 });
-        results
-    };
-    let history = History::new((10..20).flat_map(of_day).collect(), Selection::default(), |_| true);
+    let days = (10..20).flat_map(|day| results_of_day(&results, day));
+    let history = History::new(days.collect(), Selection::default(), |_| true);
     let mut text = Vec::new();
     let screen =
         render::history::Screen { paint: Paint::Plain, columns: Some(60), characters: Characters::Unicode };
@@ -98,6 +91,16 @@ fn over_time(bytes: &[u8]) {
     render::history::history_csv(&mut lines, &history).unwrap();
     assert!(csv::Reader::from_reader(lines.as_slice()).into_records().all(|row| row.is_ok()));
     write!(text, "{}", render::history::json(&history)).unwrap();
+}
+
+/// Returns the results as those of another day.
+fn results_of_day(results: &[DatedResult], day: usize) -> Vec<DatedResult> {
+    let mut results = results.to_vec();
+    results.iter_mut().for_each(|result| result.run += &day.to_string());
+    // The last days are slower.
+    let rows = results.iter_mut().flat_map(|result| &mut result.rows);
+    rows.for_each(|row| row.value *= if day < 12 { 1.0 } else { 2.0 });
+    results
 }
 
 fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {

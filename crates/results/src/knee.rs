@@ -81,14 +81,7 @@ impl Knees {
 
     /// Returns the knee of each series.
     pub fn knees(&self) -> Vec<Knee> {
-        let of = |loads: &Vec<Load>| {
-            let (achieved, saturated) = ends(loads);
-            Knee {
-                achieved: achieved.map(|load| load.offered),
-                saturated: saturated.map(|load| load.offered),
-            }
-        };
-        self.0.values().map(of).collect()
+        self.0.values().map(|loads| knee(loads)).collect()
     }
 
     /// Returns a sentence for each series of at least two rates.
@@ -130,6 +123,12 @@ impl Knees {
         let window = window.map_or(String::new(), |depth| format!(" window {depth}"));
         format!("{bench}{}{window} at {bytes} bytes", values.collect::<String>())
     }
+}
+
+/// Returns the knee of the loads of a series.
+fn knee(loads: &[Load]) -> Knee {
+    let (achieved, saturated) = ends(loads);
+    Knee { achieved: achieved.map(|load| load.offered), saturated: saturated.map(|load| load.offered) }
 }
 
 /// Returns the lowest load that was not achieved, and the highest one below it.

@@ -126,19 +126,15 @@ fn machines(hosts: &[HostFacts]) -> Option<String> {
             let (it, they) = if all.hosts.len() == 1 { ("The host", "It") } else { ("Each host", "Each") };
             machine(all, it, they)
         }
-        groups => {
-            let one = |group: &HostFacts| {
-                let names: Vec<&str> = group.hosts.iter().map(String::as_str).collect();
-                let subject = if names.len() == 1 {
-                    host_list(&names)
-                } else {
-                    format!("Each of {}", host_list(&names))
-                };
-                machine(group, &subject, "It")
-            };
-            Some(groups.iter().filter_map(one).collect::<Vec<_>>().join(" "))
-        }
+        groups => Some(groups.iter().filter_map(named_machines).collect::<Vec<_>>().join(" ")),
     }
+}
+
+/// Describes a group of equal hosts by their names.
+fn named_machines(group: &HostFacts) -> Option<String> {
+    let names: Vec<&str> = group.hosts.iter().map(String::as_str).collect();
+    let subject = if names.len() == 1 { host_list(&names) } else { format!("Each of {}", host_list(&names)) };
+    machine(group, &subject, "It")
 }
 
 /// Describes one host: its hardware, then its software.

@@ -219,20 +219,31 @@ fn gaps(one_way: &Curve, windows: &Curve, depth: u32) -> Curve {
         let pairs = one_way.launches.len().min(windows.launches.len());
         both = (0..pairs).map(|at| (at, at, at)).collect();
     }
-    let gap = |(_, launch, other): &(usize, usize, usize), bytes: u64| {
-        let at = |curve: &Curve| curve.sizes.binary_search(&bytes).ok();
-        let times = &one_way.launches[*launch];
-        let single = times[at(one_way)?] + times[0];
-        let gap = (windows.launches[*other][at(windows)?] - single) / f64::from(depth - 1);
-        (gap > 0.0).then_some(gap)
+    let column = |bytes: u64| {
+        let launches = both.iter().map(|(_, launch, other)| ((one_way, *launch), (windows, *other)));
+        launches.map(|(single, several)| gap(single, several, depth, bytes)).collect::<Option<Vec<f64>>>()
     };
-    let column = |bytes: u64| both.iter().map(|launch| gap(launch, bytes)).collect::<Option<Vec<f64>>>();
     let columns = windows.sizes.iter().filter_map(|bytes| Some((*bytes, column(*bytes)?)));
     let (sizes, columns): (Vec<u64>, Vec<Vec<f64>>) = columns.unzip();
     let launches = (0..both.len()).map(|at| columns.iter().map(|gaps| gaps[at]).collect()).collect();
     Curve { sizes, launches, numbers: both.into_iter().map(|(number, ..)| number).collect() }
 }
 
+/// Returns the gap of a size in a launch of each curve; `None` without a gap above 0.
+fn gap(
+    (one_way, launch): (&Curve, usize),
+    (windows, other): (&Curve, usize),
+    depth: u32,
+    bytes: u64,
+) -> Option<f64> {
+    let at = |curve: &Curve| curve.sizes.binary_search(&bytes).ok();
+    let times = &one_way.launches[launch];
+    let single = times[at(one_way)?] + times[0];
+    let gap = (windows.launches[other][at(windows)?] - single) / f64::from(depth - 1);
+    (gap > 0.0).then_some(gap)
+}
+
+/// Returns the model of a ping-pong and its stream.
 fn machine_model(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> MachineModel {
     let one_way = latency.curve();
     let fit = one_way.fit();

@@ -26,29 +26,14 @@ pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percent
     let mut all: Vec<(f32, u32)> = launches.iter().flat_map(|one| one.counts.iter().copied()).collect();
     all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = launches.iter().map(|one| one.count()).sum();
-    let at_rank = |rank: u64| {
-        let mut before = 0;
-        let found = all.iter().find(|(_, count)| {
-            before += u64::from(*count);
-            before >= rank
-        });
-        found.map(|(ns, _)| f64::from(*ns))
-    };
     let rank = (total as f64 * quantile).ceil() as u64;
-    let value = at_rank(rank)?;
-    let counts = |is_beyond: &dyn Fn(f64) -> bool| -> Vec<f64> {
-        let beyond = |one: &&SingleTimes| {
-            let above = one.counts.iter().filter(|(ns, _)| is_beyond(f64::from(*ns)));
-            above.map(|(_, count)| u64::from(*count)).sum::<u64>() as f64
-        };
-        launches.iter().map(beyond).collect()
-    };
-    let reached = counts(&|ns| ns >= value);
+    let value = time_at_rank(&all, rank)?;
+    let reached = counts_beyond(launches, |ns| ns >= value);
     if reached.iter().filter(|count| **count > 0.0).count() < LEAST_BEYOND {
         return None;
     }
     // Where many iterations have this very time, as with a coarse clock, launches may differ in those above it only.
-    let above = counts(&|ns| ns > value);
+    let above = counts_beyond(launches, |ns| ns > value);
     let between = variance(launches, &reached).max(variance(launches, &above));
     // Launches that happen to agree are not more exact than independent iterations.
     let independent = quantile * (1.0 - quantile) / total as f64;
@@ -58,9 +43,28 @@ pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percent
     let ends = (lower >= 1.0 && upper <= total as f64).then_some([lower as u64, upper as u64])?;
     let step = launches.iter().map(|one| one.step_ns).fold(0.0, f64::max);
     let least = launches.iter().map(|one| one.least_ns).fold(0.0, f64::max);
-    let [low, high] = ends.map(at_rank);
+    let [low, high] = ends.map(|rank| time_at_rank(&all, rank));
     let ci95 = Some([(low? - step).max(low?.min(0.0)), high? + step]);
     (value >= least).then_some(Percentile { value, ci95 })
+}
+
+/// Returns the time with this rank, from 1, of ascending times and their numbers; `None` if there are fewer.
+fn time_at_rank(counts: &[(f32, u32)], rank: u64) -> Option<f64> {
+    let mut before = 0;
+    let found = counts.iter().find(|(_, count)| {
+        before += u64::from(*count);
+        before >= rank
+    });
+    found.map(|(ns, _)| f64::from(*ns))
+}
+
+/// Returns how many iterations of each launch are beyond a time.
+fn counts_beyond(launches: &[&SingleTimes], is_beyond: impl Fn(f64) -> bool) -> Vec<f64> {
+    let beyond = |one: &&SingleTimes| {
+        let above = one.counts.iter().filter(|(ns, _)| is_beyond(f64::from(*ns)));
+        above.map(|(_, count)| u64::from(*count)).sum::<u64>() as f64
+    };
+    launches.iter().map(beyond).collect()
 }
 
 /// Percentiles to show, in the order of the user, each once. By default there are none, and formats show those of their own.

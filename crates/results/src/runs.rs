@@ -90,17 +90,11 @@ impl EarlierRuns {
 
     /// Returns what earlier runs of the same case, hosts, setup and state say about the next one, for a row of this run.
     pub fn between(&self, run: &Run, row: &Measurement) -> BetweenRuns {
-        let state_of = |row: &Measurement| row.over_launches()?.states.first()?.core_to_core_ns;
-        let is_same_state = |other: &Measurement| match (state_of(row), state_of(other)) {
-            (Some(one), Some(other)) => state::is_same(one, other),
-            // Without distances, only ranks on several hosts are known to be in one state.
-            (None, None) => !state::is_local(run),
-            _ => false,
-        };
         let same = self.runs.iter().filter(|(other, _)| other.id != run.id && have_same_setup(other, run));
         let rows = same
             .flat_map(|(_, rows)| rows)
-            .filter(|other| other.key == row.key && other.ranks == row.ranks && is_same_state(other));
+            .filter(|other| other.key == row.key && other.ranks == row.ranks)
+            .filter(|other| are_in_one_state(row, other, run));
         let medians: Vec<f64> =
             rows.filter_map(|row| Some(row.summary.as_ref()?.median)).filter(|ns| *ns > 0.0).collect();
         let headline = row.summary.as_ref().map(|summary| summary.median);
@@ -110,6 +104,17 @@ impl EarlierRuns {
             level_ns: headline.and_then(|headline| level(headline, &medians)),
             inside: left_out(&medians),
         }
+    }
+}
+
+/// Returns whether two rows, one of them of this run, were measured in the same state of the machine.
+fn are_in_one_state(one: &Measurement, other: &Measurement, run: &Run) -> bool {
+    let state_of = |row: &Measurement| row.over_launches()?.states.first()?.core_to_core_ns;
+    match (state_of(one), state_of(other)) {
+        (Some(one), Some(other)) => state::is_same(one, other),
+        // Without distances, only ranks on several hosts are known to be in one state.
+        (None, None) => !state::is_local(run),
+        _ => false,
     }
 }
 
@@ -242,14 +247,14 @@ pub fn fingerprint(row: &Measurement) -> Option<u64> {
     let times = || row.samples.iter().chain(&row.tail).flat_map(|samples| samples.elapsed_ns.iter().copied());
     let [samples, different] = FEWEST;
     let mut seen: Vec<u64> = Vec::with_capacity(different);
-    let is_new = |time: &u64| {
+    let new = times().take(10 * samples).filter(|time| {
         let is_new = !seen.contains(time);
         if is_new {
             seen.push(*time);
         }
         is_new
-    };
-    let few = times().take(10 * samples).filter(is_new).take(different).count() < different;
+    });
+    let few = new.take(different).count() < different;
     let bytes: Vec<u8> = times().flat_map(u64::to_le_bytes).collect();
     (!few && bytes.len() >= 8 * samples).then(|| checksum(&bytes))
 }

@@ -300,18 +300,8 @@ impl CaseSamples {
         let numbers: Vec<usize> = self.launches.iter().map(|launch| launch.number).collect();
         let divided = state::divide(&medians, &numbers, &states[self.setup]);
         let [first, others @ ..] = &divided[..] else { return vec![self] };
-        let middle =
-            |one: &Launches| median(&one.at.iter().map(|at| medians[*at]).collect::<Vec<_>>()).unwrap_or(0.0);
-        let other = |one: &Launches| match one.core_to_core_ns {
-            Some(ns) if one.core_to_core_ns != first.core_to_core_ns => {
-                let of_distance = others.iter().filter(|other| other.core_to_core_ns == Some(ns));
-                let fastest = of_distance.map(middle).fold(f64::INFINITY, f64::min);
-                OtherState::CoresApart { ns, are_slower: middle(one) > fastest }
-            }
-            _ if middle(one) < middle(first) => OtherState::Faster,
-            _ => OtherState::Slower,
-        };
-        let names = std::iter::once(None).chain(others.iter().map(|one| Some(other(one))));
+        let other = |one| Some(OtherState::new(one, first, others, &medians));
+        let names = std::iter::once(None).chain(others.iter().map(other));
         let of = |(one, other): (&Launches, Option<OtherState>)| CaseSamples {
             setup: self.setup,
             other,
@@ -339,6 +329,23 @@ impl CaseSamples {
     /// Returns the values that the medians come from, in the order of measurement.
     pub fn batches(&self) -> Vec<f64> {
         self.launches.iter().flat_map(|launch| launch.batches.iter().copied()).collect()
+    }
+}
+
+impl OtherState {
+    /// Returns what tells the launches of one state from the most frequent one, the first.
+    fn new(one: &Launches, first: &Launches, others: &[Launches], medians: &[f64]) -> OtherState {
+        let middle =
+            |one: &Launches| median(&one.at.iter().map(|at| medians[*at]).collect::<Vec<_>>()).unwrap_or(0.0);
+        match one.core_to_core_ns {
+            Some(ns) if one.core_to_core_ns != first.core_to_core_ns => {
+                let of_distance = others.iter().filter(|other| other.core_to_core_ns == Some(ns));
+                let fastest = of_distance.map(middle).fold(f64::INFINITY, f64::min);
+                OtherState::CoresApart { ns, are_slower: middle(one) > fastest }
+            }
+            _ if middle(one) < middle(first) => OtherState::Faster,
+            _ => OtherState::Slower,
+        }
     }
 }
 

@@ -46,6 +46,18 @@ impl Distances {
     fn known(&self) -> impl Iterator<Item = f64> {
         [self.before_ns, self.after_ns].into_iter().flatten().filter(is_distance)
     }
+
+    /// Returns the state of the launch among these, each with its ascending distances.
+    fn state(&self, states: &[&[f64]]) -> LaunchState {
+        let state_of = |ns: f64| states.iter().position(|state| state.last().is_some_and(|last| ns <= *last));
+        match self.before_ns.zip(self.after_ns) {
+            None => LaunchState::Unknown,
+            Some((before, after)) => match (state_of(before), state_of(after)) {
+                (Some(state), Some(end)) if state == end => LaunchState::In(state),
+                _ => LaunchState::Changed,
+            },
+        }
+    }
 }
 
 fn is_distance(ns: &f64) -> bool {
@@ -77,17 +89,9 @@ impl States {
         let mut all: Vec<f64> = launches.iter().flat_map(Distances::known).collect();
         sort(&mut all);
         let states = of_distances(&all);
-        let state_of = |ns: f64| states.iter().position(|state| state.last().is_some_and(|last| ns <= *last));
-        let of_launch = |launch: &Distances| match launch.before_ns.zip(launch.after_ns) {
-            None => LaunchState::Unknown,
-            Some((before, after)) => match (state_of(before), state_of(after)) {
-                (Some(state), Some(end)) if state == end => LaunchState::In(state),
-                _ => LaunchState::Changed,
-            },
-        };
         States {
             distances_ns: states.iter().filter_map(|state| median(state)).collect(),
-            of: launches.iter().map(of_launch).collect(),
+            of: launches.iter().map(|launch| launch.state(&states)).collect(),
         }
     }
 

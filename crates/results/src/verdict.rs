@@ -295,13 +295,17 @@ impl Verdict {
 
     /// Returns the lines of the verdict for a terminal. Evidence is indented.
     pub fn lines(&self) -> Vec<String> {
-        let lines = |sentence: &Sentence| {
-            let start = if sentence.conclusion == Conclusion::None { "no verdict" } else { "verdict" };
-            let mut lines = vec![format!("{start}: {}", sentence.text)];
-            lines.extend(sentence.evidence.iter().map(|line| format!("  {line}")));
-            lines
-        };
-        self.sentences.iter().flat_map(lines).collect()
+        self.sentences.iter().flat_map(Sentence::lines).collect()
+    }
+}
+
+impl Sentence {
+    /// Returns the line of the sentence, and one for each piece of evidence.
+    fn lines(&self) -> Vec<String> {
+        let start = if self.conclusion == Conclusion::None { "no verdict" } else { "verdict" };
+        let mut lines = vec![format!("{start}: {}", self.text)];
+        lines.extend(self.evidence.iter().map(|line| format!("  {line}")));
+        lines
     }
 }
 

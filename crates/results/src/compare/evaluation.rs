@@ -221,7 +221,7 @@ fn medians(launches: &[&Launch], units: &[Option<f64>], row: &Row, has_verdict: 
     }
 }
 
-/// Converts the logarithm of a time to the unit of the headline. It has the sign of a latency.
+/// Converts the logarithm of a time, which has the sign of a latency, to the unit of the headline.
 fn headline(log_time: f64, metric: Metric) -> f64 {
     if metric == Metric::Latency { log_time.exp() } else { (-log_time).exp() }
 }

@@ -82,21 +82,23 @@ pub(super) fn estimate_in(
 /// Returns the mark of a row whose launches were in several states.
 fn several_states(row: &Measurement, states: &[StateFigure]) -> Option<Mark> {
     let [first, others @ ..] = states else { return None };
-    let figure = |state: &StateFigure| {
-        let value = row.in_unit(state.median_ns).map_or("n/a".into(), crate::number::figure);
-        let apart = state.core_to_core_ns.map_or(String::new(), |ns| format!(", cores {ns:.0} ns apart"));
-        let launches = counted(state.launches.len(), "launch");
-        format!("{value} {} in {launches}{apart}", row.metric.unit())
-    };
-    let others: Vec<String> = others.iter().map(figure).collect();
+    let others: Vec<String> = others.iter().map(|state| state_in_words(row, state)).collect();
     (!others.is_empty()).then(|| {
         let advice = format!(
             "the machine changed its state between launches: {}, but {}; compare figures of one state only",
-            figure(first),
+            state_in_words(row, first),
             others.join("; ")
         );
         Mark::caution("launch_states", format!("{} states", states.len()), advice)
     })
+}
+
+/// Returns the figure of a row in a state, with the number of launches.
+fn state_in_words(row: &Measurement, state: &StateFigure) -> String {
+    let value = row.in_unit(state.median_ns).map_or("n/a".into(), crate::number::figure);
+    let apart = state.core_to_core_ns.map_or(String::new(), |ns| format!(", cores {ns:.0} ns apart"));
+    let launches = counted(state.launches.len(), "launch");
+    format!("{value} {} in {launches}{apart}", row.metric.unit())
 }
 
 /// Returns the worst check of the launches.
@@ -116,18 +118,8 @@ fn over_launches(
         Some(states) => state::divide(&medians, launches, states),
         None => vec![state::Launches { at: (0..medians.len()).collect(), core_to_core_ns: None }],
     };
-    let figure = |one: &state::Launches| {
-        let values: Vec<f64> = one.at.iter().map(|at| medians[*at]).collect();
-        let found = interval(&values);
-        Some(StateFigure {
-            launches: one.at.clone(),
-            median_ns: median(&values)?,
-            ends_ns: found.map(|found| [found.low, found.high]),
-            coverage: found.map_or(0.0, |found| found.coverage),
-            core_to_core_ns: one.core_to_core_ns,
-        })
-    };
-    let figures: Vec<StateFigure> = divided.iter().filter_map(figure).collect();
+    let figures: Vec<StateFigure> =
+        divided.iter().filter_map(|launches| state_figure(launches, &medians)).collect();
     let rows: Vec<&Measurement> = divided.first()?.at.iter().map(|at| all[*at]).collect();
     let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
     let all = |pick: fn(&Summary) -> f64| summaries.iter().map(|s| pick(s)).collect::<Vec<f64>>();
@@ -174,6 +166,19 @@ fn over_launches(
         )
     });
     Some((summary, over, drift))
+}
+
+/// Returns the figure of launches in one state; `None` without launches.
+fn state_figure(one: &state::Launches, medians: &[f64]) -> Option<StateFigure> {
+    let values: Vec<f64> = one.at.iter().map(|at| medians[*at]).collect();
+    let found = interval(&values);
+    Some(StateFigure {
+        launches: one.at.clone(),
+        median_ns: median(&values)?,
+        ends_ns: found.map(|found| [found.low, found.high]),
+        coverage: found.map_or(0.0, |found| found.coverage),
+        core_to_core_ns: one.core_to_core_ns,
+    })
 }
 
 /// Returns the median of each figure over the launches that resolved it, or the reason of a launch that did not.
@@ -242,29 +247,34 @@ const NO_EFFECT: f64 = 0.0005;
 /// median nor much of the interval. The level of a known effect follows from half the interval that is printed, as a fraction.
 fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Option<f64>) -> Vec<Mark> {
     let count = rows.len();
-    let worst_by_code = |row: &'r Measurement| {
-        let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
-        for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
-            let kept = worst.entry(mark.code.as_str()).or_insert(mark);
-            *kept = if mark.level > kept.level { mark } else { kept };
-        }
-        worst
-    };
-    let of_most = |(_, mut marks): (&str, Vec<&Mark>)| {
-        let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
-        let is_bound = marks.iter().all(|mark| mark.effect.is_some());
-        if is_bound {
-            sort_by_value(&mut marks, |mark| -effect(mark));
-        } else {
-            sort_by_number(&mut marks, |mark| -(mark.level as i64));
-        }
-        let mark = (*marks.get(count / 2)?).clone();
-        Some(match printed.filter(|_| is_bound) {
-            Some(half) => Mark { level: Level::of_effect(effect(&mark), half.max(NO_EFFECT)), ..mark },
-            None => mark,
-        })
-    };
-    grouped(rows.flat_map(worst_by_code)).into_iter().filter_map(of_most).collect()
+    let by_code = grouped(rows.flat_map(worst_by_code)).into_iter();
+    by_code.filter_map(|(_, marks)| mark_of_most(marks, count, printed)).collect()
+}
+
+/// Returns the worst mark of each code of a launch.
+fn worst_by_code(row: &Measurement) -> BTreeMap<&str, &Mark> {
+    let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
+    for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
+        let kept = worst.entry(mark.code.as_str()).or_insert(mark);
+        *kept = if mark.level > kept.level { mark } else { kept };
+    }
+    worst
+}
+
+/// Returns the mark with the level that more than half of `count` launches reach; `None` if fewer have it.
+fn mark_of_most(mut marks: Vec<&Mark>, count: usize, printed: Option<f64>) -> Option<Mark> {
+    let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
+    let is_bound = marks.iter().all(|mark| mark.effect.is_some());
+    if is_bound {
+        sort_by_value(&mut marks, |mark| -effect(mark));
+    } else {
+        sort_by_number(&mut marks, |mark| -(mark.level as i64));
+    }
+    let mark = (*marks.get(count / 2)?).clone();
+    Some(match printed.filter(|_| is_bound) {
+        Some(half) => Mark { level: Level::of_effect(effect(&mark), half.max(NO_EFFECT)), ..mark },
+        None => mark,
+    })
 }
 
 /// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.

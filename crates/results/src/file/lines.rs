@@ -351,19 +351,9 @@ pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
     // The headline of several pairs is that of the total.
     let is_total = row.samples.iter().any(|samples| !samples.started_ns.is_empty());
     let middle = if is_total { [mean; 2] } else { [times[last / 2], times[last.div_ceil(2)]] };
-    let bounds = |times: &[f64], quantile| {
-        order_bounds(times.len(), quantile).map(|(low, high)| [times[low - 1], times[high - 1]])
-    };
     let narrowest = bounds(&times, 0.5);
     let mut single = Measurement::combine(row.of_single_iterations(), work.legs);
     sort(&mut single);
-    let percentile = |given: &Option<Percentile>, quantile: f64| {
-        given.as_ref().is_none_or(|given| {
-            !single.is_empty()
-                && is_about(given.value, [single[quantile_index(single.len(), quantile)]; 2])
-                && contains(given.ci95, bounds(&single, quantile))
-        })
-    };
     let figures = [
         ("n", given.n == times.len()),
         ("median_ns", is_about(given.median, middle)),
@@ -371,14 +361,28 @@ pub(super) fn follows_from_samples(row: &Measurement) -> Result<(), String> {
         ("mean_ns", is_about(given.mean, [mean; 2])),
         ("max_ns", is_about(given.max, [times[last]; 2])),
         ("ci95_ns", is_total || contains(given.ci95, narrowest)),
-        ("p95", percentile(&given.p95, 0.95)),
-        ("p99", percentile(&given.p99, 0.99)),
-        ("p999", percentile(&given.p999, 0.999)),
+        ("p95", is_percentile(given.p95.as_ref(), 0.95, &single)),
+        ("p99", is_percentile(given.p99.as_ref(), 0.99, &single)),
+        ("p999", is_percentile(given.p999.as_ref(), 0.999, &single)),
     ];
     match figures.into_iter().find(|(_, follows)| !follows) {
         None => Ok(()),
         Some((name, _)) => Err(format!("{name} of {} does not follow from its samples", row.key)),
     }
+}
+
+/// Returns the interval of a quantile of independent samples, which are sorted.
+fn bounds(times: &[f64], quantile: f64) -> Option<[f64; 2]> {
+    order_bounds(times.len(), quantile).map(|(low, high)| [times[low - 1], times[high - 1]])
+}
+
+/// Returns whether a percentile, if there is one, is that of sorted times of single iterations.
+fn is_percentile(given: Option<&Percentile>, quantile: f64, single: &[f64]) -> bool {
+    given.is_none_or(|given| {
+        !single.is_empty()
+            && is_about(given.value, [single[quantile_index(single.len(), quantile)]; 2])
+            && contains(given.ci95, bounds(single, quantile))
+    })
 }
 
 /// Returns whether a time lies between two others, but for rounding.

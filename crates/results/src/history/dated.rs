@@ -273,15 +273,16 @@ fn of_hosts(groups: &[HostFacts]) -> BTreeMap<String, String> {
             hosts.extend(group.hosts.iter().map(String::as_str));
         }
     }
-    let text = |values: BTreeMap<&str, Vec<&str>>| match values.len() {
-        1 => values.into_keys().collect(),
-        _ => {
-            let each =
-                values.into_iter().map(|(value, hosts)| format!("{value} on {}", node_set::fold(hosts)));
-            each.collect::<Vec<_>>().join(", ")
-        }
-    };
-    values.into_iter().map(|(name, values)| (title(name), text(values))).collect()
+    values.into_iter().map(|(name, values)| (title(name), with_hosts(values))).collect()
+}
+
+/// Returns the only value, or each value with its hosts.
+fn with_hosts(values: BTreeMap<&str, Vec<&str>>) -> String {
+    if values.len() == 1 {
+        return values.into_keys().collect();
+    }
+    let each = values.into_iter().map(|(value, hosts)| format!("{value} on {}", node_set::fold(hosts)));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the facts that both runs know and that differ, and options and variables that one of them lacks.

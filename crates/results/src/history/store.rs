@@ -113,26 +113,35 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
 /// Returns the paths of the files with results of one of these benchmarks that the index of a directory has, the newest first; empty without
 /// an index. Nothing else is read.
 pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let newest = |(path, content): (String, Content)| {
-        let Content::Results(results) = content else { return None };
-        let has = |result: &&DatedResult| {
-            result.rows.iter().any(|row| is_wanted(row.key.split('/').next().unwrap_or(&row.key)))
-        };
-        // The index may be of somebody else: its files are in this directory, and not behind links.
-        let is_within = Path::new(&path).components().all(|part| matches!(part, Component::Normal(_)));
-        let is_plain = |parent: &Path| {
-            parent.as_os_str().is_empty()
-                || fs::symlink_metadata(directory.join(parent)).is_ok_and(|file| file.is_dir())
-        };
-        if !is_within || !Path::new(&path).ancestors().skip(1).all(is_plain) {
-            return None;
-        }
-        let started = results.iter().filter(has).map(|result| result.started.clone()).max()?;
-        Some((started, directory.join(path)))
-    };
-    let mut found: Vec<(String, PathBuf)> = index(directory).into_contents().filter_map(newest).collect();
+    let contents = index(directory).into_contents();
+    let mut found: Vec<(String, PathBuf)> =
+        contents.filter_map(|(path, content)| last_wanted(directory, &path, &content, &is_wanted)).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
     found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Returns the start of the last wanted result of a file, and the path of the file; `None` without one.
+fn last_wanted(
+    directory: &Path,
+    path: &str,
+    content: &Content,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Option<(String, PathBuf)> {
+    let Content::Results(results) = content else { return None };
+    let has = |result: &&DatedResult| {
+        result.rows.iter().any(|row| is_wanted(row.key.split('/').next().unwrap_or(&row.key)))
+    };
+    // The index may be of somebody else: its files are in this directory, and not behind links.
+    let is_within = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let is_plain = |parent: &Path| {
+        parent.as_os_str().is_empty()
+            || fs::symlink_metadata(directory.join(parent)).is_ok_and(|file| file.is_dir())
+    };
+    if !is_within || !Path::new(path).ancestors().skip(1).all(is_plain) {
+        return None;
+    }
+    let started = results.iter().filter(has).map(|result| result.started.clone()).max()?;
+    Some((started, directory.join(path)))
 }
 
 /// Reads the index of a directory; empty if there is none that can be read.
@@ -193,15 +202,7 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
 /// Reads files on all CPUs. Returns the content of each with its place in the list.
 fn contents(files: &[Found]) -> Vec<(usize, Content)> {
     let next = AtomicUsize::new(0);
-    let work = || {
-        let mut contents = Vec::new();
-        while let Some((at, file)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, files.get(at)?)))
-        {
-            contents.push((at, content(&file.path)));
-        }
-        contents
-    };
+    let work = || contents_from(files, &next);
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(files.len().max(1));
     thread::scope(|scope| {
         let workers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
@@ -214,6 +215,17 @@ fn contents(files: &[Found]) -> Vec<(usize, Content)> {
         }
         contents
     })
+}
+
+/// Reads one file after the other, beginning with the next that no other CPU has taken.
+fn contents_from(files: &[Found], next: &AtomicUsize) -> Vec<(usize, Content)> {
+    let mut contents = Vec::new();
+    while let Some((at, file)) =
+        Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, files.get(at)?)))
+    {
+        contents.push((at, content(&file.path)));
+    }
+    contents
 }
 
 fn content(path: &Path) -> Content {

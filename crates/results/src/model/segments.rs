@@ -167,7 +167,7 @@ impl Protocol {
 /// Returns the name of each switch. `short` is the one-way time of a short message.
 pub(super) fn named_protocols(fit: &Fit, short: Estimate, is_mpi: bool) -> Vec<Protocol> {
     let mut is_eager = is_mpi;
-    let name = |switch: &Switch| {
+    let names = fit.switches.iter().map(|switch| {
         let handshake = switch.fixed.value >= short.value && is_risen(&switch.fixed);
         match switch.step {
             step if is_eager && handshake && step.value > 0.0 => {
@@ -179,8 +179,8 @@ pub(super) fn named_protocols(fit: &Fit, short: Estimate, is_mpi: bool) -> Vec<P
             _ if switch.per_byte.value > 0.0 => Protocol::MorePerByte,
             _ => Protocol::LessPerByte,
         }
-    };
-    fit.switches.iter().map(name).collect()
+    });
+    names.collect()
 }
 
 /// Returns whether launches agree that a value rises. One launch has no interval, and its value decides.

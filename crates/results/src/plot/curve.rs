@@ -132,17 +132,21 @@ impl Canvas {
 
     /// Returns the lines of characters, without blanks at their ends.
     pub(super) fn lines(&self, characters: Characters) -> impl Iterator<Item = String> {
-        let character = move |bits: &u8| match (characters, *bits) {
-            (_, 0) => ' ',
-            (Characters::Unicode, bits) => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
-            (Characters::Ascii, bits) if bits & UPPER == 0 => '.',
-            (Characters::Ascii, bits) if bits & !UPPER == 0 => '\'',
-            (Characters::Ascii, _) => ':',
-        };
         self.cells.chunks(self.width).map(move |cells| {
-            let text: String = cells.iter().map(character).collect();
+            let text: String = cells.iter().map(|bits| character(*bits, characters)).collect();
             text.trim_end().to_owned()
         })
+    }
+}
+
+/// Returns the character with these dots.
+fn character(bits: u8, characters: Characters) -> char {
+    match (characters, bits) {
+        (_, 0) => ' ',
+        (Characters::Unicode, bits) => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
+        (Characters::Ascii, bits) if bits & UPPER == 0 => '.',
+        (Characters::Ascii, bits) if bits & !UPPER == 0 => '\'',
+        (Characters::Ascii, _) => ':',
     }
 }
 

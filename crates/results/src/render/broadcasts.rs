@@ -202,14 +202,16 @@ fn groups(verdicts: BTreeMap<u64, Verdicts<'_>>) -> Vec<(String, Verdicts<'_>)> 
             None => groups.push(([bytes; 2], verdicts)),
         }
     }
-    let sizes = |[least, most]: [u64; 2]| {
-        if least == most {
-            format!("{} bytes", Bytes(least))
-        } else {
-            format!("{} to {} bytes", Bytes(least), Bytes(most))
-        }
-    };
-    groups.into_iter().map(|(ends, verdicts)| (sizes(ends), verdicts)).collect()
+    groups.into_iter().map(|(ends, verdicts)| (sizes_in_words(ends), verdicts)).collect()
+}
+
+/// Names a size, or the ends of a range of sizes.
+fn sizes_in_words([least, most]: [u64; 2]) -> String {
+    if least == most {
+        format!("{} bytes", Bytes(least))
+    } else {
+        format!("{} to {} bytes", Bytes(least), Bytes(most))
+    }
 }
 
 /// Returns the methods and what each says, without reasons.

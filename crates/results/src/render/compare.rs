@@ -179,23 +179,10 @@ pub fn sentence(comparison: &Comparison) -> String {
 
 /// Returns what instructions say about the cases that times do not decide: `by instructions: B has 1.0% more than A for 8 bytes`.
 fn by_instructions(comparison: &Comparison) -> Option<String> {
-    let [base, new] = [&comparison.base.label, &comparison.new.label];
     let decided = comparison.cases.iter().filter(|case| case.decided_by() == Some(DecidedBy::Instructions));
     let (same, changed): (Vec<_>, Vec<_>) = decided
         .filter_map(|case| Some((case, case.instructions.as_deref()?)))
         .partition(|(_, counted)| counted.verdict == Verdict::Same);
-    let part = |verdict: Verdict, word: &str| {
-        let cases: Vec<_> = changed.iter().filter(|(_, counted)| counted.verdict == verdict).collect();
-        let size = |counted: &CaseComparison| counted.change.estimate.abs();
-        let (case, most) = cases.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)))?;
-        let which = match cases.len() {
-            1 => format!("for {}", name(comparison, case)),
-            some => {
-                format!("in {}, most for {}", of_all(some, comparison.cases.len()), name(comparison, case))
-            }
-        };
-        Some(format!("{new} has {:.1}% {word} than {base} {which}", size(most) * 100.0))
-    };
     let same = (!same.is_empty()).then(|| {
         format!(
             "the same within {} in {}",
@@ -203,9 +190,28 @@ fn by_instructions(comparison: &Comparison) -> Option<String> {
             of_all(same.len(), comparison.cases.len())
         )
     });
+    let part = |verdict, word| changed_instructions(comparison, &changed, verdict, word);
     let all = [part(Verdict::Worse, "more"), part(Verdict::Better, "fewer"), same];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| format!("by instructions: {}", all.join(", ")))
+}
+
+/// Returns what instructions say about the changed cases with this verdict; `None` without one.
+fn changed_instructions(
+    comparison: &Comparison,
+    changed: &[(&CaseComparison, &CaseComparison)],
+    verdict: Verdict,
+    word: &str,
+) -> Option<String> {
+    let [base, new] = [&comparison.base.label, &comparison.new.label];
+    let cases: Vec<_> = changed.iter().filter(|(_, counted)| counted.verdict == verdict).collect();
+    let size = |counted: &CaseComparison| counted.change.estimate.abs();
+    let (case, most) = cases.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)))?;
+    let which = match cases.len() {
+        1 => format!("for {}", name(comparison, case)),
+        some => format!("in {}, most for {}", of_all(some, comparison.cases.len()), name(comparison, case)),
+    };
+    Some(format!("{new} has {:.1}% {word} than {base} {which}", size(most) * 100.0))
 }
 
 /// Returns what is said of the cases that are slower, or of those that are faster; `None` without one.
@@ -275,19 +281,7 @@ pub fn summary(comparison: &Comparison) -> String {
 
 /// Returns what could decide the undecided cases.
 fn advice(comparison: &Comparison) -> String {
-    let undecided = || {
-        comparison.cases.iter().filter_map(|case| match &case.verdict {
-            Verdict::Undecided(reason) => Some((case, reason)),
-            Verdict::Worse | Verdict::Better | Verdict::Same => None,
-        })
-    };
-    // More runs decide nothing if those that exist say nothing.
-    let is_marked = |reason: &Reason| {
-        matches!(
-            reason,
-            Reason::Marked(_) | Reason::OtherLinks | Reason::MachineChanged | Reason::UnknownState
-        )
-    };
+    let undecided = || undecided_with_reasons(comparison);
     let open: Vec<&CaseComparison> =
         undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =
@@ -316,6 +310,19 @@ fn advice(comparison: &Comparison) -> String {
         .chain(marks.into_iter().map(Reason::to_string))
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+/// Returns the undecided cases, each with the reason.
+fn undecided_with_reasons(comparison: &Comparison) -> impl Iterator<Item = (&CaseComparison, &Reason)> {
+    comparison.cases.iter().filter_map(|case| match &case.verdict {
+        Verdict::Undecided(reason) => Some((case, reason)),
+        Verdict::Worse | Verdict::Better | Verdict::Same => None,
+    })
+}
+
+/// Returns whether more runs decide nothing, because those that exist say nothing.
+fn is_marked(reason: &Reason) -> bool {
+    matches!(reason, Reason::Marked(_) | Reason::OtherLinks | Reason::MachineChanged | Reason::UnknownState)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{
     file::RunOutcome,
     publishable::obstacles,
     render::{Renderer, Shown, figures::ROW_FIGURES, plain},
-    verdict::{Hosts, RETEST, Verdict},
+    verdict::{Hosts, RETEST, Sentence, SlowPart, Verdict},
 };
 
 /// Columns in order. New columns are added at the end only.
@@ -269,22 +269,29 @@ impl Renderer for LinksCsv {
         let Some(Verdict { sentences, slow, .. }) = verdict else { return out.flush() };
         // The first sentences are those of the slow parts.
         for (at, sentence) in sentences.into_iter().enumerate() {
-            let part = slow.get(at);
-            let named = |name: &str| match name {
-                "run" => self.run.clone(),
-                "bytes" => text(part.map(|part| part.bytes)),
-                "verdict" => sentence.conclusion.name().to_owned(),
-                "part" => part.map_or(String::new(), |part| part.name.clone().unwrap_or(part.part.clone())),
-                "hosts" => {
-                    part.map_or(String::new(), |part| node_set::fold(part.hosts.iter().map(String::as_str)))
-                }
-                "factor" => text(part.map(|part| part.factor)),
-                "sentence" => sentence.text.clone(),
-                _ => String::new(),
-            };
-            let fields: Vec<String> = LINK_COLUMNS.split(',').map(named).collect();
+            let columns = LINK_COLUMNS.split(',');
+            let fields = columns.map(|column| self.verdict_field(column, &sentence, slow.get(at)));
+            let fields: Vec<String> = fields.collect();
             self.lines.write(out, LINK_COLUMNS, &fields)?;
         }
         out.flush()
+    }
+}
+
+impl LinksCsv {
+    /// Returns the field of a sentence of the verdict, and of its slow part if it has one.
+    fn verdict_field(&self, column: &str, sentence: &Sentence, part: Option<&SlowPart>) -> String {
+        match column {
+            "run" => self.run.clone(),
+            "bytes" => text(part.map(|part| part.bytes)),
+            "verdict" => sentence.conclusion.name().to_owned(),
+            "part" => part.map_or(String::new(), |part| part.name.clone().unwrap_or(part.part.clone())),
+            "hosts" => {
+                part.map_or(String::new(), |part| node_set::fold(part.hosts.iter().map(String::as_str)))
+            }
+            "factor" => text(part.map(|part| part.factor)),
+            "sentence" => sentence.text.clone(),
+            _ => String::new(),
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::{
     plain,
 };
 use crate::{
-    history::{Case, Change, Event, History, LEAST_RUNS, Series, events},
+    history::{Case, Change, Event, History, LEAST_RUNS, Point, Series, events},
     number::Decimals,
     plot::{Characters, sparkline},
     render::{
@@ -127,23 +127,7 @@ fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
     let unit = cases[0].metric.unit();
     let case = if cases[0].case.ends.is_some() { "link, bytes" } else { "bytes" };
     let titles = [case, "runs", "first", "last", "trend", unit, "interval", "change"];
-    let row = |series: &Series| {
-        let (level, ends) = series.level();
-        let decimals = Decimals::new(level, ends);
-        let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
-        let day = |at: usize| start(history.started(series, at), DATE);
-        vec![
-            label(&series.case),
-            series.points.len().to_string(),
-            day(0),
-            day(series.points.len() - 1),
-            sparkline(&values, TREND, screen.characters),
-            decimals.format(level),
-            interval(ends, |end| decimals.format(end)),
-            change(history, series),
-        ]
-    };
-    let rows = cases.iter().map(row).collect();
+    let rows = cases.iter().map(|series| cells(history, series, screen.characters)).collect();
     let Fitted { titles, rows, .. } = fitted(titles.map(str::to_owned).to_vec(), rows, screen.columns);
     let last = titles.len() - 1;
     let mut grid = grid(titles, 0..last - 3);
@@ -162,6 +146,24 @@ fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
         grid.add_row(row);
     }
     grid.trim_fmt()
+}
+
+/// Returns the cells of a case.
+fn cells(history: &History, series: &Series, characters: Characters) -> Vec<String> {
+    let (level, ends) = series.level();
+    let decimals = Decimals::new(level, ends);
+    let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
+    let day = |at: usize| start(history.started(series, at), DATE);
+    vec![
+        label(&series.case),
+        series.points.len().to_string(),
+        day(0),
+        day(series.points.len() - 1),
+        sparkline(&values, TREND, characters),
+        decimals.format(level),
+        interval(ends, |end| decimals.format(end)),
+        change(history, series),
+    ]
 }
 
 /// Returns the last change of a case and how many there were before, or why there is none.
@@ -317,20 +319,19 @@ pub fn json(history: &History) -> Value {
 
 fn case_object(history: &History, series: &Series) -> Value {
     let (case, (level, ends)) = (&series.case, series.level());
-    let run = |at: usize| {
-        let point = series.points[at];
-        let result = &history.results[point.result];
-        present(
-            json!({"run": result.run, "started": result.started, "value": point.value, "ci95": point.ci95}),
-        )
-    };
     present(json!({
         "key": case.key, "bench": case.bench(), "fabric": case.fabric, "ranks": case.ranks, "hosts": case.hosts,
         "ends": case.ends, "core_to_core_ns": case.core_to_core_ns, "unit": series.metric.unit(), "judged": series.is_judged(), "left_out": series.left_out,
         "level": present(json!({"value": level, "interval": ends})),
-        "runs": (0..series.points.len()).map(run).collect::<Vec<_>>(),
+        "runs": series.points.iter().map(|point| run_object(history, point)).collect::<Vec<_>>(),
         "changes": series.changes.iter().map(|found| change_object(history, series, found)).collect::<Vec<_>>(),
     }))
+}
+
+/// Returns the JSON object of a run of a case.
+fn run_object(history: &History, point: &Point) -> Value {
+    let result = &history.results[point.result];
+    present(json!({"run": result.run, "started": result.started, "value": point.value, "ci95": point.ci95}))
 }
 
 fn change_object(history: &History, series: &Series, change: &Change) -> Value {

@@ -73,35 +73,39 @@ fn heading(model: &MachineModel) -> String {
 
 fn parameters(parameters: &[Parameter], columns: Option<usize>) -> String {
     let titles = ["parameter", "value", "95% interval", "unit", "from"].map(str::to_owned).to_vec();
-    let row = |parameter: &Parameter| {
-        let decimals = Decimals::new(
-            parameter.value.or(parameter.interval.map(|ends| ends[1])).unwrap_or(0.0),
-            parameter.interval,
-        );
-        vec![
-            parameter.symbol.to_owned(),
-            parameter.value.map_or(NO_VALUE.into(), |value| decimals.format(value)),
-            interval(parameter.interval, |end| decimals.format(end)),
-            parameter.unit.to_owned(),
-            parameter.note.clone(),
-        ]
-    };
-    aligned(1..3, titles, parameters.iter().map(row).collect(), columns)
+    aligned(1..3, titles, parameters.iter().map(parameter_cells).collect(), columns)
+}
+
+/// Returns the cells of a parameter.
+fn parameter_cells(parameter: &Parameter) -> Vec<String> {
+    let decimals = Decimals::new(
+        parameter.value.or(parameter.interval.map(|ends| ends[1])).unwrap_or(0.0),
+        parameter.interval,
+    );
+    vec![
+        parameter.symbol.to_owned(),
+        parameter.value.map_or(NO_VALUE.into(), |value| decimals.format(value)),
+        interval(parameter.interval, |end| decimals.format(end)),
+        parameter.unit.to_owned(),
+        parameter.note.clone(),
+    ]
 }
 
 fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, columns: Option<usize>) -> Result<()> {
     let titles = ["bytes", "us at 1 byte", "95% interval", "ns/byte", "95% interval", "distance"];
-    let row = |segment: &Segment| {
-        let [from, to] = segment.bytes.map(Bytes);
-        let time = |estimate: Estimate| estimate.as_time().map_or([NO_VALUE; 2].map(str::to_owned), cells);
-        let [fixed, fixed_ends] = time(segment.fixed);
-        let [per_byte, per_byte_ends] = time(segment.per_byte);
-        let distance = format!("{:.1}%", 100.0 * segment.residual);
-        vec![format!("{from} .. {to}"), fixed, fixed_ends, per_byte, per_byte_ends, distance]
-    };
-    let rows = fit.segments.iter().map(row).collect();
+    let rows = fit.segments.iter().map(segment_cells).collect();
     writeln!(out, "{what}: lines")?;
     writeln!(out, "{}", aligned(1..6, titles.map(str::to_owned).to_vec(), rows, columns))
+}
+
+/// Returns the cells of a line.
+fn segment_cells(segment: &Segment) -> Vec<String> {
+    let [from, to] = segment.bytes.map(Bytes);
+    let time = |estimate: Estimate| estimate.as_time().map_or([NO_VALUE; 2].map(str::to_owned), cells);
+    let [fixed, fixed_ends] = time(segment.fixed);
+    let [per_byte, per_byte_ends] = time(segment.per_byte);
+    let distance = format!("{:.1}%", 100.0 * segment.residual);
+    vec![format!("{from} .. {to}"), fixed, fixed_ends, per_byte, per_byte_ends, distance]
 }
 
 /// Formats a value and its interval.
@@ -205,19 +209,15 @@ fn fields(model: &MachineModel) -> Vec<Vec<String>> {
 }
 
 fn segments(curve: &str, fit: &Fit) -> Vec<Vec<String>> {
-    let both = |segment: &crate::model::Segment| {
-        [
-            line("segment", &format!("{curve}_fixed"), segment.bytes, segment.fixed.as_time(), "us"),
-            line(
-                "segment",
-                &format!("{curve}_per_byte"),
-                segment.bytes,
-                segment.per_byte.as_time(),
-                "ns/byte",
-            ),
-        ]
-    };
-    fit.segments.iter().flat_map(both).collect()
+    fit.segments.iter().flat_map(|segment| segment_lines(curve, segment)).collect()
+}
+
+/// Returns the lines of CSV of a segment: its fixed time and its time per byte.
+fn segment_lines(curve: &str, segment: &Segment) -> [Vec<String>; 2] {
+    [
+        line("segment", &format!("{curve}_fixed"), segment.bytes, segment.fixed.as_time(), "us"),
+        line("segment", &format!("{curve}_per_byte"), segment.bytes, segment.per_byte.as_time(), "ns/byte"),
+    ]
 }
 
 fn line(kind: &str, name: &str, bytes: [u64; 2], estimate: Option<Estimate>, unit: &str) -> Vec<String> {

@@ -220,20 +220,28 @@ impl OsuTable {
         }
         let memory = row.axes.get("memory").map_or("host", String::as_str);
         let (first, second) = memory.split_once(':').unwrap_or((memory, memory));
-        let is_one_sided = row.axes.contains_key("win");
-        let place = |name: &str| match name {
-            "cuda" | "rocm" => "DEVICE (D)",
-            _ if name.contains("managed") && is_one_sided => "MANAGED (M)",
-            "cuda-managed" | "rocm-managed" => "MANAGED (MD)",
-            "cuda-managed-host" | "rocm-managed-host" => "MANAGED (MH)",
-            _ => "HOST (H)",
-        };
-        let (first, second) = (place(first), place(second));
-        if is_one_sided {
+        let (first, second) = (place(row, first), place(row, second));
+        if is_one_sided(row) {
             format!("# Rank 0 Memory on {first} and Rank 1 Memory on {second}\n")
         } else {
             format!("# Send Buffer on {first} and Receive Buffer on {second}\n")
         }
+    }
+}
+
+/// Returns whether a benchmark accesses a window.
+fn is_one_sided(row: &Measurement) -> bool {
+    row.axes.contains_key("win")
+}
+
+/// Returns what OMB calls the memory with this name.
+fn place(row: &Measurement, name: &str) -> &'static str {
+    match name {
+        "cuda" | "rocm" => "DEVICE (D)",
+        _ if name.contains("managed") && is_one_sided(row) => "MANAGED (M)",
+        "cuda-managed" | "rocm-managed" => "MANAGED (MD)",
+        "cuda-managed-host" | "rocm-managed-host" => "MANAGED (MH)",
+        _ => "HOST (H)",
     }
 }
 

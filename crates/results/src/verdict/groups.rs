@@ -61,13 +61,7 @@ impl Groups {
     /// # Errors
     /// A sentence about a group that has another form.
     pub fn of_line(line: &str) -> Result<Groups, String> {
-        let group = |text: &str| {
-            let (noun, rest) = text.split_once(':')?;
-            let (name, hosts) = rest.split_once('=')?;
-            let hosts = node_set::expand(hosts).ok()?.into_iter().collect();
-            Some(Group { noun: noun.to_owned(), name: name.to_owned(), hosts })
-        };
-        let group = |text: &str| group(text).ok_or_else(|| format!("{text:?} is not a group of hosts"));
+        let group = |text: &str| read_group(text).ok_or_else(|| format!("{text:?} is not a group of hosts"));
         let level = |level: &str| level.split(' ').map(group).collect::<Result<Vec<_>, _>>();
         let levels = line.split(';').filter(|level| !level.is_empty()).map(level);
         Ok(Groups { levels: levels.collect::<Result<Vec<_>, _>>()? })
@@ -84,6 +78,14 @@ impl Groups {
     pub fn of_plan(plan: &BTreeMap<String, String>) -> Groups {
         plan.get(GROUPS).and_then(|line| Groups::of_line(line).ok()).unwrap_or_default()
     }
+}
+
+/// Reads a group of a line; `None` if it has another form.
+fn read_group(text: &str) -> Option<Group> {
+    let (noun, rest) = text.split_once(':')?;
+    let (name, hosts) = rest.split_once('=')?;
+    let hosts = node_set::expand(hosts).ok()?.into_iter().collect();
+    Some(Group { noun: noun.to_owned(), name: name.to_owned(), hosts })
 }
 
 /// Maximum number of groups.

@@ -72,38 +72,40 @@ pub(super) fn median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySiz
             sizes.push(times.bytes);
         }
     }
-    let of_size = |bytes: &u64| {
-        let of_launches = launches.iter().flat_map(|launch| launch.0.iter());
-        let mut all: Vec<Cow<'_, LinkTimes>> =
-            of_launches.filter(|times| times.bytes == *bytes).map(Cow::Borrowed).collect();
-        let level = all.iter().map(|times| times.level).max().unwrap_or(0);
-        for times in all.iter_mut().filter(|times| times.level < level) {
-            times.to_mut().level = level;
-            times.to_mut().leave_sample(hosts);
-        }
-        let directed = all.iter().any(|times| times.directed);
-        let attempts = all.iter().map(|times| times.attempts().0).max().unwrap_or(0);
-        let given_up = usually(all.iter().map(|times| times.attempts().1), &all);
-        let outside: Vec<Vec<(Link, bool)>> = all.iter().map(|times| times.outside.rows()).collect();
-        LinkTimes {
-            bytes: *bytes,
-            directed,
-            attempts,
-            given_up,
-            sweep: medians(all.iter().flat_map(|times| &times.sweep)),
-            alone: medians(all.iter().flat_map(|times| shortest(&times.alone)).collect::<Vec<_>>().iter()),
-            reference: medians(
-                all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter(),
-            ),
-            disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
-            measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
-            level,
-            outside: usually_slow(&outside, directed, hosts),
-            tiles: Tiles::median_over(all.iter().map(|times| &times.tiles)),
-            ..LinkTimes::default()
-        }
-    };
-    TimesBySize(sizes.iter().map(of_size).collect())
+    TimesBySize(sizes.iter().map(|bytes| median_of_size(launches, hosts, *bytes)).collect())
+}
+
+/// Returns the median of each row of a size over launches.
+fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTimes {
+    let of_launches = launches.iter().flat_map(|launch| launch.0.iter());
+    let mut all: Vec<Cow<'_, LinkTimes>> =
+        of_launches.filter(|times| times.bytes == bytes).map(Cow::Borrowed).collect();
+    let level = all.iter().map(|times| times.level).max().unwrap_or(0);
+    for times in all.iter_mut().filter(|times| times.level < level) {
+        times.to_mut().level = level;
+        times.to_mut().leave_sample(hosts);
+    }
+    let directed = all.iter().any(|times| times.directed);
+    let attempts = all.iter().map(|times| times.attempts().0).max().unwrap_or(0);
+    let given_up = usually(all.iter().map(|times| times.attempts().1), &all);
+    let outside: Vec<Vec<(Link, bool)>> = all.iter().map(|times| times.outside.rows()).collect();
+    LinkTimes {
+        bytes,
+        directed,
+        attempts,
+        given_up,
+        sweep: medians(all.iter().flat_map(|times| &times.sweep)),
+        alone: medians(all.iter().flat_map(|times| shortest(&times.alone)).collect::<Vec<_>>().iter()),
+        reference: medians(
+            all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter(),
+        ),
+        disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
+        measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
+        level,
+        outside: usually_slow(&outside, directed, hosts),
+        tiles: Tiles::median_over(all.iter().map(|times| &times.tiles)),
+        ..LinkTimes::default()
+    }
 }
 
 /// Returns the shortest time of the rows of a launch between the same ends.

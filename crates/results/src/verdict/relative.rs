@@ -90,15 +90,8 @@ pub(super) struct Retested(BTreeMap<(u32, u32), f64>);
 
 impl Retested {
     pub(super) fn new(times: &LinkTimes, hosts: &Hosts) -> Retested {
-        let usual = |distance: usize| {
-            let of = |links: &[Link]| {
-                let kind = links.iter().filter(|l| hosts.distance(l.from, l.to) == distance);
-                kind.map(|l| f64::from(l.ns).ln()).collect::<Vec<_>>()
-            };
-            let reference = of(&times.reference);
-            median(&if reference.is_empty() { of(&times.sweep) } else { reference })
-        };
-        let usual: Vec<f64> = (0..=hosts.levels() + 1).map(usual).collect();
+        let distances = 0..=hosts.levels() + 1;
+        let usual: Vec<f64> = distances.map(|distance| usual_log(times, hosts, distance)).collect();
         // A link that was not slow each time is an ordinary one.
         let log = |l: &Link| {
             let log = f64::from(l.ns).ln() - usual[hosts.distance(l.from, l.to)];
@@ -129,6 +122,16 @@ impl Retested {
         let alone = median(&known);
         (alone >= MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * spread)).then_some(alone.min(log))
     }
+}
+
+/// Returns the median logarithm of the ordinary links over a distance, or without them of all links.
+fn usual_log(times: &LinkTimes, hosts: &Hosts, distance: usize) -> f64 {
+    let logs = |links: &[Link]| {
+        let kind = links.iter().filter(|l| hosts.distance(l.from, l.to) == distance);
+        kind.map(|l| f64::from(l.ns).ln()).collect::<Vec<_>>()
+    };
+    let reference = logs(&times.reference);
+    median(&if reference.is_empty() { logs(&times.sweep) } else { reference })
 }
 
 /// Number of links that the evidence of a slow component lists.

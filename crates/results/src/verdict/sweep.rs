@@ -390,15 +390,18 @@ impl LinkSweep {
         }
         let looks = self.last.as_ref().map_or(1, Launch::launch_count).saturating_sub(1).max(LOOKS);
         let times = self.times();
-        let of_size = |of_size: &LinkTimes| {
-            // All looks together have the error probability of the verdict at the end.
-            let found = at_one_size(&of_size.averaged(), &self.hosts, times.0.len() * looks).slow;
-            let is_certain = |slow: &SlowComponent| {
-                !of_size.alone.is_empty() && !of_size.is_disturbed(&slow.component, &self.hosts)
-            };
-            found.into_iter().filter(is_certain).collect::<Vec<_>>()
+        // All looks together have the error probability of the verdict at the end.
+        let sizes = times.0.len() * looks;
+        slow_of_sizes(times.0.iter().flat_map(|of_size| self.certainly_slow(of_size, sizes)).collect())
+    }
+
+    /// Returns the slow parts at one of several sizes that are confirmed before the end of the sweep.
+    fn certainly_slow(&self, times: &LinkTimes, sizes: usize) -> Vec<SlowComponent> {
+        let found = at_one_size(&times.averaged(), &self.hosts, sizes).slow;
+        let is_certain = |slow: &SlowComponent| {
+            !times.alone.is_empty() && !times.is_disturbed(&slow.component, &self.hosts)
         };
-        slow_of_sizes(times.0.iter().flat_map(of_size).collect())
+        found.into_iter().filter(is_certain).collect()
     }
 
     /// Returns the number of hosts, or of ranks of the only host.
@@ -442,15 +445,9 @@ impl LinkSweep {
 /// Returns a clause with the two groups into which the times fall at the size where they differ most.
 fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> {
     let split = |times: &LinkTimes| {
-        let mut links: Vec<Link> =
-            times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside).copied().collect();
-        sort_by_value(&mut links, |link| link.ns.into());
-        let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
-        let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
-        let mean = |links: &[Link]| {
-            (links.iter().map(|l| f64::from(l.ns).ln()).sum::<f64>() / links.len() as f64).exp()
-        };
-        Some((mean(&links[at..]) / mean(&links[..at]), at, links, times.bytes))
+        let links = times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
+        let (ratio, at, links) = split_at_largest_gap(links.copied().collect())?;
+        Some((ratio, at, links, times.bytes))
     };
     let (ratio, at, links, bytes) = sizes.iter().filter_map(split).max_by(|a, b| a.0.total_cmp(&b.0))?;
     if ratio < MIN_FACTOR {
@@ -475,6 +472,17 @@ fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> 
         names.join(", "),
         Bytes(bytes)
     ))
+}
+
+/// Returns the ratio of the mean times beside the largest gap between links, its place, and the links by time.
+fn split_at_largest_gap(mut links: Vec<Link>) -> Option<(f64, usize, Vec<Link>)> {
+    sort_by_value(&mut links, |link| link.ns.into());
+    let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
+    let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    let mean = |links: &[Link]| {
+        (links.iter().map(|l| f64::from(l.ns).ln()).sum::<f64>() / links.len() as f64).exp()
+    };
+    Some((mean(&links[at..]) / mean(&links[..at]), at, links))
 }
 
 /// Returns the only host that is an end of every one of several links.

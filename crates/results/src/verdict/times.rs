@@ -278,13 +278,7 @@ impl Tiles {
     pub(super) fn median_over<'a>(launches: impl Iterator<Item = &'a Tiles>) -> Tiles {
         let launches: Vec<&Tiles> = launches.filter(|tiles| !tiles.slowest.is_empty()).collect();
         let Some(first) = launches.first() else { return Tiles::default() };
-        let of_block = |at: usize| {
-            // A launch that measured nothing in a block does not count.
-            let of_launches = launches.iter().filter_map(|tiles| tiles.slowest.get(at).copied());
-            let mut rows: Vec<Link> = of_launches.filter(|row| row.ns > 0.0).collect();
-            sort_by_value(&mut rows, |row| row.ns.into());
-            rows.get(rows.len() / 2).copied().unwrap_or(first.slowest[at])
-        };
+        let of_block = |at: usize| median_of_block(&launches, at).unwrap_or(first.slowest[at]);
         Tiles {
             slowest: (0..first.slowest.len()).map(of_block).collect(),
             block: first.block,
@@ -293,18 +287,29 @@ impl Tiles {
     }
 }
 
+/// Returns the median of a block over launches; `None` if none measured it.
+fn median_of_block(launches: &[&Tiles], at: usize) -> Option<Link> {
+    // A launch that measured nothing in a block does not count.
+    let of_launches = launches.iter().filter_map(|tiles| tiles.slowest.get(at).copied());
+    let mut rows: Vec<Link> = of_launches.filter(|row| row.ns > 0.0).collect();
+    sort_by_value(&mut rows, |row| row.ns.into());
+    rows.get(rows.len() / 2).copied()
+}
+
 /// Returns the standard error of the mean logarithm of a link's rows: of the median link, so that one disturbed row of one link
 /// counts little.
 fn row_error(rows: &[Link], directed: bool) -> f64 {
-    let of_link = |rows: &[((u32, u32), f32)]| {
-        let logs = rows.iter().map(|(_, ns)| f64::from(*ns).ln());
-        let n = rows.len() as f64;
-        let mean = logs.clone().sum::<f64>() / n;
-        (logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
-    };
     let rows = by_link(rows, directed);
-    let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(of_link);
+    let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(error_of_link);
     stats::median(&of_links.collect::<Vec<_>>()).unwrap_or(0.0)
+}
+
+/// Returns the standard error of the mean logarithm of the rows of one link.
+fn error_of_link(rows: &[((u32, u32), f32)]) -> f64 {
+    let logs = rows.iter().map(|(_, ns)| f64::from(*ns).ln());
+    let n = rows.len() as f64;
+    let mean = logs.clone().sum::<f64>() / n;
+    (logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
 }
 
 /// Returns the ends and the time of each row, sorted by link.

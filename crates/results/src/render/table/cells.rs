@@ -224,20 +224,22 @@ pub fn other_states(shown: &Shown, row: &Measurement, scope: Scope) -> Vec<Forma
 /// Returns the cells about earlier runs: their interval for the next run, that of the level of the machine, and their number with the
 /// number whose headline lies in the interval of the others.
 fn between(shown: &Shown, row: &Measurement, between: &BetweenRuns) -> Vec<(String, String)> {
-    let of = |ends: Option<[f64; 2]>| {
-        let value = |ns: f64| Some(shown.units.convert(row.metric, row.in_unit(ns)?));
-        let [a, b] = ends?.map(value);
-        let (low, high) = (a?.min(b?), a?.max(b?));
-        let middle = (low * high).sqrt();
-        let decimals = Decimals::new(middle, Some([low, high]));
-        Some(format!("{} .. {}", decimals.format(low), decimals.format(high)))
-    };
     let BetweenRuns { runs, next_ns, level_ns, inside: [inside, tried] } = *between;
     let count = if tried > 0 { format!("{runs} ({inside} of {tried} inside)") } else { runs.to_string() };
-    let interval = |ends| of(ends).unwrap_or_else(|| NO_VALUE.to_owned());
+    let interval = |ends| sorted_interval(shown, row, ends).unwrap_or_else(|| NO_VALUE.to_owned());
     [(NEXT_RUN, interval(next_ns)), (LEVEL, interval(level_ns)), (RUNS, count)]
         .map(|(title, cell)| (title.to_owned(), cell))
         .into()
+}
+
+/// Formats an interval in nanoseconds in the unit of the headline, the lower end first; `None` without one.
+fn sorted_interval(shown: &Shown, row: &Measurement, ends_ns: Option<[f64; 2]>) -> Option<String> {
+    let value = |ns: f64| Some(shown.units.convert(row.metric, row.in_unit(ns)?));
+    let [a, b] = ends_ns?.map(value);
+    let (low, high) = (a?.min(b?), a?.max(b?));
+    let middle = (low * high).sqrt();
+    let decimals = Decimals::new(middle, Some([low, high]));
+    Some(format!("{} .. {}", decimals.format(low), decimals.format(high)))
 }
 
 /// Returns the cell of the distance of cores in a state.

@@ -119,13 +119,8 @@ fn a_link_that_is_slow_in_every_launch_stays_slow_and_a_disturbed_one_does_not()
     use crate::verdict::{TimesBySize, launches::median_over};
     let hosts = hosts(100, 1);
     let launch = |number: u64, most| {
-        let slow = |a: u32, b: u32| match (a.min(b), a.max(b)) {
-            (10, 61) => 1.6,
-            // Slow in the second launch only.
-            (30, 82) if number == 2 => 3.0,
-            _ => 1.0,
-        };
-        TimesBySize(vec![kept(rows(&hosts, number, slow), false, &hosts, most)])
+        let rows = rows(&hosts, number, |a, b| slow_in_launch(number, a, b));
+        TimesBySize(vec![kept(rows, false, &hosts, most)])
     };
     // The second launch keeps all rows.
     let launches = [launch(1, 0), launch(2, MOST_ROWS), launch(3, 0)];
@@ -133,4 +128,13 @@ fn a_link_that_is_slow_in_every_launch_stays_slow_and_a_disturbed_one_does_not()
     let over = median_over(&launches, &hosts).0.remove(0);
     assert_eq!(over.level, launches[0].0[0].level);
     assert_eq!(named(over, &hosts), [Component::Link(10, 61)]);
+}
+
+/// Returns how much slower a link is: one in every launch, and another in the second only.
+fn slow_in_launch(launch: u64, a: u32, b: u32) -> f64 {
+    match (a.min(b), a.max(b)) {
+        (10, 61) => 1.6,
+        (30, 82) if launch == 2 => 3.0,
+        _ => 1.0,
+    }
 }

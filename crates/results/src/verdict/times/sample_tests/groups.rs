@@ -18,22 +18,8 @@ fn rows_of(hosts: &Hosts, seed: u64, slow: impl Fn(u32, u32) -> f64) -> Vec<Link
 #[test]
 fn a_slow_switch_and_its_parts_are_found_from_a_sample() {
     let hosts = switches();
-    let switch = |rank: u32| rank / 30;
     for seed in 0..3 {
         for kind in 0..5 {
-            let slow = |a: u32, b: u32| {
-                let (apart, has) = (switch(a) != switch(b), [switch(a), switch(b)].contains(&2));
-                let of_host =
-                    hosts.number(a) != hosts.number(b) && [hosts.number(a), hosts.number(b)].contains(&25);
-                match kind {
-                    1 if apart && has => 1.5,
-                    2 if !apart && has && !hosts.same_host(a, b) => 1.6,
-                    3 if of_host => 1.5,
-                    // Inside a switch the link is faster than those to other switches.
-                    4 if (a.min(b), a.max(b)) == (65, 80) => 1.5,
-                    _ => 1.0,
-                }
-            };
             let expected = match kind {
                 1 => vec![Component::GroupBetween(0, 2)],
                 2 => vec![Component::GroupWithin(0, 2)],
@@ -41,12 +27,27 @@ fn a_slow_switch_and_its_parts_are_found_from_a_sample() {
                 4 => vec![Component::Link(65, 80)],
                 _ => Vec::new(),
             };
-            let rows = rows_of(&hosts, seed, slow);
+            let rows = rows_of(&hosts, seed, |a, b| slow_part(kind, &hosts, a, b));
             let all = named(kept(rows.iter().copied(), false, &hosts, MOST_ROWS), &hosts);
             let sampled = kept(rows, false, &hosts, 0);
             assert!(sampled.level > 1, "little was left out");
             assert_eq!((named(sampled, &hosts), all), (expected.clone(), expected), "{kind}, seed {seed}");
         }
+    }
+}
+
+/// Returns how much slower a link is, by the kind of the slow part.
+fn slow_part(kind: u32, hosts: &Hosts, a: u32, b: u32) -> f64 {
+    let switch = |rank: u32| rank / 30;
+    let (apart, has) = (switch(a) != switch(b), [switch(a), switch(b)].contains(&2));
+    let of_host = hosts.number(a) != hosts.number(b) && [hosts.number(a), hosts.number(b)].contains(&25);
+    match kind {
+        1 if apart && has => 1.5,
+        2 if !apart && has && !hosts.same_host(a, b) => 1.6,
+        3 if of_host => 1.5,
+        // Inside a switch the link is faster than those to other switches.
+        4 if (a.min(b), a.max(b)) == (65, 80) => 1.5,
+        _ => 1.0,
     }
 }
 
