@@ -210,15 +210,15 @@ impl Work {
 
     /// Returns the work of ranks of one kind.
     pub(crate) fn of_kind(&self, kind: RankKind) -> Work {
-        self.of(|bench| RankKind::new(bench) == kind)
+        self.select(|bench| RankKind::new(bench) == kind)
     }
 
     /// Returns the work of the ranks that one medium connects.
     pub(crate) fn over(&self, medium: Medium) -> Work {
-        self.of(|bench| bench.ranks.medium == medium)
+        self.select(|bench| bench.ranks.medium == medium)
     }
 
-    fn of(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {
+    fn select(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {
         let over = |part: &Part| {
             let choices = part.choices.iter().filter(|choice| wanted(choice.bench));
             let choices: Vec<Choice> = choices.copied().collect();

@@ -158,7 +158,7 @@ impl Quantity {
     }
 
     /// Returns the figure of a row; `None` if it has none.
-    pub fn of(self, row: &Measurement) -> Option<Headline> {
+    pub fn headline(self, row: &Measurement) -> Option<Headline> {
         let headline_of = |metric: Metric| row.headline().filter(|_| row.metric == metric);
         let figure = match self {
             Quantity::Latency(_) => headline_of(Metric::Latency),

@@ -133,7 +133,7 @@ pub(crate) fn collect<'a>(
         for samples in input.cases {
             let row = samples.estimate();
             let own_quantity = options.quantity.unwrap_or(Quantity::new(row.metric, options.units));
-            let (Some(median), Some(x)) = (own_quantity.of(&row), abscissa.position_of(&row)) else {
+            let (Some(median), Some(x)) = (own_quantity.headline(&row), abscissa.position_of(&row)) else {
                 continue;
             };
             if *quantity.get_or_insert(own_quantity) != own_quantity {

@@ -369,7 +369,7 @@ impl Reservation {
     ///
     /// # Errors
     /// Nothing listens, the token is wrong, the server serves another client or is another build of ombx.
-    pub fn of(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
+    pub fn new(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
         let (connection, client, host) = connect(addresses, token, &Hello::of_this_process(0))?;
         Ok(Reservation { client, host, _connection: connection })
     }

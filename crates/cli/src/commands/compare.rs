@@ -165,7 +165,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     };
     let units = chosen_units(&args.unit)?;
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
-    let (base_files, new_files) = (of(base)?, of(new)?);
+    let (base_files, new_files) = (files(base)?, files(new)?);
     let read: Vec<_> = base_files.iter().chain(&new_files).map(|file| (target::READ, file.clone())).collect();
     args.gate.check_files(&[], &read)?;
     let base = side(base, &base_files)?.labelled(base_label);
@@ -230,7 +230,7 @@ fn print(comparison: &Comparison, printing: Printing) -> io::Result<()> {
 }
 
 /// Returns the files that arguments name.
-fn of(names: &[String]) -> Result<Vec<PathBuf>> {
+fn files(names: &[String]) -> Result<Vec<PathBuf>> {
     Ok(names.iter().map(|name| expand(name)).collect::<Result<Vec<_>>>()?.concat())
 }
 

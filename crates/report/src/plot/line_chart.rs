@@ -44,9 +44,9 @@ pub(crate) struct Point {
 
 impl Point {
     /// Returns the figure of a row; `None` if it has none.
-    pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
+    pub(crate) fn from_row(row: &Measurement, quantity: Quantity) -> Option<Point> {
         let median_ns = row.summary.as_ref()?.median;
-        let figure = quantity.of(row)?;
+        let figure = quantity.headline(row)?;
         let at = |ns: &f64| match quantity {
             Quantity::MessageRate | Quantity::BusBandwidth(_) => Some(figure.value * median_ns / ns),
             Quantity::Latency(_) | Quantity::Bandwidth(_) => {

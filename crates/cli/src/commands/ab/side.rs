@@ -67,7 +67,7 @@ pub(super) enum Ended {
 
 impl SideCommand {
     /// Finds the program of a command line; without one, it is this program.
-    pub(super) fn of(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
+    pub(super) fn new(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
         let Some(command) = command else {
             let shown = "this ombx".to_owned();
             return Ok(SideCommand { program: argv::executable()?, arguments: Vec::new(), variables, shown });
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn commands_are_paths_programs_and_command_lines() {
         let of = |command: &str| {
-            SideCommand::of(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
+            SideCommand::new(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
         };
         let sh = search_path::find("sh").unwrap();
         assert_eq!(of("sh").unwrap(), (sh.clone(), Vec::<String>::new()));
@@ -254,6 +254,6 @@ mod tests {
             assert!(Variable::parse(wrong).is_err(), "{wrong}");
         }
         let variables = ["X=1", "Y=a b=c"].map(|text| Variable::parse(text).unwrap()).to_vec();
-        assert_eq!(SideCommand::of(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
+        assert_eq!(SideCommand::new(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
     }
 }

@@ -97,7 +97,7 @@ impl Page {
         choices: &[Choice],
         detail: Detail,
     ) -> String {
-        let examples = examples::of(command.get_name());
+        let examples = examples::find(command.get_name());
         let about = match detail {
             Detail::Brief => command.get_about(),
             Detail::Full => command.get_long_about().or(command.get_about()),
@@ -127,7 +127,7 @@ impl Page {
     /// Returns the help of a command that replaces another suite: the options that most people need.
     pub(in crate::commands) fn replacing(self, about: &str, usage: &str, command: &Command) -> String {
         let name = command.get_name();
-        let examples = examples::of(name);
+        let examples = examples::find(name);
         let lines = examples.lines(FEW, self.columns);
         let common = self.common(command, examples, "Common options", |_| true);
         let more = format!(
@@ -168,7 +168,7 @@ impl Page {
         let names = names.map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
         text += &self.heading(OF_RUN);
         text += &format!("  {}\n", self.filled(&names, 2));
-        let examples = examples::of(command.get_name()).lines(usize::MAX, self.columns);
+        let examples = examples::find(command.get_name()).lines(usize::MAX, self.columns);
         text += &(self.heading("Examples") + &examples);
         text + &format!("\n{}\n", self.filled(notes, 0))
     }
