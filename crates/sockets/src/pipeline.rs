@@ -73,10 +73,10 @@ static BUFFERS: Parameter = Parameter::free(
 .usually("64");
 
 static BLOCK: Parameter = Parameter::free("block", "BYTES", "Size of a block, or a list of sizes", |text| {
-    match ombx_core::unit::parse_sizes(text)?.contains(&Bytes(0)) {
-        true => Err(Error::usage("a block has at least 1 byte")),
-        false => Ok(()),
+    if ombx_core::unit::parse_sizes(text)?.contains(&Bytes(0)) {
+        return Err(Error::usage("a block has at least 1 byte"));
     }
+    Ok(())
 })
 .usually("256K");
 

@@ -233,12 +233,13 @@ impl SocketOptions {
         sockopt::set_socket_recv_buffer_size(&socket, bytes).map_err(failed)?;
         let given = [sockopt::socket_send_buffer_size(&socket), sockopt::socket_recv_buffer_size(&socket)];
         // The kernel doubles the requested size and caps it without an error.
-        match given.into_iter().all(|given| given.is_ok_and(|given| given >= bytes)) {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!(
+        let is_set = given.into_iter().all(|given| given.is_ok_and(|given| given >= bytes));
+        if !is_set {
+            return Err(Error::unsupported(format!(
                 "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and net.core.rmem_max"
-            ))),
+            )));
         }
+        Ok(())
     }
 
     fn set_class(&self, socket: impl AsFd) -> Result<()> {

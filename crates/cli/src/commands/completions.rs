@@ -286,13 +286,11 @@ fn names(beginnings: Vec<Candidate>, names: Vec<Candidate>, suites: Suites) -> A
         let candidate = |(name, about): &Candidate| {
             CompletionCandidate::new(name.clone()).help(Some(about.clone().into()))
         };
-        match offered.is_empty() {
-            true if suites == Suites::InFiles => {
-                let suite = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
-                PathCompleter::any().filter(suite).complete(OsStr::new(&*current))
-            }
-            _ => offered.into_iter().map(candidate).collect(),
+        if offered.is_empty() && suites == Suites::InFiles {
+            let suite = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
+            return PathCompleter::any().filter(suite).complete(OsStr::new(&*current));
         }
+        offered.into_iter().map(candidate).collect()
     })
 }
 

@@ -130,9 +130,10 @@ fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
         )));
     }
     // One launch ends each row at the precision; an open number of launches ends at it.
-    let unused = match quick || launched || launches == Some(1) {
-        true => args.effort.iterations.map(|_| "--iterations").or(args.duration.map(|_| "--duration")),
-        false => launches.map(|_| "--launches"),
+    let unused = if quick || launched || launches == Some(1) {
+        args.effort.iterations.map(|_| "--iterations").or(args.duration.map(|_| "--duration"))
+    } else {
+        launches.map(|_| "--launches")
     };
     match unused.filter(|_| typed("precision")) {
         Some(fixed) => Err(Error::usage(format!(

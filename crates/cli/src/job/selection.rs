@@ -91,18 +91,13 @@ pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Cho
     let left: Vec<Choice> = over(Medium::Sockets).copied().collect();
     for own in over(Medium::Own) {
         let name = own.bench.name;
-        match left.is_empty() {
-            true => {
-                return Err(Error::usage(format!(
-                    "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
-                )));
-            }
-            false if notice => {
-                stderr_line!(
-                    "ombx: {name} is left out: it starts its own processes by ssh, without --connect"
-                );
-            }
-            false => {}
+        if left.is_empty() {
+            return Err(Error::usage(format!(
+                "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
+            )));
+        }
+        if notice {
+            stderr_line!("ombx: {name} is left out: it starts its own processes by ssh, without --connect");
         }
     }
     Ok(left)

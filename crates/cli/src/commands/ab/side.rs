@@ -74,18 +74,18 @@ impl SideCommand {
         };
         let wrong = |why: String| Error::usage(format!("{command} is not a command that runs ombx: {why}"));
         // The path of a file may contain blanks.
-        let (program, arguments) = match Path::new(command).is_file() && command.contains('/') {
-            true => (command.to_owned(), Vec::new()),
-            false => {
-                let mut words = shell_words::split(command).map_err(|e| wrong(e.to_string()))?.into_iter();
-                (words.next().ok_or_else(|| wrong("it is empty".into()))?, words.collect())
-            }
+        let (program, arguments) = if Path::new(command).is_file() && command.contains('/') {
+            (command.to_owned(), Vec::new())
+        } else {
+            let mut words = shell_words::split(command).map_err(|e| wrong(e.to_string()))?.into_iter();
+            (words.next().ok_or_else(|| wrong("it is empty".into()))?, words.collect())
         };
-        let program = match program.contains('/') {
-            true => PathBuf::from(&program),
-            false => search_path::find(&program).ok_or_else(|| {
+        let program = if program.contains('/') {
+            PathBuf::from(&program)
+        } else {
+            search_path::find(&program).ok_or_else(|| {
                 wrong(format!("PATH has no {program}; write ./{program} for a file of this directory"))
-            })?,
+            })?
         };
         let file = fs::metadata(&program).map_err(|e| wrong(e.to_string()))?;
         if !file.is_file() || file.permissions().mode() & 0o111 == 0 {

@@ -126,10 +126,10 @@ fn mistakes(option: &Known, names: &BTreeSet<(&str, &str)>) -> Vec<Vec<String>> 
     let near = [format!("{long}x"), long[..long.len() - 1].to_owned()];
     let unknown = near.iter().filter(|name| !name.is_empty() && !names.contains(&(command, name)));
     let mut lines: Vec<Vec<String>> = unknown.map(|name| vec![format!("--{name}")]).collect();
-    match takes {
-        false => lines.push(vec![format!("--{long}=1")]),
-        true if !optional => lines.push(vec![format!("--{long}")]),
-        true => {}
+    if !takes {
+        lines.push(vec![format!("--{long}=1")]);
+    } else if !optional {
+        lines.push(vec![format!("--{long}")]);
     }
     if !repeats {
         let value = values.first().map_or("1", String::as_str);
