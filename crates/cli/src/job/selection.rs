@@ -67,13 +67,14 @@ pub(crate) fn from(parts: Vec<Part>, first: u32) -> Result<Vec<Part>> {
     let kept = order.get(first as usize - 1..).filter(|kept| !kept.is_empty()).ok_or_else(|| {
         Error::usage(format!("--from {first}: the last benchmark is number {}", order.len()))
     })?;
-    let left = |(part, Part { choices, plan }): (usize, Part)| {
-        let choices = choices.into_iter().enumerate();
-        let choices: Vec<Choice> =
-            choices.filter(|(at, _)| kept.contains(&(part, *at))).map(|(_, choice)| choice).collect();
-        (!choices.is_empty()).then_some(Part { choices, plan })
-    };
-    Ok(parts.into_iter().enumerate().filter_map(left).collect())
+    Ok(parts.into_iter().enumerate().filter_map(|(number, part)| reduced(number, part, kept)).collect())
+}
+
+/// Returns a part without the benchmarks that are not kept; `None` if none is left. The kept ones are numbers of parts and benchmarks.
+fn reduced(number: usize, Part { choices, plan }: Part, kept: &[(usize, usize)]) -> Option<Part> {
+    let choices = choices.into_iter().enumerate().filter(|(at, _)| kept.contains(&(number, *at)));
+    let choices: Vec<Choice> = choices.map(|(_, choice)| choice).collect();
+    (!choices.is_empty()).then_some(Part { choices, plan })
 }
 
 /// Returns the benchmarks whose ranks are connected by sockets. Those that start their own processes are left out, with a notice.

@@ -121,17 +121,10 @@ impl SideCommand {
         };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
         let code = exit_code(status);
-        let complete = |records: &[Record]| {
-            let ends = records.iter().rev().filter_map(|record| match record {
-                Record::End(outcome, _) => Some(*outcome),
-                _ => None,
-            });
-            ends.take(1).eq([RunOutcome::Complete])
-        };
         match code {
             Exit::SIGNAL.. => Ok(Ended::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
-            0 | 4..=6 if complete(&records) => Ok(Ended::Complete(code, records)),
+            0 | 4..=6 if is_complete(&records) => Ok(Ended::Complete(code, records)),
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }
@@ -210,6 +203,15 @@ pub(super) fn result_files(
 fn is_name(name: &str) -> bool {
     let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.chars().all(of_name) && name.starts_with(|first: char| of_name(first) && !first.is_ascii_digit())
+}
+
+/// Returns whether the last end among the records is that of a complete run.
+fn is_complete(records: &[Record]) -> bool {
+    let ends = records.iter().rev().filter_map(|record| match record {
+        Record::End(outcome, _) => Some(*outcome),
+        _ => None,
+    });
+    ends.take(1).eq([RunOutcome::Complete])
 }
 
 fn exit_code(status: ExitStatus) -> u8 {

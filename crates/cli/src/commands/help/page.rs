@@ -218,20 +218,14 @@ impl Page {
             let of_heading = |arg: &&Arg| heading_of(arg) == heading && !is_of_run(arg);
             visible(command).filter(of_heading).for_each(|arg| text += &self.argument(arg, detail));
         }
-        let names = |wanted: &dyn Fn(&Arg) -> bool| {
-            let named = visible(command).filter(|arg| wanted(arg)).filter_map(Arg::get_long);
-            let mut names: Vec<String> = named.map(|name| format!("--{name}")).collect();
-            names.sort();
-            names.join(", ")
-        };
         if run.is_some() {
-            let listed = names(&|arg| is_of_run(arg) && !is_single(arg));
+            let listed = names(command, |arg| is_of_run(arg) && !is_single(arg));
             text += &self.heading(OF_RUN);
             text += &format!("  {}\n", self.filled(&listed, 2));
         }
         if visible(command).any(is_single) {
             text += &self.heading("Options of single benchmarks (ombx run BENCHMARK --help explains them)");
-            text += &format!("  {}\n", self.filled(&names(&is_single), 2));
+            text += &format!("  {}\n", self.filled(&names(command, is_single), 2));
         }
         text
     }
@@ -392,6 +386,14 @@ fn is_same(arg: &Arg, other: &Arg) -> bool {
 
 fn visible(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set())
+}
+
+/// Returns the names of the options of a command that are wanted.
+fn names(command: &Command, wanted: impl Fn(&Arg) -> bool) -> String {
+    let named = visible(command).filter(|arg| wanted(arg)).filter_map(Arg::get_long);
+    let mut names: Vec<String> = named.map(|name| format!("--{name}")).collect();
+    names.sort();
+    names.join(", ")
 }
 
 /// Returns how a command is called.
