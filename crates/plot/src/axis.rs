@@ -98,13 +98,15 @@ impl Axis {
             Axis::Points(_, points, _) => {
                 let apart = 1.0 / max.max(1) as f64;
                 let mut last = f64::NEG_INFINITY;
-                let is_apart = |value: &f64| {
-                    let at = self.position(*value);
-                    let is_apart = at >= last + apart;
-                    last = if is_apart { at } else { last };
-                    is_apart
-                };
-                points.iter().copied().filter(is_apart).collect()
+                let mut ticks = Vec::new();
+                for &value in points {
+                    let at = self.position(value);
+                    if at >= last + apart {
+                        last = at;
+                        ticks.push(value);
+                    }
+                }
+                ticks
             }
             Axis::LinearPoints(axis) => axis.ticks(max),
             Axis::Slots(names) | Axis::ReversedSlots(names) => {

@@ -70,7 +70,7 @@ pub(crate) fn from(parts: Vec<Part>, first: u32) -> Result<Vec<Part>> {
     Ok(parts.into_iter().enumerate().filter_map(|(number, part)| reduced(number, part, kept)).collect())
 }
 
-/// Returns a part without the benchmarks that are not kept; `None` if none is left. The kept ones are numbers of parts and benchmarks.
+/// Returns a part with its benchmarks that are kept; `None` if there is none. `kept` has numbers of parts and of benchmarks in them.
 fn reduced(number: usize, Part { choices, plan }: Part, kept: &[(usize, usize)]) -> Option<Part> {
     let choices = choices.into_iter().enumerate().filter(|(at, _)| kept.contains(&(number, *at)));
     let choices: Vec<Choice> = choices.map(|(_, choice)| choice).collect();
