@@ -148,7 +148,7 @@ impl LauncherCommand {
         Ok(words)
     }
 
-    /// Returns a word with the values of the places.
+    /// Returns a word with values instead of the places.
     fn filled(word: &str, values: &[String; 4]) -> String {
         let places = Self::PLACES.iter().zip(values);
         places.fold(word.to_owned(), |word, (place, value)| word.replace(place, value))
