@@ -23,7 +23,7 @@ const ABOUT: [(&str, &str); 5] = [
 ];
 
 /// Returns the family of a benchmark: its name before the first point.
-pub(crate) fn of(bench: &Benchmark) -> &'static str {
+pub(crate) fn family(bench: &Benchmark) -> &'static str {
     bench.name.split('.').next().unwrap_or_default()
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn nearest(registry: &Registry, word: &str) -> Option<&'static str> {
     let is_near = |family: &&str| {
         *family == word || word.len() > 3 && word.len() < 32 && strsim::damerau_levenshtein(family, word) == 1
     };
-    registry.all().iter().map(|bench| of(bench)).find(is_near)
+    registry.all().iter().map(|bench| family(bench)).find(is_near)
 }
 
 /// Returns what a family measures; `None` for one of another program.
@@ -42,5 +42,5 @@ pub(crate) fn about(family: &str) -> Option<&'static str> {
 
 /// Returns the glob of a family for its name, and any other word unchanged.
 pub(crate) fn glob(registry: &Registry, word: &str) -> String {
-    if registry.all().iter().any(|bench| of(bench) == word) { format!("{word}.*") } else { word.to_owned() }
+    if registry.all().iter().any(|bench| family(bench) == word) { format!("{word}.*") } else { word.to_owned() }
 }

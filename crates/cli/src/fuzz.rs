@@ -31,7 +31,7 @@ static PARSER: LazyLock<(Registry, clap::Command)> = LazyLock::new(|| {
 
 /// Reads a command line of one word per line and prepares its job. A mistake is a usage error of one line.
 pub fn command_line(bytes: &[u8]) {
-    let (registry, parser) = &*PARSER;
+    let (_, parser) = &*PARSER;
     let words = bytes.split(|byte| *byte == b'\n').map(|word| OsString::from_vec(word.to_vec()));
     let words: Vec<OsString> = words.collect();
     if let Err(error) = argv::check_lengths(&words) {
@@ -41,30 +41,33 @@ pub fn command_line(bytes: &[u8]) {
         Ok(parsed) => parsed,
         Err(error) => return check_message(&argv::mistake_sentence(&error)),
     };
-    let prepare = || {
-        let chosen = parameters::chosen(registry, &matches)?;
-        let job = match command {
-            // A suite would be a file.
-            Command::Run(args) if args.patterns.iter().any(|p| p.ends_with(".toml") || p.contains('/')) => {
-                return Ok(());
-            }
-            Command::Run(args) => run::prepare(registry, parser, &matches, *args, chosen)?,
-            Command::Links(args) => links::prepare(registry, *args)?,
-            Command::Osu(args) => {
-                let Some(name) = args.name.clone() else { return Ok(()) };
-                osu::prepare(*args, &osu::Program::find(registry, &name)?)?.0
-            }
-            Command::Imb(args) => {
-                // The options may name files.
-                let files = args.msglen.is_some() || args.input.is_some();
-                let Some(name) = args.name.clone().filter(|_| !files) else { return Ok(()) };
-                imb::prepare(registry, *args, imb::suites::find(&name)?)?.0
-            }
-            _ => return Ok(()),
-        };
-        check_job(&job)
+    check_refusal(prepare(command, &matches));
+}
+
+/// Prepares the job of a command without reading files, and checks it.
+fn prepare(command: Command, matches: &clap::ArgMatches) -> Result<()> {
+    let (registry, parser) = &*PARSER;
+    let chosen = parameters::chosen(registry, matches)?;
+    let job = match command {
+        // A suite would be a file.
+        Command::Run(args) if args.patterns.iter().any(|p| p.ends_with(".toml") || p.contains('/')) => {
+            return Ok(());
+        }
+        Command::Run(args) => run::prepare(registry, parser, matches, *args, chosen)?,
+        Command::Links(args) => links::prepare(registry, *args)?,
+        Command::Osu(args) => {
+            let Some(name) = args.name.clone() else { return Ok(()) };
+            osu::prepare(*args, &osu::Program::find(registry, &name)?)?.0
+        }
+        Command::Imb(args) => {
+            // The options may name files.
+            let files = args.msglen.is_some() || args.input.is_some();
+            let Some(name) = args.name.clone().filter(|_| !files) else { return Ok(()) };
+            imb::prepare(registry, *args, imb::suites::find(&name)?)?.0
+        }
+        _ => return Ok(()),
     };
-    check_refusal(prepare());
+    check_job(&job)
 }
 
 /// Checks what holds for every job that could be started.

@@ -92,20 +92,20 @@ pub(crate) fn files_used(start: &StartArgs, plans: &[&Plan]) -> Vec<(&'static st
         ("the file of the token", &start.connect.token_file),
     ];
     let of_start = named.into_iter().filter_map(|(what, path)| Some((what, path.clone()?)));
-    let ends = [("source", "the source that is read"), ("sink", "the sink that is written")];
-    // A path may stand for a file of each node.
-    let of_plan = |plan: &&Plan| {
-        let nodes = plan.chosen.named("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
-        let of_end = |(name, what): (&str, &'static str)| {
-            let path = plan.chosen.named(name).and_then(|end| end.strip_prefix("file:"));
-            let of_node = |path: &str, node: u32| path.replace("{node}", &node.to_string()).into();
-            path.into_iter()
-                .flat_map(|path| (0..nodes).map(|node| (what, of_node(path, node))).collect::<Vec<_>>())
-                .collect::<Vec<(&'static str, PathBuf)>>()
-        };
-        ends.into_iter().flat_map(of_end).collect::<Vec<_>>()
-    };
-    of_start.chain(plans.iter().flat_map(of_plan)).collect()
+    of_start.chain(plans.iter().flat_map(|plan| files_of_plan(plan))).collect()
+}
+
+/// Returns the files that the benchmarks of a plan read and write, with their descriptions.
+fn files_of_plan(plan: &Plan) -> Vec<(&'static str, PathBuf)> {
+    let nodes = plan.chosen.named("nodes").and_then(|nodes| nodes.parse().ok()).unwrap_or(1u32);
+    let mut files = Vec::new();
+    for (name, what) in [("source", "the source that is read"), ("sink", "the sink that is written")] {
+        let end = plan.chosen.named(name);
+        let Some(path) = end.and_then(|end| end.strip_prefix("file:")) else { continue };
+        // The path may stand for a file of each node.
+        files.extend((0..nodes).map(|node| (what, path.replace("{node}", &node.to_string()).into())));
+    }
+    files
 }
 
 /// Size of a job whose ranks this process starts.
@@ -210,15 +210,15 @@ impl Work {
 
     /// Returns the work of ranks of one kind.
     pub(crate) fn of_kind(&self, kind: RankKind) -> Work {
-        self.of(|bench| RankKind::new(bench) == kind)
+        self.select(|bench| RankKind::new(bench) == kind)
     }
 
     /// Returns the work of the ranks that one medium connects.
     pub(crate) fn over(&self, medium: Medium) -> Work {
-        self.of(|bench| bench.ranks.medium == medium)
+        self.select(|bench| bench.ranks.medium == medium)
     }
 
-    fn of(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {
+    fn select(&self, wanted: impl Fn(&Benchmark) -> bool) -> Work {
         let over = |part: &Part| {
             let choices = part.choices.iter().filter(|choice| wanted(choice.bench));
             let choices: Vec<Choice> = choices.copied().collect();

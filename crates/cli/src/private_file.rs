@@ -18,14 +18,19 @@ const LONGEST: u64 = 1 << 16;
 /// # Errors
 /// Usage error: the file exists, or cannot be written.
 pub(crate) fn create(file: &Path, text: &str) -> Result<()> {
-    let failed = |e: io::Error| match e.kind() {
+    let failed = |e: io::Error| cannot_create(file, &e);
+    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+    to.write_all(text.as_bytes()).map_err(failed)
+}
+
+/// Returns the error about a file that cannot be created or written.
+fn cannot_create(file: &Path, error: &io::Error) -> Error {
+    match error.kind() {
         ErrorKind::AlreadyExists => {
             Error::usage(format!("{} already exists: remove it, or give another file", file.display()))
         }
-        _ => Error::usage(format!("cannot write {}: {e}", file.display())),
-    };
-    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
-    to.write_all(text.as_bytes()).map_err(failed)
+        _ => Error::usage(format!("cannot write {}: {error}", file.display())),
+    }
 }
 
 /// Reads the file of an option, or returns `None` if there is none that can be opened.
@@ -33,12 +38,7 @@ pub(crate) fn create(file: &Path, text: &str) -> Result<()> {
 /// # Errors
 /// Usage error: it is a link or no regular file, belongs to another user, or others have access to it.
 pub(crate) fn read(option: &str, file: &Path) -> Result<Option<String>> {
-    let refused = |why: &str| {
-        Err(Error::usage(format!(
-            "{option} {}: {why}; remove it, or give a file in a directory that only you can write to",
-            file.display()
-        )))
-    };
+    let refused = |why: &str| Err(refusal(option, file, why));
     // A FIFO would block without O_NONBLOCK.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let opened = match OpenOptions::new().read(true).custom_flags(flags).open(file) {
@@ -55,6 +55,14 @@ pub(crate) fn read(option: &str, file: &Path) -> Result<Option<String>> {
     }
     let mut text = String::new();
     Ok(opened.take(LONGEST).read_to_string(&mut text).is_ok().then_some(text))
+}
+
+/// Returns the error about a file that is not safe to read.
+fn refusal(option: &str, file: &Path, why: &str) -> Error {
+    Error::usage(format!(
+        "{option} {}: {why}; remove it, or give a file in a directory that only you can write to",
+        file.display()
+    ))
 }
 
 /// Returns whether a file exists, whatever it is.

@@ -34,19 +34,21 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     }
     let wrong = |why: &str| Err(Error::usage(why));
     let sockets = job.work.kinds().iter().any(|kind| kind.medium == Medium::Sockets);
-    match is_rank {
-        true if start.rendezvous.is_some() && !sockets => {
-            wrong("--rendezvous is for benchmarks over sockets: leave it out")
+    if !is_rank {
+        if start.rendezvous.is_some() {
+            return wrong("--rendezvous is for ranks that a launcher has started: leave it out");
         }
-        true if matches!(job.launches.count, LaunchCount::Fixed(2..)) => wrong(
-            "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command with -o FILE --append",
-        ),
-        true => rank::run(job),
-        false if start.rendezvous.is_some() => {
-            wrong("--rendezvous is for ranks that a launcher has started: leave it out")
-        }
-        false => launch::run(job),
+        return launch::run(job);
     }
+    if start.rendezvous.is_some() && !sockets {
+        return wrong("--rendezvous is for benchmarks over sockets: leave it out");
+    }
+    if matches!(job.launches.count, LaunchCount::Fixed(2..)) {
+        return wrong(
+            "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command with -o FILE --append",
+        );
+    }
+    rank::run(job)
 }
 
 /// Returns whether this process is a rank, and starts none.

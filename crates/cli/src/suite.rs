@@ -330,18 +330,20 @@ impl Layer {
 
     /// Returns the line of the option that a message names.
     fn line_named_in(&self, message: &str) -> Option<usize> {
-        let named = |name: &str| {
-            let mut at = message.match_indices("--").map(|(at, _)| &message[at + 2..]);
-            at.any(|rest| {
-                rest.strip_prefix(name)
-                    .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
-            })
-        };
         self.0
             .iter()
-            .find(|(name, given)| given.line.is_some() && named(name))
+            .find(|(name, given)| given.line.is_some() && has_option(message, name))
             .and_then(|(_, given)| given.line)
     }
+}
+
+/// Returns whether a message has an option.
+fn has_option(message: &str, name: &str) -> bool {
+    let mut at = message.match_indices("--").map(|(at, _)| &message[at + 2..]);
+    at.any(|rest| {
+        rest.strip_prefix(name)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
+    })
 }
 
 /// Returns whether at least one of these benchmarks has an option.

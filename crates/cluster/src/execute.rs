@@ -124,38 +124,45 @@ fn judge(
 
 /// Returns the part of `job.json` about the hosts.
 fn host_records(cluster: &Cluster, job: &Job, before: &[Read], after: &[Read]) -> Vec<Value> {
+    let hosts = job.hosts.iter().zip(before.iter().zip(after));
+    hosts.map(|(&host, (before, after))| host_record(cluster, host, before, after)).collect()
+}
+
+/// Returns the part of `job.json` about one host.
+fn host_record(cluster: &Cluster, host: usize, before: &Read, after: &Read) -> Value {
     let difference = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
-    let record = |(&host, (before, after)): (&usize, (&Read, &Read))| {
-        let before = before.as_ref().cloned().unwrap_or_default();
-        let after = after.as_ref().cloned().unwrap_or_default();
-        json!({
-            "host": cluster.host_name(host),
-            "hostname": cluster.fact(host, "hostname"),
-            "kernel": cluster.fact(host, "kernel"),
-            "ombx": cluster.fact(host, "ombx"),
-            "library": cluster.fact(host, "library"),
-            "interface": before.interface,
-            "foreign_cpu_percent": before.busy_percent,
-            "rx_bytes": difference(before.rx_bytes, after.rx_bytes),
-            "tx_bytes": difference(before.tx_bytes, after.tx_bytes),
-        })
-    };
-    job.hosts.iter().zip(before.iter().zip(after)).map(record).collect()
+    let before = before.as_ref().cloned().unwrap_or_default();
+    let after = after.as_ref().cloned().unwrap_or_default();
+    json!({
+        "host": cluster.host_name(host),
+        "hostname": cluster.fact(host, "hostname"),
+        "kernel": cluster.fact(host, "kernel"),
+        "ombx": cluster.fact(host, "ombx"),
+        "library": cluster.fact(host, "library"),
+        "interface": before.interface,
+        "foreign_cpu_percent": before.busy_percent,
+        "rx_bytes": difference(before.rx_bytes, after.rx_bytes),
+        "tx_bytes": difference(before.tx_bytes, after.tx_bytes),
+    })
 }
 
 /// Ends the processes that a job left on its hosts. Returns how many there were on each; none for a host that cannot be reached.
 fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
     let script = script::sweep(&cluster.mark(job));
-    let sweep = |place: Place<'_>, name: &str| {
-        let files = ScriptFiles::named(directory, &format!("{name}.sweep"));
-        let ended = place.run(&script, &files, SWEEP_LIMIT, parallel::ignored);
-        let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
-        count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
-    };
+    let files = |name: &str| ScriptFiles::named(directory, &format!("{name}.sweep"));
     if !cluster.is_local() && !cluster.launches_on_hosts() {
-        sweep(Place::Here, "launcher");
+        sweep_place(Place::Here, &script, &files("launcher"));
     }
-    parallel::map(job.hosts.iter().copied(), |host| sweep(cluster.place(host), cluster.host_name(host)))
+    parallel::map(job.hosts.iter().copied(), |host| {
+        sweep_place(cluster.place(host), &script, &files(cluster.host_name(host)))
+    })
+}
+
+/// Ends the processes at one place and returns how many there were.
+fn sweep_place(place: Place<'_>, script: &str, files: &ScriptFiles) -> Option<u64> {
+    let ended = place.run(script, files, SWEEP_LIMIT, parallel::ignored);
+    let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
+    count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
 }
 
 /// Returns the command line that runs ombx for a job.

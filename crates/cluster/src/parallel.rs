@@ -24,14 +24,7 @@ pub(crate) fn map<I: Send, T: Send>(
     let items: Vec<I> = items.into_iter().collect();
     let others = items.len().saturating_sub(1);
     let waiting = Mutex::new(items.into_iter().enumerate());
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let rest = || {
-        let mut done = Vec::new();
-        while let Some((at, item)) = next() {
-            done.push((at, work(item)));
-        }
-        done
-    };
+    let rest = || work_off(&waiting, &work);
     let mut done = thread::scope(|scope| {
         let start = |_| thread::Builder::new().spawn_scoped(scope, rest).ok();
         let threads: Vec<_> = (0..others).map_while(start).collect();
@@ -43,6 +36,19 @@ pub(crate) fn map<I: Send, T: Send>(
     });
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Takes items until none waits, and returns their results with their places.
+fn work_off<I, T>(
+    waiting: &Mutex<impl Iterator<Item = (usize, I)>>,
+    work: &impl Fn(I) -> T,
+) -> Vec<(usize, T)> {
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let mut done = Vec::new();
+    while let Some((at, item)) = next() {
+        done.push((at, work(item)));
+    }
+    done
 }
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);

@@ -83,18 +83,9 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
 /// Adds the verdicts, each with the name of its job, and returns the conclusion: slow if one is, else none if no job has a
 /// verdict on all hosts.
 fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> Conclusion {
-    let mut conclusions = Vec::new();
-    let mut add = |job: &str, verdict: &Verdict| {
-        conclusions.push(verdict.conclusion);
-        for line in verdict.lines() {
-            let _ = match line.split_once(": ").filter(|(start, _)| start.ends_with("verdict")) {
-                Some((start, sentence)) => writeln!(text, "{start} ({job}): {sentence}"),
-                None => writeln!(text, "{line}"),
-            };
-        }
-    };
+    let mut found: Vec<(&str, Verdict)> = Vec::new();
     if finished.iter().any(|finished| finished.job.is_pair()) {
-        add("pairs", &collect::judge_pairs(cluster, finished).0);
+        found.push(("pairs", collect::judge_pairs(cluster, finished).0));
     }
     for FinishedJob { job, ending } in finished {
         // An incomplete sweep may lack the links that the others are compared with.
@@ -103,9 +94,18 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
         }
         if let Some(verdict) = cluster.record.runs(job).into_iter().filter_map(|run| run.verdict).next_back()
         {
-            add(&job.name, &verdict);
+            found.push((job.name.as_str(), verdict));
         }
     }
+    for (job, verdict) in &found {
+        for line in verdict.lines() {
+            let _ = match line.split_once(": ").filter(|(start, _)| start.ends_with("verdict")) {
+                Some((start, sentence)) => writeln!(text, "{start} ({job}): {sentence}"),
+                None => writeln!(text, "{line}"),
+            };
+        }
+    }
+    let conclusions: Vec<Conclusion> = found.iter().map(|(_, verdict)| verdict.conclusion).collect();
     match conclusions {
         all if all.contains(&Conclusion::Slow) => Conclusion::Slow,
         all if all.contains(&Conclusion::Clear) => Conclusion::Clear,

@@ -98,13 +98,15 @@ impl Axis {
             Axis::Points(_, points, _) => {
                 let apart = 1.0 / max.max(1) as f64;
                 let mut last = f64::NEG_INFINITY;
-                let is_apart = |value: &f64| {
-                    let at = self.position(*value);
-                    let is_apart = at >= last + apart;
-                    last = if is_apart { at } else { last };
-                    is_apart
-                };
-                points.iter().copied().filter(is_apart).collect()
+                let mut ticks = Vec::new();
+                for &value in points {
+                    let at = self.position(value);
+                    if at >= last + apart {
+                        last = at;
+                        ticks.push(value);
+                    }
+                }
+                ticks
             }
             Axis::LinearPoints(axis) => axis.ticks(max),
             Axis::Slots(names) | Axis::ReversedSlots(names) => {
@@ -158,7 +160,7 @@ impl Quantity {
     }
 
     /// Returns the figure of a row; `None` if it has none.
-    pub fn of(self, row: &Measurement) -> Option<Headline> {
+    pub fn headline(self, row: &Measurement) -> Option<Headline> {
         let headline_of = |metric: Metric| row.headline().filter(|_| row.metric == metric);
         let figure = match self {
             Quantity::Latency(_) => headline_of(Metric::Latency),

@@ -36,7 +36,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
     }
     let values = curves.curves.iter().flat_map(|curve| {
         let case = &curve.case;
-        let launches = case.samples.launches.iter().filter_map(move |launch| case.quantity.of(&launch.row));
+        let launches = case.samples.launches.iter().filter_map(move |launch| case.quantity.headline(&launch.row));
         launches.chain([case.headline]).flat_map(|figure| extent(&figure))
     });
     let Some(y) = Axis::values(values, options.y) else { return Err(no_samples()) };
@@ -55,7 +55,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
             // Launches of several series stand beside each other.
             let beside = 0.5 * ((series as f64 + 0.5) / curves.curves.len() as f64 - 0.5);
             for (at, launch) in case.samples.launches.iter().enumerate() {
-                let Some(figure) = case.quantity.of(&launch.row) else { continue };
+                let Some(figure) = case.quantity.headline(&launch.row) else { continue };
                 let x = (at + 1) as f64 + beside;
                 if let Some(ends) = figure.ci95 {
                     plane.interval(x, ends, series);

@@ -133,7 +133,7 @@ pub(crate) fn collect<'a>(
         for samples in input.cases {
             let row = samples.estimate();
             let own_quantity = options.quantity.unwrap_or(Quantity::new(row.metric, options.units));
-            let (Some(median), Some(x)) = (own_quantity.of(&row), abscissa.position_of(&row)) else {
+            let (Some(median), Some(x)) = (own_quantity.headline(&row), abscissa.position_of(&row)) else {
                 continue;
             };
             if *quantity.get_or_insert(own_quantity) != own_quantity {
@@ -257,22 +257,25 @@ fn names(series: &[Named<'_>], options: &Options<'_>) -> Result<Vec<String>, Plo
         0 => Ok(made),
         given if given == series.len() => Ok(options.labels.to_vec()),
         given if given == headlines.len() => {
-            let name = |(one, made): (&Named<'_>, String)| {
-                let at = headlines.iter().position(|other| other.parts.iter().eq(one.parts_of_headline()));
-                match (at.map(|at| &options.labels[at]), one.other()) {
-                    (Some(text), Some(state)) => format!("{text} · {state}"),
-                    (Some(text), None) => text.clone(),
-                    // The size of its headline is not drawn.
-                    (None, _) => made,
-                }
-            };
-            Ok(series.iter().zip(made).map(name).collect())
+            let names = series.iter().zip(made);
+            Ok(names.map(|(one, made)| labelled(one, made, &headlines, options.labels)).collect())
         }
         given => Err(PlotError::Unfit(format!(
             "{given} texts for the legend do not fit {} series: {}",
             series.len(),
             made.join(", ")
         ))),
+    }
+}
+
+/// Returns the text that the user gave the series in the most frequent state, with the state of another one.
+fn labelled(one: &Named<'_>, made: String, headlines: &[&Named<'_>], labels: &[String]) -> String {
+    let at = headlines.iter().position(|other| other.parts.iter().eq(one.parts_of_headline()));
+    match (at.map(|at| &labels[at]), one.other()) {
+        (Some(text), Some(state)) => format!("{text} · {state}"),
+        (Some(text), None) => text.clone(),
+        // The size of its headline is not drawn.
+        (None, _) => made,
     }
 }
 

@@ -130,13 +130,6 @@ pub(crate) fn symbol(at: Point, series: usize, fill: Fill) -> [Shape; 2] {
 
 /// Returns the corners of a symbol around its centre.
 fn outline(series: usize) -> Vec<Point> {
-    let regular = |corners: u32, radius: f64, turn: f64| {
-        let corner = |at: u32| {
-            let angle = (f64::from(at) / f64::from(corners) + turn) * std::f64::consts::TAU;
-            (radius * angle.sin(), -radius * angle.cos())
-        };
-        (0..corners).map(corner).collect()
-    };
     let (arm, end) = (8.0, 24.0);
     match series % MAX_SERIES {
         0 => regular(24, 20.0, 0.0),
@@ -160,6 +153,15 @@ fn outline(series: usize) -> Vec<Point> {
         ],
         _ => regular(5, 23.0, 0.0),
     }
+}
+
+/// Returns the corners of a regular polygon, turned by a part of a full turn.
+fn regular(corners: u32, radius: f64, turn: f64) -> Vec<Point> {
+    let corner = |at: u32| {
+        let angle = (f64::from(at) / f64::from(corners) + turn) * std::f64::consts::TAU;
+        (radius * angle.sin(), -radius * angle.cos())
+    };
+    (0..corners).map(corner).collect()
 }
 
 #[cfg(test)]

@@ -236,14 +236,16 @@ pub(crate) fn is_ok(row: &Measurement) -> bool {
 /// Appends a number to names that several files share.
 fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)> {
     let mut taken = BTreeSet::new();
-    let mut unique = |name: &str| {
-        let copies = (2..).map(|copy| format!("{name} ({copy})"));
-        std::iter::once(name.to_owned())
-            .chain(copies)
-            .find(|name| taken.insert(name.clone()))
-            .unwrap_or_default()
-    };
-    sources.iter().map(|source| (unique(source.name), source.file)).collect()
+    sources.iter().map(|source| (unique(source.name, &mut taken), source.file)).collect()
+}
+
+/// Returns a name that is not taken, if need be with a number, and takes it.
+fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let copies = (2..).map(|copy| format!("{name} ({copy})"));
+    std::iter::once(name.to_owned())
+        .chain(copies)
+        .find(|name| taken.insert(name.clone()))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -86,12 +86,12 @@ fn parse(text: &str) -> Result<Vec<u32>> {
 /// Returns an error with the reason if a window has fewer messages than streams.
 pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     let (Streams(streams), least) = (case.get(), plan.depths().into_iter().min().unwrap_or(1));
-    match streams > least {
-        true => Err(format!(
+    if streams > least {
+        return Err(format!(
             "--streams {streams} divides the messages of a window, which has {least}: give --window {streams} or fewer streams"
-        )),
-        false => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// Bytes of the cookie.

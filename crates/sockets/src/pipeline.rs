@@ -73,10 +73,10 @@ static BUFFERS: Parameter = Parameter::free(
 .usually("64");
 
 static BLOCK: Parameter = Parameter::free("block", "BYTES", "Size of a block, or a list of sizes", |text| {
-    match ombx_core::unit::parse_sizes(text)?.contains(&Bytes(0)) {
-        true => Err(Error::usage("a block has at least 1 byte")),
-        false => Ok(()),
+    if ombx_core::unit::parse_sizes(text)?.contains(&Bytes(0)) {
+        return Err(Error::usage("a block has at least 1 byte"));
     }
+    Ok(())
 })
 .usually("256K");
 
@@ -241,7 +241,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     let socket = socket_options(choices)?;
     shape.buffers = files(&shape, &source, &sink, choices.chosen.has(&BUFFERS))?;
     (0..nodes)
-        .filter(|node| hosts.of(*node).is_none())
+        .filter(|node| hosts.host(*node).is_none())
         .try_for_each(|node| source.check_size(&shape, node))?;
     let checksums = u64::from(nodes) * u64::from(shape.buffers);
     if !source.is_memory() && checksums > MAX_CHECKSUMS {
@@ -364,19 +364,19 @@ impl Hosts {
     }
 
     /// Returns the host of a node; `None` for this host.
-    fn of(&self, node: u32) -> Option<&str> {
+    fn host(&self, node: u32) -> Option<&str> {
         let names = self.names.len().max(1);
         self.names.get(node as usize % names).map(String::as_str).filter(|name| !is_here(name))
     }
 
     /// Returns how many nodes with smaller numbers are on the host of a node.
     fn earlier(&self, node: u32) -> u32 {
-        (0..node).filter(|other| self.of(*other) == self.of(node)).count() as u32
+        (0..node).filter(|other| self.host(*other) == self.host(node)).count() as u32
     }
 
     /// Returns how many of the nodes are on this host.
     fn local(&self, nodes: u32) -> u32 {
-        (0..nodes).filter(|node| self.of(*node).is_none()).count() as u32
+        (0..nodes).filter(|node| self.host(*node).is_none()).count() as u32
     }
 
     /// Returns whether all nodes are on this host, so that they share a clock.
@@ -392,7 +392,7 @@ impl Hosts {
     /// Returns the address and port at which other nodes reach a node.
     fn address(&self, node: u32, port: u16) -> Result<String> {
         let address = |ip: IpAddr| SocketAddr::new(ip, port).to_string();
-        match (self.of(node), self.listen_address()) {
+        match (self.host(node), self.listen_address()) {
             (None, Some(here)) => Ok(address(here)),
             (None, None) => self.own_address().map(address),
             (Some(host), _) => {
@@ -452,7 +452,7 @@ mod hosts_tests {
     #[test]
     fn nodes_are_placed_on_hosts_in_turn() {
         let hosts = Hosts::parse("localhost,n02,me@n03").unwrap();
-        let places: Vec<Option<&str>> = (0..4).map(|node| hosts.of(node)).collect();
+        let places: Vec<Option<&str>> = (0..4).map(|node| hosts.host(node)).collect();
         assert_eq!(places, [None, Some("n02"), Some("me@n03"), None]);
         assert_eq!((hosts.local(4), hosts.are_here(), hosts.listen_address()), (2, false, None));
         assert_eq!([0, 1, 2, 3, 4, 6].map(|node| hosts.earlier(node)), [0, 0, 0, 1, 1, 2]);
@@ -465,7 +465,7 @@ mod hosts_tests {
     fn without_hosts_every_node_is_on_this_host() {
         for text in ["", "localhost"] {
             let hosts = Hosts::parse(text).unwrap();
-            assert_eq!((hosts.of(5), hosts.local(3), hosts.are_here()), (None, 3, true));
+            assert_eq!((hosts.host(5), hosts.local(3), hosts.are_here()), (None, 3, true));
             assert_eq!(hosts.address(0, 70).unwrap(), "127.0.0.1:70");
         }
     }

@@ -4,7 +4,7 @@
 //! connection, which carries the rank's messages and exit code. The rank joins the session of the client's coordinator.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, PipeReader},
     net::{IpAddr, SocketAddr},
     os::unix::process::ExitStatusExt,
     process::{Command, Stdio},
@@ -144,30 +144,14 @@ impl Hello {
 /// # Errors
 /// A thread cannot be started.
 pub fn serve(
-    mut listener: Listener,
+    listener: Listener,
     limits: Limits,
     start: StartRank,
     on_event: impl Fn(ServerEvent),
 ) -> Result<()> {
     let (send, events) = mpsc::channel();
     let to_main = send.clone();
-    let admit = move || {
-        loop {
-            let event = match listener.wait(Duration::from_secs(3600)) {
-                Ok(Some(Attempt::Admitted(peer))) => Event::Peer(peer),
-                Ok(Some(Attempt::Rejected(count))) => Event::Rejected(count),
-                Ok(None) => continue,
-                Err(_) => {
-                    std::thread::sleep(RETRY);
-                    continue;
-                }
-            };
-            if to_main.send(event).is_err() {
-                return;
-            }
-        }
-    };
-    listener::spawn_thread("listener", admit)?;
+    listener::spawn_thread("listener", move || admit(listener, to_main))?;
     let ranks = Arc::new(Ranks { start, one_at_a_time: Mutex::new(()) });
     let (mut client, mut clients, mut idle_since): (Option<Client>, u64, Since) = (None, 0, Since::now());
     loop {
@@ -221,6 +205,24 @@ pub fn serve(
 enum Purpose {
     Client,
     Rank,
+}
+
+/// Tells the main thread about each connection, until that thread ends.
+fn admit(mut listener: Listener, to_main: Sender<Event>) {
+    loop {
+        let event = match listener.wait(Duration::from_secs(3600)) {
+            Ok(Some(Attempt::Admitted(peer))) => Event::Peer(peer),
+            Ok(Some(Attempt::Rejected(count))) => Event::Rejected(count),
+            Ok(None) => continue,
+            Err(_) => {
+                std::thread::sleep(RETRY);
+                continue;
+            }
+        };
+        if to_main.send(event).is_err() {
+            return;
+        }
+    }
 }
 
 /// Returns what a connection is for, or why it is refused.
@@ -280,7 +282,7 @@ struct Ranks {
 
 impl Ranks {
     /// Runs the rank that a client asks for, and ends it when the client closes the connection.
-    fn run(&self, mut reader: MessageReader, Writer(writer, address): &Writer) {
+    fn run(&self, reader: MessageReader, Writer(writer, address): &Writer) {
         let refuse = |error: &Error| {
             let end = End::new(error.kind().exit_code(), &error.to_string());
             drop(writer.write(&Message::Refused(end)));
@@ -292,13 +294,7 @@ impl Ranks {
         let (send, ended) = mpsc::channel();
         let (request, asked) = mpsc::channel();
         let closed = send.clone();
-        // The request comes first. Nothing follows it but the end of the connection.
-        let read = move || {
-            while let Ok(message) = reader.read() {
-                let _ = request.send(message);
-            }
-            let _ = closed.send(None);
-        };
+        let read = move || read_request(reader, request, closed);
         if let Err(error) = listener::spawn_thread("request", read) {
             return refuse(&error);
         }
@@ -326,6 +322,14 @@ impl Ranks {
     }
 }
 
+/// Reads the request of a client. It comes first, and nothing follows it but the end of the connection.
+fn read_request(mut reader: MessageReader, request: Sender<Message>, closed: Sender<Option<Exit>>) {
+    while let Ok(message) = reader.read() {
+        let _ = request.send(message);
+    }
+    let _ = closed.send(None);
+}
+
 /// Starts a process whose lines on standard error are sent to the client.
 fn start_rank(
     group: &mut ProcessGroup,
@@ -337,13 +341,15 @@ fn start_rank(
     command.stdout(Stdio::null()).stderr(to);
     group.add(Started::with_input(command, "the rank".into(), input)?)?;
     let writer = writer.clone();
-    let pass_on = move || {
-        for line in BufReader::new(from).split(b'\n').map_while(std::result::Result::ok) {
-            let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
-            let _ = writer.write(&Message::Line(line));
-        }
-    };
-    listener::spawn_thread("lines", pass_on)
+    listener::spawn_thread("lines", move || pass_lines_on(from, writer))
+}
+
+/// Sends the lines of a process to the client.
+fn pass_lines_on(from: PipeReader, writer: MessageWriter) {
+    for line in BufReader::new(from).split(b'\n').map_while(std::result::Result::ok) {
+        let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
+        let _ = writer.write(&Message::Line(line));
+    }
 }
 
 fn exit_code(exit: &Exit) -> u8 {
@@ -369,7 +375,7 @@ impl Reservation {
     ///
     /// # Errors
     /// Nothing listens, the token is wrong, the server serves another client or is another build of ombx.
-    pub fn of(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
+    pub fn new(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
         let (connection, client, host) = connect(addresses, token, &Hello::of_this_process(0))?;
         Ok(Reservation { client, host, _connection: connection })
     }

@@ -75,15 +75,17 @@ pub fn identity() -> String {
 /// Returns the local address from which this host reaches another, `[USER@]HOST`. No packet is sent.
 pub fn address_towards(host: &str) -> io::Result<IpAddr> {
     let name = host.rsplit('@').next().unwrap_or_default().trim_matches(['[', ']']);
-    let own_address = |to: SocketAddr| {
-        let any: IpAddr = if to.is_ipv4() { [0u8; 4].into() } else { [0u16; 8].into() };
-        let socket = UdpSocket::bind((any, 0))?;
-        // Connecting a datagram socket only selects a route.
-        socket.connect(to)?;
-        socket.local_addr().map(|own| own.ip())
-    };
     let missing = Err(io::Error::new(io::ErrorKind::NotFound, format!("{name} has no address")));
     (name, 9).to_socket_addrs()?.fold(missing, |found, to| found.or_else(|_| own_address(to)))
+}
+
+/// Returns the local address from which this host reaches an address.
+fn own_address(to: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr = if to.is_ipv4() { [0u8; 4].into() } else { [0u16; 8].into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    // Connecting a datagram socket only selects a route.
+    socket.connect(to)?;
+    socket.local_addr().map(|own| own.ip())
 }
 
 /// Returns an IPv6 address of this host with global scope.
@@ -233,12 +235,13 @@ impl SocketOptions {
         sockopt::set_socket_recv_buffer_size(&socket, bytes).map_err(failed)?;
         let given = [sockopt::socket_send_buffer_size(&socket), sockopt::socket_recv_buffer_size(&socket)];
         // The kernel doubles the requested size and caps it without an error.
-        match given.into_iter().all(|given| given.is_ok_and(|given| given >= bytes)) {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!(
+        let is_set = given.into_iter().all(|given| given.is_ok_and(|given| given >= bytes));
+        if !is_set {
+            return Err(Error::unsupported(format!(
                 "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and net.core.rmem_max"
-            ))),
+            )));
         }
+        Ok(())
     }
 
     fn set_class(&self, socket: impl AsFd) -> Result<()> {

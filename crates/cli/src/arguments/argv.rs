@@ -219,38 +219,38 @@ pub(crate) fn mistake_sentence(error: &clap::Error) -> String {
 mod tests {
     use super::*;
 
-    fn of(typed: &str) -> String {
+    fn rewritten(typed: &str) -> String {
         let words = normalized(typed.split(' ').map(OsString::from).collect());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_link_is_the_osu_program_of_its_name() {
-        assert_eq!(of("/opt/omb/osu_latency -m 8:8 H H"), "ombx osu osu_latency -m 8:8 H H");
-        assert_eq!(of("osu_bw"), "ombx osu osu_bw");
-        assert_eq!(of("./ombx run p2p.latency -z50"), "./ombx run p2p.latency -z50");
+        assert_eq!(rewritten("/opt/omb/osu_latency -m 8:8 H H"), "ombx osu osu_latency -m 8:8 H H");
+        assert_eq!(rewritten("osu_bw"), "ombx osu osu_bw");
+        assert_eq!(rewritten("./ombx run p2p.latency -z50"), "./ombx run p2p.latency -z50");
     }
 
     #[test]
     fn attached_values_become_long_options() {
-        assert_eq!(of("osu_bcast -f -c -z50,99 -z"), "ombx osu osu_bcast -f -c --tail-lat=50,99 -z");
-        assert_eq!(of("ombx osu osu_bw -clog -i 5"), "ombx osu osu_bw --validation=log -i 5");
+        assert_eq!(rewritten("osu_bcast -f -c -z50,99 -z"), "ombx osu osu_bcast -f -c --tail-lat=50,99 -z");
+        assert_eq!(rewritten("ombx osu osu_bw -clog -i 5"), "ombx osu osu_bw --validation=log -i 5");
     }
 
     #[test]
     fn options_of_imb_become_long_options() {
-        assert_eq!(of("bin/IMB-MPI1 PingPong -msglog 3:4"), "ombx imb IMB-MPI1 PingPong --msglog 3:4");
-        assert_eq!(of("ombx imb IMB-NBC -root_shift on -n 4"), "ombx imb IMB-NBC --root-shift on -n 4");
-        assert_eq!(of("IMB-MPI1 -multi -1 --force"), "ombx imb IMB-MPI1 --multi -1 --force");
+        assert_eq!(rewritten("bin/IMB-MPI1 PingPong -msglog 3:4"), "ombx imb IMB-MPI1 PingPong --msglog 3:4");
+        assert_eq!(rewritten("ombx imb IMB-NBC -root_shift on -n 4"), "ombx imb IMB-NBC --root-shift on -n 4");
+        assert_eq!(rewritten("IMB-MPI1 -multi -1 --force"), "ombx imb IMB-MPI1 --multi -1 --force");
     }
 
     #[test]
     fn n_is_the_number_of_ranks_or_no_hints() {
-        assert_eq!(of("osu_put_bw -no-hints -m 8"), "ombx osu osu_put_bw --no-hints -m 8");
-        assert_eq!(of("osu_put_bw -n -m 8 -n 4"), "ombx osu osu_put_bw --no-hints -m 8 -n 4");
-        assert_eq!(of("osu_put_bw -n"), "ombx osu osu_put_bw --no-hints");
-        assert_eq!(of("osu_put_bw -n H H"), "ombx osu osu_put_bw --no-hints H H");
-        assert_eq!(of("osu_put_bw -n x"), "ombx osu osu_put_bw -n x");
-        assert_eq!(of("ombx run rma.put_bw -n"), "ombx run rma.put_bw -n");
+        assert_eq!(rewritten("osu_put_bw -no-hints -m 8"), "ombx osu osu_put_bw --no-hints -m 8");
+        assert_eq!(rewritten("osu_put_bw -n -m 8 -n 4"), "ombx osu osu_put_bw --no-hints -m 8 -n 4");
+        assert_eq!(rewritten("osu_put_bw -n"), "ombx osu osu_put_bw --no-hints");
+        assert_eq!(rewritten("osu_put_bw -n H H"), "ombx osu osu_put_bw --no-hints H H");
+        assert_eq!(rewritten("osu_put_bw -n x"), "ombx osu osu_put_bw -n x");
+        assert_eq!(rewritten("ombx run rma.put_bw -n"), "ombx run rma.put_bw -n");
     }
 }

@@ -141,17 +141,17 @@ impl LauncherCommand {
             count => count.unwrap_or(0).to_string(),
         };
         let values = [ranks.to_string(), hosts.join(","), hosts.len().to_string(), per_host];
-        let fill = |word: &String| {
-            Self::PLACES
-                .iter()
-                .zip(&values)
-                .fold(word.clone(), |word, (place, value)| word.replace(place, value))
-        };
-        let mut words: Vec<String> = self.0.iter().skip(1).map(fill).collect();
+        let mut words: Vec<String> = self.0.iter().skip(1).map(|word| Self::filled(word, &values)).collect();
         if !has("{ranks}") {
             words.extend(["-n".to_owned(), ranks.to_string()]);
         }
         Ok(words)
+    }
+
+    /// Returns a word with values instead of the places.
+    fn filled(word: &str, values: &[String; 4]) -> String {
+        let places = Self::PLACES.iter().zip(values);
+        places.fold(word.to_owned(), |word, (place, value)| word.replace(place, value))
     }
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn ab(
     selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
     let words = words_of_launches(parser, matches, &run);
     let [label_a, label_b] = gate.labels(["A", "B"]);
-    let commands = [SideCommand::of(a.as_deref(), env_a)?, SideCommand::of(b.as_deref(), env_b)?];
+    let commands = [SideCommand::new(a.as_deref(), env_a)?, SideCommand::new(b.as_deref(), env_b)?];
     let mut results = [
         SideResults::named(commands[0].to_string()).labelled(label_a),
         SideResults::named(commands[1].to_string()).labelled(label_b),
@@ -285,18 +285,11 @@ struct SignalForwarder {
 impl SignalForwarder {
     fn new() -> Result<SignalForwarder> {
         let interruption = Interruption::new()?;
-        let mut signals =
+        let signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         let child = Arc::new(AtomicI32::new(0));
         let (handle, target) = (signals.handle(), Arc::clone(&child));
-        let pass_on = move || {
-            for signal in signals.forever() {
-                let pid = Pid::from_raw(target.load(Ordering::SeqCst));
-                let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
-                pid.map(|pid| kill_process(pid, which));
-            }
-        };
-        supervision::spawn_thread("signals", pass_on)?;
+        supervision::spawn_thread("signals", move || pass_on(signals, &target))?;
         Ok(SignalForwarder { child, interruption, handle })
     }
 
@@ -310,6 +303,15 @@ impl SignalForwarder {
 impl Drop for SignalForwarder {
     fn drop(&mut self) {
         self.handle.close();
+    }
+}
+
+/// Passes signals on to the process with this number; 0 is none.
+fn pass_on(mut signals: Signals, child: &AtomicI32) {
+    for signal in signals.forever() {
+        let pid = Pid::from_raw(child.load(Ordering::SeqCst));
+        let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
+        pid.map(|pid| kill_process(pid, which));
     }
 }
 

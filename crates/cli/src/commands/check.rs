@@ -158,12 +158,12 @@ pub(crate) fn parse(text: &str, registry: &Registry, parser: &Command) -> Result
 fn good_days(expectations: &Expectations, args: &CheckArgs) -> Result<Option<Baseline>> {
     let name = &expectations.name;
     let Some(BaselineDirectory { path, line }) = &expectations.baseline else {
-        return match args.learn {
-            true => Err(Error::usage(format!(
+        if args.learn {
+            return Err(Error::usage(format!(
                 "{name}: --learn needs a directory: add baseline = \"DIRECTORY\" at the start of the file"
-            ))),
-            false => Ok(None),
-        };
+            )));
+        }
+        return Ok(None);
     };
     if args.learn {
         judgement::create(path)?;

@@ -165,7 +165,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     };
     let units = chosen_units(&args.unit)?;
     let [base_label, new_label] = args.gate.labels(["base", "new"]);
-    let (base_files, new_files) = (of(base)?, of(new)?);
+    let (base_files, new_files) = (files(base)?, files(new)?);
     let read: Vec<_> = base_files.iter().chain(&new_files).map(|file| (target::READ, file.clone())).collect();
     args.gate.check_files(&[], &read)?;
     let base = side(base, &base_files)?.labelled(base_label);
@@ -185,14 +185,8 @@ pub(crate) fn conclude(
     if comparison.cases.is_empty() && comparison.broken.is_empty() {
         return Err(no_common_case(&comparison));
     }
-    let write = |path: &Option<PathBuf>, text: fn(&Comparison) -> String| match path {
-        None => Ok(()),
-        Some(path) => target::replace(path, text(&comparison).as_bytes()).map_err(|e| {
-            Error::storage(format!("cannot write the comparison to {}: {}", path.display(), reason(&e)))
-        }),
-    };
-    write(&args.junit, report)?;
-    write(&args.markdown, render::markdown)?;
+    write(args.junit.as_deref(), &comparison, report)?;
+    write(args.markdown.as_deref(), &comparison, render::markdown)?;
     let gate = args.fail_on.map(|_| gate(&comparison, args.undecided));
     let code = gate.as_ref().map_or(0, |(code, _)| *code);
     if code > 0 || !printing.is_quiet {
@@ -204,18 +198,28 @@ pub(crate) fn conclude(
     Ok(code)
 }
 
+/// Writes a comparison to the file of an option, if it is given.
+fn write(path: Option<&Path>, comparison: &Comparison, text: fn(&Comparison) -> String) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    target::replace(path, text(comparison).as_bytes()).map_err(|e| {
+        Error::storage(format!("cannot write the comparison to {}: {}", path.display(), reason(&e)))
+    })
+}
+
 fn no_common_case(comparison: &Comparison) -> Error {
-    let first = |side: &str, only| {
-        let mut keys = comparison.unmatched.iter().filter(|case| case.only == only);
-        keys.next().map_or(format!("{side} has no rows"), |case| {
-            format!("{side} has {} and {} others", case.key, keys.count())
-        })
-    };
     Error::usage(format!(
         "the two sides have no case in common: {}; {}",
-        first("base", Side::Base),
-        first("new", Side::New)
+        first_case(comparison, "base", Side::Base),
+        first_case(comparison, "new", Side::New)
     ))
+}
+
+/// Returns a clause with the first case that only one side has, and the number of others.
+fn first_case(comparison: &Comparison, name: &str, side: Side) -> String {
+    let mut cases = comparison.unmatched.iter().filter(|case| case.only == side);
+    cases.next().map_or(format!("{name} has no rows"), |case| {
+        format!("{name} has {} and {} others", case.key, cases.count())
+    })
 }
 
 fn print(comparison: &Comparison, printing: Printing) -> io::Result<()> {
@@ -230,7 +234,7 @@ fn print(comparison: &Comparison, printing: Printing) -> io::Result<()> {
 }
 
 /// Returns the files that arguments name.
-fn of(names: &[String]) -> Result<Vec<PathBuf>> {
+fn files(names: &[String]) -> Result<Vec<PathBuf>> {
     Ok(names.iter().map(|name| expand(name)).collect::<Result<Vec<_>>>()?.concat())
 }
 
@@ -297,22 +301,26 @@ pub(crate) fn report(comparison: &Comparison) -> String {
     let state = comparison.state.core_to_core_ns.map(|ns| format!(", cores {ns:.0} ns apart"));
     let state = state.unwrap_or_default();
     let compared = comparison.cases.iter().map(|case| compared(case, comparison.margin, &state));
-    let other = |key: &str, outcome: Outcome| Case {
+    let broken = comparison
+        .broken
+        .iter()
+        .map(|(key, why)| bare_case(key, Outcome::Broken(format!("failed on the new side: {why}"))));
+    let lost = comparison.lost().map(|lost| {
+        let why = format!("measured on one side only; the other: {}", lost.why);
+        bare_case(&lost.key, Outcome::Skipped(why))
+    });
+    let about = format!("{} against {}", comparison.new.name, comparison.base.name);
+    junit::report("ombx compare", &about, compared.chain(broken).chain(lost))
+}
+
+/// Returns the case of a key without a text.
+fn bare_case(key: &str, outcome: Outcome) -> Case {
+    Case {
         class: key.split('/').next().unwrap_or(key).to_owned(),
         name: key.to_owned(),
         outcome,
         text: String::new(),
-    };
-    let broken = comparison
-        .broken
-        .iter()
-        .map(|(key, why)| other(key, Outcome::Broken(format!("failed on the new side: {why}"))));
-    let lost = comparison.lost().map(|lost| {
-        let why = format!("measured on one side only; the other: {}", lost.why);
-        other(&lost.key, Outcome::Skipped(why))
-    });
-    let about = format!("{} against {}", comparison.new.name, comparison.base.name);
-    junit::report("ombx compare", &about, compared.chain(broken).chain(lost))
+    }
 }
 
 fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {

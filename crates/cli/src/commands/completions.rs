@@ -286,13 +286,11 @@ fn names(beginnings: Vec<Candidate>, names: Vec<Candidate>, suites: Suites) -> A
         let candidate = |(name, about): &Candidate| {
             CompletionCandidate::new(name.clone()).help(Some(about.clone().into()))
         };
-        match offered.is_empty() {
-            true if suites == Suites::InFiles => {
-                let suite = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
-                PathCompleter::any().filter(suite).complete(OsStr::new(&*current))
-            }
-            _ => offered.into_iter().map(candidate).collect(),
+        if offered.is_empty() && suites == Suites::InFiles {
+            let suite = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
+            return PathCompleter::any().filter(suite).complete(OsStr::new(&*current));
         }
+        offered.into_iter().map(candidate).collect()
     })
 }
 
@@ -305,7 +303,7 @@ fn suites() -> Vec<Candidate> {
 }
 
 fn families(registry: &Registry) -> impl Iterator<Item = &'static str> {
-    registry.all().chunk_by(|a, b| families::of(a) == families::of(b)).map(|family| families::of(family[0]))
+    registry.all().chunk_by(|a, b| families::family(a) == families::family(b)).map(|family| families::family(family[0]))
 }
 
 /// Returns the beginnings of all names: there are too many names to show at once.

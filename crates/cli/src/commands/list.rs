@@ -106,13 +106,13 @@ fn entries(suite: &Resolved, columns: Option<usize>) -> String {
 /// Returns a line for each benchmark, under the name of its family.
 fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
     let mut text = String::new();
-    for family in benches.chunk_by(|a, b| families::of(a) == families::of(b)) {
+    for family in benches.chunk_by(|a, b| families::family(a) == families::family(b)) {
         let about =
-            families::about(families::of(family[0])).map_or_else(String::new, |about| format!(": {about}"));
+            families::about(families::family(family[0])).map_or_else(String::new, |about| format!(": {about}"));
         if !text.is_empty() {
             text.push('\n');
         }
-        let heading = format!("{} ({}){about}", families::of(family[0]), family.len());
+        let heading = format!("{} ({}){about}", families::family(family[0]), family.len());
         text += &match columns {
             Some(columns) => wrapped(&heading, columns).join("\n"),
             None => heading,
@@ -130,11 +130,11 @@ fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
 
 /// Returns the families with their numbers of benchmarks, then all names.
 fn overview(benches: &[&Benchmark], columns: Option<usize>) -> String {
-    let families: Vec<&[&Benchmark]> = benches.chunk_by(|a, b| families::of(a) == families::of(b)).collect();
-    let width = families.iter().map(|family| families::of(family[0]).len()).max().unwrap_or_default();
+    let families: Vec<&[&Benchmark]> = benches.chunk_by(|a, b| families::family(a) == families::family(b)).collect();
+    let width = families.iter().map(|family| families::family(family[0]).len()).max().unwrap_or_default();
     let mut text = format!("{} benchmarks in {} families\n", benches.len(), families.len());
     for family in &families {
-        let name = families::of(family[0]);
+        let name = families::family(family[0]);
         let counted = format!("{name:width$} {:4}", family.len());
         text += &beside(&counted, width + 5, families::about(name).unwrap_or_default(), columns);
     }

@@ -187,13 +187,16 @@ impl PlotArgs {
         if self.label.len() == self.files.len() && self.files.len() > 1 {
             return self.label.clone();
         }
-        let stem = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let name = |path: &PathBuf| match self.files.iter().filter(|other| stem(other) == stem(path)).count()
-        {
+        self.files.iter().map(|path| self.name(path)).collect()
+    }
+
+    /// Returns the name of a file without directory and ending if it is unique, else its path.
+    fn name(&self, path: &Path) -> String {
+        let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match self.files.iter().filter(|other| stem(other) == stem(path)).count() {
             1 => stem(path),
             _ => path.display().to_string(),
-        };
-        self.files.iter().map(name).collect()
+        }
     }
 
     /// Refuses options that do nothing in a kind of figure.

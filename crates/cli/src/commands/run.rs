@@ -130,9 +130,10 @@ fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
         )));
     }
     // One launch ends each row at the precision; an open number of launches ends at it.
-    let unused = match quick || launched || launches == Some(1) {
-        true => args.effort.iterations.map(|_| "--iterations").or(args.duration.map(|_| "--duration")),
-        false => launches.map(|_| "--launches"),
+    let unused = if quick || launched || launches == Some(1) {
+        args.effort.iterations.map(|_| "--iterations").or(args.duration.map(|_| "--duration"))
+    } else {
+        launches.map(|_| "--launches")
     };
     match unused.filter(|_| typed("precision")) {
         Some(fixed) => Err(Error::usage(format!(
@@ -309,18 +310,8 @@ fn first_run(path: &Path) -> Result<Run> {
 
 /// Returns the command line of the old run with the options that the new one has, and its benchmarks if it names any.
 fn merged(run: &Command, old: &ArgMatches, new: &ArgMatches, own: &[OsString]) -> Vec<OsString> {
-    let is_given = |arg: &Arg| new.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-    let contradicts = |one: &Arg, other: &Arg| {
-        run.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
-    };
-    let is_kept = |arg: &&Arg| {
-        let is_output = arg.get_help_heading() == Some(OUTPUT) && !SHOWN.contains(&arg.get_id().as_str());
-        let is_replaced = run.get_arguments().filter(|other| is_given(other)).any(|other| {
-            other.get_id() == arg.get_id() || contradicts(arg, other) || contradicts(other, arg)
-        });
-        !arg.is_hide_set() && !is_output && !is_replaced
-    };
-    let kept = argv::given_options(run, old).filter(|(arg, _)| is_kept(arg)).flat_map(|(_, words)| words);
+    let kept = argv::given_options(run, old).filter(|(arg, _)| is_kept(arg, run, new));
+    let kept = kept.flat_map(|(_, words)| words);
     let patterns = |matches: &ArgMatches| {
         let patterns = matches.get_many::<String>(PATTERNS).into_iter().flatten();
         patterns.map(OsString::from).collect::<Vec<_>>()
@@ -329,6 +320,19 @@ fn merged(run: &Command, old: &ArgMatches, new: &ArgMatches, own: &[OsString]) -
     let named = Some(patterns(new)).filter(|named| !named.is_empty()).unwrap_or_else(|| patterns(old));
     let dashes = if named.is_empty() { None } else { Some(OsString::from("--")) };
     own[..2].iter().cloned().chain(kept).chain(changed).chain(dashes).chain(named).collect()
+}
+
+/// Returns whether the new run has an option of the old one: it is none for output, and no new option replaces it.
+fn is_kept(arg: &Arg, run: &Command, new: &ArgMatches) -> bool {
+    let is_given = |arg: &Arg| new.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let contradicts = |one: &Arg, other: &Arg| {
+        run.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
+    };
+    let is_output = arg.get_help_heading() == Some(OUTPUT) && !SHOWN.contains(&arg.get_id().as_str());
+    let is_replaced = run.get_arguments().filter(|other| is_given(other)).any(|other| {
+        other.get_id() == arg.get_id() || contradicts(arg, other) || contradicts(other, arg)
+    });
+    !arg.is_hide_set() && !is_output && !is_replaced
 }
 
 /// Returns the plan after checking the arguments against the benchmarks.

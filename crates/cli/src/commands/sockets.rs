@@ -280,7 +280,7 @@ mod rank_tests {
     use super::*;
     use crate::commands;
 
-    fn of(line: &str) -> Result<String> {
+    fn rank_line(line: &str) -> Result<String> {
         let registry = Registry::load().unwrap();
         let parser = commands::parser(&registry);
         let words = words(&registry, &parser, line.split(' ').map(str::to_owned).collect())?;
@@ -291,7 +291,7 @@ mod rank_tests {
     fn a_rank_gets_what_it_measures_and_no_files_or_programs() {
         let line = "ombx run --relay=records --launch=2/5/42 sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl \
                     --format csv --sizes 8,64K --transport tcp,udp --socket-buffer 4M --no-verify -v";
-        let sent = of(line).unwrap();
+        let sent = rank_line(line).unwrap();
         for part in [
             "run sockets.bw sockets.latency ",
             "--sizes=8,64K",
@@ -302,7 +302,7 @@ mod rank_tests {
             assert!(sent.contains(part), "{part}: {sent}");
         }
         assert!(!["connect", "token", "jsonl", "csv"].iter().any(|word| sent.contains(word)), "{sent}");
-        let sent = of("ombx run --relay=records sockets.* --connect n02").unwrap();
+        let sent = rank_line("ombx run --relay=records sockets.* --connect n02").unwrap();
         assert!(sent.contains("sockets.link") && !sent.contains("pipeline") && !sent.contains('*'), "{sent}");
     }
 

@@ -27,14 +27,7 @@ pub(crate) fn similar<'n>(wrong: &str, names: impl Iterator<Item = &'n str>, mos
 pub(crate) fn find(registry: &Registry, pattern: &str) -> Result<Vec<Choice>> {
     let glob = glob::Pattern::new(pattern)
         .map_err(|e| Error::usage(format!("pattern {pattern:?} is not a name or a glob: {}", e.msg)))?;
-    let choices = |bench: &'static Benchmark| -> Vec<Choice> {
-        if glob.matches(bench.name) {
-            return vec![Choice { bench, preset: &[] }];
-        }
-        let named = bench.osu_names().filter(|osu| glob.matches(osu.name));
-        named.map(|osu| Choice { bench, preset: osu.axes }).collect()
-    };
-    let found: Vec<Choice> = registry.all().iter().flat_map(|bench| choices(bench)).collect();
+    let found: Vec<Choice> = registry.all().iter().flat_map(|bench| choices(bench, &glob)).collect();
     if found.is_empty() {
         let better = better(registry, pattern).unwrap_or_default();
         return Err(Error::usage(format!(
@@ -42,6 +35,15 @@ pub(crate) fn find(registry: &Registry, pattern: &str) -> Result<Vec<Choice>> {
         )));
     }
     Ok(found)
+}
+
+/// Returns a benchmark under each of its names that a pattern selects: its own, or those of OSU.
+fn choices(bench: &'static Benchmark, pattern: &glob::Pattern) -> Vec<Choice> {
+    if pattern.matches(bench.name) {
+        return vec![Choice { bench, preset: &[] }];
+    }
+    let named = bench.osu_names().filter(|osu| pattern.matches(osu.name));
+    named.map(|osu| Choice { bench, preset: osu.axes }).collect()
 }
 
 /// Returns what a wrong name may stand for: a family, a benchmark of another suite, or a mistyped name.

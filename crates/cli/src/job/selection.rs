@@ -67,13 +67,14 @@ pub(crate) fn from(parts: Vec<Part>, first: u32) -> Result<Vec<Part>> {
     let kept = order.get(first as usize - 1..).filter(|kept| !kept.is_empty()).ok_or_else(|| {
         Error::usage(format!("--from {first}: the last benchmark is number {}", order.len()))
     })?;
-    let left = |(part, Part { choices, plan }): (usize, Part)| {
-        let choices = choices.into_iter().enumerate();
-        let choices: Vec<Choice> =
-            choices.filter(|(at, _)| kept.contains(&(part, *at))).map(|(_, choice)| choice).collect();
-        (!choices.is_empty()).then_some(Part { choices, plan })
-    };
-    Ok(parts.into_iter().enumerate().filter_map(left).collect())
+    Ok(parts.into_iter().enumerate().filter_map(|(number, part)| reduced(number, part, kept)).collect())
+}
+
+/// Returns a part with its benchmarks that are kept; `None` if there is none. `kept` has numbers of parts and of benchmarks in them.
+fn reduced(number: usize, Part { choices, plan }: Part, kept: &[(usize, usize)]) -> Option<Part> {
+    let choices = choices.into_iter().enumerate().filter(|(at, _)| kept.contains(&(number, *at)));
+    let choices: Vec<Choice> = choices.map(|(_, choice)| choice).collect();
+    (!choices.is_empty()).then_some(Part { choices, plan })
 }
 
 /// Returns the benchmarks whose ranks are connected by sockets. Those that start their own processes are left out, with a notice.
@@ -91,18 +92,13 @@ pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Cho
     let left: Vec<Choice> = over(Medium::Sockets).copied().collect();
     for own in over(Medium::Own) {
         let name = own.bench.name;
-        match left.is_empty() {
-            true => {
-                return Err(Error::usage(format!(
-                    "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
-                )));
-            }
-            false if notice => {
-                stderr_line!(
-                    "ombx: {name} is left out: it starts its own processes by ssh, without --connect"
-                );
-            }
-            false => {}
+        if left.is_empty() {
+            return Err(Error::usage(format!(
+                "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
+            )));
+        }
+        if notice {
+            stderr_line!("ombx: {name} is left out: it starts its own processes by ssh, without --connect");
         }
     }
     Ok(left)

@@ -8,7 +8,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{self, Receiver},
+        mpsc::{self, Receiver, Sender},
     },
     thread,
     time::Duration,
@@ -111,19 +111,26 @@ pub(crate) fn run(
 /// Reads what a process prints, up to this many bytes of each pipe. Returns where each text arrives with its number, standard output first.
 fn read(child: &mut Child, longest: u64) -> (Receiver<(usize, String)>, Result<()>) {
     let (sender, received) = mpsc::channel();
-    let read = |at: usize, pipe: Option<Box<dyn Read + Send>>| {
-        let sender = sender.clone();
-        let read = move || {
-            let mut text = Vec::new();
-            let _ = pipe.map(|pipe| pipe.take(longest).read_to_end(&mut text));
-            drop(sender.send((at, String::from_utf8_lossy(&text).into_owned())));
-        };
-        spawn_thread("text", read).map(drop)
-    };
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let reading = read(0, out.map(|pipe| Box::new(pipe) as _));
-    let reading = reading.and_then(|()| read(1, err.map(|pipe| Box::new(pipe) as _)));
+    let reading = read_pipe(0, out.map(|pipe| Box::new(pipe) as _), longest, sender.clone());
+    let reading =
+        reading.and_then(|()| read_pipe(1, err.map(|pipe| Box::new(pipe) as _), longest, sender));
     (received, reading)
+}
+
+/// Starts a thread that reads a pipe and sends its text with the number of the pipe.
+fn read_pipe(
+    number: usize,
+    pipe: Option<Box<dyn Read + Send>>,
+    longest: u64,
+    sender: Sender<(usize, String)>,
+) -> Result<()> {
+    let read = move || {
+        let mut text = Vec::new();
+        let _ = pipe.map(|pipe| pipe.take(longest).read_to_end(&mut text));
+        drop(sender.send((number, String::from_utf8_lossy(&text).into_owned())));
+    };
+    spawn_thread("text", read).map(drop)
 }
 
 /// Asks a process and its group to end, and waits up to a time for the process.

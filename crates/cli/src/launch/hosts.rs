@@ -307,25 +307,27 @@ impl<'a> Attempt<'a> {
 
     /// Returns the name that the host gives itself, if any, or the words of the remote shell about its failure.
     fn answer(&mut self, status: ExitStatus) -> std::result::Result<Option<String>, String> {
-        let last = |file: &mut File| {
-            let mut text = Vec::new();
-            let _ = file.rewind().and_then(|()| file.take(LONGEST).read_to_end(&mut text));
-            let text = String::from_utf8_lossy(&text).into_owned();
-            text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
-        };
-        match status.success() {
-            // A shell may greet before it runs the command.
-            true => Ok(last(&mut self.stdout)),
-            false => Err(last(&mut self.stderr)
-                .or_else(|| last(&mut self.stdout))
-                .unwrap_or_else(|| format!("its remote shell failed without a word ({status})"))),
+        if !status.success() {
+            return Err(last_line(&mut self.stderr)
+                .or_else(|| last_line(&mut self.stdout))
+                .unwrap_or_else(|| format!("its remote shell failed without a word ({status})")));
         }
+        // A shell may greet before it runs the command.
+        Ok(last_line(&mut self.stdout))
     }
 
     fn end(&mut self) {
         orphans::end_family(Pid::from_child(&self.child));
         let _ = self.child.wait();
     }
+}
+
+/// Returns the last line of a file that is not empty.
+fn last_line(file: &mut File) -> Option<String> {
+    let mut text = Vec::new();
+    let _ = file.rewind().and_then(|()| file.take(LONGEST).read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// Describes failures. Hosts of which the remote shell says the same, apart from their name, share its words.

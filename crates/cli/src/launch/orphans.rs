@@ -225,14 +225,16 @@ const KILLED: &str = "SIGKILL";
 /// Returns the name of the signal by which the launcher's output says that a rank died: `EXIT STRING: Killed (signal 9)` or `exited on
 /// signal 9 (Killed)`.
 fn signal_in(output: &[String]) -> Option<String> {
-    let number = |line: &String| {
-        let (before, after) = line.split_once("signal ")?;
-        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-        let says = before.ends_with('(') || before.ends_with("on ");
-        digits.parse::<i32>().ok().filter(|_| says)
-    };
-    let number = output.iter().find_map(number)?;
+    let number = output.iter().find_map(|line| signal_number(line))?;
     Some(signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned))
+}
+
+/// Reads the number of the signal from a line that says that a rank died.
+fn signal_number(line: &str) -> Option<i32> {
+    let (before, after) = line.split_once("signal ")?;
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    let says = before.ends_with('(') || before.ends_with("on ");
+    digits.parse::<i32>().ok().filter(|_| says)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead, BufReader, Read},
     os::unix::process::CommandExt,
     process::{Command, ExitStatus, Stdio},
-    sync::mpsc::{self, RecvTimeoutError, SyncSender},
+    sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender},
     thread::{Builder, JoinHandle},
     time::Duration,
 };
@@ -96,7 +96,7 @@ impl Supervision<'_> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let (sender, events) = mpsc::sync_channel(QUEUE);
         let (signal_sender, user_signals) = mpsc::channel();
-        let mut signals =
+        let signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
         let others = OfOthers::now();
@@ -104,16 +104,9 @@ impl Supervision<'_> {
         let (group, launcher) = (Pid::from_child(&child), child.id());
         let handle = signals.handle();
         let waker = sender.clone();
-        let pass_on = move || {
-            signals.forever().for_each(|signal| {
-                let _ = signal_sender.send(signal);
-                // A full queue keeps the main thread awake.
-                let _ = waker.try_send(Event::Signal);
-            });
-        };
         let stderr = |line: Vec<u8>| Event::Stderr(String::from_utf8_lossy(&line).into_owned());
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let started = spawn_thread("signals", pass_on)
+        let started = spawn_thread("signals", move || pass_on(signals, signal_sender, waker))
             .and_then(|_| read_lines(out, sender.clone(), Event::Stdout))
             .and_then(|()| read_lines(err, sender.clone(), stderr))
             .and_then(|()| spawn_thread("launcher", move || drop(sender.send(Event::Exit(child.wait())))));
@@ -229,29 +222,40 @@ impl Supervision<'_> {
     }
 }
 
+/// Passes signals on, and wakes the main thread for each.
+fn pass_on(mut signals: Signals, to: Sender<i32>, waker: SyncSender<Event>) {
+    signals.forever().for_each(|signal| {
+        let _ = to.send(signal);
+        // A full queue keeps the main thread awake.
+        let _ = waker.try_send(Event::Signal);
+    });
+}
+
 /// Sends each line of a pipe, then that it has closed.
 fn read_lines(
     pipe: Option<impl Read + Send + 'static>,
     to: SyncSender<Event>,
     event: fn(Vec<u8>) -> Event,
 ) -> Result<()> {
-    let read = move || {
-        let mut lines = pipe.map(BufReader::new);
-        while let Some(reader) = &mut lines {
-            let mut line = Vec::new();
-            // An error ends the lines as the end of the pipe does.
-            let _ = reader.by_ref().take(LONGEST_MESSAGE).read_until(b'\n', &mut line);
-            if line.starts_with(b"{") && !line.ends_with(b"\n") {
-                let _ = reader.by_ref().take(LONGEST_RECORD).read_until(b'\n', &mut line);
-            }
-            // The queue is closed when nobody supervises the job any more.
-            if line.is_empty() || to.send(event(line)).is_err() {
-                break;
-            }
+    spawn_thread("lines", move || send_lines(pipe, to, event)).map(drop)
+}
+
+/// Sends the lines of a pipe on the thread that calls this.
+fn send_lines(pipe: Option<impl Read>, to: SyncSender<Event>, event: fn(Vec<u8>) -> Event) {
+    let mut lines = pipe.map(BufReader::new);
+    while let Some(reader) = &mut lines {
+        let mut line = Vec::new();
+        // An error ends the lines as the end of the pipe does.
+        let _ = reader.by_ref().take(LONGEST_MESSAGE).read_until(b'\n', &mut line);
+        if line.starts_with(b"{") && !line.ends_with(b"\n") {
+            let _ = reader.by_ref().take(LONGEST_RECORD).read_until(b'\n', &mut line);
         }
-        drop(to.send(Event::Closed));
-    };
-    spawn_thread("lines", read).map(drop)
+        // The queue is closed when nobody supervises the job any more.
+        if line.is_empty() || to.send(event(line)).is_err() {
+            break;
+        }
+    }
+    drop(to.send(Event::Closed));
 }
 
 /// Starts a thread.

@@ -126,15 +126,7 @@ fn is_filled(path: &Path) -> bool {
 
 /// Refuses to append to a file that does not begin with a run, or that was cut off in the middle of a record.
 fn check_results(path: &Path) -> Result<()> {
-    let read = || -> io::Result<(String, [u8; 1])> {
-        let mut lines = BufReader::new(File::open(path)?);
-        let (mut first, mut last) = (String::new(), [0]);
-        (&mut lines).take(LONGEST_FIRST_LINE).read_line(&mut first)?;
-        lines.seek(SeekFrom::End(-1))?;
-        lines.read_exact(&mut last)?;
-        Ok((first, last))
-    };
-    let why = match read() {
+    let why = match read_ends(path) {
         Err(error) => error.to_string(),
         Ok((first, _)) if !matches!(file::parse(first.trim_end(), 1), Ok(Some(Record::Run(_)))) => {
             "it does not begin as a result file of ombx does".into()
@@ -143,6 +135,16 @@ fn check_results(path: &Path) -> Result<()> {
         Ok(_) => "it was cut off in the middle of a record".into(),
     };
     Err(Error::usage(format!("cannot append to {}: {why}. Give another name after -o", path.display())))
+}
+
+/// Reads the first line and the last byte of a file.
+fn read_ends(path: &Path) -> io::Result<(String, [u8; 1])> {
+    let mut lines = BufReader::new(File::open(path)?);
+    let (mut first, mut last) = (String::new(), [0]);
+    (&mut lines).take(LONGEST_FIRST_LINE).read_line(&mut first)?;
+    lines.seek(SeekFrom::End(-1))?;
+    lines.read_exact(&mut last)?;
+    Ok((first, last))
 }
 
 /// A result file that is written. A file that it replaces stays until the first record is there.

@@ -145,19 +145,9 @@ type Others = (Receiver<()>, u32);
 fn join(start: &StartArgs) -> Result<(SocketTeam, Option<Others>)> {
     let (rank, ranks, file) = place(start)?;
     let within = |e: Error| e.within(format!("rank {rank} on {}", hostname()));
-    let on_end = |code: u8, why: &str| {
-        // Rank 0 has the coordinator and reports everything but the coordinator's own end.
-        if !why.is_empty() && (detection::is_first_process() || why.starts_with("the coordinator")) {
-            stderr_line!("ombx: {why}");
-        }
-        if code != 0 && detection::is_first_process() {
-            failure::print_rest();
-        }
-        std::process::exit(code.into())
-    };
     if rank > 0 {
         let (token, addresses) = find(file).map_err(within)?;
-        return Ok((SocketTeam::join(&addresses, token, rank, on_end).map_err(within)?, None));
+        return Ok((SocketTeam::join(&addresses, token, rank, end_process).map_err(within)?, None));
     }
     let token = Token::random()?;
     let listener = listen(token, Reach::Everywhere)?;
@@ -174,9 +164,21 @@ fn join(start: &StartArgs) -> Result<(SocketTeam, Option<Others>)> {
     // The coordinator lives as long as its threads.
     let _ = Coordinator::start(listener, ranks, Box::new(on_event))?;
     write(file, token, port)?;
-    let team = SocketTeam::join(&[([127, 0, 0, 1], port).into()], token, 0, on_end).map_err(within);
+    let team = SocketTeam::join(&[([127, 0, 0, 1], port).into()], token, 0, end_process).map_err(within);
     let _ = fs::remove_file(file);
     Ok((team?, Some((left, ranks))))
+}
+
+/// Ends this process after the session has ended.
+fn end_process(code: u8, why: &str) {
+    // Rank 0 has the coordinator and reports everything but the coordinator's own end.
+    if !why.is_empty() && (detection::is_first_process() || why.starts_with("the coordinator")) {
+        stderr_line!("ombx: {why}");
+    }
+    if code != 0 && detection::is_first_process() {
+        failure::print_rest();
+    }
+    process::exit(code.into())
 }
 
 /// Content of the file: how ranks reach rank 0.

@@ -115,7 +115,7 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
         for case in &series.cases {
             let Some(slot) = sizes.iter().position(|bytes| *bytes == case.bytes()) else { continue };
             let middle = slot as f64 - FILLED / 2.0 + wide * (at as f64 + 0.5);
-            violins.extend(Violin::of(case, &values(case), &y, (middle, wide / 2.0, at)));
+            violins.extend(Violin::new(case, &values(case), &y, (middle, wide / 2.0, at)));
         }
     }
     let frame = Frame {
@@ -142,7 +142,7 @@ struct Violin {
 
 impl Violin {
     /// Returns the violin of sorted values; `None` without values.
-    fn of(
+    fn new(
         case: &Case<'_>,
         values: &[f64],
         y: &Axis,

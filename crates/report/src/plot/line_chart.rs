@@ -44,9 +44,9 @@ pub(crate) struct Point {
 
 impl Point {
     /// Returns the figure of a row; `None` if it has none.
-    pub(crate) fn of(row: &Measurement, quantity: Quantity) -> Option<Point> {
+    pub(crate) fn from_row(row: &Measurement, quantity: Quantity) -> Option<Point> {
         let median_ns = row.summary.as_ref()?.median;
-        let figure = quantity.of(row)?;
+        let figure = quantity.headline(row)?;
         let at = |ns: &f64| match quantity {
             Quantity::MessageRate | Quantity::BusBandwidth(_) => Some(figure.value * median_ns / ns),
             Quantity::Latency(_) | Quantity::Bandwidth(_) => {
@@ -176,17 +176,18 @@ pub(crate) fn legend(series: &[Series]) -> Markup {
 
 /// Describes the curves for screen readers.
 fn description(series: &[Series], quantity: Quantity) -> String {
-    let of = |one: &Series| {
-        let (first, last) = (one.points.first()?, one.points.last()?);
-        let at =
-            |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
-        Some(match first.bytes == last.bytes {
-            true => format!("{}: {}", one.name, at(first)),
-            false => format!("{}: from {} to {}", one.name, at(first), at(last)),
-        })
-    };
-    let each: Vec<String> = series.iter().filter_map(of).collect();
+    let each: Vec<String> = series.iter().filter_map(|one| ends(one, quantity)).collect();
     format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
+}
+
+/// Describes the first and the last point of a curve; `None` if it has no points.
+fn ends(one: &Series, quantity: Quantity) -> Option<String> {
+    let (first, last) = (one.points.first()?, one.points.last()?);
+    let at = |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
+    if first.bytes == last.bytes {
+        return Some(format!("{}: {}", one.name, at(first)));
+    }
+    Some(format!("{}: from {} to {}", one.name, at(first), at(last)))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use ombx_results::{
     number::{Decimals, Units},
     provenance,
     render::{compare, heading},
-    verdict::{Conclusion, Sentence},
+    verdict::Conclusion,
 };
 
 use crate::{
@@ -84,21 +84,28 @@ fn main_figures(runs: &RunList<'_>) -> Vec<(String, String)> {
     let entries = runs.entries.iter().enumerate();
     let rows = entries.flat_map(|(at, entry)| entry.rows().map(move |numbered| (at, numbered.row)));
     let rows = rows.filter(|(_, row)| is_ok(row) && !is_link(row) && row.headline().is_some());
-    let text = |((run, name), rows): ((usize, String), Vec<&Measurement>)| {
-        let row = rows.into_iter().reduce(|main, row| if is_before(row, main) { row } else { main })?;
-        let figure = runs.units.of_headline(row.metric, row.headline()?);
-        let decimals = Decimals::new(figure.value, figure.ci95);
-        let unit = runs.units.symbol(row.metric);
-        let mut text = format!("{} {unit}", decimals.format(figure.value));
-        if let Some([low, high]) = figure.ci95 {
-            text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
+    let mut figures = Vec::new();
+    for ((run, name), rows) in grouped(rows.map(|(at, row)| ((at, heading(row)), row))) {
+        if let Some(figure) = main_figure(rows, runs.units) {
+            figures.push((with_run(runs, run, &name), figure));
         }
-        if let Some(bytes) = row.bytes {
-            text += &format!(" for {}", Bytes(bytes).with_noun());
-        }
-        Some((with_run(runs, run, &name), text))
-    };
-    grouped(rows.map(|(at, row)| ((at, heading(row)), row))).into_iter().filter_map(text).collect()
+    }
+    figures
+}
+
+/// Returns the main figure of the rows of a series, with its interval and size.
+fn main_figure(rows: Vec<&Measurement>, units: Units) -> Option<String> {
+    let row = rows.into_iter().reduce(|main, row| if is_before(row, main) { row } else { main })?;
+    let figure = units.of_headline(row.metric, row.headline()?);
+    let decimals = Decimals::new(figure.value, figure.ci95);
+    let mut text = format!("{} {}", decimals.format(figure.value), units.symbol(row.metric));
+    if let Some([low, high]) = figure.ci95 {
+        text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
+    }
+    if let Some(bytes) = row.bytes {
+        text += &format!(" for {}", Bytes(bytes).with_noun());
+    }
+    Some(text)
 }
 
 /// Returns whether a row has the main figure of its series rather than another row.
@@ -130,31 +137,34 @@ fn failures(runs: &RunList<'_>) -> Vec<Finding> {
 
 /// Runs that did not complete.
 fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
-    let finding = |entry: &RunEntry<'_>| {
-        let after = format!("{} after {}", entry.name, counted(entry.run.row_count(), "row"));
-        let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
-            (true, ..) => {
-                ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
-            }
-            (_, None, _) => (
-                "No end",
-                "the run has no end record.",
-                "It was killed, or its file was copied before it ended.",
-            ),
-            (_, _, RunOutcome::Broken) => ("Not complete", "a rank, a launcher or a connection failed.", ""),
-            (_, _, RunOutcome::Interrupted) => {
-                ("Not complete", "interrupted.", "The page shows all rows measured before.")
-            }
-            (_, _, RunOutcome::Complete) => return None,
-        };
-        Some(Finding::new("is-bad", badge, format!("{after}: {why}")).more(advice))
+    runs.entries.iter().filter_map(early_end).collect()
+}
+
+/// Returns how a run ended; `None` if it is complete.
+fn early_end(entry: &RunEntry<'_>) -> Option<Finding> {
+    let after = format!("{} after {}", entry.name, counted(entry.run.row_count(), "row"));
+    let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
+        (true, ..) => {
+            ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
+        }
+        (_, None, _) => (
+            "No end",
+            "the run has no end record.",
+            "It was killed, or its file was copied before it ended.",
+        ),
+        (_, _, RunOutcome::Broken) => ("Not complete", "a rank, a launcher or a connection failed.", ""),
+        (_, _, RunOutcome::Interrupted) => {
+            ("Not complete", "interrupted.", "The page shows all rows measured before.")
+        }
+        (_, _, RunOutcome::Complete) => return None,
     };
-    runs.entries.iter().filter_map(finding).collect()
+    Some(Finding::new("is-bad", badge, format!("{after}: {why}")).more(advice))
 }
 
 /// Returns the sentences of a verdict with their evidence.
 fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
-    let finding = |(at, sentence): (usize, &Sentence)| {
+    let mut findings = Vec::new();
+    for (at, sentence) in links.verdict.sentences.iter().enumerate() {
         let (class, badge) = match sentence.conclusion {
             Conclusion::Slow => ("is-bad", "Slow"),
             Conclusion::Clear => ("is-good", "Links"),
@@ -162,21 +172,23 @@ fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
         };
         let what = if at == 0 { with_run(runs, links.run, &sentence.text) } else { sentence.text.clone() };
         let evidence = sentence.evidence.iter().map(|text| as_sentence(text, &STARTS));
-        evidence.fold(Finding::new(class, badge, as_sentence(&what, &STARTS)), Finding::more)
-    };
-    links.verdict.sentences.iter().enumerate().map(finding).collect()
+        findings.push(evidence.fold(Finding::new(class, badge, as_sentence(&what, &STARTS)), Finding::more));
+    }
+    findings
 }
 
 /// Returns what loads of the network do to rows that were measured without them too.
 fn under_load(runs: &RunList<'_>) -> Vec<Finding> {
-    let of_run = |(at, entry): (usize, &RunEntry<'_>)| {
+    let mut findings = Vec::new();
+    for (at, entry) in runs.entries.iter().enumerate() {
         let mut impacts = LoadImpacts::default();
         entry.rows().for_each(|numbered| impacts.add(numbered.row));
-        let finding =
-            |text: &String| Finding::new("", "Under load", as_sentence(&with_run(runs, at, text), &STARTS));
-        impacts.sentences(runs.units, Units::symbol).iter().map(finding).collect::<Vec<_>>()
-    };
-    runs.entries.iter().enumerate().flat_map(of_run).collect()
+        for text in impacts.sentences(runs.units, Units::symbol) {
+            let sentence = as_sentence(&with_run(runs, at, &text), &STARTS);
+            findings.push(Finding::new("", "Under load", sentence));
+        }
+    }
+    findings
 }
 
 /// Beginnings of clauses that are no names of hosts and files.
@@ -252,26 +264,28 @@ pub(super) fn list(runs: &RunList<'_>, findings: &[Finding]) -> Markup {
 
 /// Returns links to the first rows, by the names that people read.
 fn row_links(runs: &RunList<'_>, rows: &[usize]) -> Markup {
-    let name = |at: usize| {
-        let entry = runs.run_of(at)?;
-        let row = entry.run.rows.get(at - entry.first)?;
-        let end = |axis: &str| {
-            let rank: usize = row.axes.get(axis)?.parse().ok()?;
-            Some(format!("{} {rank}", entry.run.run.places.get(rank)?.host))
-        };
-        let link = end("from").zip(end("to")).filter(|_| is_link(row));
-        let name = link.map_or_else(|| heading(row), |(from, to)| format!("{from} to {to}"));
-        let size = row.bytes.map(|bytes| format!(", {}", Bytes(bytes).with_noun()));
-        Some(format!("{name}{}", size.unwrap_or_default()))
-    };
     html! {
         "Rows: "
         @for (i, at) in rows.iter().take(MAX_ROWS).enumerate() {
             @if i > 0 { "; " }
-            a href={ "#r" (at) } { (name(*at).unwrap_or_default()) }
+            a href={ "#r" (at) } { (row_name(runs, *at).unwrap_or_default()) }
         }
         @if rows.len() > MAX_ROWS { " and " (rows.len() - MAX_ROWS) " more" }
     }
+}
+
+/// Returns the name of a row: its link or its benchmark, and its size.
+fn row_name(runs: &RunList<'_>, at: usize) -> Option<String> {
+    let entry = runs.run_of(at)?;
+    let row = entry.run.rows.get(at - entry.first)?;
+    let end = |axis: &str| {
+        let rank: usize = row.axes.get(axis)?.parse().ok()?;
+        Some(format!("{} {rank}", entry.run.run.places.get(rank)?.host))
+    };
+    let link = end("from").zip(end("to")).filter(|_| is_link(row));
+    let name = link.map_or_else(|| heading(row), |(from, to)| format!("{from} to {to}"));
+    let size = row.bytes.map(|bytes| format!(", {}", Bytes(bytes).with_noun()));
+    Some(format!("{name}{}", size.unwrap_or_default()))
 }
 
 /// Groups rows by a sentence. Rows without one are left out.

@@ -71,7 +71,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
             let bus = Quantity::BusBandwidth(runs.units.of_rates());
             for quantity in [Quantity::new(row.metric, runs.units), Quantity::MessageRate, bus] {
-                let Some(point) = Point::of(row, quantity) else { continue };
+                let Some(point) = Point::from_row(row, quantity) else { continue };
                 let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
                     let mut parts = parts(row);
                     if several {

@@ -38,7 +38,7 @@ struct Pipeline {
 
 impl Pipeline {
     /// Reads the figures `nodeN_mb_per_s`, `nodeN_phaseP_waited_for_data_ms` and `nodeN_phaseP_waited_for_room_ms`.
-    fn of(row: &Measurement) -> Option<Pipeline> {
+    fn from_row(row: &Measurement) -> Option<Pipeline> {
         let (mut mb_per_s, mut waited) = (BTreeMap::new(), BTreeMap::new());
         for (name, value) in &row.figures {
             let (Some((node, rest)), Figure::Value(value)) = (of_node(name), value) else { continue };
@@ -84,7 +84,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
     let found: Vec<_> = runs
         .rows()
         .filter(|r| is_of_pipeline(r.row) && is_ok(r.row))
-        .filter_map(|r| Some((r, Pipeline::of(r.row)?)))
+        .filter_map(|r| Some((r, Pipeline::from_row(r.row)?)))
         .collect();
     (!found.is_empty()).then(|| {
         html! {
@@ -101,7 +101,7 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
                             h3 { (counted(pipeline.nodes, "node")) ", " (counted(pipeline.phases, "phase")) ", blocks of " (Bytes(r.row.bytes.unwrap_or(0))) " bytes" }
                             p {
                                 @let quantity = Quantity::new(r.row.metric, runs.units);
-                                @if let Some(point) = Point::of(r.row, quantity) { "All nodes: " (describe(&point, quantity)) ". " }
+                                @if let Some(point) = Point::from_row(r.row, quantity) { "All nodes: " (describe(&point, quantity)) ". " }
                                 code { (r.row.key) }
                                 @if runs.entries.len() > 1 { ", " (runs.run_of(r.at).map_or("", |entry| &entry.name)) }
                             }

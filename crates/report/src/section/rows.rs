@@ -311,7 +311,13 @@ fn marks(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     sort_by_number(&mut found, |(_, (_, rows, _, links))| -((rows.len() + links) as i64));
     let links = runs.links_in_rounds().map(LinkSweep::row_count).sum::<usize>();
     let measured = runs.rows().filter(|r| is_ok(r.row)).count() + links;
-    let finding = |(code, (advice, rows, others, links)): (&str, (&str, Vec<usize>, usize, usize))| {
+    let (class, badge) = match level {
+        Level::Invalid => ("is-bad", "Invalid"),
+        Level::Caution => ("is-doubt", "Caution"),
+        Level::Note => ("", "Note"),
+    };
+    let mut findings = Vec::new();
+    for (code, (advice, rows, others, links)) in found {
         let marked = rows.len() + links;
         let all = marked == measured && marked > MAX_ROWS;
         let which = if all { "every row".into() } else { counted(marked, "row") };
@@ -320,16 +326,11 @@ fn marks(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
         } else {
             String::new()
         };
-        let (class, badge) = match level {
-            Level::Invalid => ("is-bad", "Invalid"),
-            Level::Caution => ("is-doubt", "Caution"),
-            Level::Note => ("", "Note"),
-        };
-        Finding::new(class, badge, format!("{}: {which}", capital(&trust::phrase(code))))
-            .more(format!("{advice}{similar}"))
-            .rows(if all { Vec::new() } else { rows })
-    };
-    found.into_iter().map(finding).collect()
+        let finding = Finding::new(class, badge, format!("{}: {which}", capital(&trust::phrase(code))));
+        let finding = finding.more(format!("{advice}{similar}"));
+        findings.push(finding.rows(if all { Vec::new() } else { rows }));
+    }
+    findings
 }
 
 fn capital(text: &str) -> String {

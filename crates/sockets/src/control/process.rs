@@ -330,14 +330,15 @@ impl RemoteShell {
         let words: Vec<&str> = text.split_whitespace().collect();
         let program = *words.first().ok_or_else(|| Error::usage("--remote-shell names no program"))?;
         let path = env::var_os("PATH").unwrap_or_default();
-        let exists = match program.contains('/') {
-            true => Path::new(program).is_file(),
-            false => env::split_paths(&path).any(|directory| directory.join(program).is_file()),
+        let exists = if program.contains('/') {
+            Path::new(program).is_file()
+        } else {
+            env::split_paths(&path).any(|directory| directory.join(program).is_file())
         };
-        match exists {
-            true => Ok(RemoteShell(words.into_iter().map(OsString::from).collect())),
-            false => Err(Error::usage(format!("--remote-shell {program}: this host has no such program"))),
+        if !exists {
+            return Err(Error::usage(format!("--remote-shell {program}: this host has no such program")));
         }
+        Ok(RemoteShell(words.into_iter().map(OsString::from).collect()))
     }
 
     /// Returns the command that runs a line of shell on a host.

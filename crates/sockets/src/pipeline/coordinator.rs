@@ -82,7 +82,7 @@ impl Pipeline {
         let mut names = Vec::new();
         for node in 0..shape.nodes {
             let mut name = Role::Node { node }.name();
-            let started = match hosts.of(node) {
+            let started = match hosts.host(node) {
                 None => member::start(nodes, name.clone(), run_role)?,
                 Some(host) => {
                     let command = process::command(Some((&hosts.shell, host)), SUBCOMMAND, &[&name])?;

@@ -229,7 +229,7 @@ impl Memory {
 pub(super) struct Waits(pub(super) [u64; 2]);
 
 impl Waits {
-    pub(super) fn of(self, lack: Lack) -> u64 {
+    pub(super) fn ns(self, lack: Lack) -> u64 {
         self.0[lack as usize]
     }
 

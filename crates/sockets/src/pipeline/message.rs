@@ -356,9 +356,10 @@ impl Shape {
     /// Between two phases, block j of node a goes to node j and becomes block a. So each step transposes nodes and blocks, and
     /// two steps restore them.
     pub(super) fn origin(&self, node: u32, block: u32) -> Origin {
-        match (self.phases - 1).is_multiple_of(2) {
-            true => Origin { node, block },
-            false => Origin { node: block, block: node },
+        if (self.phases - 1).is_multiple_of(2) {
+            Origin { node, block }
+        } else {
+            Origin { node: block, block: node }
         }
     }
 

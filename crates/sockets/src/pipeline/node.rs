@@ -248,7 +248,7 @@ impl Runs {
             let workers =
                 [if at == 0 { &senders } else { &receivers }, if at == last { &receivers } else { &senders }];
             let mean = |workers: &Range<u32>, lack: Lack| {
-                let all = workers.clone().map(|worker| memory.waits(worker).of(lack));
+                let all = workers.clone().map(|worker| memory.waits(worker).ns(lack));
                 all.sum::<u64>() / u64::from(nodes)
             };
             [mean(workers[0], Lack::Data), mean(workers[1], Lack::Space)]

@@ -70,7 +70,7 @@ impl Connection {
         let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).map_err(io)?;
         let ranks = read_ranks(&mut reader, &inbox, on_end, failed)?;
         set_keep_alive(&socket).map_err(io)?;
-        let peers = RefCell::new(Peers::of(&hello, *token));
+        let peers = RefCell::new(Peers::new(&hello, *token));
         let filled = Arc::clone(&inbox);
         listener::spawn_thread("inbox", move || filled.read_coordinator(reader, on_end))?;
         let idle_task = RefCell::new(None);

@@ -82,19 +82,21 @@ impl Coordinator {
         let this =
             Arc::new(Coordinator { ranks, joined: AtomicUsize::new(0), ended: Mutex::new(None), on_event });
         let coordinator = Arc::clone(&this);
-        let admit = move || {
-            loop {
-                match listener.wait(Duration::from_secs(3600)) {
-                    Ok(Some(Attempt::Admitted(peer))) => coordinator.join(peer),
-                    Ok(Some(Attempt::Rejected(count))) => coordinator.report(SessionEvent::Rejected(count)),
-                    Ok(None) => {}
-                    // Out of file descriptors, for instance: new connections wait in the kernel.
-                    Err(_) => std::thread::sleep(Duration::from_secs(1)),
-                }
-            }
-        };
-        listener::spawn_thread("listener", admit)?;
+        listener::spawn_thread("listener", move || coordinator.admit(listener))?;
         Ok(this)
+    }
+
+    /// Admits ranks until this process ends.
+    fn admit(self: &Arc<Self>, mut listener: Listener) {
+        loop {
+            match listener.wait(Duration::from_secs(3600)) {
+                Ok(Some(Attempt::Admitted(peer))) => self.join(peer),
+                Ok(Some(Attempt::Rejected(count))) => self.report(SessionEvent::Rejected(count)),
+                Ok(None) => {}
+                // Out of file descriptors, for instance: new connections wait in the kernel.
+                Err(_) => std::thread::sleep(Duration::from_secs(1)),
+            }
+        }
     }
 
     fn report(&self, event: SessionEvent) {

@@ -101,7 +101,7 @@ struct Open {
 }
 
 impl Peers {
-    pub(super) fn of(own: &Hello, token: Token) -> Peers {
+    pub(super) fn new(own: &Hello, token: Token) -> Peers {
         Peers {
             token,
             own: (own.rank, own.identity.clone()),

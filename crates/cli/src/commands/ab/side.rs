@@ -67,25 +67,25 @@ pub(super) enum Ended {
 
 impl SideCommand {
     /// Finds the program of a command line; without one, it is this program.
-    pub(super) fn of(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
+    pub(super) fn new(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
         let Some(command) = command else {
             let shown = "this ombx".to_owned();
             return Ok(SideCommand { program: argv::executable()?, arguments: Vec::new(), variables, shown });
         };
         let wrong = |why: String| Error::usage(format!("{command} is not a command that runs ombx: {why}"));
         // The path of a file may contain blanks.
-        let (program, arguments) = match Path::new(command).is_file() && command.contains('/') {
-            true => (command.to_owned(), Vec::new()),
-            false => {
-                let mut words = shell_words::split(command).map_err(|e| wrong(e.to_string()))?.into_iter();
-                (words.next().ok_or_else(|| wrong("it is empty".into()))?, words.collect())
-            }
+        let (program, arguments) = if Path::new(command).is_file() && command.contains('/') {
+            (command.to_owned(), Vec::new())
+        } else {
+            let mut words = shell_words::split(command).map_err(|e| wrong(e.to_string()))?.into_iter();
+            (words.next().ok_or_else(|| wrong("it is empty".into()))?, words.collect())
         };
-        let program = match program.contains('/') {
-            true => PathBuf::from(&program),
-            false => search_path::find(&program).ok_or_else(|| {
+        let program = if program.contains('/') {
+            PathBuf::from(&program)
+        } else {
+            search_path::find(&program).ok_or_else(|| {
                 wrong(format!("PATH has no {program}; write ./{program} for a file of this directory"))
-            })?,
+            })?
         };
         let file = fs::metadata(&program).map_err(|e| wrong(e.to_string()))?;
         if !file.is_file() || file.permissions().mode() & 0o111 == 0 {
@@ -121,17 +121,10 @@ impl SideCommand {
         };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
         let code = exit_code(status);
-        let complete = |records: &[Record]| {
-            let ends = records.iter().rev().filter_map(|record| match record {
-                Record::End(outcome, _) => Some(*outcome),
-                _ => None,
-            });
-            ends.take(1).eq([RunOutcome::Complete])
-        };
         match code {
             Exit::SIGNAL.. => Ok(Ended::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
-            0 | 4..=6 if complete(&records) => Ok(Ended::Complete(code, records)),
+            0 | 4..=6 if is_complete(&records) => Ok(Ended::Complete(code, records)),
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }
@@ -212,6 +205,15 @@ fn is_name(name: &str) -> bool {
     name.chars().all(of_name) && name.starts_with(|first: char| of_name(first) && !first.is_ascii_digit())
 }
 
+/// Returns whether the last end among the records is that of a complete run.
+fn is_complete(records: &[Record]) -> bool {
+    let ends = records.iter().rev().filter_map(|record| match record {
+        Record::End(outcome, _) => Some(*outcome),
+        _ => None,
+    });
+    ends.take(1).eq([RunOutcome::Complete])
+}
+
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn commands_are_paths_programs_and_command_lines() {
         let of = |command: &str| {
-            SideCommand::of(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
+            SideCommand::new(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
         };
         let sh = search_path::find("sh").unwrap();
         assert_eq!(of("sh").unwrap(), (sh.clone(), Vec::<String>::new()));
@@ -254,6 +256,6 @@ mod tests {
             assert!(Variable::parse(wrong).is_err(), "{wrong}");
         }
         let variables = ["X=1", "Y=a b=c"].map(|text| Variable::parse(text).unwrap()).to_vec();
-        assert_eq!(SideCommand::of(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
+        assert_eq!(SideCommand::new(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
     }
 }

@@ -104,9 +104,9 @@ impl Expectations {
             expectations.set(value, directory).map_err(|e| suite.at(value.line, &e))?;
         }
         for (entry, resolved) in suite.entry_jobs(registry, parser)? {
-            let limits = Limits::of(entry, &resolved.part.choices, expectations.baseline.is_some());
+            let limits = Limits::new(entry, &resolved.part.choices, expectations.baseline.is_some());
             let limits = limits.map_err(|(line, e)| suite.at(line, &e))?;
-            let own = Entry::of(entry.patterns.clone(), resolved, limits);
+            let own = Entry::new(entry.patterns.clone(), resolved, limits);
             expectations.entries.push(own.map_err(|e| suite.at(entry.line, &e))?);
         }
         Ok(expectations)
@@ -143,7 +143,7 @@ struct Limits {
 
 impl Limits {
     /// Returns the limits, or a mistake and its line.
-    fn of(
+    fn new(
         entry: &suite::Entry,
         choices: &[Choice],
         has_baseline: bool,
@@ -191,7 +191,7 @@ impl Limits {
 
 impl Entry {
     /// Returns an entry that can be run, after finding every mistake in it.
-    fn of(patterns: Vec<String>, resolved: ResolvedEntry, limits: Limits) -> Result<Entry> {
+    fn new(patterns: Vec<String>, resolved: ResolvedEntry, limits: Limits) -> Result<Entry> {
         let (mut options, says_launches) = (resolved.options(), resolved.says_launches());
         let ResolvedEntry { ranks, args, part, .. } = resolved;
         for choice in &part.choices {

@@ -127,19 +127,8 @@ pub(super) fn judge(entry: &Entry, measured: &Measured, good: Option<GoodDays<'_
 }
 
 fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>>) -> Vec<Finding> {
-    let of = |limit, state, why| Finding {
-        name: name(run, row),
-        run: Some(run.clone()),
-        row: Some(row.clone()),
-        limit,
-        state,
-        measured: 1,
-        core_to_core_ns: state_of(run, row),
-        two_states: None,
-        why,
-    };
     if let Some((state, why)) = without_figure(row) {
-        return vec![of(None, state, Some(why))];
+        return vec![Finding::from_row(run, row, None, state, Some(why))];
     }
     let mut findings = Vec::new();
     if let Some(expectation) = &entry.absolute {
@@ -147,7 +136,8 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         let text = expectation.to_string();
         let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned();
         let (state, why) = against(row, value, false);
-        findings.push(of(Some(Limit { text, value, is_relative: false, is_thin: false }), state, why));
+        let limit = Limit { text, value, is_relative: false, is_thin: false };
+        findings.push(Finding::from_row(run, row, Some(limit), state, why));
     }
     if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.within, good) {
         let limit = baseline
@@ -156,9 +146,11 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         findings.push(match limit {
             Ok(limit) => {
                 let (state, why) = against(row, limit.value, limit.is_thin);
-                of(Some(limit), state, why)
+                Finding::from_row(run, row, Some(limit), state, why)
             }
-            Err(missing) => of(None, State::NoVerdict, Some(without_good_day(missing))),
+            Err(missing) => {
+                Finding::from_row(run, row, None, State::NoVerdict, Some(without_good_day(missing)))
+            }
         });
     }
     findings
@@ -230,27 +222,50 @@ fn relative(row: &Measurement, good: &Reference, within: f64) -> Option<Limit> {
 
 /// Returns what a first and a second measurement of the same entry say together. A limit is missed only if both miss it.
 pub(super) fn combine(first: &[Finding], second: Vec<Finding>) -> Vec<Finding> {
-    let together = |mut again: Finding| {
-        // A limit from good days of another state of the machine has another text.
-        let same = |finding: &&Finding| finding.id() == again.id();
-        let Some(before) = first.iter().find(same) else { return again };
-        again.measured = before.measured + 1;
-        if [before.state, again.state] == [State::Missed; 2] {
-            let states = before.core_to_core_ns.zip(again.core_to_core_ns);
-            again.two_states =
-                states.filter(|(one, other)| !is_same(*one, *other)).map(|(one, other)| [one, other]);
-        }
-        let limits = [before.state, again.state];
-        if limits.contains(&State::Missed) && limits.contains(&State::Undecided) {
-            again.state = State::Undecided;
-            again.why = again.why.or(before.why.clone());
-        }
-        again
-    };
-    second.into_iter().map(together).collect()
+    second.into_iter().map(|again| with_first(first, again)).collect()
+}
+
+/// Returns a finding of a second measurement together with that of the first one.
+fn with_first(first: &[Finding], mut again: Finding) -> Finding {
+    // A limit from good days of another state of the machine has another text.
+    let same = |finding: &&Finding| finding.id() == again.id();
+    let Some(before) = first.iter().find(same) else { return again };
+    again.measured = before.measured + 1;
+    if [before.state, again.state] == [State::Missed; 2] {
+        let states = before.core_to_core_ns.zip(again.core_to_core_ns);
+        again.two_states =
+            states.filter(|(one, other)| !is_same(*one, *other)).map(|(one, other)| [one, other]);
+    }
+    let limits = [before.state, again.state];
+    if limits.contains(&State::Missed) && limits.contains(&State::Undecided) {
+        again.state = State::Undecided;
+        again.why = again.why.or(before.why.clone());
+    }
+    again
 }
 
 impl Finding {
+    /// Returns the finding of a row that was measured once.
+    fn from_row(
+        run: &Run,
+        row: &Measurement,
+        limit: Option<Limit>,
+        state: State,
+        why: Option<String>,
+    ) -> Finding {
+        Finding {
+            name: name(run, row),
+            run: Some(run.clone()),
+            row: Some(row.clone()),
+            limit,
+            state,
+            measured: 1,
+            core_to_core_ns: state_of(run, row),
+            two_states: None,
+            why,
+        }
+    }
+
     pub(super) fn without_row(name: String, state: State, why: String) -> Finding {
         Finding {
             name,

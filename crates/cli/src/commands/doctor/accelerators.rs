@@ -36,18 +36,6 @@ pub(super) fn sentence(device: &Described) -> String {
 }
 
 fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark> {
-    let narrow = |device: &Described| {
-        let [used, widest] = device.links;
-        let (used, widest) = used.zip(widest).filter(|(used, widest)| used.lanes < widest.lanes)?;
-        Some(Mark::caution(
-            "narrow_link",
-            format!(
-                "the accelerator {} uses {} of {} lanes of PCI Express",
-                device.bus, used.lanes, widest.lanes
-            ),
-            "copies between it and the host are slower than the device allows: look at its slot and riser",
-        ))
-    };
     let is_divided =
         |device: &&Described| device.facts.get("accelerator_mig").and_then(|fact| fact.known()) == Some("on");
     let no_ecc = |device: &&Described| {
@@ -86,7 +74,19 @@ fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark
             "with --memory their messages stay on the device, and it switches between the processes, which takes longer than a message: start as many ranks as devices, or the ranks under NVIDIA's Multi-Process Service",
         )
     });
-    devices.iter().filter_map(narrow).chain(divided).chain(no_ecc).chain(indirect).chain(shared).collect()
+    let narrow = devices.iter().filter_map(narrow_link);
+    narrow.chain(divided).chain(no_ecc).chain(indirect).chain(shared).collect()
+}
+
+/// Returns the mark of a device that uses fewer lanes than its link has.
+fn narrow_link(device: &Described) -> Option<Mark> {
+    let [used, widest] = device.links;
+    let (used, widest) = used.zip(widest).filter(|(used, widest)| used.lanes < widest.lanes)?;
+    Some(Mark::caution(
+        "narrow_link",
+        format!("the accelerator {} uses {} of {} lanes of PCI Express", device.bus, used.lanes, widest.lanes),
+        "copies between it and the host are slower than the device allows: look at its slot and riser",
+    ))
 }
 
 #[cfg(test)]

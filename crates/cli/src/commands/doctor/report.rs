@@ -73,7 +73,7 @@ impl Examination {
     pub(super) fn junit(&self) -> String {
         let case =
             |name: &str, outcome, text| Case { class: "doctor".into(), name: name.to_owned(), outcome, text };
-        let is_ready = self.of(Level::Invalid).next().is_none();
+        let is_ready = self.findings_at(Level::Invalid).next().is_none();
         let answer = if is_ready { Outcome::Passed } else { Outcome::Failed(self.answer()) };
         let findings = self.findings.iter().map(|finding| {
             let text = match &finding.remedy {
@@ -101,7 +101,7 @@ impl Examination {
             (Level::Caution, "Figures may be disturbed:"),
             (Level::Note, "Good to know:"),
         ] {
-            let of_level: Vec<&Finding> = self.of(level).collect();
+            let of_level: Vec<&Finding> = self.findings_at(level).collect();
             if !of_level.is_empty() {
                 text += &format!("\n{title}\n");
             }
@@ -117,7 +117,7 @@ impl Examination {
 
     /// Returns the status, a sentence and figures for monitoring.
     pub(super) fn monitoring(&self, this_host: &ThisHost) -> (Status, String, Vec<Figure>) {
-        let count = |level| self.of(level).count();
+        let count = |level| self.findings_at(level).count();
         let status = match (count(Level::Invalid), count(Level::Caution)) {
             (1.., _) => Status::Critical,
             (0, 1..) => Status::Warning,
@@ -142,12 +142,12 @@ impl Examination {
         (status, text, figures)
     }
 
-    fn of(&self, level: Level) -> impl Iterator<Item = &Finding> {
+    fn findings_at(&self, level: Level) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.mark.level == level)
     }
 
     fn answer(&self) -> String {
-        match (self.of(Level::Invalid).count(), self.of(Level::Caution).count()) {
+        match (self.findings_at(Level::Invalid).count(), self.findings_at(Level::Caution).count()) {
             (0, 0) => "This system is ready to measure.".into(),
             (0, cautions) => {
                 format!(

@@ -163,14 +163,7 @@ fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> O
     if letters < FEWEST_LETTERS || COMMON.contains(&wanted.as_str()) {
         return None;
     }
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let has = |text: &str| {
-        let text = text.to_lowercase();
-        text.match_indices(&wanted).any(|(at, _)| {
-            let rest = &text[at + wanted.len()..];
-            !text[..at].ends_with(is_part) && !rest.strip_prefix('s').unwrap_or(rest).starts_with(is_part)
-        })
-    };
+    let has = |text: &str| has_word(text, &wanted);
     let options = visible(parser).into_iter().flat_map(Command::get_arguments).filter(|arg| {
         let texts = [arg.get_help(), arg.get_long_help()].into_iter().flatten().map(ToString::to_string);
         let values =
@@ -191,17 +184,30 @@ fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> O
         ("marks", marks.map(|mark| mark.code).collect()),
         ("exit codes", reference::exit_codes().filter(|row| has(&row.meaning)).map(|row| row.code).collect()),
     ];
-    let line = |(kind, mut names): (&str, Vec<String>)| {
-        names.sort();
-        names.dedup();
-        let further = names.len().saturating_sub(LISTED);
-        names.truncate(LISTED);
-        let end = if further > 0 { format!(" and {further} more") } else { String::new() };
-        let title = format!("{kind} with {word} in their texts");
-        (!names.is_empty()).then(|| page.paragraph(&title, &(names.join(", ") + &end)))
-    };
-    let lines: String = found.into_iter().filter_map(line).collect();
+    let lines = found.into_iter().filter_map(|(kind, names)| mentioned_names(kind, names, word, page));
+    let lines: String = lines.collect();
     (!lines.is_empty()).then(|| lines + "ombx help NAME explains one\n")
+}
+
+/// Returns whether a text has a word in lower case, also in the plural.
+fn has_word(text: &str, wanted: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let text = text.to_lowercase();
+    text.match_indices(wanted).any(|(at, _)| {
+        let rest = &text[at + wanted.len()..];
+        !text[..at].ends_with(is_part) && !rest.strip_prefix('s').unwrap_or(rest).starts_with(is_part)
+    })
+}
+
+/// Returns the names of one kind whose texts have a word; `None` without names.
+fn mentioned_names(kind: &str, mut names: Vec<String>, word: &str, page: Page) -> Option<String> {
+    names.sort();
+    names.dedup();
+    let further = names.len().saturating_sub(LISTED);
+    names.truncate(LISTED);
+    let end = if further > 0 { format!(" and {further} more") } else { String::new() };
+    let title = format!("{kind} with {word} in their texts");
+    (!names.is_empty()).then(|| page.paragraph(&title, &(names.join(", ") + &end)))
 }
 
 /// Returns the options of this name, each with the commands that have it.
@@ -220,15 +226,17 @@ fn options(parser: &Command, word: &str, page: Page) -> Option<String> {
 /// Returns what a value means, of each option that has it.
 fn values(parser: &Command, word: &str, page: Page) -> Option<String> {
     grouped(parser, |command| {
-        let of = |arg: &Arg| {
-            let value = explained_values(arg).into_iter().find(|value| value.get_name() == word)?;
-            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
-            let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));
-            Some(page.paragraph(&format!("  {option} {word}"), &help))
-        };
         let args = command.get_arguments().filter(|arg| !arg.is_hide_set());
-        args.filter_map(of).collect()
+        args.filter_map(|arg| value(arg, word, page)).collect()
     })
+}
+
+/// Returns what a value of an option means; `None` if the option does not have it.
+fn value(arg: &Arg, word: &str, page: Page) -> Option<String> {
+    let value = explained_values(arg).into_iter().find(|value| value.get_name() == word)?;
+    let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+    let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));
+    Some(page.paragraph(&format!("  {option} {word}"), &help))
 }
 
 /// Returns the values of an option that have a text.
@@ -275,17 +283,20 @@ fn columns(word: &str, page: Page) -> Option<String> {
 }
 
 fn marks(word: &str, page: Page) -> Option<String> {
-    let wanted = word.to_lowercase().replace('_', " ");
-    let is_named = |mark: &reference::MarkRow| {
-        let shown = mark.shown.to_lowercase();
-        mark.code.replace('_', " ") == wanted
-            || shown == wanted
-            || shown.split(", ").any(|name| name == wanted)
-            || has_form(&word.to_lowercase(), &mark.shown)
-    };
-    let found: String =
-        reference::marks().filter(is_named).map(|mark| super::mark(&mark, page.columns)).collect();
+    let named = reference::marks().filter(|mark| is_called(mark, word));
+    let found: String = named.map(|mark| super::mark(&mark, page.columns)).collect();
     (!found.is_empty()).then(|| format!("mark {}", found.trim_start()))
+}
+
+/// Returns whether a word is the code of a mark, a name in tables, or of its form.
+fn is_called(mark: &reference::MarkRow, word: &str) -> bool {
+    let word = word.to_lowercase();
+    let wanted = word.replace('_', " ");
+    let shown = mark.shown.to_lowercase();
+    mark.code.replace('_', " ") == wanted
+        || shown == wanted
+        || shown.split(", ").any(|name| name == wanted)
+        || has_form(&word, &mark.shown)
 }
 
 /// Returns whether a mark of a table, such as `preempted 3x`, has this form, such as `preempted Nx`.

@@ -215,7 +215,7 @@ pub(super) fn parts(
     // IMB-P2P has no limit of time.
     let usual =
         if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
-    let policy = args.iter_policy.unwrap_or(usual).of(bench.has(Root::PARAMETER));
+    let policy = args.iter_policy.unwrap_or(usual).resolve(bench.has(Root::PARAMETER));
     let plan = Plan { most_time: policy.most_time(args.time), ..plan };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
@@ -405,7 +405,7 @@ impl IterationPolicy {
     const TIME: Duration = Duration::from_secs(10);
 
     /// Returns the policy of a benchmark, which is not [`IterationPolicy::Auto`].
-    pub(super) const fn of(self, is_rooted: bool) -> IterationPolicy {
+    pub(super) const fn resolve(self, is_rooted: bool) -> IterationPolicy {
         match self {
             IterationPolicy::Auto if is_rooted => IterationPolicy::Multiple,
             IterationPolicy::Auto => IterationPolicy::Dynamic,
@@ -500,7 +500,7 @@ mod tests {
     fn a_policy_changes_the_number_of_iterations() {
         use IterationPolicy::{Auto, Dynamic, Multiple, Off};
         let of = |policy: IterationPolicy, is_rooted| {
-            let policy = policy.of(is_rooted);
+            let policy = policy.resolve(is_rooted);
             (policy.iterations(1000, Some(3)), policy.most_time(None).map(|time| time.as_secs()))
         };
         assert_eq!(of(Dynamic, true), (1000, Some(10)));

@@ -34,6 +34,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns the entry of tables, the first of which exists.
+    const fn new(tables: [Option<ImbBenchmark>; 2]) -> Entry {
+        let name = if let [Some(table), _] = &tables { table.name } else { "" };
+        Entry { name, is_default: true, tables }
+    }
+
     /// Returns its tables in ombx, one for each mode.
     pub(super) fn tables(&self) -> impl Iterator<Item = ImbBenchmark> + use<> {
         self.tables.into_iter().flatten()
@@ -44,14 +50,8 @@ const fn table(name: &'static str, bench: &'static str, class: ImbClass) -> ImbB
     ImbBenchmark { name, bench, class, mode: None, axes: &[], ranks: None }
 }
 
-/// Returns the entry of tables, the first of which exists.
-const fn of(tables: [Option<ImbBenchmark>; 2]) -> Entry {
-    let name = if let [Some(table), _] = &tables { table.name } else { "" };
-    Entry { name, is_default: true, tables }
-}
-
 const fn entry(name: &'static str, bench: &'static str, class: ImbClass, axes: Preset) -> Entry {
-    of([Some(ImbBenchmark { axes, ..table(name, bench, class) }), None])
+    Entry::new([Some(ImbBenchmark { axes, ..table(name, bench, class) }), None])
 }
 
 const fn only_if_named(entry: Entry) -> Entry {
@@ -73,12 +73,12 @@ const fn modes(
     class: ImbClass,
 ) -> Entry {
     let single = ImbBenchmark { axes, ranks, mode: Some(ImbMode::Single), ..table(name, single, class) };
-    of([Some(single), Some(ImbBenchmark { bench: many, mode: Some(ImbMode::Aggregate), ..single })])
+    Entry::new([Some(single), Some(ImbBenchmark { bench: many, mode: Some(ImbMode::Aggregate), ..single })])
 }
 
 /// Returns the entry of an operation on one element, which is completed by itself.
 const fn atomic(name: &'static str, bench: &'static str) -> Entry {
-    of([Some(ImbBenchmark { mode: Some(ImbMode::Single), ..table(name, bench, Single) }), None])
+    Entry::new([Some(ImbBenchmark { mode: Some(ImbMode::Single), ..table(name, bench, Single) }), None])
 }
 
 const ANY_SOURCE: Preset = &[("receive-from", "any")];
@@ -170,7 +170,7 @@ const RMA: &[Entry] = &[
     modes("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw", &[], None, Single),
     atomic("Fetch_and_op", "rma.fop_latency"),
     atomic("Compare_and_swap", "rma.cas_latency"),
-    of([
+    Entry::new([
         Some(ImbBenchmark { ranks: Some(2), ..table("Truly_passive_put", "rma.put_passive", Passive) }),
         None,
     ]),
@@ -320,7 +320,7 @@ macro_rules! writes {
         let together = files!($files, $pointer, $access, ("file-sync", "end"));
         let many = of_file(table($name, "io.write", $class), ImbMode::Aggregate, together, $ranks);
         let each = files!($files, $pointer, $access, ("file-sync", "each"));
-        of([Some(many), Some(of_file(many, ImbMode::Single, each, $ranks))])
+        Entry::new([Some(many), Some(of_file(many, ImbMode::Single, each, $ranks))])
     }};
 }
 
@@ -328,7 +328,7 @@ macro_rules! writes {
 macro_rules! accesses {
     ($name:literal, $bench:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {{
         let axes = files!($files, $pointer, $access);
-        of([Some(of_file(table($name, $bench, $class), ImbMode::Aggregate, axes, $ranks)), None])
+        Entry::new([Some(of_file(table($name, $bench, $class), ImbMode::Aggregate, axes, $ranks)), None])
     }};
 }
 

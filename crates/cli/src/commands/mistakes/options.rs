@@ -74,11 +74,10 @@ struct Known {
     values: Vec<String>,
 }
 
-/// Returns the options of all commands.
-fn table(judge: &Judge) -> Vec<Known> {
-    let rows = codegen::options(judge.parser.clone());
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let known = |row: &Value| {
+impl Known {
+    /// Reads a row of the table of options.
+    fn from_row(row: &Value) -> Option<Known> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
         Some(Known {
             command: text(&row["command"])?,
             long: text(&row["long"])?,
@@ -87,9 +86,15 @@ fn table(judge: &Judge) -> Vec<Known> {
             repeats: row["repeats"] == true,
             values: row["values"].as_array()?.iter().filter_map(text).collect(),
         })
-    };
+    }
+}
+
+/// Returns the options of all commands.
+fn table(judge: &Judge) -> Vec<Known> {
+    let rows = codegen::options(judge.parser.clone());
     let ends_at_once = |known: &Known| known.long != "help" && known.long != "version";
-    let table: Vec<Known> = rows.as_array().unwrap().iter().filter_map(known).filter(ends_at_once).collect();
+    let known = rows.as_array().unwrap().iter().filter_map(Known::from_row);
+    let table: Vec<Known> = known.filter(ends_at_once).collect();
     assert!(table.len() > 100, "only {} options are in the table", table.len());
     table
 }
@@ -126,10 +131,10 @@ fn mistakes(option: &Known, names: &BTreeSet<(&str, &str)>) -> Vec<Vec<String>> 
     let near = [format!("{long}x"), long[..long.len() - 1].to_owned()];
     let unknown = near.iter().filter(|name| !name.is_empty() && !names.contains(&(command, name)));
     let mut lines: Vec<Vec<String>> = unknown.map(|name| vec![format!("--{name}")]).collect();
-    match takes {
-        false => lines.push(vec![format!("--{long}=1")]),
-        true if !optional => lines.push(vec![format!("--{long}")]),
-        true => {}
+    if !takes {
+        lines.push(vec![format!("--{long}=1")]);
+    } else if !optional {
+        lines.push(vec![format!("--{long}")]);
     }
     if !repeats {
         let value = values.first().map_or("1", String::as_str);
@@ -204,15 +209,8 @@ fn a_wrong_value_among_valid_options_is_found() {
         };
         let judged = TestRunner::new(config).run(&mistake, |(at, value, others, is_first)| {
             let option = options[at];
-            let is_known = |word: &&str| {
-                let name = word[2..].split('=').next();
-                table.iter().any(|other| {
-                    other.command == option.command
-                        && other.long != option.long
-                        && name == Some(other.long.as_str())
-                })
-            };
-            let others: Vec<String> = others.into_iter().filter(is_known).map(str::to_owned).collect();
+            let others = others.into_iter().filter(|word| is_beside(word, option, &table));
+            let others: Vec<String> = others.map(str::to_owned).collect();
             let wrong = vec![format!("--{}={value}", option.long)];
             let words = if is_first { [wrong, others] } else { [others, wrong] }.concat();
             let line = [right(judge, &option.command), words].concat();
@@ -220,4 +218,12 @@ fn a_wrong_value_among_valid_options_is_found() {
         });
         judged.unwrap_or_else(|why| panic!("{SEED}={seed}: {why}"));
     });
+}
+
+/// Returns whether a word is another option of the same command.
+fn is_beside(word: &str, option: &Known, table: &[Known]) -> bool {
+    let name = word[2..].split('=').next();
+    table.iter().any(|other| {
+        other.command == option.command && other.long != option.long && name == Some(other.long.as_str())
+    })
 }

@@ -57,22 +57,9 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<(Chosen
     let Some(given) = given else { return Ok((Chosen::default(), None)) };
     let (kind, rest) = given.split_once(':').unwrap_or((given, ""));
     let refusal = |why: &dyn Display| refusal("-D", given, why);
-    let chosen = |datatype: Datatype, described: &[(&Parameter, String)]| {
-        if program.parameter(Datatype::PARAMETER.name).is_none() {
-            return Err(refusal(&format!("{} sends contiguous messages only", program.osu.name)));
-        }
-        let chosen = values(datatype, described);
-        let blocks = Blocks::chosen(datatype, &chosen).map_err(|e| refusal(&e))?;
-        let messages = match (datatype, blocks) {
-            (Datatype::Vector, Some(blocks)) => Messages::Vector(blocks),
-            (_, Some(blocks)) => Messages::Listed(blocks),
-            (_, None) => Messages::Contiguous,
-        };
-        Ok((chosen, Some(messages)))
-    };
     match kind.to_ascii_lowercase().as_str() {
         "cont" if rest.is_empty() => match program.parameter(Datatype::PARAMETER.name) {
-            Some(_) => chosen(Datatype::Contiguous, &[]),
+            Some(_) => chosen(given, program, Datatype::Contiguous, &[]),
             None => Ok((Chosen::default(), Some(Messages::Contiguous))),
         },
         "vect" => {
@@ -87,15 +74,37 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<(Chosen
                            larger number first";
                 return Err(refusal(&why));
             }
-            chosen(Datatype::Vector, &[(&STRIDE, stride.to_string()), (&BLOCK_LENGTH, length.to_string())])
+            let described = [(&STRIDE, stride.to_string()), (&BLOCK_LENGTH, length.to_string())];
+            chosen(given, program, Datatype::Vector, &described)
         }
         "indx" if !rest.is_empty() => {
             let list = parameters::read_list("-D indx", rest)?;
             BLOCKS.read(&list).map_err(|e| refusal(&e))?;
-            chosen(Datatype::Indexed, &[(&BLOCKS, list)])
+            chosen(given, program, Datatype::Indexed, &[(&BLOCKS, list)])
         }
         _ => Err(refusal(&"give cont, vect:STRIDE:BLOCK_LENGTH or indx:FILE")),
     }
+}
+
+/// Returns the values of a datatype and what describes it, and its messages.
+fn chosen(
+    given: &str,
+    program: &Program,
+    datatype: Datatype,
+    described: &[(&Parameter, String)],
+) -> Result<(Chosen, Option<Messages>)> {
+    if program.parameter(Datatype::PARAMETER.name).is_none() {
+        let why = format!("{} sends contiguous messages only", program.osu.name);
+        return Err(refusal("-D", given, &why));
+    }
+    let chosen = values(datatype, described);
+    let blocks = Blocks::chosen(datatype, &chosen).map_err(|e| refusal("-D", given, &e))?;
+    let messages = match (datatype, blocks) {
+        (Datatype::Vector, Some(blocks)) => Messages::Vector(blocks),
+        (_, Some(blocks)) => Messages::Listed(blocks),
+        (_, None) => Messages::Contiguous,
+    };
+    Ok((chosen, Some(messages)))
 }
 
 /// Reads `-N cart:DIMENSIONS:RADIUS` and `-N graph:FILE`, and `-N graph` and `-N cartesian` of ombx.

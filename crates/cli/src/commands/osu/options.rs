@@ -309,20 +309,14 @@ impl Reader<'_> {
                 return Err(Error::usage(format!("-d {other}: this build supports cuda, rocm and managed")));
             }
         };
-        let is_one_sided = self.program.family == Family::OneSided;
-        let place = |word: &str| match word {
-            "D" => Place::Device(api),
-            "MD" => Place::Managed(api),
-            "M" if is_one_sided => Place::Managed(api),
-            // As in OMB, M stands for MH.
-            "M" | "MH" => Place::ManagedOnHost(api),
-            _ => Place::Host,
-        };
+        let family = self.program.family;
         let memory = match (&args.buffers[..], named) {
             (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
             (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
-            ([both], _) => BufferMemory::both(place(both)),
-            ([first, second], _) => BufferMemory::of_sides(place(first), place(second)),
+            ([both], _) => BufferMemory::both(place(both, api, family)),
+            ([first, second], _) => {
+                BufferMemory::of_sides(place(first, api, family), place(second, api, family))
+            }
             _ => BufferMemory::DEFAULT,
         };
         let of_words = match api {
@@ -460,6 +454,18 @@ impl Reader<'_> {
             detection::launcher().and_then(|started| started.ranks).or(args.start.ranks.map(u64::from));
         let wanted = u64::from(self.program.choice.bench.ranks.layout.ranks_wanted(None));
         args.mem_limit.map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / ranks.unwrap_or(wanted).max(1)))
+    }
+}
+
+/// Returns the memory that a word means in a family of programs.
+fn place(word: &str, api: Api, family: Family) -> Place {
+    match word {
+        "D" => Place::Device(api),
+        "MD" => Place::Managed(api),
+        "M" if family == Family::OneSided => Place::Managed(api),
+        // As in OMB, M stands for MH.
+        "M" | "MH" => Place::ManagedOnHost(api),
+        _ => Place::Host,
     }
 }
 
