@@ -102,7 +102,7 @@ impl One<'_> {
         });
         let mut facts = Facts::new();
         let mut add = |name: &str, value: Option<String>, why: &str| {
-            facts.insert(name.to_owned(), Fact::of(value, why));
+            facts.insert(name.to_owned(), Fact::new(value, why));
         };
         let silent = "the driver does not say it";
         let unmanaged = match self.driver.api {

@@ -81,7 +81,7 @@ pub struct Percentile {
 
 impl Summary {
     /// Summarises samples of single iterations in the order of time; `None` without samples.
-    pub fn of(samples: &[f64]) -> Option<Summary> {
+    pub fn new(samples: &[f64]) -> Option<Summary> {
         let mut summary = Summary::of_batches(samples)?;
         summary.take_percentiles(samples);
         Some(summary)
@@ -361,12 +361,12 @@ const GROUPS: usize = 12;
 const HALF: f64 = 0.5;
 
 impl Summary {
-    /// Summarises samples like [`Summary::of`], except that the headline (the field `median`) is their mean.
+    /// Summarises samples like [`Summary::new`], except that the headline (the field `median`) is their mean.
     ///
     /// The mean is total time over total work: a pause of one pair counts with its length, however rare it is. The interval is
     /// that of the median of 12 means of consecutive samples, and extends to the mean if that lies outside.
     pub fn of_total(samples: &[f64]) -> Option<Summary> {
-        let summary = Summary::of(samples)?;
+        let summary = Summary::new(samples)?;
         let (n, groups) = (samples.len(), samples.len().min(GROUPS));
         let mean = |group: usize| {
             let part = &samples[group * n / groups..(group + 1) * n / groups];

@@ -253,7 +253,7 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     let level = if ranks < place.online as usize { Level::Note } else { Level::Caution };
     let advice =
         format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host);
-    Some(Mark::of(level, "unbound", "unbound", advice))
+    Some(Mark::new(level, "unbound", "unbound", advice))
 }
 
 /// Returns the mark of a rank whose CPUs are all far from the network devices of its host: in other NUMA nodes. Ranks of one host use no
@@ -333,7 +333,7 @@ mod effect_tests {
     /// Samples 1 to 101: the median is 51, and the quantile q is 1 + 100 q.
     fn ladder(precision: f64) -> Effect {
         let samples: Vec<f64> = (1..=101).rev().map(f64::from).collect();
-        let summary = Summary { ci95: Some([48.45, 53.55]), ..Summary::of(&samples).unwrap() };
+        let summary = Summary { ci95: Some([48.45, 53.55]), ..Summary::new(&samples).unwrap() };
         Effect::on(&samples, &summary, precision)
     }
 
@@ -366,7 +366,7 @@ mod effect_tests {
     #[test]
     fn constant_samples_were_not_disturbed() {
         let samples = [7.0; 50];
-        let effect = Effect::on(&samples, &Summary::of(&samples).unwrap(), 0.01);
+        let effect = Effect::on(&samples, &Summary::new(&samples).unwrap(), 0.01);
         assert_near(effect.of_interruptions(50), 0.0);
         assert_near(effect.of_delays(1e9), 0.0);
     }
@@ -379,7 +379,7 @@ mod effect_tests {
         assert_eq!(levels(&ladder(0.01)), [Note, Caution, Caution, Invalid]);
         assert_eq!(levels(&ladder(0.1)), [Note, Note, Caution, Caution]);
         assert_eq!(levels(&ladder(f64::INFINITY)), [Note, Caution, Caution, Invalid]);
-        let open = Effect::on(&[1.0, 2.0], &Summary::of(&[1.0, 2.0]).unwrap(), f64::INFINITY);
+        let open = Effect::on(&[1.0, 2.0], &Summary::new(&[1.0, 2.0]).unwrap(), f64::INFINITY);
         assert_eq!([0.02, 0.03, 0.11].map(|part| open.level(part)), [Note, Caution, Invalid]);
     }
 }

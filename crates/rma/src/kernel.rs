@@ -104,7 +104,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         }
         let kind: WindowKind = case.get();
         let hints: Hints = case.get();
-        let blocks = Blocks::of(&case.values)?;
+        let blocks = Blocks::from_values(&case.values)?;
         let divided = blocks.map_or(case.bytes.0, Blocks::divided);
         let (element, op) = Self::elements(case, divided);
         let slots =

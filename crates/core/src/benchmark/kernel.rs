@@ -139,7 +139,7 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Returns the context of a timed rank without peer.
-    pub fn of(team: &'a dyn Team) -> Context<'a> {
+    pub fn new(team: &'a dyn Team) -> Context<'a> {
         let (role, peer) = (Role::Active, team.rank());
         let values = CaseValues::NONE;
         Context { team, role, peer, children: &[], thread: 0, threads: 1, values }

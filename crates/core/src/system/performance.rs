@@ -239,7 +239,7 @@ mod tests {
     }
 
     static METERED: Benchmark =
-        Benchmark::of::<PatternKernel<PingPong, SimLink<1000, 1>>>("sim.metered", "x");
+        Benchmark::new::<PatternKernel<PingPong, SimLink<1000, 1>>>("sim.metered", "x");
 
     #[test]
     fn only_timed_rounds_count_and_only_if_they_are_to() {

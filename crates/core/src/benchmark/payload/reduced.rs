@@ -51,7 +51,7 @@ impl Contributors {
     }
 
     /// Returns how often a rank contributes.
-    fn of(self, rank: u32) -> u64 {
+    fn contributions(self, rank: u32) -> u64 {
         match self.except {
             Some((except, times)) if except == rank => times,
             _ if rank < self.below => self.times,
@@ -206,7 +206,7 @@ impl Reduced {
         let (total, is_complex) = (contributors.total(), reduction.element.numbers() == Numbers::Complex);
         let flip = if flip { u64::MAX } else { 0 };
         for at in 0..count {
-            let specials = contributors.of(distinguished);
+            let specials = contributors.contributions(distinguished);
             let imaginary = is_complex && at % 2 == 1;
             let value = reduction.value(key, specials, total.wrapping_sub(specials), imaginary);
             if !each(at, reduction.encode(value) ^ flip) {
