@@ -333,10 +333,13 @@ fn percent(part: f64) -> String {
 }
 
 fn no_interval(summary: &Summary) -> Option<Mark> {
-    let why = match summary.independent() {
-        _ if summary.ci95.is_some() => return None,
-        false => "samples depend on earlier ones, even as medians of blocks",
-        true => "fewer than 6 samples have no interval",
+    if summary.ci95.is_some() {
+        return None;
+    }
+    let why = if summary.independent() {
+        "fewer than 6 samples have no interval"
+    } else {
+        "samples depend on earlier ones, even as medians of blocks"
     };
     Some(Mark::invalid("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
 }

@@ -117,11 +117,15 @@ impl Reduction {
                 all.wrapping_mul(common).wrapping_add(specials.wrapping_mul(more))
             }
             // 1 + 0i is neutral without a negative zero.
-            ReductionOp::Prod if self.element.numbers() == Numbers::Complex => match is_special {
-                true if imaginary => middle(half) | 1,
-                true => high(half) | 1,
-                false => u64::from(!imaginary),
-            },
+            ReductionOp::Prod if self.element.numbers() == Numbers::Complex => {
+                if !is_special {
+                    u64::from(!imaginary)
+                } else if imaginary {
+                    middle(half) | 1
+                } else {
+                    high(half) | 1
+                }
+            }
             ReductionOp::Prod => {
                 let special = (high(half) | 1).wrapping_pow(specials as u32);
                 // Short unsigned numbers may saturate.
