@@ -164,19 +164,21 @@ const MOST: usize = 1 << 20;
 /// # Errors
 /// Usage error that names the option and what is no pair.
 pub(super) fn pairs(option: &str, text: &str) -> Result<Vec<(u64, u64)>> {
-    let pair = |part: &str| {
-        let found = part.split_once(':').and_then(|(one, other)| Some((digits(one)?, digits(other)?)));
-        found.ok_or_else(|| {
-            Error::usage(format!(
-                "{option}: {part:?} is no pair of numbers: give pairs as in 0:8,24:16, or @FILE"
-            ))
-        })
-    };
-    let all: Vec<(u64, u64)> = text.split(',').map(pair).collect::<Result<_>>()?;
+    let all: Vec<(u64, u64)> = text.split(',').map(|part| pair(option, part)).collect::<Result<_>>()?;
     match all.len() {
         0..=MOST => Ok(all),
         more => Err(Error::usage(format!("{option}: {more} pairs are more than {MOST}: give fewer"))),
     }
+}
+
+/// Reads one pair of numbers.
+fn pair(option: &str, part: &str) -> Result<(u64, u64)> {
+    let found = part.split_once(':').and_then(|(one, other)| Some((digits(one)?, digits(other)?)));
+    found.ok_or_else(|| {
+        Error::usage(format!(
+            "{option}: {part:?} is no pair of numbers: give pairs as in 0:8,24:16, or @FILE"
+        ))
+    })
 }
 
 /// What lists of this process describe, by their text. A job has few lists, which all its rows share.

@@ -223,14 +223,15 @@ impl Cpus {
 
     /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.
     fn frequency_limit(&self, files: &Files) -> Option<String> {
-        let limit = |cpu: &u32| {
-            let khz =
-                |name: &str| files.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"))?.parse::<f64>().ok();
-            let (limit, most) = (khz("scaling_max_freq")?, khz("cpuinfo_max_freq")?);
-            (limit < most).then(|| format!("{:.2} GHz of {:.2} GHz", limit / 1e6, most / 1e6))
-        };
-        distinct(self.online.iter().filter_map(limit))
+        distinct(self.online.iter().filter_map(|cpu| frequency_limit(*cpu, files)))
     }
+}
+
+/// Returns the highest frequency that a CPU may use, if it is below what it can.
+fn frequency_limit(cpu: u32, files: &Files) -> Option<String> {
+    let khz = |name: &str| files.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"))?.parse::<f64>().ok();
+    let (limit, most) = (khz("scaling_max_freq")?, khz("cpuinfo_max_freq")?);
+    (limit < most).then(|| format!("{:.2} GHz of {:.2} GHz", limit / 1e6, most / 1e6))
 }
 
 /// Returns whether the CPUs may exceed their base frequency.
@@ -336,13 +337,6 @@ pub fn last_level_cache() -> Option<u64> {
 
 /// Returns the size of the largest cache of the highest level below a directory of CPUs.
 fn last_level_in(cpus: &Path) -> Option<u64> {
-    let directories = |path: &Path, prefix: &'static str| {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-        entries.filter(move |path| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.and_then(|name| name.strip_prefix(prefix)).is_some_and(|n| n.parse::<u32>().is_ok())
-        })
-    };
     let caches = directories(cpus, "cpu").flat_map(|cpu| directories(&cpu.join("cache"), "index"));
     let found = caches.filter_map(|cache| {
         let read = |name: &str| fs::read_to_string(cache.join(name)).ok();
@@ -350,6 +344,15 @@ fn last_level_in(cpus: &Path) -> Option<u64> {
         (read("type")?.trim() != "Instruction").then_some((level, cache_bytes(read("size")?.trim())?))
     });
     found.max().map(|(_, bytes)| bytes)
+}
+
+/// Returns the directories in another one whose names are a prefix and a number.
+fn directories(path: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(move |path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.and_then(|name| name.strip_prefix(prefix)).is_some_and(|n| n.parse::<u32>().is_ok())
+    })
 }
 
 /// Returns the bytes of a size as the kernel writes it, such as `32768K`; `None` for 0 and for other texts.
