@@ -223,17 +223,19 @@ fn packages(run: &Run) -> Vec<Step> {
 }
 
 fn faults(run: &Run) -> Vec<Step> {
-    let with = |mpi: &Mpi| {
-        let mut steps = run.build(mpi);
-        if steps.iter().any(Step::failed) {
-            return steps;
-        }
-        let mut faults = run.program(&run.mpis[0], "ombx-faults");
-        faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
-        steps.push(Step::run(format!("faults with {}", mpi.name()), &mut faults));
-        steps
-    };
-    run.mpis.iter().flat_map(with).collect()
+    run.mpis.iter().flat_map(|mpi| faults_with(run, mpi)).collect()
+}
+
+/// Runs the faults of the gate with an MPI, if everything builds with it.
+fn faults_with(run: &Run, mpi: &Mpi) -> Vec<Step> {
+    let mut steps = run.build(mpi);
+    if steps.iter().any(Step::failed) {
+        return steps;
+    }
+    let mut faults = run.program(&run.mpis[0], "ombx-faults");
+    faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
+    steps.push(Step::run(format!("faults with {}", mpi.name()), &mut faults));
+    steps
 }
 
 /// Runs tests whose programs are installed first, with consent. They report what is missing afterwards.

@@ -37,7 +37,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let prefix = Prefix::claim(&directory)?;
     let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
-    let sources = Sources::of(&workspace.root, &workspace.target.join("install"));
+    let sources = Sources::new(&workspace.root, &workspace.target.join("install"));
     let builds = sources.build_all(&mpis)?;
     prefix.fill(&Contents { root: &workspace.root, builds: &builds, modulefile: true })?;
     println!("\n{}", directory.display());

@@ -11,15 +11,16 @@ pub(crate) const NOT_IGNORED: &[&str] = &["--cached", "--others", "--exclude-sta
 /// relative to the root. Leaves out binary files, links, and files that are removed in the work tree.
 pub(crate) fn files(root: &Path, options: &[&str]) -> Result<Vec<(String, String)>> {
     let paths = output(Command::new("git").args(["ls-files", "-z"]).args(options).current_dir(root))?;
-    let read = |path: &str| {
-        let file = root.join(path);
-        let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
-        let text = is_file.then(|| fs::read_to_string(file).ok()).flatten()?;
-        Some((path.to_owned(), text))
-    };
+    let read = |path: &str| Some((path.to_owned(), text(&root.join(path))?));
     let mut found: Vec<(String, String)> = paths.split('\0').filter_map(read).collect();
     found.sort();
     Ok(found)
+}
+
+/// Returns the text of a file; `None` for a link, a binary file, and a file that does not exist.
+fn text(file: &Path) -> Option<String> {
+    let is_file = fs::symlink_metadata(file).is_ok_and(|found| found.is_file());
+    is_file.then(|| fs::read_to_string(file).ok()).flatten()
 }
 
 #[cfg(test)]

@@ -50,15 +50,19 @@ pub(crate) struct Options {
     filter: Vec<String>,
 }
 
-/// Runs the named checks, or all checks of these tiers, also after a failure.
-pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
-    let is_chosen = |check: &Check| {
-        if options.checks.is_empty() {
+impl Options {
+    /// Returns whether a check has a name that was given or, without names, one of these tiers.
+    fn chooses(&self, check: &Check, tiers: &[Tier]) -> bool {
+        if self.checks.is_empty() {
             tiers.contains(&check.tier)
         } else {
-            options.checks.iter().any(|name| name == check.name)
+            self.checks.iter().any(|name| name == check.name)
         }
-    };
+    }
+}
+
+/// Runs the named checks, or all checks of these tiers, also after a failure.
+pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
     if let Some(wrong) = options.checks.iter().find(|name| CHECKS.iter().all(|check| check.name != **name)) {
         return Err(Failure::Usage(format!("there is no check {wrong}; cargo xtask test --list prints all")));
     }
@@ -87,7 +91,7 @@ pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
     if let Some(seed) = run.seed {
         println!("{SEED}={seed}");
     }
-    let chosen: Vec<&Check> = CHECKS.iter().filter(|check| is_chosen(check)).collect();
+    let chosen: Vec<&Check> = CHECKS.iter().filter(|check| options.chooses(check, tiers)).collect();
     // Builds finish before the load starts, and before the tests, so that a test never waits for a compiler.
     let mut done: Vec<(&Check, Step)> = Vec::new();
     let mut load = None;
@@ -99,7 +103,8 @@ pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
         done.extend((check.run)(&run).into_iter().map(|step| (*check, step)));
     }
     drop(load);
-    let left_out = CHECKS.iter().filter(|check| options.checks.is_empty() && !is_chosen(check));
+    let left_out =
+        CHECKS.iter().filter(|check| options.checks.is_empty() && !options.chooses(check, tiers));
     Ok(run.report(&done, &left_out.collect::<Vec<_>>(), &facts, only_first))
 }
 

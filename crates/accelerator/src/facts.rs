@@ -59,13 +59,7 @@ pub struct Described {
 pub fn devices(api: Api) -> Result<Vec<Described>> {
     let driver = Driver::load(api)?;
     let count = counted(&driver)?;
-    let described = |number: u32| {
-        let mut handle = 0;
-        // SAFETY: `handle` outlives the call, and the driver has a device of this number.
-        driver.check("the device", unsafe { (driver.device)(&raw mut handle, number as c_int) })?;
-        Ok(One { driver: &driver, handle, number, count }.described())
-    };
-    (0..count).map(described).collect()
+    (0..count).map(|number| One::new(&driver, number, count).map(|one| one.described())).collect()
 }
 
 impl Device {
@@ -93,7 +87,15 @@ struct One<'d> {
     count: u32,
 }
 
-impl One<'_> {
+impl<'d> One<'d> {
+    /// Returns device `number` of the `count` devices of a driver.
+    fn new(driver: &'d Driver, number: u32, count: u32) -> Result<One<'d>> {
+        let mut handle = 0;
+        // SAFETY: `handle` outlives the call, and the driver has a device of this number.
+        driver.check("the device", unsafe { (driver.device)(&raw mut handle, number as c_int) })?;
+        Ok(One { driver, handle, number, count })
+    }
+
     fn described(&self) -> Described {
         let bus = self.bus().unwrap_or_default();
         let managed = Some(self.driver.api).filter(|api| *api == Api::Cuda).and_then(|_| Managed::at(&bus));
@@ -102,7 +104,7 @@ impl One<'_> {
         });
         let mut facts = Facts::new();
         let mut add = |name: &str, value: Option<String>, why: &str| {
-            facts.insert(name.to_owned(), Fact::of(value, why));
+            facts.insert(name.to_owned(), Fact::new(value, why));
         };
         let silent = "the driver does not say it";
         let unmanaged = match self.driver.api {

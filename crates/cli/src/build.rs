@@ -4,7 +4,7 @@ use ombx_core::fact::{Fact, Facts};
 
 /// Returns the facts about this build that results keep.
 pub(crate) fn facts() -> Facts {
-    let of = |value: &str, reason: &str| Fact::of(Some(value).filter(|value| !value.is_empty()), reason);
+    let of = |value: &str, reason: &str| Fact::new(Some(value).filter(|value| !value.is_empty()), reason);
     let commit =
         of(env!("OMBX_BUILD_COMMIT"), "ombx was built outside its repository; set OMBX_COMMIT for the build");
     // This crate has an optimisation of its own, which does not matter for what is timed.

@@ -76,9 +76,10 @@ impl Timing for Round {
 
 impl Timing for Single {
     fn run<B: Broadcast>(session: &mut Session<'_>) -> Result<()> {
-        match session.get::<Root>() == Root::Rotating {
-            true => run_paced::<SingleBroadcast<B, true>, Mesh>(session),
-            false => run_paced::<SingleBroadcast<B>, Mesh>(session),
+        if session.get::<Root>() == Root::Rotating {
+            run_paced::<SingleBroadcast<B, true>, Mesh>(session)
+        } else {
+            run_paced::<SingleBroadcast<B>, Mesh>(session)
         }
     }
 }

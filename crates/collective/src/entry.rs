@@ -143,14 +143,14 @@ pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str)
         "t of the slowest rank, from the first start of its threads to their last end",
     );
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
-    let entry = match C::FLOW.reduces() {
-        true => entry
+    let entry = if C::FLOW.reduces() {
+        entry
             .made_of(reduction::element_bytes, reduction::check_case)
-            .with(const { &[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER] }),
-        false if C::FLOW.has_messages() => {
-            entry.made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
-        }
-        false => entry,
+            .with(const { &[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER] })
+    } else if C::FLOW.has_messages() {
+        entry.made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
+    } else {
+        entry
     };
     let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }

@@ -51,7 +51,7 @@ fn choices<C: Call>(case: &Case) -> Options {
         root: case.get(),
         in_place: case.get::<InPlace>() == InPlace::On,
         topology: case.get(),
-        neighbourhood: Neighbourhood::of(&case.values),
+        neighbourhood: Neighbourhood::from_values(&case.values),
         groups: case.get(),
         element: element.of_size(case.bytes.0),
         op: case.get(),
@@ -78,7 +78,7 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
         if case.get::<Root>() == Root::Rotating {
             memory::only_warm(cx, "roots that rotate: give --root a rank")?;
         }
-        let blocks = Blocks::of(&case.values)?;
+        let blocks = Blocks::from_values(&case.values)?;
         let options = choices::<C>(case);
         let element = derived::element_in(options.element, case.bytes.0, blocks);
         let options = Options { blocks, element, requests: M::REQUESTS, ..options };

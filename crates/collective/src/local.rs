@@ -18,7 +18,7 @@ use ombx_mpi::{Mpi, collective::LocalReduction};
 use crate::entry::SIZES;
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<ReduceLocal>("collective.reduce_local", "a block of every rank combined with another one, without communication")
+    Benchmark::new::<ReduceLocal>("collective.reduce_local", "a block of every rank combined with another one, without communication")
         .layout(Layout::Everyone { least: 1 })
         .with(&[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER])
         .sizes(SIZES)

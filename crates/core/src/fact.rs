@@ -23,7 +23,7 @@ pub enum Fact {
 
 impl Fact {
     /// Returns a known fact, or an unknown one with this reason.
-    pub fn of(value: Option<impl Into<String>>, reason: &str) -> Fact {
+    pub fn new(value: Option<impl Into<String>>, reason: &str) -> Fact {
         value.map_or_else(|| Fact::Unknown { reason: reason.to_owned() }, |value| Fact::Known(value.into()))
     }
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn facts(cpu: &str) -> Facts {
-        let governor = Fact::of(None::<String>, "no cpufreq");
+        let governor = Fact::new(None::<String>, "no cpufreq");
         [("cpu".to_owned(), Fact::Known(cpu.into())), ("governor".to_owned(), governor)].into()
     }
 

@@ -47,7 +47,7 @@
 //!
 //! // Registers the entry in every binary that links this crate.
 //! ombx_core::inventory::submit! {
-//!     Benchmark::of::<CopyBytes>("acme.copy", "a copy in memory").layout(Layout::Alone).sizes("64,4K")
+//!     Benchmark::new::<CopyBytes>("acme.copy", "a copy in memory").layout(Layout::Alone).sizes("64,4K")
 //! }
 //!
 //! fn main() -> Result<()> {

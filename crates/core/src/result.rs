@@ -57,7 +57,7 @@ impl Samples {
 
     /// Returns what is subtracted from the time of each iteration, in nanoseconds.
     pub fn correction_ns(&self) -> f64 {
-        let median = |trips: &RoundTrips| Some((trips.halves as f64, Summary::of(&trips.each_ns())?.median));
+        let median = |trips: &RoundTrips| Some((trips.halves as f64, Summary::new(&trips.each_ns())?.median));
         self.round_trips.as_ref().and_then(median).map_or(0.0, |(halves, median)| halves * median / 2.0)
     }
 }
@@ -480,23 +480,23 @@ const INVALID: f64 = 5.0;
 
 impl Mark {
     /// Returns a mark of this level from its code, its text in the column, and the advice.
-    pub fn of(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
+    pub fn new(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
         Mark { level, code: code.into(), short: short.into(), advice: advice.into(), effect: None }
     }
 
     /// Returns a note.
     pub fn note(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Note, code, short, advice)
+        Mark::new(Level::Note, code, short, advice)
     }
 
     /// Returns a caution.
     pub fn caution(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Caution, code, short, advice)
+        Mark::new(Level::Caution, code, short, advice)
     }
 
     /// Returns a mark on which no verdict may rest.
     pub fn invalid(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::of(Level::Invalid, code, short, advice)
+        Mark::new(Level::Invalid, code, short, advice)
     }
 }
 

@@ -81,7 +81,7 @@ pub struct Percentile {
 
 impl Summary {
     /// Summarises samples of single iterations in the order of time; `None` without samples.
-    pub fn of(samples: &[f64]) -> Option<Summary> {
+    pub fn new(samples: &[f64]) -> Option<Summary> {
         let mut summary = Summary::of_batches(samples)?;
         summary.take_percentiles(samples);
         Some(summary)
@@ -361,12 +361,12 @@ const GROUPS: usize = 12;
 const HALF: f64 = 0.5;
 
 impl Summary {
-    /// Summarises samples like [`Summary::of`], except that the headline (the field `median`) is their mean.
+    /// Summarises samples like [`Summary::new`], except that the headline (the field `median`) is their mean.
     ///
     /// The mean is total time over total work: a pause of one pair counts with its length, however rare it is. The interval is
     /// that of the median of 12 means of consecutive samples, and extends to the mean if that lies outside.
     pub fn of_total(samples: &[f64]) -> Option<Summary> {
-        let summary = Summary::of(samples)?;
+        let summary = Summary::new(samples)?;
         let (n, groups) = (samples.len(), samples.len().min(GROUPS));
         let mean = |group: usize| {
             let part = &samples[group * n / groups..(group + 1) * n / groups];
@@ -423,10 +423,10 @@ fn inflation_by_lag1(r: f64, n: usize) -> f64 {
     let n = n.max(1) as f64;
     // The estimate of the correlation of n values is biased by about -1/n.
     let r = r + 1.0 / n;
-    match r > 1.0 / n.sqrt() {
-        true if r < 1.0 => (1.0 + r) / (1.0 - r),
-        true => f64::INFINITY,
-        false => 1.0,
+    if r > 1.0 / n.sqrt() {
+        if r < 1.0 { (1.0 + r) / (1.0 - r) } else { f64::INFINITY }
+    } else {
+        1.0
     }
 }
 

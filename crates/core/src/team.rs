@@ -276,7 +276,7 @@ crate::named! {
 
 impl Placement {
     /// Classifies the places of ranks 0, 1, ...
-    pub fn of(places: &[Place]) -> Placement {
+    pub fn from_places(places: &[Place]) -> Placement {
         let hosts: Vec<&str> = places.iter().map(|p| p.host.as_str()).collect();
         let different = hosts.iter().collect::<BTreeSet<_>>().len();
         let changes = hosts.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -322,9 +322,9 @@ mod tests {
 mod placement_tests {
     use super::*;
 
-    fn of(hosts: &str) -> Placement {
+    fn classify(hosts: &str) -> Placement {
         let place = |host: char| Place { host: host.into(), cpus: String::new(), online: 1, governor: None };
-        Placement::of(&hosts.chars().map(place).collect::<Vec<_>>())
+        Placement::from_places(&hosts.chars().map(place).collect::<Vec<_>>())
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod placement_tests {
             ("aabab", Placement::Mixed),
             ("abcb", Placement::Mixed),
         ] {
-            assert_eq!(of(hosts), placement, "{hosts}");
+            assert_eq!(classify(hosts), placement, "{hosts}");
         }
     }
 }

@@ -253,65 +253,71 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     let level = if ranks < place.online as usize { Level::Note } else { Level::Caution };
     let advice =
         format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host);
-    Some(Mark::of(level, "unbound", "unbound", advice))
+    Some(Mark::new(level, "unbound", "unbound", advice))
 }
 
 /// Returns the mark of a rank whose CPUs are all far from the network devices of its host: in other NUMA nodes. Ranks of one host use no
 /// network device.
 pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
-    let is_far = |(rank, place): (usize, &Place)| {
-        let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
-        let near = facts
-            .iter()
-            .filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
-        let near: Vec<(&str, &str)> = near.collect();
-        let own = place.cpu_numbers();
-        let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));
-        let (device, cpus) = near.first().filter(|_| !near.iter().any(is_near))?;
-        Some(Mark::note(
-            "far_device",
-            format!("far from {device}"),
-            format!(
-                "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these",
-                place.cpus, place.host
-            ),
-        ))
-    };
-    places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_far)
+    let mut ranks = places.iter().enumerate().filter(|_| has_several_hosts);
+    ranks.find_map(|(rank, place)| far_rank(rank, place, hosts))
+}
+
+/// Returns the mark of a rank whose CPUs are all far from the network devices of its host.
+fn far_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
+    let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
+    let near = facts
+        .iter()
+        .filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
+    let near: Vec<(&str, &str)> = near.collect();
+    let own = place.cpu_numbers();
+    let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));
+    let (device, cpus) = near.first().filter(|_| !near.iter().any(is_near))?;
+    Some(Mark::note(
+        "far_device",
+        format!("far from {device}"),
+        format!(
+            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these",
+            place.cpus, place.host
+        ),
+    ))
 }
 
 /// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while other CPUs of the device's NUMA node
 /// handle none. If all of them do, a rank near the device cannot avoid the interrupts.
 pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
-    let is_interrupted = |(rank, place): (usize, &Place)| {
-        let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
-        let own = place.cpu_numbers();
-        let (device, others) = facts.iter().find_map(|(name, fact)| {
-            let device = name.strip_suffix(INTERRUPTS)?.trim();
-            let handling = parse_cpus(fact.known()?.split(' ').next()?);
-            let others = match facts.get(&format!("{device} {LOCAL_CPUS}")).and_then(Fact::known) {
-                Some(near) => {
-                    let free: BTreeSet<u32> =
-                        parse_cpus(near).into_iter().filter(|cpu| !handling.contains(cpu)).collect();
-                    (!free.is_empty()).then(|| format!("CPUs {}", cpu_list(&free)))
-                }
-                None => (handling.len() < place.online as usize).then(|| "others".to_owned()),
-            };
-            let is_handling = own.iter().all(|cpu| handling.contains(cpu));
-            others.filter(|_| is_handling).map(|others| (device, others))
-        })?;
-        Some(Mark::note(
-            "interrupts",
-            format!("interrupts of {device}"),
-            format!(
-                "rank {rank} runs on CPUs {} of {}, which also handle the interrupts of {device}: bind it to {others}",
-                place.cpus, place.host
-            ),
-        ))
-    };
-    places.iter().enumerate().filter(|_| has_several_hosts).find_map(is_interrupted)
+    let mut ranks = places.iter().enumerate().filter(|_| has_several_hosts);
+    ranks.find_map(|(rank, place)| interrupted_rank(rank, place, hosts))
+}
+
+/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while others could.
+fn interrupted_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
+    let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
+    let own = place.cpu_numbers();
+    let (device, others) = facts.iter().find_map(|(name, fact)| {
+        let device = name.strip_suffix(INTERRUPTS)?.trim();
+        let handling = parse_cpus(fact.known()?.split(' ').next()?);
+        let others = match facts.get(&format!("{device} {LOCAL_CPUS}")).and_then(Fact::known) {
+            Some(near) => {
+                let free: BTreeSet<u32> =
+                    parse_cpus(near).into_iter().filter(|cpu| !handling.contains(cpu)).collect();
+                (!free.is_empty()).then(|| format!("CPUs {}", cpu_list(&free)))
+            }
+            None => (handling.len() < place.online as usize).then(|| "others".to_owned()),
+        };
+        let is_handling = own.iter().all(|cpu| handling.contains(cpu));
+        others.filter(|_| is_handling).map(|others| (device, others))
+    })?;
+    Some(Mark::note(
+        "interrupts",
+        format!("interrupts of {device}"),
+        format!(
+            "rank {rank} runs on CPUs {} of {}, which also handle the interrupts of {device}: bind it to {others}",
+            place.cpus, place.host
+        ),
+    ))
 }
 
 fn governor(places: &[Place]) -> Option<Mark> {
@@ -333,7 +339,7 @@ mod effect_tests {
     /// Samples 1 to 101: the median is 51, and the quantile q is 1 + 100 q.
     fn ladder(precision: f64) -> Effect {
         let samples: Vec<f64> = (1..=101).rev().map(f64::from).collect();
-        let summary = Summary { ci95: Some([48.45, 53.55]), ..Summary::of(&samples).unwrap() };
+        let summary = Summary { ci95: Some([48.45, 53.55]), ..Summary::new(&samples).unwrap() };
         Effect::on(&samples, &summary, precision)
     }
 
@@ -366,7 +372,7 @@ mod effect_tests {
     #[test]
     fn constant_samples_were_not_disturbed() {
         let samples = [7.0; 50];
-        let effect = Effect::on(&samples, &Summary::of(&samples).unwrap(), 0.01);
+        let effect = Effect::on(&samples, &Summary::new(&samples).unwrap(), 0.01);
         assert_near(effect.of_interruptions(50), 0.0);
         assert_near(effect.of_delays(1e9), 0.0);
     }
@@ -379,7 +385,7 @@ mod effect_tests {
         assert_eq!(levels(&ladder(0.01)), [Note, Caution, Caution, Invalid]);
         assert_eq!(levels(&ladder(0.1)), [Note, Note, Caution, Caution]);
         assert_eq!(levels(&ladder(f64::INFINITY)), [Note, Caution, Caution, Invalid]);
-        let open = Effect::on(&[1.0, 2.0], &Summary::of(&[1.0, 2.0]).unwrap(), f64::INFINITY);
+        let open = Effect::on(&[1.0, 2.0], &Summary::new(&[1.0, 2.0]).unwrap(), f64::INFINITY);
         assert_eq!([0.02, 0.03, 0.11].map(|part| open.level(part)), [Note, Caution, Invalid]);
     }
 }

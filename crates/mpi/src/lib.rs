@@ -34,7 +34,7 @@
 //!         Rank(0) => (Role::Active, Rank(1)),
 //!         _ => (Role::Passive, Rank(0)),
 //!     };
-//!     let context = Context { role, peer, ..Context::of(team) };
+//!     let context = Context { role, peer, ..Context::new(team) };
 //!     let mut channel = Channel::<Int>::open(&context, Slots::new(8, 1))?;
 //!     match role {
 //!         Role::Active => {

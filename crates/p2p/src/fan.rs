@@ -151,7 +151,7 @@ mod tests {
     static FAN_OUT: Benchmark = fan::<Slow>("sim.fan_out", FanDirection::Out);
 
     const fn fan<L: Link>(name: &'static str, direction: FanDirection) -> Benchmark {
-        Benchmark::of::<Fan<L>>(name, "x").streaming().layout(Layout::Fan(direction))
+        Benchmark::new::<Fan<L>>(name, "x").streaming().layout(Layout::Fan(direction))
     }
 
     fn plan(sizes: &str) -> Plan {

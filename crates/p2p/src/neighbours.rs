@@ -234,7 +234,7 @@ impl Kernel for Replace {
 }
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Replace>(
+    Benchmark::new::<Replace>(
         "p2p.sendrecv_replace",
         "every rank of a periodic chain replaces its message by that of the previous one",
     )

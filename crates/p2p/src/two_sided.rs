@@ -189,7 +189,7 @@ impl Kernel for Forked {
 }
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
+    Benchmark::new::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
         .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[MESSAGE_TYPE]).made_of(derived::block_bytes, derived::check)
         .osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
 }

@@ -208,7 +208,7 @@ mod tests {
             bytes: Some(bytes),
             axes: [(UNDER.to_owned(), under.to_owned()), ("ip".to_owned(), "4".to_owned())].into(),
             work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-            summary: Summary::of(&[us * 1e3; 6]),
+            summary: Summary::new(&[us * 1e3; 6]),
             figures: figures.collect(),
             ..Measurement::new("sockets.latency", format!("{bytes}/{under}"), Metric::Latency, 4)
         }

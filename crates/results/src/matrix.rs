@@ -207,7 +207,7 @@ mod tests {
             let axes = [("from", from), ("to", to)].map(|(name, value)| (name.to_owned(), value.to_string()));
             // Of three launches the median counts, and rows of a second measurement do not.
             for factor in [1.0, 0.5, 7.0] {
-                let summary = Summary::of(&[factor * ns; 10]);
+                let summary = Summary::new(&[factor * ns; 10]);
                 let mut row = Measurement {
                     bytes: Some(bytes),
                     axes: axes.clone().into(),

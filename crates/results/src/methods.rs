@@ -103,7 +103,7 @@ fn ranks(run: &Run) -> String {
         [one] => format!("the host {one}"),
         several => format!("{} hosts ({})", several.len(), host_list(several)),
     };
-    let placement = match Placement::of(&run.places) {
+    let placement = match Placement::from_places(&run.places) {
         placement if placement.is_worth_reporting(&run.places) => {
             format!(" in {} placement", placement.name())
         }

@@ -156,7 +156,7 @@ fn differences(run: &RunWithRows) -> impl Iterator<Item = (String, String)> {
 
 /// Returns the ranks of each host and the CPUs that they may use.
 fn of_ranks(run: &Run) -> Vec<(String, String)> {
-    let placement = Placement::of(&run.places).name();
+    let placement = Placement::from_places(&run.places).name();
     let mut values = named([("placement", format!("{}, {placement}", counted(run.places.len(), "rank")))]);
     for host in hosts(run) {
         let here = (0..).zip(&run.places).filter(|(_, place)| place.host == host);

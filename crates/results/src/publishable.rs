@@ -241,7 +241,7 @@ mod tests {
             check: Check::Passed,
             checked: 576,
             launches: Some(launches),
-            summary: Summary::of(&[10.0; 50]),
+            summary: Summary::new(&[10.0; 50]),
             ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
         }
     }
@@ -287,9 +287,9 @@ mod tests {
         let wrong = Check::Failed(Mismatch { rank: Rank(0), slot: 0, byte: 0, expected: 1, actual: 2 });
         let outcome = Outcome::Failed("data arrived wrong".into());
         assert_eq!(codes(Measurement { check: wrong, outcome, ..good() }), ["wrong_data"]);
-        assert_eq!(codes(Measurement { summary: Summary::of(&[1.0]), ..good() }), ["no_interval"]);
+        assert_eq!(codes(Measurement { summary: Summary::new(&[1.0]), ..good() }), ["no_interval"]);
         assert_eq!(codes(Measurement { summary: None, ..good() }), ["no_interval"]);
-        let link = Measurement { bench: verdict::BENCH.into(), summary: Summary::of(&[1.0]), ..good() };
+        let link = Measurement { bench: verdict::BENCH.into(), summary: Summary::new(&[1.0]), ..good() };
         assert!(codes(link.clone()).is_empty(), "a link in a round");
         assert_eq!(codes(Measurement { samples: vec![Samples::default()], ..link }), ["no_interval"]);
         assert_eq!(codes(Measurement { launches: None, ..good() }), ["few_launches"]);
@@ -327,7 +327,7 @@ mod tests {
 
     fn row(bytes: u64, half: f64) -> Measurement {
         let summary =
-            Summary { ci95: Some([100.0 - half, 100.0 + half]), ..Summary::of(&[100.0; 9]).unwrap() };
+            Summary { ci95: Some([100.0 - half, 100.0 + half]), ..Summary::new(&[100.0; 9]).unwrap() };
         Measurement { bytes: Some(bytes), summary: Some(summary), ..crate::golden().rows.remove(0) }
     }
 

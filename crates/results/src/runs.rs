@@ -223,7 +223,7 @@ pub(crate) fn launches(run: &Run) -> Option<String> {
 /// Lists host and CPUs of each rank. More than four ranks are shortened to the number of hosts.
 fn places(run: &Run) -> String {
     let ranks = counted(run.places.len(), "rank");
-    let placement = match Placement::of(&run.places) {
+    let placement = match Placement::from_places(&run.places) {
         placement if placement.is_worth_reporting(&run.places) => format!(", {} placement", placement.name()),
         _ => String::new(),
     };

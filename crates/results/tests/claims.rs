@@ -88,7 +88,7 @@ impl Kernel for Damaging {
 }
 
 static BENCH: Benchmark =
-    Benchmark::of::<Damaging>("test.damaging", "a test").sizes("8").layout(Layout::Everyone { least: 1 });
+    Benchmark::new::<Damaging>("test.damaging", "a test").sizes("8").layout(Layout::Everyone { least: 1 });
 
 fn row(plan: &Plan) -> Measurement {
     measure(1, &BENCH, plan).unwrap().rows.remove(0)

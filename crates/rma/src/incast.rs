@@ -140,7 +140,7 @@ impl Kernel for Incast {
 }
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Incast>("rma.put_incast", "windows of puts from all other nodes into the memory of the first")
+    Benchmark::new::<Incast>("rma.put_incast", "windows of puts from all other nodes into the memory of the first")
         .iterates(&["MPI_Put", "MPI_Win_flush"], "P W S / t; t from the first origin's start to the last origin's end")
         .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
 }

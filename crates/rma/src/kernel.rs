@@ -64,17 +64,18 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
         if let Some((_, why)) = reasons.iter().find(|(hit, _)| *hit) {
             return Err(Error::unsupported(*why));
         }
-        match O::ONE_ELEMENT && case.bytes.0 != element.width() {
-            true if reduction::accumulated(case).0 == ElementType::Widest => {
-                Err(Error::unsupported("the operation works on one element of 1, 2, 4 or 8 bytes"))
-            }
-            true => Err(Error::unsupported(format!(
+        let is_wrong = O::ONE_ELEMENT && case.bytes.0 != element.width();
+        if is_wrong && reduction::accumulated(case).0 == ElementType::Widest {
+            return Err(Error::unsupported("the operation works on one element of 1, 2, 4 or 8 bytes"));
+        }
+        if is_wrong {
+            return Err(Error::unsupported(format!(
                 "the operation works on one element: use --sizes {} with --type {}",
                 element.width(),
                 element.name()
-            ))),
-            false => Ok(()),
+            )));
         }
+        Ok(())
     }
 
     /// Returns the type of the elements of a case, and the operation that combines them. The widest type divides `bytes`.
@@ -104,7 +105,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         }
         let kind: WindowKind = case.get();
         let hints: Hints = case.get();
-        let blocks = Blocks::of(&case.values)?;
+        let blocks = Blocks::from_values(&case.values)?;
         let divided = blocks.map_or(case.bytes.0, Blocks::divided);
         let (element, op) = Self::elements(case, divided);
         let slots =

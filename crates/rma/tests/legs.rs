@@ -228,7 +228,7 @@ macro_rules! latency {
     ($test:ident, $sync:ty, $ns:expr, $origin:literal, $target:literal) => {
         #[test]
         fn $test() {
-            static BENCH: Benchmark = Benchmark::of::<Legs<$sync, Latency>>("probe.latency", "x");
+            static BENCH: Benchmark = Benchmark::new::<Legs<$sync, Latency>>("probe.latency", "x");
             let (row, calls) = legs(&BENCH);
             assert_eq!(calls, [$origin, $target]);
             assert_eq!(row.summary.unwrap().median, $ns as f64);
@@ -250,7 +250,7 @@ latency!(flush_local, FlushLocal, OP, "op flush_local", "");
 
 #[test]
 fn many_operations_are_one_leg() {
-    static ACTIVE: Benchmark = Benchmark::of::<Legs<Pscw, Bandwidth>>("probe.bw", "x").streaming();
+    static ACTIVE: Benchmark = Benchmark::new::<Legs<Pscw, Bandwidth>>("probe.bw", "x").streaming();
     let (row, calls) = legs(&ACTIVE);
     assert_eq!(calls, ["start op op op op complete", "post wait"]);
     // The target posts again after the origin's completion has arrived: an iteration has a signal in each direction.
@@ -258,7 +258,7 @@ fn many_operations_are_one_leg() {
     assert_eq!(row.summary.as_ref().unwrap().median, iteration);
     assert!((row.mb_per_s().unwrap().median - 4.0 * 1000.0 / iteration * 1e3).abs() < 1e-9);
 
-    static PASSIVE: Benchmark = Benchmark::of::<Legs<Flush, Bandwidth>>("probe.bw", "x").streaming();
+    static PASSIVE: Benchmark = Benchmark::new::<Legs<Flush, Bandwidth>>("probe.bw", "x").streaming();
     let (row, calls) = legs(&PASSIVE);
     assert_eq!(calls, ["op op op op flush", ""]);
     assert!((row.mb_per_s().unwrap().median - 1000.0 / OP as f64 * 1e3).abs() < 1e-9);
@@ -267,9 +267,9 @@ fn many_operations_are_one_leg() {
 #[test]
 fn bidirectional_bandwidth_counts_both_directions() {
     static PSCW: Benchmark =
-        Benchmark::of::<Legs<Pscw, BidirectionalBandwidth>>("probe.bibw", "x").streaming();
+        Benchmark::new::<Legs<Pscw, BidirectionalBandwidth>>("probe.bibw", "x").streaming();
     static FENCE: Benchmark =
-        Benchmark::of::<Legs<Fence, BidirectionalBandwidth>>("probe.bibw", "x").streaming();
+        Benchmark::new::<Legs<Fence, BidirectionalBandwidth>>("probe.bibw", "x").streaming();
     for (bench, each) in
         [(&PSCW, "post start op op op op complete wait"), (&FENCE, "fence op op op op fence")]
     {

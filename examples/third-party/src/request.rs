@@ -104,7 +104,7 @@ impl Kernel for Request {
 }
 
 ombx_core::inventory::submit! {
-    Benchmark::of::<Request>("acme.request", "a request to a server and its answer")
+    Benchmark::new::<Request>("acme.request", "a request to a server and its answer")
         .sizes("1..64K:x4")
         .with(&[Answer::PARAMETER])
 }

@@ -143,7 +143,7 @@ static NOISE: Parameter =
 
 /// Benchmark of simulated noise. The message size is the seed of the row.
 static SIMULATED: Benchmark =
-    Benchmark::of::<Noisy>("simulated.latency", "iterations whose times a model of noise gives")
+    Benchmark::new::<Noisy>("simulated.latency", "iterations whose times a model of noise gives")
         .layout(Layout::Alone)
         .with(&[&NOISE]);
 

@@ -313,7 +313,7 @@ static NOISE: Parameter = Parameter::listed(
 );
 
 static SIMULATED: Benchmark =
-    Benchmark::of::<NoisyPair>("simulated.pairs", "pairs whose iterations a model of noise gives")
+    Benchmark::new::<NoisyPair>("simulated.pairs", "pairs whose iterations a model of noise gives")
         .layout(Layout::Pairs(Pairs::Most))
         .with(&[&NOISE]);
 
@@ -430,16 +430,16 @@ mod tests {
     type Broken = SimLink<5000, 2, 3>;
 
     static PING: Benchmark =
-        Benchmark::of::<PatternKernel<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
+        Benchmark::new::<PatternKernel<PingPong, Slow>>("sim.latency", "ping-pong of known cost");
     static STREAM: Benchmark =
-        Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
-    static PAIRS: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
+        Benchmark::new::<PatternKernel<Stream, Slow>>("sim.bw", "stream of known cost").streaming();
+    static PAIRS: Benchmark = Benchmark::new::<PatternKernel<Stream, Slow>>("sim.pairs", "streams")
         .streaming()
         .layout(ombx_core::benchmark::Layout::Pairs(ombx_core::benchmark::Pairs::Most));
     static BAD_PING: Benchmark =
-        Benchmark::of::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
+        Benchmark::new::<PatternKernel<PingPong, Broken>>("sim.bad_latency", "flips a bit");
     static BAD_STREAM: Benchmark =
-        Benchmark::of::<PatternKernel<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
+        Benchmark::new::<PatternKernel<Stream, Broken>>("sim.bad_bw", "flips a bit").streaming();
 
     fn plan(sizes: &str) -> Plan {
         Plan {
@@ -477,11 +477,11 @@ mod tests {
 
     #[test]
     fn each_pattern_counts_its_bytes_and_legs() {
-        static BI: Benchmark = Benchmark::of::<PatternKernel<BiStream, Slow>>("sim.bibw", "x").streaming();
-        static SEMI: Benchmark = Benchmark::of::<PatternKernel<Semidirectional, Slow>>("sim.semi", "x");
-        static DUO: Benchmark = Benchmark::of::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
+        static BI: Benchmark = Benchmark::new::<PatternKernel<BiStream, Slow>>("sim.bibw", "x").streaming();
+        static SEMI: Benchmark = Benchmark::new::<PatternKernel<Semidirectional, Slow>>("sim.semi", "x");
+        static DUO: Benchmark = Benchmark::new::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
         static UNI: Benchmark =
-            Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
+            Benchmark::new::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
         let close = |(rate, ns): (f64, f64), bytes: f64, leg_ns: f64| {
             assert!((ns - leg_ns).abs() < 1e-9, "{ns} is not {leg_ns}");
             assert!((rate * ns / 1e3 - bytes).abs() < 1e-9, "{rate} MB/s in {ns} ns are not {bytes} bytes");
@@ -495,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_row_names_the_depth_only_under_the_pattern_that_has_one() {
-        static LINK: Benchmark = Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.link", "x")
+        static LINK: Benchmark = Benchmark::new::<PatternKernel<Unidirectional, Slow>>("sim.link", "x")
             .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
             .with(&[LinkPattern::PARAMETER]);
         let mut plan = plan("1000");
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn rows_with_a_single_buffer_have_a_separate_key_and_are_verified() {
-        static SINGLE: Benchmark = Benchmark::of::<PatternKernel<Stream, Slow>>("sim.bw", "x")
+        static SINGLE: Benchmark = Benchmark::new::<PatternKernel<Stream, Slow>>("sim.bw", "x")
             .streaming()
             .with(&[Buffers::PARAMETER]);
         let mut plan = Plan { verify: Verify::Full, ..plan("1000") };
@@ -529,9 +529,9 @@ mod tests {
 
     #[test]
     fn messages_that_overwrite_each_other_are_checked_in_part() {
-        static DUO: Benchmark = Benchmark::of::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
+        static DUO: Benchmark = Benchmark::new::<PatternKernel<Bidirectional, Slow>>("sim.duo", "x");
         static UNI: Benchmark =
-            Benchmark::of::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
+            Benchmark::new::<PatternKernel<Unidirectional, Slow>>("sim.uni", "x").streaming();
         let checked = |bench: &'static Benchmark| {
             let row = measure(2, bench, &Plan { verify: Verify::Full, ..plan("64") }).unwrap().rows.remove(0);
             assert_eq!(row.check, Check::Passed);

@@ -666,11 +666,11 @@ mod probe_tests {
     use super::super::measure;
     use std::time::Duration;
 
-    static FAST: Benchmark = Benchmark::of::<Probe<50>>("probe.fast", "50 ns").sizes("8");
-    static MEDIUM: Benchmark = Benchmark::of::<Probe<200_000>>("probe.medium", "200 us").sizes("8");
-    static SLOW: Benchmark = Benchmark::of::<Probe<50_000_000>>("probe.slow", "50 ms").sizes("8");
+    static FAST: Benchmark = Benchmark::new::<Probe<50>>("probe.fast", "50 ns").sizes("8");
+    static MEDIUM: Benchmark = Benchmark::new::<Probe<200_000>>("probe.medium", "200 us").sizes("8");
+    static SLOW: Benchmark = Benchmark::new::<Probe<50_000_000>>("probe.slow", "50 ms").sizes("8");
     static ALL: Benchmark =
-        Benchmark::of::<Probe<3000>>("probe.all", "3 us").sizes("8").layout(Layout::Everyone { least: 1 });
+        Benchmark::new::<Probe<3000>>("probe.all", "3 us").sizes("8").layout(Layout::Everyone { least: 1 });
 
     #[test]
     fn a_batch_makes_the_cost_of_the_clock_negligible() {

@@ -66,7 +66,7 @@ fn launches(content: Content) -> Vec<u8> {
             let at = 20_000.0 * level * shared;
             row.samples[0].elapsed_ns = (0..samples).map(|_| (at * (1.0 + 0.003 * noise())) as u64).collect();
             // A sample is a batch, so that percentiles of single iterations do not exist.
-            let summary = Summary::of(&Measurement::combine(&row.samples, 2));
+            let summary = Summary::new(&Measurement::combine(&row.samples, 2));
             row.summary = summary.map(|summary| Summary { p95: None, p99: None, p999: None, ..summary });
             file::write(&mut out, &Record::Launch(Box::new(row))).unwrap();
         }

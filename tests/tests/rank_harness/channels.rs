@@ -25,7 +25,7 @@ pub(crate) fn pair(team: &dyn Team) -> Context<'_> {
         Rank(0) => (Role::Active, Rank(1)),
         _ => (Role::Passive, Rank(0)),
     };
-    Context { role, peer, ..Context::of(team) }
+    Context { role, peer, ..Context::new(team) }
 }
 
 /// Calls `body` on the first two ranks.
@@ -50,7 +50,7 @@ fn any_source(team: &MpiTeam) {
         _ => (Role::Passive, Rank(0)),
     };
     let values = &CaseValues::NONE.with(Source::PARAMETER, "any");
-    let cx = Context { role, peer, values, ..Context::of(team) };
+    let cx = Context { role, peer, values, ..Context::new(team) };
     let slots = Slots::new(1000, 1);
     let mut channel = Channel::<ombx_mpi::Int>::open(&cx, slots).unwrap();
     let fill = Fill { round: 1, bytes: 1000, iterations: 1 };

@@ -63,7 +63,7 @@ fn with_memory<R>(window: &mut Window, access: impl FnOnce(&mut [u8], &mut [u8])
 }
 
 fn memory_is_zero_and_private(team: &MpiTeam) {
-    let cx = Context::of(team);
+    let cx = Context::new(team);
     for kind in KINDS {
         // Most sizes are odd: MPICH over UCX reported a wrong base for some sizes.
         for (bytes, count) in [(0, 1), (1, 1), (7, 3), (100, 5), (4097, 2)] {

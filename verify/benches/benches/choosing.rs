@@ -15,7 +15,7 @@ use ombx_testkit::Probe;
 
 macro_rules! entries {
     ($($name:literal),* $(,)?) => {
-        $(ombx_core::inventory::submit! { Benchmark::of::<Probe<1>>($name, "an empty iteration") })*
+        $(ombx_core::inventory::submit! { Benchmark::new::<Probe<1>>($name, "an empty iteration") })*
     };
 }
 

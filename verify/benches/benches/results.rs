@@ -11,7 +11,7 @@ fn summaries(c: &mut Criterion) {
     for n in [10, 100, 1000, 10_000, 100_000, 1_000_000] {
         let legs: Vec<f64> = times(n, 1).into_iter().map(|ns| ns as f64 / 40.0).collect();
         group.throughput(Throughput::Elements(n));
-        group.bench_with_input(BenchmarkId::new("independent", n), &legs, |b, x| b.iter(|| Summary::of(x)));
+        group.bench_with_input(BenchmarkId::new("independent", n), &legs, |b, x| b.iter(|| Summary::new(x)));
     }
     // Dependent samples: medians of longer and longer blocks are tried.
     let mut level = 0.0;
@@ -23,7 +23,7 @@ fn summaries(c: &mut Criterion) {
         })
         .collect();
     group.throughput(Throughput::Elements(100_000));
-    group.bench_with_input(BenchmarkId::new("dependent", 100_000), &walk, |b, x| b.iter(|| Summary::of(x)));
+    group.bench_with_input(BenchmarkId::new("dependent", 100_000), &walk, |b, x| b.iter(|| Summary::new(x)));
     group.finish();
 }
 

@@ -86,7 +86,7 @@ impl Sink for Comparison<'_> {
                 Error::usage(format!("{} has no C loop named {}", self.row.name, self.row.reference))
             })?;
         let sides = Sides::new(kernel, reference, self.clock, (role, case, self.row.shape));
-        let mesh = Mesh::open(&Context::of(self.team))?;
+        let mesh = Mesh::open(&Context::new(self.team))?;
         let mut pairs = Pairs { team: self.team, mesh, sides, iterations: 1, lead: 0 };
         let random = &mut self.random.borrow_mut();
         let found = match self.work {

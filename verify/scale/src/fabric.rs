@@ -242,7 +242,7 @@ fn row_again(fabric: &Fabric, link: &Retest, attempt: usize) -> Measurement {
     let own = [("from", link.from.to_string()), ("to", link.to.to_string()), (RETEST, value.to_owned())];
     row.axes.extend(own.map(|(name, value)| (name.to_owned(), value)));
     row.axes.insert(ATTEMPT.to_owned(), attempt.to_string());
-    row.summary = Summary::of(&[fabric.ns(link.from, link.to, 1 + attempt as u64)]);
+    row.summary = Summary::new(&[fabric.ns(link.from, link.to, 1 + attempt as u64)]);
     row
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn main() -> Result<ExitCode> {
     let work = workspace.target.join("dist/portable");
     let to = workspace.target.join("dist").join(VERSION);
     fs::create_dir_all(&to).map_err(Failure::file(&to))?;
-    let sources = Sources::of(&workspace.root, &work.join("build"));
+    let sources = Sources::new(&workspace.root, &work.join("build"));
     for file in write(&sources, &work, &to, VERSION)? {
         println!("{}", file.display());
     }

@@ -22,13 +22,13 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// Sources whose dependencies come from the cargo directory of the user.
-    pub(crate) fn of(root: &Path, target: &Path) -> Self {
+    pub(crate) fn new(root: &Path, target: &Path) -> Self {
         Self { root: root.into(), target: target.into(), vendored: None }
     }
 
     /// Sources that contain their dependencies. They are built offline and with an empty cargo directory.
     pub(crate) fn vendored(root: &Path, target: &Path, cargo_home: &Path) -> Self {
-        Self { vendored: Some(cargo_home.into()), ..Self::of(root, target) }
+        Self { vendored: Some(cargo_home.into()), ..Self::new(root, target) }
     }
 
     /// Builds ombx with each MPI and returns the binaries with the names of the MPIs in paths.

@@ -73,11 +73,14 @@ pub(super) fn check(packages: &[Package], line: impl Fn(&str, &str) -> usize) ->
         };
         for dependency in &package.dependencies {
             let inside = packages.iter().any(|package| package.name == dependency.name);
-            let what = match inside {
-                true if allowed.contains(&&*dependency.name) => None,
-                true if dependency.name == TESTKIT && dependency.kind == Kind::Dev => None,
-                true => Some(format!("{} may not depend on {}", package.name, dependency.name)),
-                false => forbidden(package, &dependency.name, dependency.kind),
+            let is_allowed = allowed.contains(&&*dependency.name)
+                || dependency.name == TESTKIT && dependency.kind == Kind::Dev;
+            let what = if !inside {
+                forbidden(package, &dependency.name, dependency.kind)
+            } else if is_allowed {
+                None
+            } else {
+                Some(format!("{} may not depend on {}", package.name, dependency.name))
             };
             let line = || line(&package.manifest, &dependency.name);
             violations.extend(what.map(|what| Violation::new(&package.manifest, line(), what)));

@@ -159,14 +159,14 @@ mod tests {
     use super::*;
 
     static PUT_BW: Benchmark =
-        Benchmark::of::<Probe<1>>("rma.put_bw", "x").osu("osu_put_bw", "OSU MPI_Put Bandwidth Test");
+        Benchmark::new::<Probe<1>>("rma.put_bw", "x").osu("osu_put_bw", "OSU MPI_Put Bandwidth Test");
     static PUT_LATENCY: Benchmark =
-        Benchmark::of::<Probe<2>>("rma.put_latency", "x").osu("osu_put_latency", "OSU MPI_Put Latency Test");
+        Benchmark::new::<Probe<2>>("rma.put_latency", "x").osu("osu_put_latency", "OSU MPI_Put Latency Test");
     static LATENCY: Benchmark =
-        Benchmark::of::<Probe<3>>("p2p.latency", "x").osu("osu_latency", "OSU MPI Latency Test");
+        Benchmark::new::<Probe<3>>("p2p.latency", "x").osu("osu_latency", "OSU MPI Latency Test");
 
     fn registry() -> Registry {
-        Registry::of([&PUT_LATENCY, &LATENCY, &PUT_BW].into_iter()).unwrap()
+        Registry::new([&PUT_LATENCY, &LATENCY, &PUT_BW].into_iter()).unwrap()
     }
 
     fn found(pattern: &str) -> Vec<&'static str> {
@@ -239,7 +239,7 @@ mod tests {
         }
         assert_eq!(sentence(&registry, "p2p.latency"), None);
         assert_eq!(sentence(&registry, &"PingPong".repeat(10_000)), None);
-        assert_eq!(sentence(&Registry::of([].into_iter()).unwrap(), "PingPong"), None);
+        assert_eq!(sentence(&Registry::new([].into_iter()).unwrap(), "PingPong"), None);
     }
 
     #[cfg(all(feature = "mpi", feature = "sockets"))]

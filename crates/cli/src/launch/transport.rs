@@ -44,7 +44,7 @@ pub(crate) fn ask(job: &Job, limit: Option<Duration>, interrupted: impl Fn() -> 
     }
     let limit = limit.map_or(LIMIT, |limit| limit.min(LIMIT));
     match report(job, limit, interrupted) {
-        Ok(text) => Fact::of(transports(&text), NO_REPORT),
+        Ok(text) => Fact::new(transports(&text), NO_REPORT),
         Err(error) => Fact::Unknown { reason: format!("asking the library failed: {error}") },
     }
 }

@@ -280,7 +280,7 @@ pub(super) fn add_ack_figures(row: &mut Measurement, least: u64) {
     let Some(trips) = &samples.round_trips else { return };
     let with_ack: Vec<f64> = samples.elapsed_ns.iter().map(|ns| *ns as f64 / samples.batch as f64).collect();
     let round_trips = trips.each_ns();
-    let (Some(t), Some(rtt)) = (Summary::of(&with_ack), Summary::of(&round_trips)) else { return };
+    let (Some(t), Some(rtt)) = (Summary::new(&with_ack), Summary::new(&round_trips)) else { return };
     let part = trips.halves as f64 / 2.0;
     let spread = variance(&with_ack) + part * part * variance(&round_trips);
     let mut add = |name: &str, value: f64| row.figures.insert(name.into(), Figure::Value(value));

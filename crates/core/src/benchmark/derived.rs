@@ -32,7 +32,7 @@ pub fn by_datatype(session: &mut Session<'_>, run: impl Fn(&mut Session<'_>) -> 
 /// # Errors
 /// The blocks do not exist, or a message is not a whole number of them.
 pub fn typed(slots: Slots, case: &Case) -> Result<Slots> {
-    let blocks = Blocks::of(&case.values)?;
+    let blocks = Blocks::from_values(&case.values)?;
     blocks.map(|blocks| blocks.count(slots.bytes)).transpose()?;
     let element = element_in(reduction::message_type(case), slots.bytes, blocks);
     Ok(Slots { element, ..slots.of_blocks(blocks) })
@@ -45,7 +45,7 @@ pub fn element_in(chosen: ElementType, bytes: u64, blocks: Option<Blocks>) -> El
 
 /// Returns the bytes of which messages of a case are multiples: an element, or a block, which is of whole elements.
 pub fn block_bytes(case: &Case, _: &Plan) -> u64 {
-    let blocks = Blocks::of(&case.values).ok().flatten();
+    let blocks = Blocks::from_values(&case.values).ok().flatten();
     blocks.map_or(reduction::message_type(case).width(), |blocks| blocks.length)
 }
 
@@ -69,7 +69,7 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::result::Result<(), String> {
     let (width, name) = (element.width(), element.name());
     let datatype: Datatype = case.get();
-    let Some(blocks) = Blocks::of(&case.values).map_err(|e| e.to_string())? else {
+    let Some(blocks) = Blocks::from_values(&case.values).map_err(|e| e.to_string())? else {
         let has_blocks = [&BLOCK_LENGTH, &STRIDE, &BLOCKS].iter().any(|parameter| plan.chosen.has(parameter));
         let only_bytes = plan.chosen.texts(Datatype::PARAMETER).iter().all(|text| **text == *datatype.name());
         return if has_blocks && only_bytes {

@@ -28,7 +28,7 @@ pub const LETTERS: &str =
 /// #     fn open(_: &Context<'_>, _: &Case) -> Result<Self> { Ok(Nothing) }
 /// #     fn active(&mut self) -> Result<()> { Ok(()) }
 /// # }
-/// ombx_core::inventory::submit! { Benchmark::of::<Nothing>("acme.nothing", "what an empty iteration costs").sizes("0") }
+/// ombx_core::inventory::submit! { Benchmark::new::<Nothing>("acme.nothing", "what an empty iteration costs").sizes("0") }
 /// # fn main() {}
 /// ```
 pub struct Benchmark {
@@ -394,9 +394,9 @@ impl Registry {
     /// Returns the entries that are linked into this binary.
     ///
     /// # Errors
-    /// As [`Registry::of`].
+    /// As [`Registry::new`].
     pub fn load() -> Result<Registry> {
-        Registry::of(inventory::iter::<Benchmark>.into_iter())
+        Registry::new(inventory::iter::<Benchmark>.into_iter())
     }
 
     /// Returns a registry of the given entries.
@@ -404,7 +404,7 @@ impl Registry {
     /// # Errors
     /// Usage error for a duplicate name, two different parameters of one name, or in a debug build an invalid entry. It names the source
     /// lines of entries. A release build checks the entries that are measured.
-    pub fn of(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
+    pub fn new(entries: impl Iterator<Item = &'static Benchmark>) -> Result<Registry> {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_by_key(|b| (b.name, b.at.file(), b.at.line()));
         if cfg!(debug_assertions) {

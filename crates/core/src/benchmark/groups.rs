@@ -164,19 +164,21 @@ const MOST: usize = 1 << 20;
 /// # Errors
 /// Usage error that names the option and what is no pair.
 pub(super) fn pairs(option: &str, text: &str) -> Result<Vec<(u64, u64)>> {
-    let pair = |part: &str| {
-        let found = part.split_once(':').and_then(|(one, other)| Some((digits(one)?, digits(other)?)));
-        found.ok_or_else(|| {
-            Error::usage(format!(
-                "{option}: {part:?} is no pair of numbers: give pairs as in 0:8,24:16, or @FILE"
-            ))
-        })
-    };
-    let all: Vec<(u64, u64)> = text.split(',').map(pair).collect::<Result<_>>()?;
+    let all: Vec<(u64, u64)> = text.split(',').map(|part| pair(option, part)).collect::<Result<_>>()?;
     match all.len() {
         0..=MOST => Ok(all),
         more => Err(Error::usage(format!("{option}: {more} pairs are more than {MOST}: give fewer"))),
     }
+}
+
+/// Reads one pair of numbers.
+fn pair(option: &str, part: &str) -> Result<(u64, u64)> {
+    let found = part.split_once(':').and_then(|(one, other)| Some((digits(one)?, digits(other)?)));
+    found.ok_or_else(|| {
+        Error::usage(format!(
+            "{option}: {part:?} is no pair of numbers: give pairs as in 0:8,24:16, or @FILE"
+        ))
+    })
 }
 
 /// What lists of this process describe, by their text. A job has few lists, which all its rows share.
@@ -191,7 +193,11 @@ impl<T: ?Sized> KnownLists<T> {
     ///
     /// # Errors
     /// Those of `parse`.
-    pub(super) fn of(&self, text: &str, parse: impl FnOnce(&str) -> Result<Box<T>>) -> Result<&'static T> {
+    pub(super) fn get_or_parse(
+        &self,
+        text: &str,
+        parse: impl FnOnce(&str) -> Result<Box<T>>,
+    ) -> Result<&'static T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, list)) = known.iter().find(|(of, _)| of == text) {
             return Ok(list);
@@ -256,7 +262,7 @@ pub fn parse_depths(text: &str) -> Result<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn of(count: u32) -> Groups {
+    fn groups(count: u32) -> Groups {
         Groups::new(count).unwrap()
     }
 
@@ -268,10 +274,10 @@ mod tests {
             (3, 6, vec![0, 0, 1, 1, 2, 2]),
             (2, 6, vec![0, 0, 0, 1, 1, 1]),
         ] {
-            of(count).divide(ranks).unwrap();
-            let found: Vec<u32> = (0..ranks).map(|rank| of(count).group_of(Rank(rank), ranks)).collect();
+            groups(count).divide(ranks).unwrap();
+            let found: Vec<u32> = (0..ranks).map(|rank| groups(count).group_of(Rank(rank), ranks)).collect();
             assert_eq!(found, expected);
-            assert_eq!(of(count).size_of_each(ranks) * count, ranks);
+            assert_eq!(groups(count).size_of_each(ranks) * count, ranks);
         }
     }
 
@@ -279,19 +285,19 @@ mod tests {
     fn every_group_needs_two_ranks() {
         assert!(Groups::ONE.divide(1).is_ok());
         for (count, ranks) in [(2, 2), (2, 3), (2, 5), (3, 3), (3, 4), (4, 6), (u32::MAX, 4)] {
-            let error = of(count).divide(ranks).unwrap_err();
+            let error = groups(count).divide(ranks).unwrap_err();
             assert_eq!(error.kind(), crate::error::Kind::Unsupported);
             assert!(error.to_string().contains(&format!("has {ranks}")), "{error}");
         }
-        assert!(of(3).divide(4).unwrap_err().to_string().contains("6 ranks or a larger multiple of 3"));
+        assert!(groups(3).divide(4).unwrap_err().to_string().contains("6 ranks or a larger multiple of 3"));
     }
 
     #[test]
     fn enough_ranks_for_every_group_are_wanted() {
-        assert_eq!([1, 2, 3].map(|size| of(3).ranks_wanted(size)), [6, 6, 9]);
+        assert_eq!([1, 2, 3].map(|size| groups(3).ranks_wanted(size)), [6, 6, 9]);
         assert_eq!(Groups::ONE.ranks_wanted(1), 1);
-        assert_eq!(of(u32::MAX).ranks_wanted(2), u32::MAX);
-        assert_eq!(of(8).size_of_each(4), 1);
+        assert_eq!(groups(u32::MAX).ranks_wanted(2), u32::MAX);
+        assert_eq!(groups(8).size_of_each(4), 1);
     }
 
     #[test]

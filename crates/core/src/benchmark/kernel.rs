@@ -139,7 +139,7 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Returns the context of a timed rank without peer.
-    pub fn of(team: &'a dyn Team) -> Context<'a> {
+    pub fn new(team: &'a dyn Team) -> Context<'a> {
         let (role, peer) = (Role::Active, team.rank());
         let values = CaseValues::NONE;
         Context { team, role, peer, children: &[], thread: 0, threads: 1, values }
@@ -152,10 +152,12 @@ impl<'a> Context<'a> {
 
     /// Returns the ranks with which this rank exchanges messages: its peer, its children, or every other rank if it has neither.
     pub fn partners(&self) -> Vec<Rank> {
-        match self.peer == self.rank() {
-            true if !self.children.is_empty() => self.children.to_vec(),
-            true => (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect(),
-            false => vec![self.peer],
+        if self.peer != self.rank() {
+            vec![self.peer]
+        } else if self.children.is_empty() {
+            (0..self.team.size()).map(Rank).filter(|rank| *rank != self.rank()).collect()
+        } else {
+            self.children.to_vec()
         }
     }
 
@@ -198,13 +200,15 @@ impl<'a> Context<'a> {
     pub fn afford(&self, mine: u64) -> Result<()> {
         let mine = mine.saturating_mul(self.threads.into());
         if let Some(limit) = self.values.number(&MEMORY_LIMIT) {
-            let excess = || {
+            let allowed = if mine > limit {
                 let rank = self.rank();
-                Error::unsupported(format!(
+                Err(Error::unsupported(format!(
                     "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
-                ))
+                )))
+            } else {
+                Ok(())
             };
-            self.agree(if mine > limit { Err(excess()) } else { Ok(()) })?;
+            self.agree(allowed)?;
         }
         const UNKNOWN: FreeMemory = FreeMemory { bytes: u64::MAX, is_limited: false };
         let available = || FreeMemory::here().unwrap_or(UNKNOWN);

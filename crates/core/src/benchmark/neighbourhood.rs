@@ -32,7 +32,9 @@ pub static NEIGHBOURS: Parameter = Parameter::free(
     |text| edges(text).map(drop),
 )
 .named(Named::AfterSize(|values, _| {
-    let edges = Neighbourhood::of(values).edges.filter(|_| values.get::<Topology>() == Topology::Edges)?;
+    let edges = Neighbourhood::from_values(values)
+        .edges
+        .filter(|_| values.get::<Topology>() == Topology::Edges)?;
     let code = code(edges.iter().flat_map(|(from, to)| [*from, *to]).map(u64::from));
     Some(format!("{}:{code:04x}", edges.len()))
 }));
@@ -45,7 +47,7 @@ pub static TORUS: Parameter = Parameter::free(
     |text| torus(text).map(drop),
 )
 .named(Named::AfterSize(|values, _| {
-    let torus @ (dimensions, radius) = Neighbourhood::of(values).torus;
+    let torus @ (dimensions, radius) = Neighbourhood::from_values(values).torus;
     let is_named = values.get::<Topology>() == Topology::Torus && torus != Neighbourhood::DEFAULT.torus;
     is_named.then(|| format!("{dimensions}:{radius}"))
 }));
@@ -72,7 +74,7 @@ impl Neighbourhood {
     pub const DEFAULT: Neighbourhood = Neighbourhood { edges: None, torus: (1, 1) };
 
     /// Returns the neighbourhood that the values of a case describe.
-    pub fn of(values: &CaseValues) -> Neighbourhood {
+    pub fn from_values(values: &CaseValues) -> Neighbourhood {
         let edges = values.text(&NEIGHBOURS).and_then(|text| edges(text).ok());
         let torus = values.text(&TORUS).and_then(|text| torus(text).ok());
         Neighbourhood { edges, torus: torus.unwrap_or(Neighbourhood::DEFAULT.torus) }
@@ -107,7 +109,7 @@ pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 
 /// Reads edges. They live as long as the process.
 fn edges(text: &str) -> Result<Edges> {
-    KNOWN.of(text, |text| parse_edges(text).map(Vec::into_boxed_slice))
+    KNOWN.get_or_parse(text, |text| parse_edges(text).map(Vec::into_boxed_slice))
 }
 
 fn parse_edges(text: &str) -> Result<Vec<(u32, u32)>> {
@@ -148,11 +150,11 @@ mod tests {
     #[test]
     fn values_describe_a_neighbourhood() {
         let of = |parameter: &'static Parameter, text: &str| {
-            Neighbourhood::of(&CaseValues::NONE.with(parameter, text))
+            Neighbourhood::from_values(&CaseValues::NONE.with(parameter, text))
         };
         assert_eq!(of(&NEIGHBOURS, "0:1,2:0").edges, Some(&[(0, 1), (2, 0)][..]));
         assert_eq!(of(&TORUS, "3:2").torus, (3, 2));
-        assert_eq!(Neighbourhood::of(CaseValues::NONE), Neighbourhood::DEFAULT);
+        assert_eq!(Neighbourhood::from_values(CaseValues::NONE), Neighbourhood::DEFAULT);
     }
 
     #[test]

@@ -90,21 +90,21 @@ impl Imbalance {
     ///
     /// Equal blocks differ by one unit at most, and the first ones are longer.
     pub fn range(self, total: u64, block: u32, blocks: u32) -> Range<u64> {
-        let start = |block: u32| -> u64 {
-            let [total, at, of, percent] =
-                [total, block.into(), blocks.into(), self.0.into()].map(u128::from);
-            let start = match percent == 0 || of < 2 {
-                true => at * (total / of) + at.min(total % of),
-                // The start of equal blocks, less what the first blocks are shorter. One division rounds both, so that no start lies
-                // before the one of the previous block.
-                false => {
-                    let (most, steps) = (u128::from(MOST), of - 1);
-                    total * (at * most * steps - percent * at * (of - at)) / (most * of * steps)
-                }
-            };
-            start as u64
+        self.start(total, block, blocks)..self.start(total, block + 1, blocks)
+    }
+
+    /// Returns the start of block `block` of `blocks`, which is the end of the block before it.
+    fn start(self, total: u64, block: u32, blocks: u32) -> u64 {
+        let [total, at, of, percent] = [total, block.into(), blocks.into(), self.0.into()].map(u128::from);
+        let start = if percent == 0 || of < 2 {
+            at * (total / of) + at.min(total % of)
+        } else {
+            // The start of equal blocks, less what the first blocks are shorter. One division rounds both, so that no start lies
+            // before the one of the previous block.
+            let (most, steps) = (u128::from(MOST), of - 1);
+            total * (at * most * steps - percent * at * (of - at)) / (most * of * steps)
         };
-        start(block)..start(block + 1)
+        start as u64
     }
 }
 

@@ -41,7 +41,7 @@ impl Threads {
     const MAX: u32 = 64;
 
     /// Returns the number of threads of a rank with this role.
-    pub const fn of(self, role: Role) -> u32 {
+    pub const fn count(self, role: Role) -> u32 {
         match (self, role) {
             (Threads::Each(threads), _) => threads,
             (Threads::ByRole { senders, .. }, Role::Active) => senders,
@@ -56,7 +56,7 @@ impl Threads {
 
     /// Returns the largest number of threads of a rank.
     pub fn most(self) -> u32 {
-        self.of(Role::Active).max(self.of(Role::Passive))
+        self.count(Role::Active).max(self.count(Role::Passive))
     }
 }
 
@@ -65,7 +65,7 @@ impl Threads {
 pub const SHARED_THREADS: &Parameter =
     &Threads::PARAMETER.usually("1:2").named(Named::AfterSize(|values, _| {
         let threads: Threads = values.get();
-        Some(format!("{}:{}", threads.of(Role::Active), threads.of(Role::Passive)))
+        Some(format!("{}:{}", threads.count(Role::Active), threads.count(Role::Passive)))
     }));
 
 /// The parameter of benchmarks whose ranks all have as many threads. Threads with the same number communicate, on a communicator of
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn senders_and_receivers_have_their_own_numbers() {
         let threads = Threads::ByRole { senders: 1, receivers: 3 };
-        assert_eq!([Role::Active, Role::Passive].map(|role| threads.of(role)), [1, 3]);
-        assert_eq!([Role::Active, Role::Passive].map(|role| Threads::Each(2).of(role)), [2, 2]);
+        assert_eq!([Role::Active, Role::Passive].map(|role| threads.count(role)), [1, 3]);
+        assert_eq!([Role::Active, Role::Passive].map(|role| Threads::Each(2).count(role)), [2, 2]);
     }
 
     #[test]

@@ -123,20 +123,23 @@ pub(crate) fn collect(
     drop(round);
     let gathered = team.gather(&mine)?.unwrap_or_default();
     let timed = (0..).zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
-    let read = |(rank, bytes): (u32, Vec<u8>)| {
-        let samples = RoundSamples::from_bytes(&bytes).ok_or_else(|| {
-            Error::fabric(format!(
-                "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on every rank, and check \
-                 this MPI library or network if it is the same"
-            ))
-        });
-        Ok(((rank, 0), samples?))
-    };
-    let mut all = timed.map(read).collect::<Result<Vec<_>>>()?;
+    let mut all = timed
+        .map(|(rank, bytes)| read_round(rank, &bytes).map(|samples| ((rank, 0), samples)))
+        .collect::<Result<Vec<_>>>()?;
     if aggregation == Aggregation::Global {
         count_from_first_start(&mut all);
     }
     Ok(all)
+}
+
+/// Reads the round that a rank has sent.
+fn read_round(rank: u32, bytes: &[u8]) -> Result<RoundSamples> {
+    RoundSamples::from_bytes(bytes).ok_or_else(|| {
+        Error::fabric(format!(
+            "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on every rank, and check \
+             this MPI library or network if it is the same"
+        ))
+    })
 }
 
 /// Replaces the readings at the starts of several pairs by the times since the first start on the same clock.

@@ -27,7 +27,7 @@ use crate::{
 impl Benchmark {
     /// Returns an entry that runs kernel `K`, by default on one pair of ranks with 1 B to 4 MiB.
     #[track_caller]
-    pub const fn of<K: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
+    pub const fn new<K: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
         Benchmark::custom(name, about, K::METRIC, K::METHOD, run::<K>)
     }
 
@@ -48,7 +48,7 @@ impl Benchmark {
 /// Opens a kernel for a case.
 pub type OpenLoops<L = dyn Loops> = fn(&Context<'_>, &Case) -> Result<Box<L>>;
 
-/// Runs a kernel in every case of a session. [`Benchmark::of`] registers it.
+/// Runs a kernel in every case of a session. [`Benchmark::new`] registers it.
 pub fn run<K: Kernel>(session: &mut Session<'_>) -> Result<()> {
     run_loops(session, const { KernelKind::new::<K>() }, open::<K>)
 }

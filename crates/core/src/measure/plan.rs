@@ -311,22 +311,20 @@ impl FromStr for Rest {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Rest> {
-        let name = |text: &str| u64::from_str_radix(text, 16).ok().map(RowName);
-        let parts: Vec<&str> = text.split('/').collect();
-        let read = || {
-            let [first, after, run, left_out] = parts[..] else { return None };
-            let after = if after.is_empty() { None } else { Some(name(after)?) };
-            let names = left_out.split(',').filter(|text| !text.is_empty());
-            let run = Some(run.to_owned()).filter(|run| !run.is_empty());
-            Some(Rest {
-                first: first.parse().ok()?,
-                after,
-                run,
-                left_out: names.map(name).collect::<Option<_>>()?,
-            })
-        };
-        read().ok_or_else(|| Error::usage(format!("the rest {text:?} is not number/case/run/case,..")))
+        let rest = parse_rest(text);
+        rest.ok_or_else(|| Error::usage(format!("the rest {text:?} is not number/case/run/case,..")))
     }
+}
+
+/// Returns the rest that a text describes; `None` if it is malformed.
+fn parse_rest(text: &str) -> Option<Rest> {
+    let name = |text: &str| u64::from_str_radix(text, 16).ok().map(RowName);
+    let parts: Vec<&str> = text.split('/').collect();
+    let [first, after, run, left_out] = parts[..] else { return None };
+    let after = if after.is_empty() { None } else { Some(name(after)?) };
+    let names = left_out.split(',').filter(|text| !text.is_empty());
+    let run = Some(run.to_owned()).filter(|run| !run.is_empty());
+    Some(Rest { first: first.parse().ok()?, after, run, left_out: names.map(name).collect::<Option<_>>()? })
 }
 
 /// Word for no load.
@@ -381,21 +379,24 @@ impl FromStr for Under {
         if text == NOTHING {
             return Ok(Under::Nothing);
         }
-        let read = |part: &str| {
-            let (bench, bytes) = match part.split_once(':') {
-                Some((bench, bytes)) => (bench, bytes.parse()?),
-                None => (part, USUAL_BYTES),
-            };
-            if bench.is_empty() {
-                return Err(Error::usage(format!(
-                    "load {text:?} is not nothing, a benchmark, a benchmark and a size such as p2p.bw:64K, or several of these such as \
-                     p2p.bw:64K+p2p.fan_in"
-                )));
-            }
-            Ok(Congestor { bench: bench.into(), bytes })
-        };
-        text.split('+').map(read).collect::<Result<_>>().map(Under::Congestors)
+        let congestors = text.split('+').map(|part| parse_congestor(text, part));
+        congestors.collect::<Result<_>>().map(Under::Congestors)
     }
+}
+
+/// Reads one benchmark of a load.
+fn parse_congestor(load: &str, part: &str) -> Result<Congestor> {
+    let (bench, bytes) = match part.split_once(':') {
+        Some((bench, bytes)) => (bench, bytes.parse()?),
+        None => (part, USUAL_BYTES),
+    };
+    if bench.is_empty() {
+        return Err(Error::usage(format!(
+            "load {load:?} is not nothing, a benchmark, a benchmark and a size such as p2p.bw:64K, or several of these such as \
+             p2p.bw:64K+p2p.fan_in"
+        )));
+    }
+    Ok(Congestor { bench: bench.into(), bytes })
 }
 
 impl fmt::Display for Under {

@@ -126,7 +126,7 @@ pub fn open<'a>(
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
         let mut plan = plan;
-        plan.insert("placement".into(), Placement::of(&places).name().into());
+        plan.insert("placement".into(), Placement::from_places(&places).name().into());
         sink.run(&Run {
             id: environment::run_id(),
             argv,
@@ -225,8 +225,9 @@ fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
         .map(|Mark { level, code, short, advice, .. }| (level, code, short, advice))
         .collect();
     let marks: Vec<(Level, String, String, String)> = team.broadcast_message(mine)?;
-    let mark =
-        |(level, code, short, advice): (Level, String, String, String)| Mark::of(level, &code, short, advice);
+    let mark = |(level, code, short, advice): (Level, String, String, String)| {
+        Mark::new(level, &code, short, advice)
+    };
     Ok(marks.into_iter().map(mark).collect())
 }
 

@@ -151,15 +151,8 @@ impl<'a> Session<'a> {
         };
         let open = self.bench.parameters().filter(is_open);
         let all = combinations(self.bench, start, open, |parameter| self.selected(parameter));
-        let sizes_in = |case: &Case| {
-            if self.bench.messages.one_element && self.plan.sizes.is_none() {
-                vec![Bytes((self.bench.messages.element)(case, self.plan))]
-            } else {
-                sizes.clone()
-            }
-        };
         let sized = |case: Case| {
-            let sizes = sizes_in(&case);
+            let sizes = self.sizes_in(&case, &sizes);
             sizes.into_iter().map(move |bytes| Case { bytes, ..case.clone() })
         };
         let all = all.into_iter().flat_map(sized);
@@ -168,6 +161,15 @@ impl<'a> Session<'a> {
             Some(launch) => launch.arrange(cases),
             None => cases,
         })
+    }
+
+    /// Returns the sizes of a case: its element alone, or the sizes of the session.
+    fn sizes_in(&self, case: &Case, sizes: &[Bytes]) -> Vec<Bytes> {
+        if self.bench.messages.one_element && self.plan.sizes.is_none() {
+            vec![Bytes((self.bench.messages.element)(case, self.plan))]
+        } else {
+            sizes.to_vec()
+        }
     }
 }
 
@@ -187,22 +189,24 @@ fn combinations(
     let mut cases = vec![start];
     for parameter in parameters {
         let values = selected(parameter);
-        let extended = |case: &Case| -> Vec<Case> {
-            if parameter == Depth::PARAMETER && !bench.streams_in(case) {
-                return vec![case.clone()];
-            }
-            let values = values.iter().map(|text| Some(Text::clone(text)));
-            let values: Vec<Option<Text>> = if values.len() == 0 { vec![None] } else { values.collect() };
-            let with = |value| {
-                let mut case = case.clone();
-                case.values.push(parameter, value);
-                case
-            };
-            values.into_iter().map(with).collect()
-        };
-        cases = cases.iter().flat_map(extended).collect();
+        cases = cases.iter().flat_map(|case| extended(bench, case, parameter, &values)).collect();
     }
     cases
+}
+
+/// Returns a case with each of these values of a parameter; one without a value if there are none.
+fn extended(bench: &Benchmark, case: &Case, parameter: &'static Parameter, values: &[Text]) -> Vec<Case> {
+    if parameter == Depth::PARAMETER && !bench.streams_in(case) {
+        return vec![case.clone()];
+    }
+    let values = values.iter().map(|text| Some(Text::clone(text)));
+    let values: Vec<Option<Text>> = if values.len() == 0 { vec![None] } else { values.collect() };
+    let with = |value| {
+        let mut case = case.clone();
+        case.values.push(parameter, value);
+        case
+    };
+    values.into_iter().map(with).collect()
 }
 
 /// Returns whether a case has a row: its combination exists, and its size is a multiple of the element, or the user has chosen it. A

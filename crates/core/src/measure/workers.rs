@@ -134,7 +134,7 @@ pub(crate) fn open_pool<'k>(
     open: OpenLoops<dyn Loops + Send>,
 ) -> Result<Box<dyn OpenKernel + 'k>> {
     let threads = case.get::<Threads>();
-    let mine = threads.of(cx.role);
+    let mine = threads.count(cx.role);
     let mut kernels = Vec::new();
     // Opening is collective, so every rank opens as many kernels as the rank with most threads.
     for thread in 0..threads.most() {
@@ -144,7 +144,7 @@ pub(crate) fn open_pool<'k>(
         }
     }
     let workers = Workers::start(cx, kernels)?;
-    Ok(Box::new(ThreadPool { workers, senders: threads.of(Role::Active).into() }))
+    Ok(Box::new(ThreadPool { workers, senders: threads.count(Role::Active).into() }))
 }
 
 /// Returns how many of all messages one receiving thread answers. All threads together answer each message once.

@@ -322,7 +322,7 @@ fn fit(points: &[Point], newest: usize, usual_tick_ns: f64) -> ClockModel {
         .fold((0.0, 0.0), |(xx, xy), p| (xx + (p.0 - x) * (p.0 - x), xy + (p.0 - x) * (p.1 - y)));
     let tick_ns = if xx > 0.0 && xy > 0.0 { xy / xx } else { usual_tick_ns };
     let heights: Vec<f64> = new.iter().map(at).map(|(x, y)| y - tick_ns * x).collect();
-    let height = Summary::of(&heights).map_or(0.0, |summary| summary.median);
+    let height = Summary::new(&heights).map_or(0.0, |summary| summary.median);
     ClockModel { ticks: origin.ticks, ns: origin.ns + height, tick_ns }
 }
 

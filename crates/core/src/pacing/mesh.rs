@@ -63,7 +63,7 @@ const MAX_NS: u64 = 5_000_000;
 
 /// Returns on rank 0 half the median round trip with the farthest rank, in nanoseconds; `None` on other ranks. Collective.
 pub fn one_way_ns<M: Mesh>(team: &dyn Team, clock: &Clock) -> Result<Option<f64>> {
-    let mut mesh = M::open(&Context::of(team))?;
+    let mut mesh = M::open(&Context::new(team))?;
     let mut farthest: Option<f64> = None;
     team.barrier()?;
     for other in (1..team.size()).map(Rank) {
@@ -91,7 +91,7 @@ fn measure<M: Mesh>(mesh: &mut M, clock: &Clock, other: Rank) -> Result<Option<f
             break;
         }
     }
-    Ok(Summary::of(&times).map(|summary| summary.median / 2.0))
+    Ok(Summary::new(&times).map(|summary| summary.median / 2.0))
 }
 
 /// Answers the round trips of rank 0 until it announces the last block.

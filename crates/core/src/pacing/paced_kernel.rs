@@ -103,7 +103,7 @@ impl<'a, M: Mesh> PacedKernels<'a, M> {
         if let Some((_, sync)) = known {
             return Ok(sync);
         }
-        let sync = ClockSync::new(&Context::of(self.team), self.clock, hosts, self.learning)?;
+        let sync = ClockSync::new(&Context::new(self.team), self.clock, hosts, self.learning)?;
         let sync = Rc::new(RefCell::new(sync));
         *self.synchronised.borrow_mut() = Some((hosts, Rc::clone(&sync)));
         Ok(sync)
@@ -293,7 +293,7 @@ mod tests {
     fn no_rank_leaves_a_dissemination_barrier_before_all_have_entered() {
         for ranks in 1..=9 {
             let times = on_ranks(ranks, |team| {
-                let mut pacer = Pacer::<SimMesh<700>>::open(&Context::of(team)).unwrap();
+                let mut pacer = Pacer::<SimMesh<700>>::open(&Context::new(team)).unwrap();
                 let mut times = Vec::new();
                 for turn in 0..6 {
                     // In each turn, another rank enters much later than the others.

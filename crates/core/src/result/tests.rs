@@ -10,7 +10,7 @@ fn row(metric: Metric, work: Work, leg_ns: f64) -> Measurement {
         bytes: Some(8),
         work: Some(work),
         check: Check::Passed,
-        summary: Summary::of(&[leg_ns; 10]),
+        summary: Summary::new(&[leg_ns; 10]),
         ..Measurement::new("x.y", "x.y/bytes=8", metric, 2)
     }
 }

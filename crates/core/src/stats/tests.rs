@@ -35,7 +35,7 @@ fn percentiles_need_enough_samples() {
         assert!(order_bounds(least, q).is_some(), "{q}");
     }
     let samples: Vec<f64> = (0..400).map(|i| f64::from(i * 7919 % 400)).collect();
-    let s = Summary::of(&samples).unwrap();
+    let s = Summary::new(&samples).unwrap();
     let values = [s.p95, s.p99, s.p999].map(|p| p.map(|p| p.value));
     assert_eq!((s.tail_n, values), (400, [Some(379.0), Some(395.0), None]));
     assert_eq!(
@@ -54,7 +54,7 @@ fn dependence_widens_the_interval_of_a_percentile_or_removes_it() {
         (0..8000).map(|i| f64::from(i * 7919 % 8000) + if large(i) { 1e4 } else { 0.0 }).collect()
     };
     let width = |run| {
-        let [low, high] = Summary::of(&samples(run)).unwrap().p95?.ci95?;
+        let [low, high] = Summary::new(&samples(run)).unwrap().p95?.ci95?;
         Some(high - low)
     };
     assert!(width(40).unwrap() > 2.0 * width(1).unwrap());
@@ -65,7 +65,7 @@ fn dependence_widens_the_interval_of_a_percentile_or_removes_it() {
 fn the_median_deviation_equals_that_of_sorted_deviations() {
     for n in [1, 2, 3, 4, 7, 10, 101, 1000] {
         let samples: Vec<f64> = (0..n).map(|i| f64::from(i * i * 31 % 97)).collect();
-        let s = Summary::of(&samples).unwrap();
+        let s = Summary::new(&samples).unwrap();
         let deviations: Vec<f64> = samples.iter().map(|x| (x - s.median).abs()).collect();
         assert_eq!(Some(s.mad), super::median(&deviations), "{n}");
     }
@@ -73,8 +73,8 @@ fn the_median_deviation_equals_that_of_sorted_deviations() {
 
 #[test]
 fn few_samples_have_an_interval_while_they_show_no_dependence() {
-    assert_eq!(Summary::of(&[3.0, 1.0, 5.0, 2.0, 6.0, 4.0]).unwrap().ci95, Some([1.0, 6.0]));
-    assert_eq!(Summary::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap().ci95, None);
+    assert_eq!(Summary::new(&[3.0, 1.0, 5.0, 2.0, 6.0, 4.0]).unwrap().ci95, Some([1.0, 6.0]));
+    assert_eq!(Summary::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap().ci95, None);
 }
 
 #[test]
@@ -114,41 +114,41 @@ fn dependence_widens_the_interval_or_removes_it() {
             100.0 + x
         })
         .collect();
-    let s = Summary::of(&walk).unwrap();
+    let s = Summary::new(&walk).unwrap();
     assert!(s.lag1 > 0.8, "{s:?}");
     let naive = order_bounds(4000, 0.5).map(|(l, u)| sorted(&walk)[u - 1] - sorted(&walk)[l - 1]).unwrap();
     let [low, high] = s.ci95.unwrap();
     assert!(high - low > 2.0 * naive);
     let drift: Vec<f64> = (0..100).map(f64::from).collect();
-    let s = Summary::of(&drift).unwrap();
+    let s = Summary::new(&drift).unwrap();
     assert!(s.ci95.is_none() && !s.independent());
 }
 
 #[test]
 fn bimodal_samples_are_recognised() {
     let two: Vec<f64> = (0..200).map(|i| if i % 3 == 0 { 570.0 } else { 130.0 } + f64::from(i % 7)).collect();
-    assert!(Summary::of(&two).unwrap().bimodal);
+    assert!(Summary::new(&two).unwrap().bimodal);
     let one: Vec<f64> = (0..200).map(|i| 130.0 + f64::from(i * 37 % 200) / 10.0).collect();
-    assert!(!Summary::of(&one).unwrap().bimodal);
+    assert!(!Summary::new(&one).unwrap().bimodal);
     let outlier: Vec<f64> = (0..200).map(|i| if i == 7 { 1e6 } else { 130.0 + f64::from(i % 5) }).collect();
-    assert!(!Summary::of(&outlier).unwrap().bimodal);
+    assert!(!Summary::new(&outlier).unwrap().bimodal);
 }
 
 #[test]
 fn one_outlier_moves_the_mean_and_not_the_median() {
     let mut samples = vec![10.0; 99];
     samples.push(1e5);
-    let s = Summary::of(&samples).unwrap();
+    let s = Summary::new(&samples).unwrap();
     assert_eq!((s.median, s.ci95, s.mad), (10.0, Some([10.0, 10.0]), 0.0));
     assert!(s.mean > 1000.0);
-    assert_eq!(Summary::of(&[]), None);
+    assert_eq!(Summary::new(&[]), None);
 }
 
 proptest! {
     #![proptest_config(crate::testkit::seeded())]
     #[test]
     fn a_summary_is_ordered_for_any_samples(samples in prop::collection::vec(0.0f64..1e12, 1..400)) {
-        let s = Summary::of(&samples).unwrap();
+        let s = Summary::new(&samples).unwrap();
         prop_assert!(s.min <= s.median && s.median <= s.max);
         prop_assert!(s.min <= s.mean * (1.0 + 1e-12) && s.mean <= s.max * (1.0 + 1e-12));
         if let Some([low, high]) = s.ci95 {
@@ -170,7 +170,7 @@ proptest! {
             x = pull * x + ((state >> 33) as f64 / (1u64 << 31) as f64).powi(skew);
             1.0 + x
         }).collect();
-        let s = Summary::of(&samples).unwrap();
+        let s = Summary::new(&samples).unwrap();
         if let Some([low, high]) = s.ci95 {
             prop_assert!(low <= s.median && s.median <= high);
         }
@@ -179,7 +179,7 @@ proptest! {
     #[test]
     fn scaling_samples_scales_the_summary(samples in prop::collection::vec(1.0f64..1e6, 6..80)) {
         let doubled: Vec<f64> = samples.iter().map(|x| x * 2.0).collect();
-        let (a, b) = (Summary::of(&samples).unwrap(), Summary::of(&doubled).unwrap());
+        let (a, b) = (Summary::new(&samples).unwrap(), Summary::new(&doubled).unwrap());
         prop_assert!((b.median - 2.0 * a.median).abs() < 1e-6);
         prop_assert_eq!(a.ci95.is_some(), b.ci95.is_some());
     }

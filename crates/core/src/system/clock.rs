@@ -97,14 +97,17 @@ impl Clock {
     /// whichever is more. A span of less than [`LEAST_SPAN`] tells nothing.
     pub fn error_since(&self, begun: Option<Comparison>) -> f64 {
         let Some(now) = self.compare() else { return 0.0 };
-        let error = |since: Comparison| {
-            let host_ns = now.host_ns.saturating_sub(since.host_ns);
-            let is_long = u128::from(host_ns) >= LEAST_SPAN.as_nanos();
-            let apart_ns = self.nanos(since.ticks, now.ticks).abs_diff(host_ns);
-            let certain_ns = apart_ns.saturating_sub(since.uncertain_ns).saturating_sub(now.uncertain_ns);
-            if is_long { certain_ns as f64 / host_ns as f64 } else { 0.0 }
-        };
-        begun.into_iter().chain(self.start).map(error).fold(0.0, f64::max)
+        let errors = begun.into_iter().chain(self.start).map(|since| self.error_between(since, now));
+        errors.fold(0.0, f64::max)
+    }
+
+    /// Returns by which part of the time between two comparisons the clock differs from the clock of the host.
+    fn error_between(&self, since: Comparison, now: Comparison) -> f64 {
+        let host_ns = now.host_ns.saturating_sub(since.host_ns);
+        let is_long = u128::from(host_ns) >= LEAST_SPAN.as_nanos();
+        let apart_ns = self.nanos(since.ticks, now.ticks).abs_diff(host_ns);
+        let certain_ns = apart_ns.saturating_sub(since.uncertain_ns).saturating_sub(now.uncertain_ns);
+        if is_long { certain_ns as f64 / host_ns as f64 } else { 0.0 }
     }
 
     /// Reads this clock and that of the host at the same time. Of several attempts, the shortest counts.

@@ -123,14 +123,16 @@ const TICK_NS: u64 = 10_000_000;
 
 /// Returns the stolen time of these CPUs in the text of `/proc/stat`, averaged over them, in nanoseconds.
 fn stolen_ns(stat: &str, cpus: &[u32]) -> u64 {
-    let of_line = |line: &str| {
-        let mut words = line.split_whitespace();
-        let cpu = words.next()?.strip_prefix("cpu")?.parse::<u32>().ok()?;
-        let ticks = words.nth(7)?.parse::<u64>().ok()?;
-        cpus.contains(&cpu).then_some(ticks)
-    };
-    let ticks: u64 = stat.lines().filter_map(of_line).sum();
+    let ticks: u64 = stat.lines().filter_map(|line| stolen_ticks(line, cpus)).sum();
     ticks * TICK_NS / cpus.len().max(1) as u64
+}
+
+/// Returns the stolen ticks in a line of `/proc/stat`; `None` unless it is the line of one of these CPUs.
+fn stolen_ticks(line: &str, cpus: &[u32]) -> Option<u64> {
+    let mut words = line.split_whitespace();
+    let cpu = words.next()?.strip_prefix("cpu")?.parse::<u32>().ok()?;
+    let ticks = words.nth(7)?.parse::<u64>().ok()?;
+    cpus.contains(&cpu).then_some(ticks)
 }
 
 /// Returns the time in UTC, to the second, as `2026-01-01T00:00:00Z`.

@@ -190,13 +190,16 @@ fn is_exempt() -> bool {
 
 /// Returns the number of processes and threads of a user.
 fn running(user: u32) -> u64 {
-    let of_process = |entry: fs::DirEntry| {
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
-        let status = fs::read_to_string(entry.path().join("status")).ok()?;
-        let owner: u32 = field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()?;
-        (owner == user).then(|| field(&status, "Threads:")?.parse::<u64>().ok()).flatten()
-    };
-    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(of_process).sum()
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| threads_of(&entry, user)).sum()
+}
+
+/// Returns the number of threads of a process, from its directory in `/proc`; `None` if it is of another user.
+fn threads_of(process: &fs::DirEntry, user: u32) -> Option<u64> {
+    process.file_name().to_str()?.parse::<u32>().ok()?;
+    let status = fs::read_to_string(process.path().join("status")).ok()?;
+    let owner: u32 = field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()?;
+    (owner == user).then(|| field(&status, "Threads:")?.parse::<u64>().ok()).flatten()
 }
 
 /// Returns what the control groups of this process still allow of the resource of a controller.

@@ -47,10 +47,10 @@ fn facts_in(files: &Files) -> Facts {
         ("memory", memory(files)),
         ("os", os(files)),
         ("kernel", kernel(files)),
-        ("kernel_command_line", Fact::of(files.read("/proc/cmdline"), "/proc/cmdline cannot be read")),
+        ("kernel_command_line", Fact::new(files.read("/proc/cmdline"), "/proc/cmdline cannot be read")),
         ("virtual_machine", virtual_machine(files)),
         ("container", container(files)),
-        ("network", Fact::of(network, "no network interface is up")),
+        ("network", Fact::new(network, "no network interface is up")),
     ];
     let all = all.into_iter().map(|(name, fact)| (name.to_owned(), fact));
     let limit =
@@ -75,26 +75,26 @@ fn numa(files: &Files) -> Fact {
         1 => Some("1 node".to_owned()),
         many => Some(format!("{many} nodes, their CPUs {}", each.join("; "))),
     };
-    Fact::of(count, "the kernel does not report NUMA nodes")
+    Fact::new(count, "the kernel does not report NUMA nodes")
 }
 
 fn memory(files: &Files) -> Fact {
     let text = files.read("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
-    Fact::of(kib.map(|kib| format!("{:.1} GiB", kib / f64::from(1 << 20))), "/proc/meminfo has no total")
+    Fact::new(kib.map(|kib| format!("{:.1} GiB", kib / f64::from(1 << 20))), "/proc/meminfo has no total")
 }
 
 fn os(files: &Files) -> Fact {
     let text =
         files.read("/etc/os-release").or_else(|| files.read("/usr/lib/os-release")).unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
-    Fact::of(name.map(|name| name.trim_matches(['"', '\''])), "there is no /etc/os-release")
+    Fact::new(name.map(|name| name.trim_matches(['"', '\''])), "there is no /etc/os-release")
 }
 
 fn kernel(files: &Files) -> Fact {
     let release = files.read("/proc/sys/kernel/osrelease");
-    Fact::of(release.map(|release| format!("Linux {release}")), "/proc/sys/kernel/osrelease cannot be read")
+    Fact::new(release.map(|release| format!("Linux {release}")), "/proc/sys/kernel/osrelease cannot be read")
 }
 
 /// A file system with the `/proc` and `/sys` of a kernel.
@@ -185,11 +185,11 @@ impl Cpus {
             Some(format!("ARM implementer {}, part {part}", self.field("CPU implementer")?))
         };
         let model = self.field("model name").or_else(|| self.field("cpu")).or_else(arm);
-        Fact::of(model, "/proc/cpuinfo has no model")
+        Fact::new(model, "/proc/cpuinfo has no model")
     }
 
     fn microcode(&self) -> Fact {
-        Fact::of(self.field("microcode"), "/proc/cpuinfo has no microcode")
+        Fact::new(self.field("microcode"), "/proc/cpuinfo has no microcode")
     }
 
     fn sockets(&self) -> Fact {
@@ -204,12 +204,12 @@ impl Cpus {
 
     fn counted(&self, count: usize) -> Fact {
         let complete = count > 0 && self.places.len() == self.online.len();
-        Fact::of(complete.then(|| count.to_string()), "the kernel does not report the topology of every CPU")
+        Fact::new(complete.then(|| count.to_string()), "the kernel does not report the topology of every CPU")
     }
 
     fn threads(&self) -> Fact {
         let count = self.online.len();
-        Fact::of((count > 0).then(|| count.to_string()), "the kernel does not list its CPUs")
+        Fact::new((count > 0).then(|| count.to_string()), "the kernel does not list its CPUs")
     }
 
     fn governor(&self, files: &Files) -> Fact {
@@ -218,19 +218,20 @@ impl Cpus {
             let governor = read("scaling_governor")?;
             Some(read("scaling_driver").map_or(governor.clone(), |driver| format!("{governor} ({driver})")))
         };
-        Fact::of(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
+        Fact::new(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
     }
 
     /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.
     fn frequency_limit(&self, files: &Files) -> Option<String> {
-        let limit = |cpu: &u32| {
-            let khz =
-                |name: &str| files.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"))?.parse::<f64>().ok();
-            let (limit, most) = (khz("scaling_max_freq")?, khz("cpuinfo_max_freq")?);
-            (limit < most).then(|| format!("{:.2} GHz of {:.2} GHz", limit / 1e6, most / 1e6))
-        };
-        distinct(self.online.iter().filter_map(limit))
+        distinct(self.online.iter().filter_map(|cpu| frequency_limit(*cpu, files)))
     }
+}
+
+/// Returns the highest frequency that a CPU may use, if it is below what it can.
+fn frequency_limit(cpu: u32, files: &Files) -> Option<String> {
+    let khz = |name: &str| files.read(&format!("{CPUS}/cpu{cpu}/cpufreq/{name}"))?.parse::<f64>().ok();
+    let (limit, most) = (khz("scaling_max_freq")?, khz("cpuinfo_max_freq")?);
+    (limit < most).then(|| format!("{:.2} GHz of {:.2} GHz", limit / 1e6, most / 1e6))
 }
 
 /// Returns whether the CPUs may exceed their base frequency.
@@ -239,7 +240,7 @@ fn turbo(files: &Files) -> Fact {
         let value = files.read(&format!("{CPUS}/{path}"))?;
         Some(if value == on { "on" } else { "off" })
     };
-    Fact::of(flag("intel_pstate/no_turbo", "0").or_else(|| flag("cpufreq/boost", "1")), NO_CPUFREQ)
+    Fact::new(flag("intel_pstate/no_turbo", "0").or_else(|| flag("cpufreq/boost", "1")), NO_CPUFREQ)
 }
 
 /// Returns whether cores run several threads at the same time.
@@ -252,7 +253,7 @@ fn smt(files: &Files) -> Fact {
             _ => None,
         },
     };
-    Fact::of(state, "the kernel does not report SMT")
+    Fact::new(state, "the kernel does not report SMT")
 }
 
 /// Returns the values without repetitions, in order, joined by commas; `None` if there is none.
@@ -336,13 +337,6 @@ pub fn last_level_cache() -> Option<u64> {
 
 /// Returns the size of the largest cache of the highest level below a directory of CPUs.
 fn last_level_in(cpus: &Path) -> Option<u64> {
-    let directories = |path: &Path, prefix: &'static str| {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-        entries.filter(move |path| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.and_then(|name| name.strip_prefix(prefix)).is_some_and(|n| n.parse::<u32>().is_ok())
-        })
-    };
     let caches = directories(cpus, "cpu").flat_map(|cpu| directories(&cpu.join("cache"), "index"));
     let found = caches.filter_map(|cache| {
         let read = |name: &str| fs::read_to_string(cache.join(name)).ok();
@@ -350,6 +344,15 @@ fn last_level_in(cpus: &Path) -> Option<u64> {
         (read("type")?.trim() != "Instruction").then_some((level, cache_bytes(read("size")?.trim())?))
     });
     found.max().map(|(_, bytes)| bytes)
+}
+
+/// Returns the directories in another one whose names are a prefix and a number.
+fn directories(path: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(move |path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.and_then(|name| name.strip_prefix(prefix)).is_some_and(|n| n.parse::<u32>().is_ok())
+    })
 }
 
 /// Returns the bytes of a size as the kernel writes it, such as `32768K`; `None` for 0 and for other texts.

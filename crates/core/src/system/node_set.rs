@@ -265,6 +265,13 @@ struct Range<'n> {
     width: usize,
 }
 
+impl Range<'_> {
+    /// Returns the notation of the range.
+    fn text(&self) -> String {
+        if self.first == self.last { self.first.to_owned() } else { format!("{}-{}", self.first, self.last) }
+    }
+}
+
 /// Returns the ranges of indices, separated by commas.
 fn ranges(indices: &Indices<'_>) -> String {
     let value = |digits: &str| digits.parse::<u64>().unwrap_or(u64::MAX);
@@ -285,14 +292,7 @@ fn ranges(indices: &Indices<'_>) -> String {
             None => ranges.push(new(has_zeros)),
         }
     }
-    let text = |range: &Range<'_>| {
-        if range.first == range.last {
-            range.first.to_owned()
-        } else {
-            format!("{}-{}", range.first, range.last)
-        }
-    };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+    ranges.iter().map(Range::text).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

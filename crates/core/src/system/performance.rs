@@ -191,18 +191,20 @@ fn reason(error: &io::Error) -> String {
 pub(crate) fn figures<'c>(of_ranks: impl Iterator<Item = &'c (Counted, u64)>, operations: f64) -> Figures {
     let of_ranks: Vec<&(Counted, u64)> = of_ranks.collect();
     let Some((first, _)) = of_ranks.first() else { return Figures::new() };
-    let figure = |name: &String| {
-        let of_rank = |(counted, iterations): &&(Counted, u64)| {
-            let count = counted.get(name).cloned().unwrap_or_else(|| Err("unavailable on a rank".into()))?;
-            Ok(count / (*iterations).max(1) as f64 / operations)
-        };
-        let values: std::result::Result<Vec<f64>, String> = of_ranks.iter().map(of_rank).collect();
-        match values {
-            Ok(values) => Figure::Value(values.iter().sum::<f64>() / values.len() as f64),
-            Err(why) => Figure::Unresolved(why),
-        }
+    first.keys().map(|name| (name.clone(), figure(name, &of_ranks, operations))).collect()
+}
+
+/// Returns the mean of a figure over the ranks, or the reason of one that has none.
+fn figure(name: &str, of_ranks: &[&(Counted, u64)], operations: f64) -> Figure {
+    let of_rank = |(counted, iterations): &&(Counted, u64)| {
+        let count = counted.get(name).cloned().unwrap_or_else(|| Err("unavailable on a rank".into()))?;
+        Ok(count / (*iterations).max(1) as f64 / operations)
     };
-    first.keys().map(|name| (name.clone(), figure(name))).collect()
+    let values: std::result::Result<Vec<f64>, String> = of_ranks.iter().map(of_rank).collect();
+    match values {
+        Ok(values) => Figure::Value(values.iter().sum::<f64>() / values.len() as f64),
+        Err(why) => Figure::Unresolved(why),
+    }
 }
 
 #[cfg(test)]
@@ -239,7 +241,7 @@ mod tests {
     }
 
     static METERED: Benchmark =
-        Benchmark::of::<PatternKernel<PingPong, SimLink<1000, 1>>>("sim.metered", "x");
+        Benchmark::new::<PatternKernel<PingPong, SimLink<1000, 1>>>("sim.metered", "x");
 
     #[test]
     fn only_timed_rounds_count_and_only_if_they_are_to() {

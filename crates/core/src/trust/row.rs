@@ -104,7 +104,7 @@ pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
     let level = if part > CLOCK_PART_OF_CAUTION { Level::Caution } else { Level::Note };
     (part > MAX_CLOCK).then(|| {
-        Mark::of(
+        Mark::new(
             level,
             "clock_cost",
             format!("clock {:.0}%", part * 100.0),
@@ -262,7 +262,7 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
         let short = format!("{what} (up to {})", percent(most));
         // A mark that is a caution in any case has no effect that bounds its level.
         let bound = (least == Level::Note).then_some(most);
-        marks.push(Mark { effect: bound, ..Mark::of(effect.level(most).max(least), code, short, advice) });
+        marks.push(Mark { effect: bound, ..Mark::new(effect.level(most).max(least), code, short, advice) });
     };
     if counters.preemptions > 0 {
         add(
@@ -324,7 +324,7 @@ fn unverified(check: &Check, checked: u64) -> Option<Mark> {
         Check::Off => (Level::Caution, "payloads were not checked, because verification is off"),
     };
     let advice = format!("{why}: the row does not prove that data arrived right");
-    Some(Mark::of(level, "unverified", "unverified", advice))
+    Some(Mark::new(level, "unverified", "unverified", advice))
 }
 
 /// Returns a fraction in percent, with one decimal below 10 %.
@@ -333,10 +333,13 @@ fn percent(part: f64) -> String {
 }
 
 fn no_interval(summary: &Summary) -> Option<Mark> {
-    let why = match summary.independent() {
-        _ if summary.ci95.is_some() => return None,
-        false => "samples depend on earlier ones, even as medians of blocks",
-        true => "fewer than 6 samples have no interval",
+    if summary.ci95.is_some() {
+        return None;
+    }
+    let why = if summary.independent() {
+        "fewer than 6 samples have no interval"
+    } else {
+        "samples depend on earlier ones, even as medians of blocks"
     };
     Some(Mark::invalid("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
 }

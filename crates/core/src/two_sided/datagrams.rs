@@ -390,14 +390,15 @@ impl Received {
 /// Returns the jitter after each arrival but the first: J += (|D| - J) / 16, where D is by how much two arrivals are further apart than
 /// their sending (RFC 3550, 6.4.1).
 fn jitters(arrivals: &[Arrival]) -> Vec<f64> {
+    let apart = |from: u64, to: u64| to as f64 - from as f64;
     let mut jitter = 0.0;
-    let next = |pair: &[Arrival]| {
-        let apart = |from: u64, to: u64| to as f64 - from as f64;
+    let mut all = Vec::new();
+    for pair in arrivals.windows(2) {
         let difference = apart(pair[0].at_ns, pair[1].at_ns) - apart(pair[0].sent_ns, pair[1].sent_ns);
         jitter += (difference.abs() - jitter) / 16.0;
-        jitter
-    };
-    arrivals.windows(2).map(next).collect()
+        all.push(jitter);
+    }
+    all
 }
 
 #[cfg(test)]

@@ -429,16 +429,9 @@ pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
         Error::usage(format!("{text:?} is no list of 1 to {MAX_RATE} messages per second; {examples}"))
     };
     if text.ends_with("bit/s") {
-        let bits = |text: &str| {
-            let (number, unit) =
-                BIT_UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
-            let digits = number.len() <= 9 && number.bytes().all(|b| b.is_ascii_digit());
-            let bits = number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(*unit)?;
-            (bits > 0).then_some(Rate::Bits(bits))
-        };
         let mut rates = Vec::new();
         for item in text.split(',') {
-            let rate = bits(item).ok_or_else(bad)?;
+            let rate = parse_bits(item).ok_or_else(bad)?;
             if !rates.contains(&rate) {
                 rates.push(rate);
             }
@@ -447,6 +440,14 @@ pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
     }
     let rates = parse_numbers(text, MAX_RATE).ok_or_else(bad)?;
     Ok(rates.into_iter().map(Rate::Messages).collect())
+}
+
+/// Returns the rate of a text in bits per second, as `100Mbit/s`; `None` for other texts.
+fn parse_bits(text: &str) -> Option<Rate> {
+    let (number, unit) = BIT_UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    let digits = number.len() <= 9 && number.bytes().all(|b| b.is_ascii_digit());
+    let bits = number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(*unit)?;
+    (bits > 0).then_some(Rate::Bits(bits))
 }
 
 /// Schedule of requests.

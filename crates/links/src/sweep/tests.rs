@@ -13,11 +13,11 @@ use ombx_results::verdict::{Component, TIMES_AGAIN, TimesBySize, find_slow};
 use ombx_testkit::{Delay, Probe, SimLink, on_uneven_ranks};
 
 static SIM: Benchmark =
-    Benchmark::of::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
+    Benchmark::new::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");
 
 /// Benchmark of all ranks. Size 404 is not supported.
 static ALL: Benchmark =
-    Benchmark::of::<Probe<5000>>("sim.all", "a probe on all ranks").layout(Layout::Everyone { least: 2 });
+    Benchmark::new::<Probe<5000>>("sim.all", "a probe on all ranks").layout(Layout::Everyone { least: 2 });
 
 fn task(mode: Mode) -> Task {
     let choice = Choice { bench: &SIM, preset: &[] };

@@ -261,10 +261,10 @@ pub(crate) fn facts() -> Facts {
     let files = Some(files.join(", ")).filter(|files| !files.is_empty());
     facts.insert(
         "library_files".into(),
-        Fact::of(files, "MPI is linked statically, or /proc/self/maps cannot be read"),
+        Fact::new(files, "MPI is linked statically, or /proc/self/maps cannot be read"),
     );
     let granted = threading().map(|level| level.name().to_owned());
-    facts.insert("thread_level".into(), Fact::of(granted, "the library does not say what it grants"));
+    facts.insert("thread_level".into(), Fact::new(granted, "the library does not say what it grants"));
     facts.extend(device_support::facts());
     facts
 }

@@ -118,7 +118,7 @@ impl Buffer {
     ///
     /// # Errors
     /// The address space is not available.
-    pub fn of(slots: Slots) -> Result<Buffer> {
+    pub fn from_slots(slots: Slots) -> Result<Buffer> {
         Ok(Buffer::reserved(slots.reserved())?.in_copies(slots.total()))
     }
 

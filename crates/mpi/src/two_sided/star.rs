@@ -87,14 +87,12 @@ impl Link for StarChannel {
         let total = slots.total() * partners.len() as u64;
         let (message, outgoing, incoming) = Buffer::two(cx, MessageType::new(slots), slots.copies, total)?;
         let each = slots.total() as usize;
-        let of_slot = |slot: u32| {
-            let place = move |(at, partner): (usize, &c_int)| Message {
-                partner: *partner,
-                offset: at * each + slots.offset(slot),
-            };
-            partners.iter().enumerate().map(place)
-        };
-        let messages: Vec<Message> = (0..slots.count).flat_map(of_slot).collect();
+        let mut messages = Vec::new();
+        for slot in 0..slots.count {
+            for (at, partner) in partners.iter().enumerate() {
+                messages.push(Message { partner: *partner, offset: at * each + slots.offset(slot) });
+            }
+        }
         // SAFETY: this static of mpi-sys is never written.
         let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; 2 * messages.len()];
         team.lend(|handles| {

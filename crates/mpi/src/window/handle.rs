@@ -93,7 +93,8 @@ impl Window {
             let op = operation::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
             let memory = Memory::new(cx, kind, slots.reserved(), hints)?;
-            let locals = (0..locals).map(|_| Buffer::of(local)?.placed(cx)).collect::<Result<Vec<_>>>()?;
+            let locals =
+                (0..locals).map(|_| Buffer::from_slots(local)?.placed(cx)).collect::<Result<Vec<_>>>()?;
             Ok((message, op, memory, locals))
         });
         let (message, op, memory, locals) = cx.agree(parts)?;

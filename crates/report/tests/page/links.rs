@@ -78,7 +78,7 @@ fn launches_of_a_sweep_are_one_with_a_histogram_and_steps() {
             };
             row.axes.insert("round".into(), round.to_string());
             let ns = row.summary.as_ref().unwrap().median * factor;
-            row.summary = Summary::of(&[ns; 20]);
+            row.summary = Summary::new(&[ns; 20]);
         }
         all.runs.push(of_launch);
     }

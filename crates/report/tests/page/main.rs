@@ -68,7 +68,7 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
         check: Check::Passed,
         samples: vec![Samples { batch: 1, elapsed_ns: vec![SAMPLE; 20], ..Samples::default() }],
-        summary: Summary::of(&(0..20).map(|i| ns + f64::from(i % 3)).collect::<Vec<_>>()),
+        summary: Summary::new(&(0..20).map(|i| ns + f64::from(i % 3)).collect::<Vec<_>>()),
         ..Measurement::new(bench, format!("{bench}/{}bytes={bytes}", own.concat()), Metric::Latency, 2)
     }
 }
@@ -312,7 +312,7 @@ fn two_sides_are_compared() {
         for (at, row) in rows.iter_mut().enumerate() {
             let elapsed = (0..60).map(|i| ((1000.0 + f64::from(i * 7 % 13)) * factor) as u64).collect();
             row.samples[0].elapsed_ns = elapsed;
-            row.summary = Summary::of(&Measurement::combine(&row.samples, 2));
+            row.summary = Summary::new(&Measurement::combine(&row.samples, 2));
             row.key = format!("p2p.latency/bytes={at}");
         }
         rows

@@ -405,7 +405,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
     differ("binding", "CPUs of ranks", &|run| {
         run.places.iter().map(|place| place.cpus.as_str()).collect::<Vec<_>>().join(" ")
     });
-    differ("placement", "placement", &|run| Placement::of(&run.places).name().to_owned());
+    differ("placement", "placement", &|run| Placement::from_places(&run.places).name().to_owned());
     differ("clock", "clock", &|run| run.clock.source.clone());
     differ("version", "ombx", &|run| run.version.clone());
     differ("profile", "build", &|run| run.profile.clone());
@@ -554,7 +554,7 @@ mod setup_tests {
     #[test]
     fn facts_that_differ_are_noted_if_both_sides_know_them() {
         let side = |kernel: Option<&str>| {
-            let facts = [("kernel".to_owned(), Fact::of(kernel, "unreadable"))].into();
+            let facts = [("kernel".to_owned(), Fact::new(kernel, "unreadable"))].into();
             let mut launch: RunWithRows = golden();
             launch.run.hosts = vec![HostFacts { hosts: vec!["n01".into()], facts }];
             let mut side = SideResults::named("x");

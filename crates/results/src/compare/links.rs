@@ -136,7 +136,7 @@ impl LinksByHost {
                 let measured = Measurement {
                     key: key_of_link(&axes, row.bytes, row.depth),
                     axes,
-                    summary: Summary::of(&[links.counted().median()]),
+                    summary: Summary::new(&[links.counted().median()]),
                     trust: links.marks_of_most(marks),
                     ..row.clone()
                 };

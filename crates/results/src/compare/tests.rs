@@ -25,10 +25,10 @@ type Fair = SimLink<5000, 20>;
 /// 10 % slower in everything.
 type Slowed = SimLink<5500, 22>;
 
-static FAIR_PING: Benchmark = Benchmark::of::<PatternKernel<PingPong, Fair>>("sim.latency", "x");
-static FAIR_STREAM: Benchmark = Benchmark::of::<PatternKernel<Stream, Fair>>("sim.bw", "x").streaming();
-static SLOW_PING: Benchmark = Benchmark::of::<PatternKernel<PingPong, Slowed>>("sim.latency", "x");
-static SLOW_STREAM: Benchmark = Benchmark::of::<PatternKernel<Stream, Slowed>>("sim.bw", "x").streaming();
+static FAIR_PING: Benchmark = Benchmark::new::<PatternKernel<PingPong, Fair>>("sim.latency", "x");
+static FAIR_STREAM: Benchmark = Benchmark::new::<PatternKernel<Stream, Fair>>("sim.bw", "x").streaming();
+static SLOW_PING: Benchmark = Benchmark::new::<PatternKernel<PingPong, Slowed>>("sim.latency", "x");
+static SLOW_STREAM: Benchmark = Benchmark::new::<PatternKernel<Stream, Slowed>>("sim.bw", "x").streaming();
 
 /// Number of simulated comparisons per model.
 const COMPARISONS: usize = 120;
@@ -97,7 +97,7 @@ fn row(bytes: u64, median_ns: f64) -> Measurement {
         key: format!("p2p.latency/bytes={bytes}"),
         bytes: Some(bytes),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        summary: Summary::of(&[median_ns; 6]),
+        summary: Summary::new(&[median_ns; 6]),
         samples: Vec::new(),
         trust: Vec::new(),
         ..TEMPLATE.rows[0].clone()
@@ -139,7 +139,7 @@ fn side(
             let own = if noise.flat() > 0.9 { scatter.tail } else { scatter.row } * noise.normal();
             let mode = if noise.flat() < scatter.second_mode { 1.3 } else { 1.0 };
             let median = row.summary.as_ref().unwrap().median * slower * mode * (shared + own).exp();
-            Measurement { summary: Summary::of(&[median; 6]), ..row.clone() }
+            Measurement { summary: Summary::new(&[median; 6]), ..row.clone() }
         };
         (2 * turn + first, rows.iter().map(&mut scattered).collect())
     }))
@@ -266,7 +266,7 @@ fn one_slow_case_among_many_is_found_and_the_others_are_not_accused() {
         let scatter = Scatter { launch: 0.05, row: 0.02, tail: 0.02, second_mode: 0.0 };
         let base = side(&rows(24), 6, 0, 1.0, scatter, &mut noise);
         let mut slow = rows(24);
-        slow[5].summary = Summary::of(&[1300.0; 6]);
+        slow[5].summary = Summary::new(&[1300.0; 6]);
         let comparison = compared(&base, &side(&slow, 6, 1, 1.0, scatter, &mut noise));
         for case in comparison.cases.iter().filter(|case| case.verdict == Verdict::Worse) {
             if case.id.bytes == slow[5].bytes { found += 1 } else { accused += 1 }

@@ -444,7 +444,7 @@ mod tests {
             rows.iter_mut().zip(marks).for_each(|(row, mark)| row.trust.push(mark));
             estimate(&rows).unwrap().trust[0].level
         };
-        let of = |level| Mark::of(level, "preempted", "preempted", "");
+        let of = |level| Mark::new(level, "preempted", "preempted", "");
         use Level::{Caution, Invalid, Note};
         assert_eq!(levels([of(Note), of(Invalid), of(Invalid)]), Invalid);
         assert_eq!(levels([of(Invalid), of(Note), of(Note)]), Note);

@@ -165,7 +165,7 @@ impl Round {
         Measurement {
             key: key_of_link(&axes, self.row.bytes, self.row.depth),
             axes,
-            summary: Summary::of(&[f64::from(ns)]),
+            summary: Summary::new(&[f64::from(ns)]),
             trust: self.marks.iter().filter(has).map(|mark| mark.mark.clone()).collect(),
             grown: if at == 0 { self.row.grown.clone() } else { Vec::new() },
             ..self.row.clone()
@@ -362,7 +362,7 @@ mod tests {
                 elapsed_ns: vec![2 * ns as u64; 9],
                 ..Samples::default()
             }],
-            summary: Summary::of(&[ns; 9]),
+            summary: Summary::new(&[ns; 9]),
             figures: [("retransmits".to_owned(), Figure::Value(0.0))].into(),
             ..Measurement::new(BENCH, "", Metric::Latency, 2)
         }

@@ -250,7 +250,7 @@ pub(super) fn provenance(run: &Run) -> BTreeMap<String, String> {
         ("library", library(run)),
         ("ombx", format!("{} ({})", run.version, run.profile)),
         ("hosts", node_set::fold(hosts(run))),
-        ("placement", Placement::of(&run.places).name().to_owned()),
+        ("placement", Placement::from_places(&run.places).name().to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();

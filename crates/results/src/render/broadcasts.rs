@@ -253,7 +253,7 @@ mod tests {
         let mut row = Measurement::new(format!("collective.{bench}"), "", Metric::Latency, 4);
         let ns = us * 1e3;
         row.bytes = Some(bytes);
-        row.summary = Some(Summary { ci95: Some([0.9 * ns, 1.1 * ns]), ..Summary::of(&[ns; 9]).unwrap() });
+        row.summary = Some(Summary { ci95: Some([0.9 * ns, 1.1 * ns]), ..Summary::new(&[ns; 9]).unwrap() });
         row.launches = Some(OverLaunches::of_one_state(vec![ns; 9], ns, None, 0.96));
         if by != LIBRARY {
             row.axes.insert(BY.into(), by.into());

@@ -206,7 +206,7 @@ mod tests {
             row.bytes = Some(8);
             row.launches = (launches > 1)
                 .then(|| OverLaunches::of_one_state(vec![median; launches], median, None, 0.96));
-            row.summary = Some(Summary { ci95, ..Summary::of(&[median; 9]).unwrap() });
+            row.summary = Some(Summary { ci95, ..Summary::new(&[median; 9]).unwrap() });
             row
         };
         let table = |launches| {

@@ -334,7 +334,7 @@ mod tests {
             bytes: Some(1000),
             axes: axes.map(|(name, value)| (name.to_owned(), value.to_string())).into(),
             work: Some(Work { bytes: 2000, ops: 2, legs: 2 }),
-            summary: Summary::of(&[ns; 10]),
+            summary: Summary::new(&[ns; 10]),
             ..Measurement::new("links", "x", Metric::Bandwidth, 2)
         }
     }

@@ -76,7 +76,7 @@ fn latency(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
         key: format!("p2p.latency/bytes={bytes}"),
         bytes: Some(bytes),
         work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-        summary: Summary::of(&Measurement::combine(&samples, 2)),
+        summary: Summary::new(&Measurement::combine(&samples, 2)),
         samples,
         trust: Vec::new(),
         ..golden().rows.swap_remove(0)
@@ -93,7 +93,7 @@ fn bandwidth(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
         depth: Some(64),
         axes: [("sync", "pscw"), ("win", "allocate")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         work: Some(Work { bytes: 64 * bytes, ops: 64, legs: 1 }),
-        summary: Summary::of(&Measurement::combine(&row.samples, 1)),
+        summary: Summary::new(&Measurement::combine(&row.samples, 1)),
         ..row
     }
 }
@@ -106,7 +106,7 @@ fn allreduce(bytes: u64, elapsed_ns: &[u64]) -> Measurement {
         key: format!("collective.allreduce/bytes={bytes}"),
         work: Some(Work { bytes: 4 * bytes, ops: 1, legs: 1 }),
         bus: Some(BusTraffic { bytes, factor: 1.5 }),
-        summary: Summary::of(&Measurement::combine(&row.samples, 1)),
+        summary: Summary::new(&Measurement::combine(&row.samples, 1)),
         ..row
     }
 }

@@ -195,7 +195,7 @@ fn collective(bench: &str, bytes: u64, elapsed_ns: [&[u64]; 2]) -> Measurement {
         bench: bench.into(),
         work: Some(Work { bytes, ops: 1, legs: 1 }),
         aggregation: Aggregation::Slowest,
-        summary: Summary::of(&Measurement::combine(&samples, 1)),
+        summary: Summary::new(&Measurement::combine(&samples, 1)),
         samples,
         ..row
     }
@@ -333,7 +333,7 @@ fn pairs_have_the_formula_of_osu_mbw_mr() {
         ..row.samples[0].clone()
     };
     row.samples = vec![of(0, 2000, 0), of(1, 3000, 1000)];
-    row.summary = Summary::of(&Measurement::combine(&row.samples, 1));
+    row.summary = Summary::new(&Measurement::combine(&row.samples, 1));
     // The pairs take 2 and 3 us, and the last is done after 4 us.
     let figures: Vec<f64> =
         osu(&[row.clone()]).lines().last().unwrap().split_whitespace().map(|x| x.parse().unwrap()).collect();

@@ -102,7 +102,7 @@ fn summaries_are_reproduced() {
         let legs = row.work.map_or(1, |w| w.legs);
         let combined = Measurement::combine(&row.samples, legs);
         let again = match row.batch() {
-            Some(1) => Summary::of(&combined),
+            Some(1) => Summary::new(&combined),
             _ => Summary::of_batches(&combined),
         };
         assert_eq!(again, row.summary, "{}", row.key);
@@ -123,7 +123,7 @@ fn a_file_of_three_launches_is_read() {
             let legs = row.work.map_or(1, |work| work.legs);
             // The interval in the file is wider by a step of the clock.
             let known = |summary: &Summary| (summary.n, summary.median, summary.mean, summary.max);
-            let again = Summary::of(&Measurement::combine(&row.samples, legs));
+            let again = Summary::new(&Measurement::combine(&row.samples, legs));
             assert_eq!(again.as_ref().map(known), row.summary.as_ref().map(known), "{}", row.key);
         }
     }

@@ -219,7 +219,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
                     outcome,
                     check,
                     samples,
-                    summary: times.and_then(|t| Summary::of(&t)),
+                    summary: times.and_then(|t| Summary::new(&t)),
                     figures,
                     trust,
                     phases,

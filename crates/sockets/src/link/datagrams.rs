@@ -645,7 +645,7 @@ mod tests {
         on_ranks(2, |team| {
             let Rank(rank) = team.rank();
             let role = if rank == 0 { Role::Active } else { Role::Passive };
-            let cx = Context { role, peer: Rank(1 - rank), ..Context::of(team) };
+            let cx = Context { role, peer: Rank(1 - rank), ..Context::new(team) };
             let slots = Slots::new(1400, 64);
             let mut link = Datagrams::open(&cx, slots).unwrap();
             let (next, wanted) = (link.endpoint.next.get(), link.endpoint.wanted.get());

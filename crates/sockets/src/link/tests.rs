@@ -106,7 +106,7 @@ fn measure<P: Pattern, L: Link + 'static>(plan: &Plan, losses: u64) -> Memory {
 }
 
 fn bench<P: Pattern, L: Link + 'static>() -> &'static Benchmark {
-    let bench = Benchmark::of::<PatternKernel<P, L>>("test.link", "a test");
+    let bench = Benchmark::new::<PatternKernel<P, L>>("test.link", "a test");
     Box::leak(Box::new(bench.streaming().with(&[Buffers::PARAMETER])))
 }
 

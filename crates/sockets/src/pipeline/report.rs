@@ -82,7 +82,7 @@ pub(super) fn measure(
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
     row.samples = vec![Samples { batch: 1, elapsed_ns, ..Samples::default() }];
     let samples = Measurement::combine(&row.samples, 1);
-    row.summary = Summary::of(&samples);
+    row.summary = Summary::new(&samples);
     if !runs.is_empty() {
         row.figures = figures(plan, &runs);
         if session.plan.counters.is_some() {
@@ -129,7 +129,7 @@ fn node_row(empty: Measurement, all: &Measurement, plan: &Plan, runs: &[Run], no
         outcome: all.outcome.clone(),
         check: all.check.clone(),
         checked: all.checked,
-        summary: Summary::of(&Measurement::combine(&samples, 1)),
+        summary: Summary::new(&Measurement::combine(&samples, 1)),
         samples,
         figures,
         trust: all.trust.iter().filter(|mark| mark.code == "crowded").cloned().chain(empty.trust).collect(),
@@ -225,7 +225,7 @@ impl Measuring<'_, '_> {
             };
             let precision = if effort.precision().is_finite() { effort.precision() } else { 0.0 };
             let times: Vec<f64> = self.runs.iter().map(|run| run.total_ns as f64).collect();
-            let reached = Summary::of(&times).as_ref().and_then(Summary::precision);
+            let reached = Summary::new(&times).as_ref().and_then(Summary::precision);
             match stop::next_round(times.len() as u64, spent, reached, precision, max_time) {
                 Ok(next) => more = next,
                 Err(ending) => {
@@ -306,7 +306,7 @@ fn figures(plan: &Plan, runs: &[Run]) -> Figures {
     figures.insert("started_processes".into(), Figure::Value(processes));
     let nodes = runs.iter().flat_map(|run| &run.nodes);
     let times: Vec<f64> = nodes.flat_map(NodeRun::buffer_ns).map(|ns| ns as f64).take(MAX_TIMES).collect();
-    let of_buffers = Summary::of(&times);
+    let of_buffers = Summary::new(&times);
     let percentiles = [
         ("buffer_p50_us", of_buffers.as_ref().map(|s| s.median), 1),
         ("buffer_p95_us", of_buffers.as_ref().and_then(|s| s.p95).map(|p| p.value), 72),
@@ -357,7 +357,7 @@ fn status_line(name: &str, shape: &Shape, run: u32, status: NodeStatus) -> Strin
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     let values: Vec<f64> = runs.iter().map(of).collect();
-    Summary::of(&values).map_or(0.0, |s| s.median)
+    Summary::new(&values).map_or(0.0, |s| s.median)
 }
 
 /// Returns the marks about CPUs and rejected connections.

@@ -73,7 +73,7 @@ fn verdict(hosts: u32, factors: [f64; 2], random: &mut Uniform) -> Verdict {
             bytes: Some(8),
             axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).chain(again).collect(),
             work: Some(Work { bytes: 16, ops: 2, legs: 2 }),
-            summary: Summary::of(&[ns; 10]),
+            summary: Summary::new(&[ns; 10]),
             grown: vec![growth],
             ..Measurement::new(BENCH, BENCH, Metric::Latency, 2)
         }

@@ -134,7 +134,7 @@ fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
     let row = |(bytes, time): (u64, f64)| Measurement {
         key: format!("p2p.latency/bytes={bytes}"),
         bytes: Some(bytes),
-        summary: Summary::of(&[1000.0 * time; 6]),
+        summary: Summary::new(&[1000.0 * time; 6]),
         samples: Vec::new(),
         trust: Vec::new(),
         ..template.rows[0].clone()

@@ -44,7 +44,7 @@ fn row(machine: &Machine, [from, to]: [u32; 2], kind: u64) -> Measurement {
         outcome: Outcome::Ok,
         check: Check::Passed,
         samples: vec![Samples { batch: 1, elapsed_ns: vec![2 * leg_ns; SAMPLES], ..Samples::default() }],
-        summary: Summary::of(&[leg_ns as f64; SAMPLES]),
+        summary: Summary::new(&[leg_ns as f64; SAMPLES]),
         ..Measurement::new("simulated.link", "simulated.link", Metric::Latency, 2)
     }
 }

@@ -4,19 +4,20 @@ use super::*;
 use crate::{benchmark::Named, testkit::Probe, unit::parse_sizes};
 
 static SYNC: Parameter = Parameter::listed("sync", "x", (&["pscw", "lock"], &[]), ("pscw", Named::Always));
-static PUT_BW: Benchmark = Benchmark::of::<Probe<1>>("rma.put_bw", "x")
+static PUT_BW: Benchmark = Benchmark::new::<Probe<1>>("rma.put_bw", "x")
     .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
     .with(&[&SYNC])
     .streaming();
-static PUT_LATENCY: Benchmark = Benchmark::of::<Probe<2>>("rma.put_latency", "x")
+static PUT_LATENCY: Benchmark = Benchmark::new::<Probe<2>>("rma.put_latency", "x")
     .osu("osu_put_latency", "OSU MPI_Put Latency Test")
     .with(&[&SYNC]);
-static LATENCY: Benchmark =
-    Benchmark::of::<Probe<3>>("p2p.latency", "x").osu("osu_latency", "OSU MPI Latency Test").sizes("0,1..4M");
-static TWIN: Benchmark = Benchmark::of::<Probe<4>>("p2p.latency", "x");
+static LATENCY: Benchmark = Benchmark::new::<Probe<3>>("p2p.latency", "x")
+    .osu("osu_latency", "OSU MPI Latency Test")
+    .sizes("0,1..4M");
+static TWIN: Benchmark = Benchmark::new::<Probe<4>>("p2p.latency", "x");
 
 fn registry() -> Registry {
-    Registry::of([&PUT_LATENCY, &LATENCY, &PUT_BW].into_iter()).unwrap()
+    Registry::new([&PUT_LATENCY, &LATENCY, &PUT_BW].into_iter()).unwrap()
 }
 
 #[test]
@@ -29,7 +30,7 @@ fn entries_are_sorted_by_name() {
 
 #[test]
 fn an_error_about_a_duplicate_name_locates_both_entries() {
-    let error = Registry::of([&TWIN, &PUT_BW, &LATENCY].into_iter()).unwrap_err().to_string();
+    let error = Registry::new([&TWIN, &PUT_BW, &LATENCY].into_iter()).unwrap_err().to_string();
     for entry in [&LATENCY, &TWIN] {
         assert!(error.contains(&format!("p2p.latency ({}:{})", file!(), entry.at.line())), "{error}");
     }
@@ -38,16 +39,16 @@ fn an_error_about_a_duplicate_name_locates_both_entries() {
 
 #[test]
 fn invalid_entries_are_refused_with_their_source_line() {
-    static NO_SIZE: Benchmark = Benchmark::of::<Probe<5>>("a.b", "x").sizes("1..x");
-    static NO_FAMILY: Benchmark = Benchmark::of::<Probe<6>>("ab", "x");
-    static ODD_NAME: Benchmark = Benchmark::of::<Probe<7>>("a.b*", "x");
-    static NO_ABOUT: Benchmark = Benchmark::of::<Probe<8>>("a.c", "");
+    static NO_SIZE: Benchmark = Benchmark::new::<Probe<5>>("a.b", "x").sizes("1..x");
+    static NO_FAMILY: Benchmark = Benchmark::new::<Probe<6>>("ab", "x");
+    static ODD_NAME: Benchmark = Benchmark::new::<Probe<7>>("a.b*", "x");
+    static NO_ABOUT: Benchmark = Benchmark::new::<Probe<8>>("a.c", "");
     static WRONG_DEFAULT: Parameter =
         Parameter::listed("win", "x", (&["create"], &[]), ("allocate", Named::Always));
-    static TWICE: Benchmark = Benchmark::of::<Probe<11>>("a.f", "x").with(&[&SYNC]).with(&[&SYNC]);
-    static NO_DEFAULT: Benchmark = Benchmark::of::<Probe<9>>("a.d", "x").with(&[&WRONG_DEFAULT]);
+    static TWICE: Benchmark = Benchmark::new::<Probe<11>>("a.f", "x").with(&[&SYNC]).with(&[&SYNC]);
+    static NO_DEFAULT: Benchmark = Benchmark::new::<Probe<9>>("a.d", "x").with(&[&WRONG_DEFAULT]);
     static NO_VALUE: Benchmark =
-        Benchmark::of::<Probe<10>>("a.e", "x").with(&[&SYNC]).streaming_only(&SYNC, "fence");
+        Benchmark::new::<Probe<10>>("a.e", "x").with(&[&SYNC]).streaming_only(&SYNC, "fence");
     for (entry, why) in [
         (&NO_VALUE, "sync=fence"),
         (&TWICE, "sync twice"),
@@ -57,7 +58,7 @@ fn invalid_entries_are_refused_with_their_source_line() {
         (&NO_ABOUT, "description"),
         (&NO_DEFAULT, "default of the parameter win: --win has no value allocate"),
     ] {
-        let error = Registry::of([&LATENCY, entry].into_iter()).unwrap_err().to_string();
+        let error = Registry::new([&LATENCY, entry].into_iter()).unwrap_err().to_string();
         assert!(error.contains(&format!("tests.rs:{}", entry.at.line())) && error.contains(why), "{error}");
     }
 }

@@ -85,14 +85,14 @@ impl Blocks {
     ///
     /// # Errors
     /// Usage error for a length and a stride that the datatype cannot have.
-    pub fn of(values: &CaseValues) -> Result<Option<Blocks>> {
+    pub fn from_values(values: &CaseValues) -> Result<Option<Blocks>> {
         Blocks::described(values.get(), |parameter| values.text(parameter))
     }
 
     /// Returns the blocks of a datatype that a user describes; `None` if messages are contiguous.
     ///
     /// # Errors
-    /// As [`Blocks::of`].
+    /// As [`Blocks::from_values`].
     pub fn chosen(datatype: Datatype, chosen: &Chosen) -> Result<Option<Blocks>> {
         Blocks::described(datatype, |parameter| chosen.text(parameter))
     }
@@ -285,7 +285,7 @@ impl Blocks {
 
 /// Returns what the row of a case names of its blocks.
 pub(super) fn shown(values: &CaseValues, _: Bytes) -> Option<String> {
-    Blocks::of(values).ok().flatten().map(|blocks| blocks.to_string())
+    Blocks::from_values(values).ok().flatten().map(|blocks| blocks.to_string())
 }
 
 impl fmt::Display for Blocks {
@@ -358,7 +358,7 @@ impl BlockList {
     /// # Errors
     /// Usage error for a text that is no list of blocks, and for blocks that overlap.
     pub(super) fn new(text: &str) -> Result<&'static BlockList> {
-        KNOWN.of(text, |text| BlockList::parse(text).map(Box::new))
+        KNOWN.get_or_parse(text, |text| BlockList::parse(text).map(Box::new))
     }
 
     fn parse(text: &str) -> Result<BlockList> {

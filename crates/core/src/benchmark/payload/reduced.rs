@@ -51,7 +51,7 @@ impl Contributors {
     }
 
     /// Returns how often a rank contributes.
-    fn of(self, rank: u32) -> u64 {
+    fn contributions(self, rank: u32) -> u64 {
         match self.except {
             Some((except, times)) if except == rank => times,
             _ if rank < self.below => self.times,
@@ -117,11 +117,15 @@ impl Reduction {
                 all.wrapping_mul(common).wrapping_add(specials.wrapping_mul(more))
             }
             // 1 + 0i is neutral without a negative zero.
-            ReductionOp::Prod if self.element.numbers() == Numbers::Complex => match is_special {
-                true if imaginary => middle(half) | 1,
-                true => high(half) | 1,
-                false => u64::from(!imaginary),
-            },
+            ReductionOp::Prod if self.element.numbers() == Numbers::Complex => {
+                if !is_special {
+                    u64::from(!imaginary)
+                } else if imaginary {
+                    middle(half) | 1
+                } else {
+                    high(half) | 1
+                }
+            }
             ReductionOp::Prod => {
                 let special = (high(half) | 1).wrapping_pow(specials as u32);
                 // Short unsigned numbers may saturate.
@@ -206,7 +210,7 @@ impl Reduced {
         let (total, is_complex) = (contributors.total(), reduction.element.numbers() == Numbers::Complex);
         let flip = if flip { u64::MAX } else { 0 };
         for at in 0..count {
-            let specials = contributors.of(distinguished);
+            let specials = contributors.contributions(distinguished);
             let imaginary = is_complex && at % 2 == 1;
             let value = reduction.value(key, specials, total.wrapping_sub(specials), imaginary);
             if !each(at, reduction.encode(value) ^ flip) {

@@ -22,16 +22,16 @@ type Link = SimLink<1000, 1>;
 type BrokenLink = SimLink<1000, 1, 3>;
 
 static PAIRS: Benchmark =
-    Benchmark::of::<PatternKernel<PingPong, Link>>("sim.pings", "x").layout(Layout::Pairs(Pairs::Most));
-static VICTIM: Benchmark = Benchmark::of::<PatternKernel<PingPong, Link>>("sim.ping", "x");
+    Benchmark::new::<PatternKernel<PingPong, Link>>("sim.pings", "x").layout(Layout::Pairs(Pairs::Most));
+static VICTIM: Benchmark = Benchmark::new::<PatternKernel<PingPong, Link>>("sim.ping", "x");
 
-inventory::submit! { Benchmark::of::<PatternKernel<Stream, Link>>("sim.flow", "x").streaming() }
-inventory::submit! { Benchmark::of::<PatternKernel<Stream, BrokenLink>>("sim.broken_flow", "x").streaming() }
+inventory::submit! { Benchmark::new::<PatternKernel<Stream, Link>>("sim.flow", "x").streaming() }
+inventory::submit! { Benchmark::new::<PatternKernel<Stream, BrokenLink>>("sim.broken_flow", "x").streaming() }
 inventory::submit! {
-    Benchmark::of::<PatternKernel<Stream, Link>>("sim.absent", "x").available(|| Err("it is not built".into()))
+    Benchmark::new::<PatternKernel<Stream, Link>>("sim.absent", "x").available(|| Err("it is not built".into()))
 }
 inventory::submit! {
-    Benchmark::of::<PatternKernel<Stream, Link>>("sim.crowd", "x").layout(Layout::Everyone { least: 9 })
+    Benchmark::new::<PatternKernel<Stream, Link>>("sim.crowd", "x").layout(Layout::Everyone { least: 9 })
 }
 
 fn rows(ranks: u32, under: &str) -> Vec<Measurement> {

@@ -189,7 +189,7 @@ fn a_case_may_be_skipped_or_fail() {
 }
 
 fn around(median: f64, half: f64) -> Summary {
-    Summary { ci95: Some([median - half, median + half]), ..Summary::of(&[median; 30]).unwrap() }
+    Summary { ci95: Some([median - half, median + half]), ..Summary::new(&[median; 30]).unwrap() }
 }
 
 /// Returns the overlap for times of known medians, whose intervals have the same half width.
@@ -230,8 +230,9 @@ fn the_error_contains_all_three_intervals() {
 fn the_interval_covers_the_overlap() {
     let clock = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
     let mut noise = Noise::Independent { sigma: 0.1 }.stream(16);
-    let mut times =
-        |median: f64| Summary::of(&(0..200).map(|_| median * noise.next_time()).collect::<Vec<_>>()).unwrap();
+    let mut times = |median: f64| {
+        Summary::new(&(0..200).map(|_| median * noise.next_time()).collect::<Vec<_>>()).unwrap()
+    };
     for known in [0.0, 40.0, 95.0] {
         let (mut covered, mut resolved) = (0, 0);
         for _ in 0..400 {

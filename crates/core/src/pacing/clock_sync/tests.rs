@@ -7,7 +7,7 @@ use crate::{
 };
 
 fn synchronised<M: Mesh>(team: &ThreadTeam) -> ClockSync<'_, M> {
-    ClockSync::new(&Context::of(team), &team.clock, SyncHosts::On, learning_time(None)).unwrap()
+    ClockSync::new(&Context::new(team), &team.clock, SyncHosts::On, learning_time(None)).unwrap()
 }
 
 /// Returns seconds of offset, and the drift of ordinary quartz.
@@ -103,7 +103,7 @@ fn drift_is_learned_over_half_a_row() {
     assert_eq!(learning, [500, 500, 50, 10, 80].map(ms));
     let took = |learning: Duration| {
         let sync = |team: &ThreadTeam| {
-            let cx = Context::of(team);
+            let cx = Context::new(team);
             ClockSync::<SimMesh<700>>::new(&cx, &team.clock, SyncHosts::On, learning).map(|_| team.time.now())
         };
         on_ranks(2, sync).swap_remove(1).unwrap() as f64 / learning.as_nanos() as f64

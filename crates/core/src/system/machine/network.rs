@@ -139,21 +139,24 @@ fn interrupt_cpus(files: &Files, directory: &str) -> Option<BTreeSet<u32>> {
 /// Returns the name of an interface's PCI device, or its numbers.
 fn model(files: &Files, directory: &str) -> Option<String> {
     // The device of a virtual interface is on the bus virtio, below its PCI device.
-    let on_pci = |device: &str| {
-        let bus = files.link(&format!("{directory}/{device}/subsystem"))?;
-        let number = |file: &str| {
-            let text = files.read(&format!("{directory}/{device}/{file}"))?;
-            text.strip_prefix("0x").map(str::to_owned)
-        };
-        (bus == "pci").then(|| number("vendor").zip(number("device"))).flatten()
-    };
-    let (vendor, device) = on_pci("device").or_else(|| on_pci("device/.."))?;
+    let (vendor, device) = pci_numbers(files, &format!("{directory}/device"))
+        .or_else(|| pci_numbers(files, &format!("{directory}/device/..")))?;
     let numbers = format!("PCI {vendor}:{device}");
     let names = PCI_NAMES.iter().find_map(|path| files.read(path));
     Some(match names.and_then(|names| pci_name(&names, &vendor, &device)) {
         Some(name) => format!("{name} ({numbers})"),
         None => numbers,
     })
+}
+
+/// Returns the numbers of the vendor and of the model of a PCI device; `None` for a device on another bus.
+fn pci_numbers(files: &Files, device: &str) -> Option<(String, String)> {
+    let bus = files.link(&format!("{device}/subsystem"))?;
+    let number = |file: &str| {
+        let text = files.read(&format!("{device}/{file}"))?;
+        text.strip_prefix("0x").map(str::to_owned)
+    };
+    (bus == "pci").then(|| number("vendor").zip(number("device"))).flatten()
 }
 
 /// Finds a device in a list of PCI names. Lines of vendors begin with their number, those of devices with one tab.

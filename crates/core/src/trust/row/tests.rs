@@ -33,7 +33,7 @@ fn a_clock_that_runs_wrong_makes_a_row_invalid() {
 }
 
 fn marks(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> Vec<(Level, String, String)> {
-    let summary = Summary::of(samples).unwrap();
+    let summary = Summary::new(samples).unwrap();
     let mut facts = quiet(samples, &summary);
     change(&mut facts);
     of_row(facts).into_iter().map(|mark| (mark.level, mark.code, mark.short)).collect()
@@ -130,7 +130,7 @@ fn each_weakness_of_samples_gets_its_mark() {
 
 #[test]
 fn clocks_that_differ_by_more_than_5_percent_of_a_row_get_a_mark() {
-    let steady = Summary::of(&[1000.0; 200]).unwrap();
+    let steady = Summary::new(&[1000.0; 200]).unwrap();
     let mark = clocks_apart(60.0, &steady).unwrap();
     assert_eq!((mark.level, mark.short.as_str()), (Level::Caution, "clocks apart 6%"));
     assert_eq!(clocks_apart(50.0, &steady), None);
@@ -143,7 +143,7 @@ fn grown(device: &str, counter: &str, by: u64) -> Growth {
 #[test]
 fn errors_of_devices_are_marked_and_what_grows_under_load_is_not() {
     let samples = ramp();
-    let summary = Summary::of(&samples).unwrap();
+    let summary = Summary::new(&samples).unwrap();
     let marks = |grown: &[Growth]| of_row(RowFacts { grown, ..quiet(&samples, &summary) });
     assert!(marks(&[grown("eth0", "rx_dropped", 99), grown("Tcp", "RetransSegs", 9)]).is_empty());
     let all = [grown("eth0", "rx_crc_errors", 1), grown("mlx5_0 port 1", "symbol_error", 2)];

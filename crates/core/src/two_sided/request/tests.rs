@@ -103,7 +103,7 @@ const REQUESTS: u64 = 30_000;
 #[test]
 fn a_pause_shows_in_the_p99_of_an_open_loop_and_a_closed_loop_hides_it() {
     static OPEN: Benchmark = requests::<Pausing>("sim.open");
-    static CLOSED: Benchmark = Benchmark::of::<Closed<Pausing>>("sim.closed", "x");
+    static CLOSED: Benchmark = Benchmark::new::<Closed<Pausing>>("sim.closed", "x");
     let p99 =
         |row: &Measurement| row.percentiles(&[0.99], crate::system::clock::Clock::manual(9).0.facts())[0];
     let [open, closed] = [&OPEN, &CLOSED].map(|bench| {

@@ -17,7 +17,7 @@ fn run(number: usize, slower: f64, launches: &[(f64, f64)], noise: &mut Noise) -
             let of_state = if *after > 150.0 { 3.5 } else { 1.0 };
             let median =
                 row.summary.as_ref().unwrap().median * slower * of_state * (0.01 * noise.normal()).exp();
-            Measurement { summary: Summary::of(&[median; 6]), ..row.clone() }
+            Measurement { summary: Summary::new(&[median; 6]), ..row.clone() }
         };
         RunWithRows {
             run,

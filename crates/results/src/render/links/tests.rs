@@ -66,7 +66,7 @@ fn launch_of(
             bytes: Some(1_000_000),
             axes: axes.into_iter().chain([round]).map(|(k, v)| (k.to_owned(), v)).collect(),
             work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
-            summary: Summary::of(&[ns; 10]),
+            summary: Summary::new(&[ns; 10]),
             trust: trust.to_vec(),
             ..golden.rows[0].clone()
         };

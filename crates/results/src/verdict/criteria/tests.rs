@@ -16,7 +16,7 @@ fn rows(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> Vec<Measurement> {
             bytes: Some(bytes),
             axes: axes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
-            summary: Summary::of(&[ns(from.min(to), from.max(to)) * (1.0 + bytes as f64 / 1e4); 10]),
+            summary: Summary::new(&[ns(from.min(to), from.max(to)) * (1.0 + bytes as f64 / 1e4); 10]),
             trust: vec![],
             ..golden.rows[0].clone()
         }
@@ -115,7 +115,7 @@ fn a_second_measurement_clears_a_link() {
     let mut now = run(2, |_, _| 3000.0);
     let mut again = now.rows[0].clone();
     again.axes.insert(crate::verdict::RETEST.into(), crate::verdict::ALONE.into());
-    again.summary = Summary::of(&[1000.0; 10]);
+    again.summary = Summary::new(&[1000.0; 10]);
     now.rows.push(again);
     assert_eq!(judged(&now, &["latency<2us"], None).0, Conclusion::Clear);
 }

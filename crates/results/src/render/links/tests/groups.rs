@@ -28,7 +28,7 @@ fn sweep() -> (Run, Vec<Measurement>) {
             bytes: Some(1_000_000),
             axes: axes.into_iter().map(|(k, v): (_, String)| (k.to_owned(), v)).collect(),
             work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
-            summary: Summary::of(&[ns; 10]),
+            summary: Summary::new(&[ns; 10]),
             trust: vec![Mark::caution("x", "x", "")],
             ..golden.rows[0].clone()
         }
