@@ -177,7 +177,7 @@ enum Verdict {
 
 impl Verdict {
     /// Judges a share, rounded to a whole percentage: 35 of 40 are 88 %.
-    fn of([hits, of]: [u64; 2]) -> Verdict {
+    fn from_share([hits, of]: [u64; 2]) -> Verdict {
         match (hits as f64 / of as f64 * 100.0).round() {
             93.0.. => Verdict::Met,
             88.0.. => Verdict::Low,
@@ -207,7 +207,7 @@ impl Series {
 
     /// Returns the worse verdict of both shares.
     fn verdict(&self) -> Verdict {
-        let verdicts = [self.covered(), self.confirmed()].map(Verdict::of);
+        let verdicts = [self.covered(), self.confirmed()].map(Verdict::from_share);
         [Verdict::TooLow, Verdict::Low].into_iter().find(|bad| verdicts.contains(bad)).unwrap_or(Verdict::Met)
     }
 
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn shares_are_judged_by_whole_percentages() {
         assert_eq!(
-            [[37, 40], [35, 40], [34, 40]].map(Verdict::of),
+            [[37, 40], [35, 40], [34, 40]].map(Verdict::from_share),
             [Verdict::Met, Verdict::Low, Verdict::TooLow]
         );
     }

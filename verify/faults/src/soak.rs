@@ -122,7 +122,7 @@ impl Plan {
 
     /// Runs the job. Returns its exit code, or what is wrong.
     fn wrong(&self, stage: &Stage) -> Result<i32, String> {
-        let mut job = Job::of(&self.arguments());
+        let mut job = Job::new(&self.arguments());
         job.deadline = DEADLINE;
         match self.fault.clone() {
             Fault::None => {}

@@ -23,7 +23,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn of(case: &Case, flavour: Flavour, verdict: Verdict) -> Self {
+    pub(crate) fn new(case: &Case, flavour: Flavour, verdict: Verdict) -> Self {
         let (fault, subject) = (case.fault.clone(), case.subject.clone());
         Self { fault, place: case.place, subject, flavour, verdict }
     }

@@ -251,7 +251,7 @@ impl Turns {
         let plain = if program == Program::Run { &self.medians } else { &self.means };
         let of_turn = |(theirs, plain): (&Times, &Times)| Some(theirs.get(&bytes)? / plain.get(&bytes)?);
         let ratios: Vec<f64> = self.others.get(&program)?.iter().zip(plain).filter_map(of_turn).collect();
-        Ratio::of(&ratios)
+        Ratio::from_ratios(&ratios)
     }
 }
 

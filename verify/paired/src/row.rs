@@ -107,7 +107,7 @@ fn directory() -> String {
 }
 
 impl Row {
-    fn of(bench: &'static Benchmark, reference: impl Into<String>, shape: Shape, goal: f64) -> Row {
+    fn new(bench: &'static Benchmark, reference: impl Into<String>, shape: Shape, goal: f64) -> Row {
         Row {
             name: bench.name.to_owned(),
             bench,
@@ -174,7 +174,7 @@ impl Row {
 
 fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let goal = if bench.own.streams.exists() { RATE } else { LATENCY };
-    let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
+    let row = |reference: &str, goal| Row::new(bench, reference, Shape::Chained, goal);
     match name {
         "latency" => with_modes(row("ping", goal)),
         "latency_mp" => vec![row("ping", goal)],
@@ -197,7 +197,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
             row("two_pings", LATENCY).with("pattern", "bidirectional"),
             row("one_way", RATE).with("pattern", "unidirectional"),
         ],
-        name if name.ends_with("_mt") => vec![Row::of(bench, name, Shape::Together, OTHER)],
+        name if name.ends_with("_mt") => vec![Row::new(bench, name, Shape::Together, OTHER)],
         // A new benchmark has a loop with its name.
         other if has_datatypes(bench) => with_datatypes(row(other, goal), DERIVED),
         other => vec![row(other, goal)],
@@ -236,7 +236,7 @@ fn with_datatypes(row: Row, suffix: &str) -> Vec<Row> {
 }
 
 fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
-    let row = |reference: &str, shape| Row::of(bench, reference, shape, OTHER);
+    let row = |reference: &str, shape| Row::new(bench, reference, shape, OTHER);
     let operation = OPERATIONS.iter().find_map(|operation| {
         let at = operation.benchmarks().iter().position(|entry| entry.name == bench.name)?;
         Some((operation.name, at))
@@ -283,11 +283,11 @@ fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
 fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let axis = |name: &str| bench.parameter(name).map_or(&[][..], |parameter| parameter.names());
     if axis("pointer").is_empty() {
-        return vec![Row::of(bench, name, Shape::Paced, OTHER)];
+        return vec![Row::new(bench, name, Shape::Paced, OTHER)];
     }
     let call = |pointer: &'static str, access: &'static str| {
         let reference = format!("{name}_{pointer}_{access}");
-        Row::of(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
+        Row::new(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
     };
     let calls =
         axis("pointer").iter().flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)));
@@ -308,8 +308,8 @@ fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
 /// Returns the comparisons of slowed kernels.
 fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     match name {
-        "latency" => vec![Row::of(bench, "ping", Shape::Chained, LATENCY)],
-        _ => vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE).with("sync", "flush")],
+        "latency" => vec![Row::new(bench, "ping", Shape::Chained, LATENCY)],
+        _ => vec![Row::new(bench, "put_many_flush", Shape::Chained, RATE).with("sync", "flush")],
     }
 }
 

@@ -135,7 +135,7 @@ pub(crate) fn write_over_mpi(
         format!("{}, {}, {cpus} CPUs shared by all ranks.", environment::timestamp(), libraries.join("; "));
     let of_each_mpi = lines.chunk_by(|a, b| a.flavour == b.flavour);
     let largest: Vec<Line> = of_each_mpi.filter_map(|lines| lines.last().cloned()).collect();
-    let model = model(&Constants::of(lines, swept));
+    let model = model(&Constants::new(lines, swept));
     let section = format!("{heading}\n\n{}\n{model}", table(&largest));
     let tables = format!("{METHOD}\n{heading}\n\n{}\n{model}", table(lines));
     evidence::write(workspace, "scale", &section, &tables)

@@ -137,7 +137,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     println!("\n{}\n{}", document::sessions(&sessions), document::simulated(&swept));
     if !options.without_mpi {
-        println!("{}\n{}", document::table(&lines), document::model(&model::Constants::of(&lines, &swept)));
+        println!("{}\n{}", document::table(&lines), document::model(&model::Constants::new(&lines, &swept)));
     }
     if options.write {
         document::write(&workspace, "scale-sockets", &document::sessions(&sessions))?;

@@ -42,7 +42,7 @@ pub(crate) struct Modelled {
 
 impl Constants {
     /// Bytes of a row are those of the largest simulated sweep: what a record of a round has besides is spread over its many links.
-    pub(crate) fn of(lines: &[Line], swept: &[Swept]) -> Constants {
+    pub(crate) fn new(lines: &[Line], swept: &[Swept]) -> Constants {
         let widest = lines.iter().filter(|line| line.tasks[0].rows > 0).max_by_key(|line| line.ranks);
         let largest = swept.iter().max_by_key(|swept| swept.shape.ranks);
         let row_bytes = largest.map_or(0.0, |swept| swept.result_bytes as f64 / swept.rows as f64);

@@ -38,7 +38,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (what, make) in HOSTILE {
         // `more` is done in the directory of the job before the script starts.
         let of = |place: &str, words: &str, code: i32, script: String, more: More| {
-            let case = Case::of(&format!("{place} is {what}"), Place::Start, words, code).without_out();
+            let case = Case::new(&format!("{place} is {what}"), Place::Start, words, code).without_out();
             case.gate(what == "a link").prepared(move |c, _, directory| {
                 results(directory).and_then(|()| more(directory)).map_err(|e| e.to_string())?;
                 shell(c, directory, &script)
@@ -74,7 +74,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         cases.push(of("a good day", "check", 7, checked, good).says(&["b.jsonl"]));
     }
     for words in GIVEN {
-        let case = Case::of("the file of an option is endless", Place::Start, words, 2).without_out();
+        let case = Case::new("the file of an option is endless", Place::Start, words, 2).without_out();
         cases.push(case.says(&["it is longer than"]).shell("ulimit -v 600000; exec \"$@\""));
     }
     let copy = "a launch is a copy with another name";
@@ -90,7 +90,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     );
     for (stream, redirection) in [("output", ""), ("messages", " >&2")] {
         cases.push(
-            Case::of(&format!("a host prints {stream} without end"), Place::Start, "cluster", 6)
+            Case::new(&format!("a host prints {stream} without end"), Place::Start, "cluster", 6)
                 .without_out()
                 .says(&["n01: it prints without end"])
                 .prepared(move |c, _, directory| {
@@ -117,7 +117,7 @@ fn reading(
     code: i32,
     files: impl Fn() -> Result<Files, String> + 'static,
 ) -> Case {
-    let case = Case::of(fault, Place::Start, command, code).without_out();
+    let case = Case::new(fault, Place::Start, command, code).without_out();
     case.prepared(move |c, _, directory| {
         for (name, text) in files()? {
             let path = directory.join(name);

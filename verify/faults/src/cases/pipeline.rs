@@ -35,7 +35,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let case = |what: &str, role: &'static str, options: &str, code| {
         let words = format!("{SHAPE} {options}");
         let fault = format!("{role} {what}");
-        let case = Case::of(&fault, Place::Measuring, &words, code);
+        let case = Case::new(&fault, Place::Measuring, &words, code);
         case.skip_if(stage.needs_no_mpi()).gate((what, role) == GATE)
     };
     let of_role = |role: &'static str| {

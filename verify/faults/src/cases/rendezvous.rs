@@ -36,7 +36,7 @@ const FILES: [(&str, &str, &str); 4] = [
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let case = |fault: &str, script: String, code: i32| {
-        let case = Case::of(fault, Place::Start, WORDS, code);
+        let case = Case::new(fault, Place::Start, WORDS, code);
         case.shell(script).skip_if(stage.needs_no_mpi())
     };
     let of_file = |(what, make, says): (&str, &str, &str)| {

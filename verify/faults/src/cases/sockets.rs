@@ -31,7 +31,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&[&format!("rank {rank} on ")]),
         );
         cases.push(
-            Case::of(&format!("rank {rank} is stopped"), Place::Measuring, ENDLESS, 6)
+            Case::new(&format!("rank {rank} is stopped"), Place::Measuring, ENDLESS, 6)
                 .act(move |job| {
                     job.until("both ranks run", |job| workers(job).len() == 2)?;
                     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -41,7 +41,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&["sockets.latency"]),
         );
     }
-    cases.push(Case::of("rank 1 is slow for a second", Place::Measuring, CHECKED, 0).rows(3).act(|job| {
+    cases.push(Case::new("rank 1 is slow for a second", Place::Measuring, CHECKED, 0).rows(3).act(|job| {
         job.until("both ranks run", |job| workers(job).len() == 2)?;
         send(job, 1, Signal::STOP);
         std::thread::sleep(std::time::Duration::from_secs(1));
@@ -69,7 +69,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let of_data = to == "worker" && what == "sent garbage";
             let (words, code, says) =
                 if of_data { (CHECKED, 5, "sockets.latency") } else { (ENDLESS, 6, "rank ") };
-            let case = Case::of(&fault, Place::Measuring, words, code);
+            let case = Case::new(&fault, Place::Measuring, words, code);
             let case = if of_data { case.or_code(6) } else { case };
             let case = case.says(&[says]).gate((to, what) == ("worker", "cut"));
             cases.push(case.act(move |job| {

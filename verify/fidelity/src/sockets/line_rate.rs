@@ -292,7 +292,7 @@ struct Compared {
 
 impl Compared {
     fn ratio(&self, of: impl Fn(&Figures) -> f64) -> Option<Ratio> {
-        Ratio::of(&self.pairs.iter().map(|[ours, other]| of(ours) / of(other)).collect::<Vec<_>>())
+        Ratio::from_ratios(&self.pairs.iter().map(|[ours, other]| of(ours) / of(other)).collect::<Vec<_>>())
     }
 
     /// Returns whether the whole interval of a ratio misses a goal.

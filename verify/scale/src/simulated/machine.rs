@@ -58,7 +58,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Returns a machine whose slow link is measured by the sweep.
-    pub(super) fn of(shape: Shape, task: &Task) -> Machine {
+    pub(super) fn new(shape: Shape, task: &Task) -> Machine {
         let schedule = task.mode.schedule(shape.ranks, task.seed);
         let mut machine = Machine { shape, slow_host: shape.hosts / 3, slow_link: (0, 0) };
         let links = rounds_of(&schedule, task.rounds)

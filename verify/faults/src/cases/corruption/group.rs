@@ -176,7 +176,7 @@ impl Group {
             self.words,
             self.derived.map(Derived::words).unwrap_or_default()
         );
-        let mut job = Job { rules, all_act: false, deadline: DEADLINE, ..Job::of(&words) };
+        let mut job = Job { rules, all_act: false, deadline: DEADLINE, ..Job::new(&words) };
         if names.iter().any(|name| name.starts_with("rma.cas")) {
             job.prepare = Some(Box::new(without_rdma));
         }

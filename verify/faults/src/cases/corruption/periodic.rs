@@ -107,7 +107,7 @@ fn single(stage: &Stage, (bench, options, call, what, of): Fault) -> Case {
     let rank = if call.ends_with("ecv") || call == "Bcast" { 1 } else { 0 };
     let words = format!("run {bench} --sizes {bytes} -n 2 {options}");
     let rule = format!("call={call},do={what},rank={rank},bytes={bytes},slot={},of={of},byte=7", at(of));
-    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, &words, 5)
+    let case = Case::new(&format!("{often} {happens}"), Place::Verifying, &words, 5)
         .rule(rule)
         .says(&["data arrived wrong at"])
         .look(move |done| caught(done, bench, &[(bytes, of)]))
@@ -180,7 +180,7 @@ fn over_sockets(stage: &Stage) -> Vec<Case> {
             }
             _ => format!("run {name} --transport all --sizes {sizes} -n 2 --allow-skips {options}"),
         };
-        let mut job = Job::of(&words);
+        let mut job = Job::new(&words);
         job.deadline = DEADLINE;
         job.prepare = Some(Box::new(|command, stage, _| {
             let rules = rules("*", false, rates).join(";");
