@@ -219,6 +219,22 @@ impl Series {
     fn all(&self, figure: impl Fn(&Invocation) -> f64) -> Vec<f64> {
         self.invocations.iter().map(figure).collect()
     }
+
+    /// Returns the line of the table.
+    fn row(&self) -> String {
+        let middle = |figure: fn(&Invocation) -> f64| median(&self.all(figure)).unwrap_or(f64::NAN);
+        let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
+        let [covered, confirmed] = [self.covered(), self.confirmed()];
+        format!(
+            "{} | `{}` | {} | {} | {:.1} | {}",
+            self.flavour,
+            self.job,
+            share(covered),
+            share(confirmed),
+            middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0,
+            self.verdict(),
+        )
+    }
 }
 
 impl fmt::Display for Job {
@@ -248,21 +264,7 @@ fn line(flavour: Flavour, job: Job, invocation: &Invocation) -> String {
 /// Returns a line for each command.
 fn table_of(all: &[Series]) -> String {
     let head = "MPI | ombx run | interval covers, % | range confirmed, % | half width, % | goal";
-    let line = |series: &Series| {
-        let middle = |figure: fn(&Invocation) -> f64| median(&series.all(figure)).unwrap_or(f64::NAN);
-        let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
-        let [covered, confirmed] = [series.covered(), series.confirmed()];
-        format!(
-            "{} | `{}` | {} | {} | {:.1} | {}",
-            series.flavour,
-            series.job,
-            share(covered),
-            share(confirmed),
-            middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0,
-            series.verdict(),
-        )
-    };
-    table(head, all.iter().map(line))
+    table(head, all.iter().map(Series::row))
 }
 
 fn contains([low, high]: [f64; 2], x: f64) -> bool {
