@@ -141,15 +141,15 @@ impl Row {
                 self.options.get(parameter.name).is_none_or(|chosen| *chosen == value)
             }
         };
-        let row = |(bytes, depth): (u64, u32)| Row {
+        let rows = SIZES.map(|(bytes, depth)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
             // The strictest goal is for 8 bytes.
             goal: if bytes > 8 && self.goal == LATENCY { RATE } else { self.goal },
             ..self.clone()
-        };
+        });
         let fits = |row: &Row| row.block.is_none() || row.bytes == DERIVED_BYTES;
-        Ok(SIZES.map(row).into_iter().filter(fits).collect())
+        Ok(rows.into_iter().filter(fits).collect())
     }
 
     /// Returns what the engine of ombx needs to open the case.
@@ -291,18 +291,20 @@ fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     };
     let calls =
         axis("pointer").iter().flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)));
-    let synced = |row: Row| {
-        let of = |sync: &&'static str| {
-            let suffix = if *sync == "never" { "" } else { "_synced" };
-            Row { reference: format!("{}{suffix}", row.reference), ..row.clone().with("file-sync", sync) }
-        };
-        match axis("file-sync") {
-            [] => vec![row],
-            syncs => syncs.iter().map(of).collect(),
-        }
-    };
     let exists = |row: &Row| check_combinations(Choice { bench, preset: &[] }, &row.plan()).is_ok();
-    calls.flat_map(synced).filter(exists).collect()
+    calls.flat_map(|row| with_syncs(row, axis("file-sync"))).filter(exists).collect()
+}
+
+/// Returns the row for each of these places of `MPI_File_sync`, or the row itself if there are none.
+fn with_syncs(row: Row, syncs: &[&'static str]) -> Vec<Row> {
+    if syncs.is_empty() {
+        return vec![row];
+    }
+    let with_sync = |sync: &&'static str| {
+        let suffix = if *sync == "never" { "" } else { "_synced" };
+        Row { reference: format!("{}{suffix}", row.reference), ..row.clone().with("file-sync", sync) }
+    };
+    syncs.iter().map(with_sync).collect()
 }
 
 /// Returns the comparisons of slowed kernels.

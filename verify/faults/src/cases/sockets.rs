@@ -109,16 +109,6 @@ enum Fault {
 /// Returns rank 1 and its descriptor of a connection to a process with this argument.
 fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
     let rank = workers(job).pop()?;
-    let sockets = |p: &Process| -> Vec<(i32, String)> {
-        let files =
-            fs::read_dir(format!("/proc/{}/fd", p.pid.as_raw_nonzero())).into_iter().flatten().flatten();
-        let socket = |entry: fs::DirEntry| {
-            let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
-            let inode = target.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned();
-            Some((entry.file_name().to_str()?.parse().ok()?, inode))
-        };
-        files.filter_map(socket).collect()
-    };
     let others: Vec<String> = job
         .processes()
         .iter()
@@ -140,6 +130,18 @@ fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
         let theirs = |known: &String| end_of(known) == Some((other, own));
         others.iter().any(theirs).then_some((rank.pid, descriptor))
     })
+}
+
+/// Returns the descriptors of sockets of a process, and their inodes.
+fn sockets(process: &Process) -> Vec<(i32, String)> {
+    let files =
+        fs::read_dir(format!("/proc/{}/fd", process.pid.as_raw_nonzero())).into_iter().flatten().flatten();
+    let socket = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
+        let inode = target.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned();
+        Some((entry.file_name().to_str()?.parse().ok()?, inode))
+    };
+    files.filter_map(socket).collect()
 }
 
 fn break_connection(job: &Running<'_>, to: &str, fault: Fault) -> Result<(), String> {
