@@ -152,8 +152,9 @@ pub(crate) const CHECKS: &[Check] = &[
         Tier::Nightly,
         "every benchmark on other MPI libraries, with the published binaries",
         |run| {
-            let binaries =
-                Step::from_work("binaries for every MPI", || crate::dist::portable::main().map(|_| Outcome::Passed));
+            let binaries = Step::from_work("binaries for every MPI", || {
+                crate::dist::portable::main().map(|_| Outcome::Passed)
+            });
             if binaries.failed() {
                 return vec![binaries];
             }

@@ -208,7 +208,9 @@ fn in_place_and_every_root() {
     let in_place = of_operations(|operation| operation.flow.in_place().is_some());
     let rooted = of_operations(|operation| operation.flow.is_rooted());
     // The table says what the standard says of these.
-    assert!(["allreduce", "gatherv", "scan"].iter().all(|name| in_place.contains(&Mode::Blocking.bench(name))));
+    assert!(
+        ["allreduce", "gatherv", "scan"].iter().all(|name| in_place.contains(&Mode::Blocking.bench(name)))
+    );
     assert!(
         ["bcast", "gather", "reduce", "scatterv"]
             .iter()

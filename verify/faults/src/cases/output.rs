@@ -50,9 +50,13 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .skip_if(no_root)
             .shell(tiny("ro")),
         // Ranks over sockets write no files themselves.
-        output_case("the size of files is limited", "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1", 7)
-            .says(&["out.jsonl"])
-            .shell("ulimit -f 16; exec \"$@\""),
+        output_case(
+            "the size of files is limited",
+            "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1",
+            7,
+        )
+        .says(&["out.jsonl"])
+        .shell("ulimit -f 16; exec \"$@\""),
         output_case("the output is a FIFO without a reader", &format!("{FEW} --timeout 3s"), 7)
             .without_out()
             .says(&["no program reads"])
@@ -75,12 +79,17 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 fs::remove_file(&job.out).map_err(|e| e.to_string())
             })
             .says(&["out.jsonl"]),
-        output_case("the screen is full", FEW, 7).prepared(|c, _, _| file_of(c, "/dev/full", Command::stdout)),
+        output_case("the screen is full", FEW, 7)
+            .prepared(|c, _, _| file_of(c, "/dev/full", Command::stdout)),
         output_case("standard error is full", FEW, 0)
             .rows(3)
             .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
-        output_case("standard error is full, and there is much to say", "run p2p.latency --sizes 8 --sizes 8", 2)
-            .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
+        output_case(
+            "standard error is full, and there is much to say",
+            "run p2p.latency --sizes 8 --sizes 8",
+            2,
+        )
+        .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
         output_case("the screen is closed", FEW, 0).rows(3).shell("exec \"$@\" >&-"),
         output_case("standard error is closed", FEW, 0)
             .rows(3)
