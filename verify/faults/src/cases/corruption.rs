@@ -167,8 +167,10 @@ fn pipeline(fault: &str, limit: &str) -> Case {
 
 /// Returns a case for a benchmark whose bytes no case flips: skipped with a reason, otherwise wrong.
 fn without(bench: &Bench) -> Case {
-    let case =
-        Case::new("one byte flips", Place::Verifying, "list", 0).subject(&bench.name).without_out().gate(true);
+    let case = Case::new("one byte flips", Place::Verifying, "list", 0)
+        .subject(&bench.name)
+        .without_out()
+        .gate(true);
     if bench.name.contains("barrier") || bench.name == "collective.init" {
         return case.skip_if(Some("transfers no data".into()));
     }
