@@ -53,7 +53,7 @@ const OF_LAUNCHES: [&str; 6] = ["--launches", "--quick", "--budget", "--launch",
 
 impl Job {
     /// Returns a job of any program.
-    pub fn of(program: impl AsRef<OsStr>) -> Job {
+    pub fn new(program: impl AsRef<OsStr>) -> Job {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let value = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mark = Mark { variable: "OMBX_TEST_JOB", value };
@@ -73,7 +73,7 @@ impl Job {
 
     /// Returns a job of `ombx` with arguments separated by blanks.
     pub fn ombx(arguments: &str) -> Job {
-        let job = Job::of(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).with_one_launch();
+        let job = Job::new(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).with_one_launch();
         job.args(arguments.split_whitespace())
     }
 
@@ -84,7 +84,7 @@ impl Job {
 
     /// Returns a job of any program as `ranks` ranks of an explicit `mpiexec`.
     pub fn on_ranks(ranks: u32, program: &Path) -> Job {
-        let job = Job::of(mpi::mpiexec()).args(mpi::launch_options(ranks));
+        let job = Job::new(mpi::mpiexec()).args(mpi::launch_options(ranks));
         mpi::launch_environment().fold(job, |job, (name, value)| job.env(name, value)).arg(program)
     }
 

@@ -22,13 +22,13 @@ pub fn in_namespace(kept: &Kept, script: &str) -> Option<Done> {
                   tc class add dev lo parent 1: classid 1:1 htb rate 10gbit quantum 60000 && \
                   tc filter add dev lo parent 1: protocol ip u32 match ip dsfield 0 0xfc flowid 1:1 && \
                   tc qdisc add dev lo parent 1:1 tbf rate 8kbit burst 64kb limit 2kb";
-    let probe = Job::of("unshare").args(["--net", "sh", "-c", queues]).run();
+    let probe = Job::new("unshare").args(["--net", "sh", "-c", queues]).run();
     if probe.code != Some(0) {
         skipped(&format!("no network namespaces with queues here: {}", probe.stderr.trim()));
         return None;
     }
     let token = kept.files.path("token");
-    let job = Job::of("unshare").args(["--net", "sh", "-e", "-c", script]);
+    let job = Job::new("unshare").args(["--net", "sh", "-e", "-c", script]);
     Some(job.env("OMBX", mpi::ombx()).env("OUT", kept.out()).env("TOKEN", token).run())
 }
 

@@ -28,7 +28,7 @@ impl Links {
 
     /// Returns a job that starts the program without a launcher.
     pub fn alone(&self, name: &str) -> Job {
-        Job::of(self.program(name)).env("OMBX_MPIEXEC", mpi::mpiexec()).env("OMPI_MCA_osc", "^rdma,ucx")
+        Job::new(self.program(name)).env("OMBX_MPIEXEC", mpi::mpiexec()).env("OMPI_MCA_osc", "^rdma,ucx")
     }
 
     /// Returns a job that starts the program as ranks of a launcher.

@@ -30,10 +30,10 @@ pub fn program(directory: &Path) -> Result<PathBuf, String> {
         return Err("python3 is not installed".into());
     }
     let _ = fs::remove_dir_all(&directory);
-    let environment = Job::of("python3").args(["-m", "venv"]).arg(&directory).limit(INSTALLATION).run();
+    let environment = Job::new("python3").args(["-m", "venv"]).arg(&directory).limit(INSTALLATION).run();
     let pip = ["-q", "--no-input", "--retries=1", "--timeout=20", "install", "reframe-hpc>=4.8,<5"];
     let done = match environment.code {
-        Some(0) => Job::of(directory.join("bin/pip")).args(pip).limit(INSTALLATION).run(),
+        Some(0) => Job::new(directory.join("bin/pip")).args(pip).limit(INSTALLATION).run(),
         _ => environment,
     };
     if done.code != Some(0) {

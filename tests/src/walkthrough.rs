@@ -84,7 +84,7 @@ pub fn programs(files: &Files) -> PathBuf {
 /// Returns a job of a shell in this directory that finds the programs of [`programs`].
 pub fn shell(command: &str, programs: &Path, directory: &Path) -> Job {
     let path = std::env::var("PATH").unwrap_or_default();
-    let job = Job::of("sh").args(["-c", command]).directory(directory);
+    let job = Job::new("sh").args(["-c", command]).directory(directory);
     job.env("PATH", format!("{}:{path}", programs.display())).env("OMBX_MPIEXEC", mpi::mpiexec())
 }
 

@@ -66,7 +66,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("tidy", Tier::Change, "rules of the repository", |run| {
         let violations = || tidy::check(&run.workspace).map(|count| outcome(count, "violation(s)"));
-        vec![Step::of("tidy", violations)]
+        vec![Step::from_work("tidy", violations)]
     }),
     check("clippy", Tier::Change, "lints", |run| {
         let words = ["--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -152,8 +152,9 @@ pub(crate) const CHECKS: &[Check] = &[
         Tier::Nightly,
         "every benchmark on other MPI libraries, with the published binaries",
         |run| {
-            let binaries =
-                Step::of("binaries for every MPI", || crate::dist::portable::main().map(|_| Outcome::Passed));
+            let binaries = Step::from_work("binaries for every MPI", || {
+                crate::dist::portable::main().map(|_| Outcome::Passed)
+            });
             if binaries.failed() {
                 return vec![binaries];
             }

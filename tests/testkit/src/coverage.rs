@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     /// Measures rows with a fixed seed, so that the result depends on the code only.
-    fn of(name: &str, rows: u64) -> Coverage {
+    fn measure(name: &str, rows: u64) -> Coverage {
         let model = MODELS.iter().find(|model| model.name == name).unwrap();
         let coverage = cover(model, rows, 3, &Plan::default()).unwrap();
         assert_eq!(coverage.rows, rows, "{name}");
@@ -300,7 +300,7 @@ mod tests {
             "40 ns, 2 us iterations",
             "40 ns, 20 us iterations",
         ] {
-            let found = of(name, 300);
+            let found = measure(name, 300);
             let share = found.silent_covered as f64 / found.silent as f64;
             assert!(found.silent > 200 && share >= 0.89, "{name}: {share} of {found:?}");
         }
@@ -309,14 +309,14 @@ mod tests {
     #[test]
     fn unreliable_intervals_have_a_notice() {
         for name in ["r = 0.99", "30 % slow", "30 % slow, bursts of 3", "wanders by 5 % in 100"] {
-            let found = of(name, 40);
+            let found = measure(name, 40);
             assert!(found.marked + found.silent_covered >= 36, "{name}: {found:?}");
         }
     }
 
     #[test]
     fn rows_of_little_noise_have_no_notice() {
-        let found = of("normal 2 %", 400);
+        let found = measure("normal 2 %", 400);
         assert!(found.marked <= 4, "{found:?}");
     }
 }

@@ -19,7 +19,7 @@ fn file(files: &Files, keys: &str, limits: &str) -> PathBuf {
 }
 
 fn check(path: &PathBuf, options: &str) -> Job {
-    Job::of(mpi::ombx()).arg("check").arg(path).args(options.split_whitespace())
+    Job::new(mpi::ombx()).arg("check").arg(path).args(options.split_whitespace())
 }
 
 fn json(path: &PathBuf, code: i32) -> Value {
@@ -160,7 +160,7 @@ fn the_example_works_on_any_machine() {
     // Ranks of a machine that other programs use too may wait for longer than the limit of the example.
     let text = example.replace("busy = \"10%\"", "busy = \"never\"").replace("<10ms", "<60000ms");
     let path = files.write("node.toml", text);
-    let done = Job::of(mpi::ombx()).arg("check").arg(&path).env("OMBX_MPIEXEC", mpi::mpiexec()).run();
+    let done = Job::new(mpi::ombx()).arg("check").arg(&path).env("OMBX_MPIEXEC", mpi::mpiexec()).run();
     done.leaves_nothing();
     // A row that was disturbed all the time has no interval; no row may be beyond its limit or fail.
     let is_undecided = done.code == Some(8) && done.stdout.contains("undecided: disturbed");

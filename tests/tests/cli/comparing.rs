@@ -83,7 +83,7 @@ fn compare(words: &[&PathBuf], options: &str) -> Done {
 /// Returns the CPU time of a comparison in seconds. Other programs do not make it longer.
 fn cpu_time(base: &PathBuf, new: &PathBuf) -> f64 {
     let script = "\"$@\" >/dev/null && times";
-    let job = Job::of("sh").args(["-c", script, "sh"]).arg(mpi::ombx()).arg("compare").args([base, new]);
+    let job = Job::new("sh").args(["-c", script, "sh"]).arg(mpi::ombx()).arg("compare").args([base, new]);
     let done = job.run().expect(0);
     // The last line has the times in user and system mode of processes that have ended: 0m1.230s 0m0.040s.
     let times = done.stdout.lines().last().unwrap_or_default().split_whitespace();
@@ -313,7 +313,7 @@ fn ten_thousand_rows_need_less_than_200_mib() {
     });
     let limited = |kib: u64, words: &[&str]| {
         let script = format!("ulimit -d {kib}; exec \"$@\"");
-        Job::of("sh").args(["-c", &script, "sh"]).arg(mpi::ombx()).args(words).run()
+        Job::new("sh").args(["-c", &script, "sh"]).arg(mpi::ombx()).args(words).run()
     };
     let [base, new] = [&base, &new].map(|path| path.to_str().unwrap());
     for words in [["compare", base, new].as_slice(), &["show", "--format=csv", base]] {
@@ -338,7 +338,7 @@ fn five_lines_of_python_load_results() {
     files.write("results.jsonl", [GOLDEN, OF_LAUNCHES].concat());
     let python = |code: &str| {
         let words = ["-c", "cd \"$0\" && exec python3 -c \"$1\""];
-        Job::of("sh").args(words).arg(files.root()).arg(code).run()
+        Job::new("sh").args(words).arg(files.root()).arg(code).run()
     };
     if python("import json").code != Some(0) {
         return skipped("there is no python3");

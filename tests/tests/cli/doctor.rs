@@ -84,7 +84,7 @@ fn under_a_launcher_rank_0_prints_the_report() {
     assert!(!report.to_string().contains("wrong_launcher"), "{ours}");
 
     let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
-    let mut job = Job::of(&other).args(["-n", "2"]).arg(mpi::ombx()).args(["doctor", "--format", "json"]);
+    let mut job = Job::new(&other).args(["-n", "2"]).arg(mpi::ombx()).args(["doctor", "--format", "json"]);
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
         job = job.env(name, "1");
     }

@@ -114,7 +114,7 @@ fn compressed_files_and_standard_input_are_read() {
         scripts.push(format!("zstd -qk '{path}' && '{ombx}' show - --format csv <'{path}.zst'"));
     }
     for script in scripts {
-        let done = Job::of("sh").args(["-c", &script]).run().expect(0);
+        let done = Job::new("sh").args(["-c", &script]).run().expect(0);
         assert_eq!(done.stdout, expected, "{script}");
     }
 }
@@ -155,7 +155,7 @@ fn a_dash_is_standard_input() {
         ("run collective.neighbor_allgather --topology edges --neighbours @-", "pairs", 2, "each rank"),
     ] {
         let script = format!("'{}' {line} <{input}", ombx_tests::mpi::ombx().display());
-        let done = Job::of("sh").args(["-c", &script]).directory(files.root()).run().expect(code);
+        let done = Job::new("sh").args(["-c", &script]).directory(files.root()).run().expect(code);
         assert!(done.stdout.contains(says) || done.stderr.contains(says), "{done}");
     }
     assert!(!files.path("-").exists());
@@ -206,7 +206,7 @@ fn a_closed_pipe_is_no_error() {
             "{{ '{ombx}' show '{}' --format {format}; echo \"exit $?\" >&2; }} | head -n 1",
             path.display()
         );
-        let done = Job::of("sh").args(["-c", &script]).run().expect(0);
+        let done = Job::new("sh").args(["-c", &script]).run().expect(0);
         assert_eq!(done.stderr, "exit 0\n", "{done}");
     }
 }
@@ -362,7 +362,7 @@ fn a_limit_of_file_sizes_ends_the_run() {
     let (out, ombx) = (files.path("r.jsonl"), ombx_tests::mpi::ombx().display());
     let run = "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1 --quick";
     let script = format!("ulimit -f 16; exec '{ombx}' {run} -o '{}'", out.display());
-    let done = Job::of("sh").args(["-c", &script]).run().expect(7);
+    let done = Job::new("sh").args(["-c", &script]).run().expect(7);
     assert!(done.stderr.contains(out.to_str().unwrap()), "{done}");
     done.leaves_nothing();
 }
@@ -394,7 +394,7 @@ fn a_closed_standard_output_does_not_end_the_run() {
         "{{ '{ombx}' run p2p.latency --sizes 1..64 --max-time 20ms --quick -o '{}'; echo \"exit $?\" >&2; }} | head -n 1",
         out.display()
     );
-    let job = Job::of("sh").args(["-c", &script]).env("OMBX_MPIEXEC", ombx_tests::mpi::mpiexec());
+    let job = Job::new("sh").args(["-c", &script]).env("OMBX_MPIEXEC", ombx_tests::mpi::mpiexec());
     let done = job.run().expect(0);
     assert_eq!(done.stderr, "exit 0\n", "{done}");
     assert_eq!(results::run_of(&out).rows.len(), 7, "{done}");

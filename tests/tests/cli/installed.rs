@@ -50,7 +50,7 @@ impl Installation {
         let path = self.tools().join(":") + ":" + &self.0.path(mpi).display().to_string();
         let mut all = vec![("PATH", path.as_ref())];
         all.extend(variables.iter().map(|(name, value)| (*name, value.as_ref())));
-        Job::of(self.0.path(program)).args(words).only_env(&all).run()
+        Job::new(self.0.path(program)).args(words).only_env(&all).run()
     }
 
     /// Returns a search path with the programs that the script needs, and no launcher.
@@ -220,7 +220,7 @@ fn the_shells_of_systems_read_the_script() {
     for shell in ["dash", "bash"] {
         let words =
             [installation.0.path("bin/ombx").display().to_string(), "list".into(), "--mpi=openmpi".into()];
-        let done = Job::of(shell).args(&words).arg("a b").run().expect(0);
+        let done = Job::new(shell).args(&words).arg("a b").run().expect(0);
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("openmpi 2 list a b\n", ""), "{shell}");
     }
 }

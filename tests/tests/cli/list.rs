@@ -95,7 +95,7 @@ fn names_of_other_suites_lead_to_their_counterparts() {
 fn a_closed_pipe_is_no_error() {
     let ombx = mpi::ombx().display();
     let script = format!("{{ '{ombx}' list --long; echo \"exit $?\" >&2; }} | head -n 1");
-    let done = Job::of("sh").args(["-c", &script]).run().expect(0);
+    let done = Job::new("sh").args(["-c", &script]).run().expect(0);
     assert_eq!(done.stderr, "exit 0\n", "{done}");
     assert_eq!(done.stdout.lines().count(), 1, "{done}");
 }
@@ -110,12 +110,12 @@ fn list_starts_no_mpi_and_needs_no_launcher() {
         ("OMBX_INTERPOSE", "init".as_ref()),
     ];
     for arguments in ["list", "list --format json", "list --long rma.put_bw", "--version", "run --help"] {
-        let job = Job::of(mpi::ombx()).only_env(&environment).args(arguments.split_whitespace());
+        let job = Job::new(mpi::ombx()).only_env(&environment).args(arguments.split_whitespace());
         let done = job.run().expect(0);
         assert!(!done.stdout.is_empty(), "{done}");
     }
     // A command that starts MPI is caught, so the check above is effective.
-    let run = Job::of(mpi::ombx()).only_env(&environment);
+    let run = Job::new(mpi::ombx()).only_env(&environment);
     let done = run.args(["run", "p2p.latency", "--launcher", "none", "--sizes", "8"]).run();
     assert!(done.stderr.contains("MPI was started"), "{done}");
 }

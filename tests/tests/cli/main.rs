@@ -43,7 +43,7 @@ impl StartRecorder {
     }
 
     fn run(&self, words: &[&str]) -> Done {
-        Job::of(mpi::ombx()).args(words).env("OMBX_MPIEXEC", &self.launcher).run()
+        Job::new(mpi::ombx()).args(words).env("OMBX_MPIEXEC", &self.launcher).run()
     }
 
     fn started(&self) -> bool {

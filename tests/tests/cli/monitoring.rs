@@ -26,7 +26,7 @@ fn promtool(rules: &str, words: [&str; 3]) -> Done {
     let files = Files::default();
     files.write("ombx.rules.yml", rules);
     files.write("ombx.rules.test.yml", TESTS_OF_RULES);
-    Job::of("promtool").args(words).directory(files.root()).run()
+    Job::new("promtool").args(words).directory(files.root()).run()
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn verify(service: &str, timer: &str) -> String {
         files.write("ombx-links.service", service.replace("/usr/bin/ombx", binary)),
         files.write("ombx-links.timer", timer),
     ];
-    let done = Job::of("systemd-analyze").args(["verify", "--man=no"]).args(&units).run();
+    let done = Job::new("systemd-analyze").args(["verify", "--man=no"]).args(&units).run();
     // Units of the machine may have faults of their own.
     done.stderr.lines().filter(|line| line.contains("ombx-links")).collect::<Vec<_>>().join("\n")
 }
@@ -238,7 +238,7 @@ fn the_last_results_of_a_directory_are_served() {
     if missing(&["promtool"]).is_empty() {
         let path = files.write("metrics", &both);
         let words = format!("promtool check metrics <'{}'", path.display());
-        Job::of("sh").args(["-c", &words]).run().expect(0);
+        Job::new("sh").args(["-c", &words]).run().expect(0);
     }
     Job::ombx("export").arg(files.path("absent")).run().expect(2);
 }
@@ -262,7 +262,7 @@ fn jobs_of_ci_compare_and_check_with_a_report() {
         let commands: Vec<&str> = lines.filter(|line| line.starts_with("$OMBX ")).collect();
         assert_eq!(commands.len(), 2, "{name}: {commands:?}");
         let run = |command: &str| {
-            let job = Job::of("sh").args(["-c", command]).directory(files.root()).env("OMBX", mpi::ombx());
+            let job = Job::new("sh").args(["-c", command]).directory(files.root()).env("OMBX", mpi::ombx());
             let job =
                 job.env("OMBX_BASE", "SIDE=base").env("OMBX_NEW", "SIDE=new").env("OMBX_CHECK", "check.toml");
             job.env("OMBX_BENCHMARKS", "sockets.latency")
@@ -285,7 +285,7 @@ fn jobs_of_ci_compare_and_check_with_a_report() {
         }
         if missing(&["python3"]).is_empty() {
             let parsed =
-                Job::of("python3").args(["-c", "import sys, yaml; yaml.safe_load(sys.argv[1])", text]).run();
+                Job::new("python3").args(["-c", "import sys, yaml; yaml.safe_load(sys.argv[1])", text]).run();
             assert!(parsed.code == Some(0) || parsed.stderr.contains("No module named"), "{name}: {parsed}");
         }
     }
@@ -304,7 +304,7 @@ fn the_application_of_ramble_finds_its_figures() {
     let read = |file: &Path| {
         let shown = Job::ombx("show").arg(file).args(["--format", "openmetrics"]).run().expect(0);
         let log = files.write("log", shown.stdout);
-        let done = Job::of("python3").args(["-c", READER]).arg(&application).arg(log).run().expect(0);
+        let done = Job::new("python3").args(["-c", READER]).arg(&application).arg(log).run().expect(0);
         serde_json::from_str::<Value>(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done}"))
     };
     let rows = read(&files.write("golden.jsonl", GOLDEN));

@@ -88,7 +88,7 @@ fn every_shell_has_a_script_that_asks_ombx() {
     for shell in ["bash", "zsh", "fish"] {
         let script = Job::ombx("completions").arg(shell).run().expect(0).stdout;
         assert!(script.contains(&mpi::ombx().display().to_string()), "{shell}: {script}");
-        let asked = Job::of(mpi::ombx()).env("_OMBX_COMPLETE", shell).args(["--", "ombx", "run", "rma.cas"]);
+        let asked = Job::new(mpi::ombx()).env("_OMBX_COMPLETE", shell).args(["--", "ombx", "run", "rma.cas"]);
         let answer = asked.env("_CLAP_COMPLETE_INDEX", "2").run().expect(0).stdout;
         assert!(answer.starts_with("rma.cas_latency") && answer.lines().count() == 1, "{shell}: {answer}");
     }
@@ -98,7 +98,7 @@ fn every_shell_has_a_script_that_asks_ombx() {
 fn bash_accepts_its_completions() {
     let files = Files::default();
     let script = files.write("ombx.bash", Job::ombx("completions bash").run().expect(0).stdout);
-    let done = Job::of("bash").arg("-n").arg(script).run().expect(0);
+    let done = Job::new("bash").arg("-n").arg(script).run().expect(0);
     assert_eq!(done.stderr, "", "{done}");
 }
 
@@ -128,7 +128,7 @@ fn every_command_has_a_manual_page_with_examples_and_exit_codes() {
     }
     for (name, text) in &pages {
         let files = Files::default();
-        let done = Job::of("man")
+        let done = Job::new("man")
             .arg("--warnings")
             .arg("-l")
             .arg(files.write(name, text))

@@ -13,7 +13,7 @@ fn sleep(number: u32) -> String {
 }
 
 fn shell(script: &str, limit: u64) -> Job {
-    Job::of("sh").args(["-c", script]).limit(Duration::from_secs(limit))
+    Job::new("sh").args(["-c", script]).limit(Duration::from_secs(limit))
 }
 
 fn panics(body: impl FnOnce() + std::panic::UnwindSafe) -> String {

@@ -32,7 +32,7 @@ fn xtask() -> Vec<String> {
 /// Returns a job of `cargo xtask cluster-bench` with the ombx under test.
 pub(crate) fn cluster_bench() -> Job {
     let own = xtask();
-    Job::of(&own[0]).args(&own[1..]).arg("cluster-bench").arg("--bin").arg(mpi::ombx())
+    Job::new(&own[0]).args(&own[1..]).arg("cluster-bench").arg("--bin").arg(mpi::ombx())
 }
 
 impl Bed {
@@ -99,7 +99,7 @@ impl Bed {
     /// Returns a job of this command line on the first host.
     pub(crate) fn job(&self, words: &[String]) -> Job {
         let own = xtask();
-        let job = Job::of(&own[0]).args(&own[1..]).args(["testbed", "--dir"]).arg(self.files.path("bed"));
+        let job = Job::new(&own[0]).args(&own[1..]).args(["testbed", "--dir"]).arg(self.files.path("bed"));
         job.args(["exec", "h1", "--", "env"]).args(transports()).args(words)
     }
 

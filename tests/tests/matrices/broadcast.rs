@@ -25,7 +25,7 @@ fn value(row: &Measurement, figure: &str) -> f64 {
     }
 }
 
-fn of<'r>(rows: &'r [Measurement], bench: &str, axis: (&str, &str)) -> &'r Measurement {
+fn find_row<'r>(rows: &'r [Measurement], bench: &str, axis: (&str, &str)) -> &'r Measurement {
     let wanted = |row: &&Measurement| {
         row.bench == bench && (axis.0.is_empty() || row.axes.get(axis.0).is_some_and(|value| value == axis.1))
     };
@@ -41,7 +41,7 @@ fn one_command_measures_every_method() {
         ("collective.bcast_ack", Aggregation::Origin),
         ("collective.bcast_acked", Aggregation::Origin),
     ] {
-        assert_eq!(of(&rows, bench, ("", "")).aggregation, across, "{bench}");
+        assert_eq!(find_row(&rows, bench, ("", "")).aggregation, across, "{bench}");
     }
     for row in rows.iter().filter(|row| row.figures.contains_key("one_way_us")) {
         let Some(summary) = &row.summary else { panic!("{} has no summary", row.key) };
@@ -148,7 +148,7 @@ fn every_method_times_every_algorithm() {
         assert_eq!(rows.len(), 2 * 3 * (3 + ranks as usize));
         for bench in methods {
             for by in ["linear", "binomial"] {
-                of(&rows, &format!("collective.{bench}"), ("by", by));
+                find_row(&rows, &format!("collective.{bench}"), ("by", by));
             }
         }
         // Rows name an algorithm only if it is not that of the library.

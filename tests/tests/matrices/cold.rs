@@ -63,7 +63,7 @@ fn gaps_between_blocks_of_random_partners_stay() {
 #[test]
 fn persistent_collectives_have_copies() {
     let names = ["allgatherv", "alltoall", "bcast", "gather", "scatterv", "allreduce", "neighbor_alltoall"];
-    let benches: Vec<String> = names.iter().map(|name| Mode::Persistent.of(name)).collect();
+    let benches: Vec<String> = names.iter().map(|name| Mode::Persistent.bench(name)).collect();
     let options = "--cache cold --cache-size 32K --sizes 640 --iterations 400 --warmup 2";
     let (done, run) = run(&benches, options, 2);
     let measured: Vec<_> = run.rows.iter().filter(|row| row.outcome == Outcome::Ok).collect();

@@ -22,7 +22,7 @@ pub(crate) const MODES: [Mode; 3] = [Mode::Blocking, Mode::Nonblocking, Mode::Pe
 
 impl Mode {
     /// Returns the name of an operation's benchmark.
-    pub(crate) fn of(self, operation: &str) -> String {
+    pub(crate) fn bench(self, operation: &str) -> String {
         match self {
             Mode::Blocking => format!("collective.{operation}"),
             Mode::Nonblocking => format!("collective.i{operation}"),
@@ -32,7 +32,7 @@ impl Mode {
 
     /// Returns the names of all operations' benchmarks.
     pub(crate) fn benches(self) -> Vec<String> {
-        OPERATIONS.iter().map(|operation| self.of(operation.name)).collect()
+        OPERATIONS.iter().map(|operation| self.bench(operation.name)).collect()
     }
 }
 
@@ -128,7 +128,8 @@ fn repeated_reductions_in_place_are_verified() {
 #[test]
 fn cold_buffers_are_verified() {
     let moves = |name: &&Operation| name.flow.has_messages();
-    let benches = |mode: Mode| OPERATIONS.iter().filter(moves).map(move |operation| mode.of(operation.name));
+    let benches =
+        |mode: Mode| OPERATIONS.iter().filter(moves).map(move |operation| mode.bench(operation.name));
     let options = "--cache cold --cache-size 8K --sizes 8,4K --iterations 90 --warmup 3";
     let all: Vec<String> = benches(Mode::Blocking).chain(benches(Mode::Nonblocking)).collect();
     let (done, found) = run(&all, options, 2);
@@ -192,7 +193,7 @@ fn eight_ranks() {
     if mpi::is_open_mpi() {
         every_mode(8, &MODES, "1000", "--iterations 1 --warmup 1");
     } else {
-        let benches: Vec<String> = some.iter().map(|operation| Mode::Blocking.of(operation)).collect();
+        let benches: Vec<String> = some.iter().map(|operation| Mode::Blocking.bench(operation)).collect();
         let (done, run) = run(&benches, "--sizes 1000 --iterations 1 --warmup 1", 8);
         assert_eq!(run.rows.len(), some.len(), "{done}");
     }
@@ -202,16 +203,18 @@ fn eight_ranks() {
 fn in_place_and_every_root() {
     let of_operations = |has: fn(&Operation) -> bool| -> Vec<String> {
         let chosen = OPERATIONS.iter().filter(|operation| has(operation));
-        chosen.flat_map(|operation| MODES.map(|mode| mode.of(operation.name))).collect()
+        chosen.flat_map(|operation| MODES.map(|mode| mode.bench(operation.name))).collect()
     };
     let in_place = of_operations(|operation| operation.flow.in_place().is_some());
     let rooted = of_operations(|operation| operation.flow.is_rooted());
     // The table says what the standard says of these.
-    assert!(["allreduce", "gatherv", "scan"].iter().all(|name| in_place.contains(&Mode::Blocking.of(name))));
+    assert!(
+        ["allreduce", "gatherv", "scan"].iter().all(|name| in_place.contains(&Mode::Blocking.bench(name)))
+    );
     assert!(
         ["bcast", "gather", "reduce", "scatterv"]
             .iter()
-            .all(|name| rooted.contains(&Mode::Blocking.of(name)))
+            .all(|name| rooted.contains(&Mode::Blocking.bench(name)))
     );
     let counts = "--sizes 8,1000 --iterations 5 --warmup 2";
     for ranks in if mpi::is_open_mpi() { vec![2, 3] } else { vec![2] } {
@@ -227,14 +230,14 @@ fn in_place_and_every_root() {
             );
         }
     }
-    let some = ["gather", "reduce", "scatter"].map(|operation| Mode::Blocking.of(operation));
+    let some = ["gather", "reduce", "scatter"].map(|operation| Mode::Blocking.bench(operation));
     let (_, run) = self::run(&some, &format!("--in-place=all --root rotate {counts}"), 2);
     assert_eq!(run.rows.len(), 12);
 }
 
 #[test]
 fn overlap_rows_have_the_times_that_it_is_computed_from() {
-    let benches = [Mode::Nonblocking.of("allreduce"), Mode::Nonblocking.of("alltoall")];
+    let benches = [Mode::Nonblocking.bench("allreduce"), Mode::Nonblocking.bench("alltoall")];
     let (_, run) = run(&benches, "--sizes 8,65536 --tests 0,10 --max-time 50ms", 2);
     assert_eq!(run.rows.len(), 8);
     for row in &run.rows {

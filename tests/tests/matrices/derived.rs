@@ -23,7 +23,7 @@ fn blocks_of_derived_datatypes_are_verified_in_every_mode() {
     let moving: Vec<&str> = moving.collect();
     assert_eq!(moving.len(), 15);
     for mode in MODES {
-        let benches: Vec<String> = moving.iter().map(|name| mode.of(name)).collect();
+        let benches: Vec<String> = moving.iter().map(|name| mode.bench(name)).collect();
         // MPICH's ranks spin while they wait for ranks that have no core.
         let more = if mpi::is_open_mpi() { 4 } else { 3 };
         let jobs = [("--block-length 16 --stride 40 --sizes 48,16K", 2), ("--sizes 192", more)];
@@ -45,7 +45,7 @@ fn blocks_of_derived_datatypes_have_the_bytes_of_their_payload() {
         [("scatterv", "--root rotate"), ("bcast", "--root 1"), ("alltoall", "--cache cold --cache-size 8K")]
     {
         let (done, run) = run(
-            &[Mode::Blocking.of(name)],
+            &[Mode::Blocking.bench(name)],
             &format!("--iterations 2 --warmup 1 --datatype all --sizes 640 {options}"),
             3,
         );

@@ -13,7 +13,7 @@ fn operations_in_every_mode_are_verified_in_two_groups() {
     for mode in MODES {
         let names = OPERATIONS.iter().map(|operation| operation.name);
         let chosen = names.filter(|name| mpi::is_open_mpi() || some.contains(name));
-        let benches: Vec<String> = chosen.map(|name| mode.of(name)).collect();
+        let benches: Vec<String> = chosen.map(|name| mode.bench(name)).collect();
         let counts = "--sizes 1000 --iterations 2 --warmup 1 --groups 2 --topology all";
         let (done, run) = run(&benches, counts, 4);
         assert!(run.rows.len() > benches.len(), "{done}");
@@ -26,7 +26,7 @@ fn operations_in_every_mode_are_verified_in_two_groups() {
 
 #[test]
 fn roots_are_ranks_of_a_group() {
-    let benches = ["bcast", "gather", "scatterv", "reduce"].map(|name| Mode::Blocking.of(name));
+    let benches = ["bcast", "gather", "scatterv", "reduce"].map(|name| Mode::Blocking.bench(name));
     for root in ["1", "rotate"] {
         let options = format!("--root {root} --groups 2 --sizes 8 --iterations 5 --warmup 1");
         let (done, run) = run(&benches, &options, 4);
@@ -39,7 +39,7 @@ fn roots_are_ranks_of_a_group() {
 /// A group of two ranks has the traffic of two ranks; the work is that of all groups.
 #[test]
 fn bandwidths_are_those_of_a_group() {
-    let benches = ["allreduce", "allgather"].map(|name| Mode::Blocking.of(name));
+    let benches = ["allreduce", "allgather"].map(|name| Mode::Blocking.bench(name));
     let counts = "--sizes 1000 --iterations 2 --warmup 1";
     let (_, all) = run(&benches, &format!("{counts} --groups 1"), 4);
     let (done, divided) = run(&benches, &format!("{counts} --groups 2"), 4);

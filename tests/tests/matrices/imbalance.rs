@@ -14,7 +14,7 @@ fn unequal_blocks_are_verified_in_every_mode() {
     let vectors: Vec<&str> = OPERATIONS.iter().filter(|o| o.flow.vector).map(|o| o.name).collect();
     assert_eq!(vectors.len(), 9);
     for mode in MODES {
-        let benches: Vec<String> = vectors.iter().map(|name| mode.of(name)).collect();
+        let benches: Vec<String> = vectors.iter().map(|name| mode.bench(name)).collect();
         // MPICH's ranks spin while they wait for ranks that have no core.
         for (percent, ranks) in [(50, 2), (100, if mpi::is_open_mpi() { 4 } else { 3 })] {
             let options = format!("{COUNTS} --imbalance {percent} --topology all");
@@ -35,7 +35,7 @@ fn unequal_blocks_are_verified_in_place_and_with_every_root() {
         (&["gatherv", "scatterv"], "--root rotate"),
         (&["alltoallw", "scatterv"], "--cache cold --cache-size 8K"),
     ] {
-        let benches: Vec<String> = names.iter().map(|name| Mode::Blocking.of(name)).collect();
+        let benches: Vec<String> = names.iter().map(|name| Mode::Blocking.bench(name)).collect();
         let (done, run) = run(&benches, &format!("{COUNTS} --imbalance 75% {options}"), 3);
         assert_eq!(run.rows.len(), names.len(), "{done}");
     }
@@ -45,7 +45,7 @@ fn unequal_blocks_are_verified_in_place_and_with_every_root() {
 #[test]
 fn the_work_is_what_arrives() {
     let of = |name: &str, imbalance: &str| {
-        let (_, run) = run(&[Mode::Blocking.of(name)], &format!("{COUNTS} {imbalance}"), 3);
+        let (_, run) = run(&[Mode::Blocking.bench(name)], &format!("{COUNTS} {imbalance}"), 3);
         run.rows[0].work.unwrap().bytes
     };
     for name in ["allgatherv", "alltoallv", "gatherv", "scatterv", "reduce_scatter"] {

@@ -24,7 +24,7 @@ fn edges_and_grids_are_verified_in_every_mode() {
         ("--topology torus --torus 2:1", "torus", "2:1"),
     ];
     for mode in [Mode::Blocking, Mode::Nonblocking, Mode::Persistent] {
-        let benches: Vec<String> = NAMES.iter().map(|name| mode.of(name)).collect();
+        let benches: Vec<String> = NAMES.iter().map(|name| mode.bench(name)).collect();
         for (words, name, value) in options {
             let (done, run) =
                 run(&benches, &format!("{words} --sizes 8,16K --iterations 2 --warmup 1"), ranks);

@@ -19,7 +19,7 @@ fn neighbours_are_on_different_nodes() {
     {
         let out = files.path(&format!("{map}.jsonl"));
         let mut job = mpi::launch_environment()
-            .fold(Job::of(mpi::mpiexec()), |job, (name, value)| job.env(name, value));
+            .fold(Job::new(mpi::mpiexec()), |job, (name, value)| job.env(name, value));
         for (part, cpu) in [first, second].into_iter().enumerate() {
             job = if part == 0 { job.args(&words) } else { job.args([":", "-n", "2"]) };
             job = job.args(bound(cpu)).arg(mpi::ombx()).args(["imb", "IMB-MPI1", "-map", map]).args(OPTIONS);

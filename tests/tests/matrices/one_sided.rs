@@ -46,7 +46,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(listed: &serde_json::Value) -> Entry {
+    fn from_json(listed: &serde_json::Value) -> Entry {
         let axes = listed["axes"].as_array().unwrap();
         let sync = axes.iter().find(|axis| axis["name"] == "sync").unwrap();
         Entry {
@@ -81,7 +81,7 @@ fn registered() -> Vec<Entry> {
         let name = bench["name"].as_str().unwrap();
         !["rma.put_incast", "rma.put_passive", "rma.window"].contains(&name) && !name.contains("_many_")
     };
-    listed.iter().filter(of_two).map(Entry::of).collect()
+    listed.iter().filter(of_two).map(Entry::from_json).collect()
 }
 
 /// Excludes the component in which `MPI_Compare_and_swap` of Open MPI 4 crashes. The component that replaces it for created and

@@ -25,7 +25,7 @@ fn build(example: &str, binary: &str) -> PathBuf {
     copy.write("Cargo.toml", manifest.replace("../../crates", root.join("crates").to_str().unwrap()));
     fs::copy(root.join("Cargo.lock"), copy.path("Cargo.lock")).unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let cargo = Job::of(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).limit(BUILD);
+    let cargo = Job::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).limit(BUILD);
     let cargo = cargo.env("CARGO_TARGET_DIR", target).args(["build", "--quiet", "--manifest-path"]);
     let done = cargo.arg(copy.path("Cargo.toml")).run().expect(0);
     assert!(!done.stderr.contains("warning"), "{done}");
@@ -37,7 +37,7 @@ fn a_program_reads_and_compares_files() {
     let acme = build("results", "acme-results");
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("crates/results/tests/golden");
     let files = ["one_launch.jsonl", "three_launches.jsonl"].map(|name| golden.join(name));
-    let done = Job::of(&acme).args(&files).run().expect(0);
+    let done = Job::new(&acme).args(&files).run().expect(0);
     assert!(done.stdout.contains("p2p.latency/bytes=8: 357.7 ns (357.2 to 360.1)"), "{done}");
     assert!(done.stdout.contains("p2p.latency/bytes=8: +56.7 % undecided"), "{done}");
 }
@@ -46,7 +46,7 @@ fn a_program_reads_and_compares_files() {
 fn a_benchmark_of_another_crate() {
     let acme = build("third-party", "acme-bench");
     let ombx = |arguments: &str| {
-        Job::of(&acme).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
+        Job::new(&acme).env("OMBX_MPIEXEC", mpi::mpiexec()).args(arguments.split_whitespace())
     };
 
     let list = ombx("list --format json").run().expect(0);

@@ -118,7 +118,7 @@ fn reframe_judges_by_references_exit_codes_and_data() {
     let directory = mpi::ombx().parent().unwrap().display().to_string();
     let path = directory + ":" + &env::var("PATH").unwrap();
     let job = |site: &Path| {
-        Job::of(&reframe)
+        Job::new(&reframe)
             .args(["--nocolor", "--checkpath"])
             .arg(site)
             .env("PYTHONPATH", &library)
@@ -217,7 +217,7 @@ fn checks_of_reframe_itself_read_the_osu_programs() {
     let links = files.path("bin");
     Job::ombx("osu --install-links").arg(&links).run().expect(0);
     let report = files.path("report.json");
-    let done = Job::of(&reframe)
+    let done = Job::new(&reframe)
         .args(["--nocolor", "--exec-policy=serial", "--run", "--checkpath"])
         .arg(files.write("own_checks.py", OWN))
         .args(["--prefix".as_ref(), files.root(), "--report-file".as_ref(), &report])

@@ -14,9 +14,9 @@ use ombx_mpi::{Channel, MpiTeam, Source};
 use crate::RankTest;
 
 pub(crate) const TESTS: &[RankTest] = &[
-    RankTest::of("channel::ping_pong", &[3], ping_pong),
-    RankTest::of("channel::windows_of_messages", &[3], windows_of_messages),
-    RankTest::of("channel::any_source", &[3], any_source),
+    RankTest::new("channel::ping_pong", &[3], ping_pong),
+    RankTest::new("channel::windows_of_messages", &[3], windows_of_messages),
+    RankTest::new("channel::any_source", &[3], any_source),
 ];
 
 /// Returns the context of a rank of a pair.

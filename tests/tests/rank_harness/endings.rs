@@ -6,14 +6,14 @@ use ombx_mpi::{Channel, MpiTeam};
 use crate::{RankTest, channels::on_a_pair};
 
 pub(crate) const TESTS: &[RankTest] = &[
-    RankTest::of("ending::a_panic_of_the_first", &[1, 3], |team| panics(team, 0))
+    RankTest::new("ending::a_panic_of_the_first", &[1, 3], |team| panics(team, 0))
         .ends(Some(6), &["on purpose"]),
-    RankTest::of("ending::a_panic_of_the_second", &[3], |team| panics(team, 1))
+    RankTest::new("ending::a_panic_of_the_second", &[3], |team| panics(team, 1))
         .ends(Some(6), &["on purpose"]),
-    RankTest::of("ending::an_abort", &[3], aborts).ends(Some(9), &[]),
-    RankTest::of("ending::a_crash", &[2], crashes).ends(None, &[]),
+    RankTest::new("ending::an_abort", &[3], aborts).ends(Some(9), &[]),
+    RankTest::new("ending::a_crash", &[2], crashes).ends(None, &[]),
     // Hydra may kill the rank by SIGKILL before it ends by itself with exit code 6.
-    RankTest::of("ending::an_error_of_mpi", &[2], overflows)
+    RankTest::new("ending::an_error_of_mpi", &[2], overflows)
         .ends(None, &["ombx: rank 1 on ", "a message too long: MPI error: ", "runcate"]),
 ];
 

@@ -35,7 +35,7 @@ enum Ending {
 }
 
 impl RankTest {
-    const fn of(name: &'static str, ranks: &'static [u32], body: fn(&MpiTeam)) -> RankTest {
+    const fn new(name: &'static str, ranks: &'static [u32], body: fn(&MpiTeam)) -> RankTest {
         RankTest { name, ranks, body, ending: Ending::Good }
     }
 

@@ -14,14 +14,14 @@ use ombx_mpi::MpiTeam;
 use crate::{RankTest, cpu_time};
 
 pub(crate) const TESTS: &[RankTest] = &[
-    RankTest::of("team::ranks_are_numbered", &[1, 3], ranks_are_numbered),
-    RankTest::of("team::gather_of_unequal_lengths", &[1, 3], gather_of_unequal_lengths),
-    RankTest::of("team::broadcast", &[1, 3], broadcast),
-    RankTest::of("team::agree", &[1, 3], agree),
-    RankTest::of("team::parts", &[1, 3], parts),
-    RankTest::of("team::matrix", &[3, 4], matrix),
-    RankTest::of("team::pairs", &[3], pairs),
-    RankTest::of("team::sleeping_barrier", &[3], sleeping_barrier),
+    RankTest::new("team::ranks_are_numbered", &[1, 3], ranks_are_numbered),
+    RankTest::new("team::gather_of_unequal_lengths", &[1, 3], gather_of_unequal_lengths),
+    RankTest::new("team::broadcast", &[1, 3], broadcast),
+    RankTest::new("team::agree", &[1, 3], agree),
+    RankTest::new("team::parts", &[1, 3], parts),
+    RankTest::new("team::matrix", &[3, 4], matrix),
+    RankTest::new("team::pairs", &[3], pairs),
+    RankTest::new("team::sleeping_barrier", &[3], sleeping_barrier),
 ];
 
 fn ranks_are_numbered(team: &MpiTeam) {

@@ -14,14 +14,14 @@ use crate::{RankTest, channels::on_a_pair};
 
 pub(crate) const TESTS: &[RankTest] = &[
     // Open MPI 4.1 has no dynamic windows on one rank.
-    RankTest::of("window::memory_is_zero_and_private", &[3], memory_is_zero_and_private),
-    RankTest::of("window::put_with_every_synchronization", &[3], |team| {
+    RankTest::new("window::memory_is_zero_and_private", &[3], memory_is_zero_and_private),
+    RankTest::new("window::put_with_every_synchronization", &[3], |team| {
         with_every_synchronization(team, Operation::Put)
     }),
-    RankTest::of("window::get_with_every_synchronization", &[2], |team| {
+    RankTest::new("window::get_with_every_synchronization", &[2], |team| {
         with_every_synchronization(team, Operation::Get)
     }),
-    RankTest::of("window::many_in_turn", &[2], many_in_turn),
+    RankTest::new("window::many_in_turn", &[2], many_in_turn),
 ];
 
 const KINDS: [WindowKind; 5] =

@@ -134,7 +134,7 @@ fn an_old_file_stays_until_a_row_replaces_it() {
 #[test]
 fn a_parent_that_ignores_its_children_changes_nothing() {
     let words = ["-c", "trap '' CHLD; exec \"$0\" \"$@\""];
-    let job = Job::of("/bin/sh").args(words).arg(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec());
+    let job = Job::new("/bin/sh").args(words).arg(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec());
     job.args(format!("run p2p.latency --sizes 8 --quick {COUNTS}").split(' ')).run().expect(0);
 }
 

@@ -8,7 +8,7 @@ fn links_print_the_tables_of_imb() {
     Job::ombx("imb --install-links").arg(files.path("bin")).run().expect(0);
     let program = files.path("bin/IMB-MPI1");
     let names = "pingpong PingPing Sendrecv Allreduce Bcast";
-    let alone = Job::of(&program).env("OMBX_MPIEXEC", mpi::mpiexec());
+    let alone = Job::new(&program).env("OMBX_MPIEXEC", mpi::mpiexec());
     for job in [alone, Job::on_ranks(2, &program)] {
         let done = job.args(names.split(' ')).args(["-iter", "4", "-msglog", "3:3"]).run().expect(0);
         let tables = read(&done);

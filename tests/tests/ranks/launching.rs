@@ -89,7 +89,7 @@ fn rows_that_need_two_ranks_are_skipped_on_one() {
 fn only_a_search_path_is_needed() {
     let path = env::var_os("PATH").unwrap_or_default();
     let arguments = "run rma.put_bw --sizes 8 --iterations 100 --quick";
-    let job = Job::of(mpi::ombx()).only_env(&[("PATH", &path)]).args(arguments.split_whitespace());
+    let job = Job::new(mpi::ombx()).only_env(&[("PATH", &path)]).args(arguments.split_whitespace());
     let done = job.run().expect(0);
     assert!(done.stderr.is_empty(), "{done}");
 }
@@ -102,7 +102,7 @@ fn a_relative_program_and_directory_work() {
         "cd '{}' && ./ombx run p2p.latency --sizes 8 --iterations 10 --quick -o out.jsonl",
         files.root().display()
     );
-    Job::of("sh").args(["-c", &script]).env("OMBX_MPIEXEC", mpi::mpiexec()).run().expect(0);
+    Job::new("sh").args(["-c", &script]).env("OMBX_MPIEXEC", mpi::mpiexec()).run().expect(0);
     assert_eq!(results::run_of(&files.path("out.jsonl")).rows.len(), 1);
 }
 
@@ -118,7 +118,7 @@ fn ranks_of_another_mpi_launcher_are_an_error() {
     let Some(other) = mpi::other_mpiexec() else { return skipped("no other MPI is installed") };
     let words = ["-n", "2"].map(OsStr::new);
     let arguments = "run p2p.latency --sizes 8 --iterations 10";
-    let mut job = Job::of(&other).args(words).arg(mpi::ombx()).args(arguments.split_whitespace());
+    let mut job = Job::new(&other).args(words).arg(mpi::ombx()).args(arguments.split_whitespace());
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
         job = job.env(name, "1");
     }

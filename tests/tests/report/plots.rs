@@ -178,7 +178,7 @@ fn the_commands_of_the_document_run() {
     let links = files.write("links.jsonl", links());
     for command in commands {
         let line = format!("\"$OMBX\" {command}");
-        Job::of("sh")
+        Job::new("sh")
             .args(["-c", &line])
             .env("OMBX", ombx_tests::mpi::ombx())
             .directory(links.parent().unwrap())

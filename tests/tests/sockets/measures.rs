@@ -141,7 +141,7 @@ fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
         meet.display(),
         kept.out().display()
     );
-    Job::of("sh").arg("-c").arg(script).run().expect(0).leaves_nothing();
+    Job::new("sh").arg("-c").arg(script).run().expect(0).leaves_nothing();
     assert_eq!(kept.run().rows[0].check, Check::Passed);
     assert!(!meet.exists(), "the file with the token is left");
     let alone = Job::ombx("run sockets.latency").env("PMI_RANK", "0").env("PMI_SIZE", "2").run().expect(2);

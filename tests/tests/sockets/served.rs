@@ -144,7 +144,7 @@ fn the_token_comes_from_a_file_a_variable_or_standard_input() {
     let done = Job::ombx(&line).run().expect(2);
     assert!(done.sentence().contains("needs the token"), "{done}");
     let shell = format!("echo {token} | {} {line} --quick --token-file -", mpi::ombx().display());
-    Job::of("sh").args(["-c", &shell]).run().expect(0).leaves_nothing();
+    Job::new("sh").args(["-c", &shell]).run().expect(0).leaves_nothing();
 }
 
 #[test]

@@ -45,13 +45,14 @@ pub(crate) fn check(workspace: &Workspace, compiler: String, record: bool) -> Re
         return Ok(ExitCode::SUCCESS);
     }
     let mut slower = false;
-    let line = |(name, count): (&String, &u64)| {
+    let mut lines = Vec::new();
+    for (name, count) in &instructions {
         let before = known.get(name).copied().unwrap_or(0);
         let ratio = *count as f64 / before as f64;
         slower |= ratio.is_nan() || ratio > MOST;
-        format!("{name} | {count} | {before} | {ratio:.3}")
-    };
-    print!("{}", table("work | instructions | recorded | ratio", instructions.iter().map(line)));
+        lines.push(format!("{name} | {count} | {before} | {ratio:.3}"));
+    }
+    print!("{}", table("work | instructions | recorded | ratio", lines));
     if slower {
         println!(
             "something needs more than {MOST} times its recorded instructions: mend it, or record again"

@@ -60,18 +60,15 @@ fn of_kind(model: Model, name: &'static str, days: usize, checks: u64, seed: u64
 
 fn times(model: Model, days: usize, random: &mut Random) -> Vec<f64> {
     let mut last = random.normal();
-    let mut day = || {
-        let value = match model {
-            Model::Normal => random.normal(),
-            Model::Exponential => -random.uniform().ln() - 1.0,
-            Model::Correlated => {
-                last = 0.5 * last + 0.75f64.sqrt() * random.normal();
-                last
-            }
-        };
-        (SCATTER * value).exp()
-    };
-    (0..days).map(|_| day()).collect()
+    let values = (0..days).map(|_| match model {
+        Model::Normal => random.normal(),
+        Model::Exponential => -random.uniform().ln() - 1.0,
+        Model::Correlated => {
+            last = 0.5 * last + 0.75f64.sqrt() * random.normal();
+            last
+        }
+    });
+    values.map(|value| (SCATTER * value).exp()).collect()
 }
 
 /// Returns a line for each kind.

@@ -45,47 +45,53 @@ pub(crate) fn progress(line: &Line) -> String {
 /// Returns a line for each model.
 pub(crate) fn table(lines: &[Line]) -> String {
     let head = "noise | parameter | rows | samples | covered % | marked % | without a mark, covered % | covered or marked % | ";
-    let line = |line: &Line| {
-        let c = line.coverage;
-        format!(
-            "{} | {} | {} | {} | {} | {} | {} | {} | {}",
-            line.model.family,
-            line.model.name,
-            c.rows,
-            c.samples / c.rows.max(1),
-            percent(c.covered, c.intervals),
-            percent(c.marked, c.rows),
-            with_interval(c.silent_covered, c.silent),
-            percent(c.marked + c.silent_covered, c.rows),
-            line.verdict(),
-        )
-    };
-    ombx_toolchain::table(head, lines.iter().map(line))
+    ombx_toolchain::table(head, lines.iter().map(model_row))
+}
+
+/// Returns the row of a model.
+fn model_row(line: &Line) -> String {
+    let c = line.coverage;
+    format!(
+        "{} | {} | {} | {} | {} | {} | {} | {} | {}",
+        line.model.family,
+        line.model.name,
+        c.rows,
+        c.samples / c.rows.max(1),
+        percent(c.covered, c.intervals),
+        percent(c.marked, c.rows),
+        with_interval(c.silent_covered, c.silent),
+        percent(c.marked + c.silent_covered, c.rows),
+        line.verdict(),
+    )
 }
 
 /// Returns a line for each family, with the range over its models.
 pub(crate) fn families(lines: &[Line]) -> String {
     let head = "noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked %";
-    let line = |family: &[Line]| {
-        let range = |of: &dyn Fn(&Line) -> Option<f64>| {
-            let values: Vec<f64> = family.iter().filter_map(of).collect();
-            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            if values.is_empty() { "n/a".into() } else { format!("{least:.1} to {most:.1}") }
-        };
-        let share = |hits: u64, of: u64| 100.0 * hits as f64 / of as f64;
-        format!(
-            "{} | {} | {} | {} | {}",
-            family[0].model.family,
-            family.len(),
-            range(&|line| (line.verdict() != Verdict::Marked)
-                .then(|| share(line.coverage.silent_covered, line.coverage.silent))),
-            range(&|line| Some(share(line.coverage.marked, line.coverage.rows))),
-            range(&|line| Some(share(
-                line.coverage.marked + line.coverage.silent_covered,
-                line.coverage.rows
-            ))),
-        )
-    };
-    ombx_toolchain::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(line))
+    ombx_toolchain::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(family_row))
+}
+
+/// Returns the row of a family.
+fn family_row(family: &[Line]) -> String {
+    let share = |hits: u64, of: u64| 100.0 * hits as f64 / of as f64;
+    format!(
+        "{} | {} | {} | {} | {}",
+        family[0].model.family,
+        family.len(),
+        range(family, |line| (line.verdict() != Verdict::Marked)
+            .then(|| share(line.coverage.silent_covered, line.coverage.silent))),
+        range(family, |line| Some(share(line.coverage.marked, line.coverage.rows))),
+        range(family, |line| Some(share(
+            line.coverage.marked + line.coverage.silent_covered,
+            line.coverage.rows
+        ))),
+    )
+}
+
+/// Returns the least and the most of a figure over the models that have it.
+fn range(family: &[Line], figure: impl Fn(&Line) -> Option<f64>) -> String {
+    let values: Vec<f64> = family.iter().filter_map(figure).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if values.is_empty() { "n/a".into() } else { format!("{least:.1} to {most:.1}") }
 }

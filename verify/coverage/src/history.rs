@@ -38,13 +38,13 @@ impl Model {
     fn series(&self, runs: usize, random: &mut Random) -> Vec<f64> {
         let mut last = random.normal();
         let innovation = (1.0 - self.correlation.powi(2)).sqrt();
-        let mut value = || {
+        let values = (0..runs).map(|_| {
             last = self.correlation * last + innovation * random.normal();
             let value = if self.is_skewed { ((0.6 * last).exp() - 1.197) / 0.79 } else { last };
             let outlier = random.uniform() < self.outliers;
             SCATTER * if outlier { 10.0 + 20.0 * random.uniform() } else { value }
-        };
-        (0..runs).map(|_| value()).collect()
+        });
+        values.collect()
     }
 }
 
@@ -95,15 +95,17 @@ fn has_alarm(values: &[f64]) -> bool {
 pub(crate) fn table(all: &[Looks]) -> String {
     let heads: Vec<String> = AFTER.iter().map(|after| format!("found after {after} runs, %")).collect();
     let head = format!("values | years | a year has a false alarm, % | {}", heads.join(" | "));
-    let line = |looks: &Looks| {
-        let found = looks.found.map(|found| with_interval(found, looks.steps));
-        format!(
-            "{} | {} | {} | {}",
-            looks.model.name,
-            looks.years,
-            with_interval(looks.alarms, looks.years),
-            found.join(" | ")
-        )
-    };
     ombx_toolchain::table(&head, all.iter().map(line))
+}
+
+/// Returns the line of a model.
+fn line(looks: &Looks) -> String {
+    let found = looks.found.map(|found| with_interval(found, looks.steps));
+    format!(
+        "{} | {} | {} | {}",
+        looks.model.name,
+        looks.years,
+        with_interval(looks.alarms, looks.years),
+        found.join(" | ")
+    )
 }

@@ -177,7 +177,7 @@ enum Verdict {
 
 impl Verdict {
     /// Judges a share, rounded to a whole percentage: 35 of 40 are 88 %.
-    fn of([hits, of]: [u64; 2]) -> Verdict {
+    fn from_share([hits, of]: [u64; 2]) -> Verdict {
         match (hits as f64 / of as f64 * 100.0).round() {
             93.0.. => Verdict::Met,
             88.0.. => Verdict::Low,
@@ -207,7 +207,7 @@ impl Series {
 
     /// Returns the worse verdict of both shares.
     fn verdict(&self) -> Verdict {
-        let verdicts = [self.covered(), self.confirmed()].map(Verdict::of);
+        let verdicts = [self.covered(), self.confirmed()].map(Verdict::from_share);
         [Verdict::TooLow, Verdict::Low].into_iter().find(|bad| verdicts.contains(bad)).unwrap_or(Verdict::Met)
     }
 
@@ -218,6 +218,22 @@ impl Series {
     /// Returns a figure of every invocation.
     fn all(&self, figure: impl Fn(&Invocation) -> f64) -> Vec<f64> {
         self.invocations.iter().map(figure).collect()
+    }
+
+    /// Returns the line of the table.
+    fn row(&self) -> String {
+        let middle = |figure: fn(&Invocation) -> f64| median(&self.all(figure)).unwrap_or(f64::NAN);
+        let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
+        let [covered, confirmed] = [self.covered(), self.confirmed()];
+        format!(
+            "{} | `{}` | {} | {} | {:.1} | {}",
+            self.flavour,
+            self.job,
+            share(covered),
+            share(confirmed),
+            middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0,
+            self.verdict(),
+        )
     }
 }
 
@@ -248,21 +264,7 @@ fn line(flavour: Flavour, job: Job, invocation: &Invocation) -> String {
 /// Returns a line for each command.
 fn table_of(all: &[Series]) -> String {
     let head = "MPI | ombx run | interval covers, % | range confirmed, % | half width, % | goal";
-    let line = |series: &Series| {
-        let middle = |figure: fn(&Invocation) -> f64| median(&series.all(figure)).unwrap_or(f64::NAN);
-        let share = |[hits, of]: [u64; 2]| with_interval(hits, of);
-        let [covered, confirmed] = [series.covered(), series.confirmed()];
-        format!(
-            "{} | `{}` | {} | {} | {:.1} | {}",
-            series.flavour,
-            series.job,
-            share(covered),
-            share(confirmed),
-            middle(|one| (one.interval[1] - one.interval[0]) / 2.0 / one.headline) * 100.0,
-            series.verdict(),
-        )
-    };
-    table(head, all.iter().map(line))
+    table(head, all.iter().map(Series::row))
 }
 
 fn contains([low, high]: [f64; 2], x: f64) -> bool {
@@ -303,7 +305,7 @@ mod tests {
     #[test]
     fn shares_are_judged_by_whole_percentages() {
         assert_eq!(
-            [[37, 40], [35, 40], [34, 40]].map(Verdict::of),
+            [[37, 40], [35, 40], [34, 40]].map(Verdict::from_share),
             [Verdict::Met, Verdict::Low, Verdict::TooLow]
         );
     }

@@ -84,20 +84,22 @@ fn of_model(name: &'static str, noise: Noise, seeds: std::ops::Range<u64>) -> La
 pub(crate) fn table(all: &[Launches]) -> String {
     let head = "medians of launches | runs | launches | covered % | marked `launches drift` % | covered or marked % | \
                 next launch within the range %";
-    let line = |one: &Launches| {
-        let percent = |hits: u64| format!("{:.1}", hits as f64 / one.runs.max(1) as f64 * 100.0);
-        format!(
-            "{} | {} | {:.1} | {} | {} | {} | {}",
-            one.name,
-            one.runs,
-            one.launches as f64 / one.runs.max(1) as f64,
-            with_interval(one.covered, one.runs),
-            percent(one.drifting),
-            percent(one.silent_covered + one.drifting),
-            percent(one.next_within),
-        )
-    };
     ombx_toolchain::table(head, all.iter().map(line))
+}
+
+/// Returns the line of a model.
+fn line(one: &Launches) -> String {
+    let percent = |hits: u64| format!("{:.1}", hits as f64 / one.runs.max(1) as f64 * 100.0);
+    format!(
+        "{} | {} | {:.1} | {} | {} | {} | {}",
+        one.name,
+        one.runs,
+        one.launches as f64 / one.runs.max(1) as f64,
+        with_interval(one.covered, one.runs),
+        percent(one.drifting),
+        percent(one.silent_covered + one.drifting),
+        percent(one.next_within),
+    )
 }
 
 #[cfg(test)]

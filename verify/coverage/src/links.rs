@@ -67,18 +67,12 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
         let healthy = machine.swept(&hosts_of, None);
         counts.accused += u64::from(!find_slow(&healthy, &hosts_of).is_empty());
         let slow = machine.one_link();
-        let is_named = |factor: f64| {
-            let times = machine.swept(&hosts_of, Some((slow, factor)));
-            find_slow(&times, &hosts_of)
-                .iter()
-                .any(|found| found.component == Component::Link(slow.0, slow.1))
-        };
         if let Some(factor) = nameable(&healthy, &hosts_of)[0].1 {
             counts.printed += 1;
             counts.factors += factor;
-            counts.named += u64::from(is_named(factor));
+            counts.named += u64::from(machine.names(&hosts_of, slow, factor));
         }
-        counts.clearly += u64::from(is_named(CLEARLY));
+        counts.clearly += u64::from(machine.names(&hosts_of, slow, CLEARLY));
     }
     counts
 }
@@ -87,19 +81,21 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
 pub(crate) fn table(all: &[Sweeps]) -> String {
     let head = "hosts | links differ by | sweeps | something healthy was named, % | mean printed factor | \
                 a link slower by the printed factor was named, % | a link 1.5 times slower was named, %";
-    let line = |s: &Sweeps| {
-        format!(
-            "{} | {:.0} % | {} | {} | {:.2} | {} | {}",
-            s.hosts,
-            100.0 * s.differences,
-            s.sweeps,
-            with_interval(s.accused, s.sweeps),
-            s.factors / s.printed.max(1) as f64,
-            with_interval(s.named, s.printed),
-            with_interval(s.clearly, s.sweeps)
-        )
-    };
     ombx_toolchain::table(head, all.iter().map(line))
+}
+
+/// Returns the line of a kind of sweeps.
+fn line(s: &Sweeps) -> String {
+    format!(
+        "{} | {:.0} % | {} | {} | {:.2} | {} | {}",
+        s.hosts,
+        100.0 * s.differences,
+        s.sweeps,
+        with_interval(s.accused, s.sweeps),
+        s.factors / s.printed.max(1) as f64,
+        with_interval(s.named, s.printed),
+        with_interval(s.clearly, s.sweeps)
+    )
 }
 
 /// A machine whose links take 5 us but for noise. Every number follows from the seed, the link and the row, so that a sweep can be
@@ -131,6 +127,12 @@ impl Machine {
             again = once_more(again, std::slice::from_ref(&times), hosts);
         }
         vec![times]
+    }
+
+    /// Returns whether a sweep names a link that takes some times as long.
+    fn names(&self, hosts: &Hosts, link: (u32, u32), factor: f64) -> bool {
+        let times = self.swept(hosts, Some((link, factor)));
+        find_slow(&times, hosts).iter().any(|found| found.component == Component::Link(link.0, link.1))
     }
 
     /// Returns the time of a row of a link in that of the machine.

@@ -76,6 +76,14 @@ impl Line {
     fn is_right(&self) -> bool {
         self.must[0] - self.chance <= self.found && self.found <= self.must[1] + self.chance
     }
+
+    /// Returns the line as text.
+    fn shown(&self) -> String {
+        let Line { rule, model, found, chance, must: [low, high] } = self;
+        let chance = if *chance > 0.0 { format!(" ± {chance:.1}") } else { String::new() };
+        let verdict = if self.is_right() { "" } else { "WRONG" };
+        format!("{rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict}")
+    }
 }
 
 /// Lines of the table.
@@ -99,13 +107,7 @@ impl Lines {
 }
 
 fn table(lines: &[Line]) -> String {
-    let line = |line: &Line| {
-        let Line { rule, model, found, chance, must: [low, high] } = line;
-        let chance = if *chance > 0.0 { format!(" ± {chance:.1}") } else { String::new() };
-        let verdict = if line.is_right() { "" } else { "WRONG" };
-        format!("{rule} | {model} | {found:.1}{chance} | {low} to {high} | {verdict}")
-    };
-    ombx_toolchain::table("rule | model | found % | must be % | ", lines.iter().map(line))
+    ombx_toolchain::table("rule | model | found % | must be % | ", lines.iter().map(Line::shown))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) enum Place {
     End,
 }
 
-/// Fault and the required end of its job, built by [`Case::of`] and the methods below.
+/// Fault and the required end of its job, built by [`Case::new`] and the methods below.
 pub(crate) struct Case {
     /// Description of the fault in the table.
     pub(crate) fault: String,
@@ -90,10 +90,10 @@ pub(crate) struct Expect {
 impl Case {
     /// Returns a case of `ombx` with these arguments and a result file that must end with `code`. It is about the first benchmark, or the
     /// subcommand.
-    pub(crate) fn of(fault: &str, place: Place, words: &str, code: i32) -> Self {
+    pub(crate) fn new(fault: &str, place: Place, words: &str, code: i32) -> Self {
         let (command, rest) = words.split_once(' ').unwrap_or((words, ""));
         let bench = rest.split(' ').next().filter(|_| command == "run" && !rest.starts_with("suite:"));
-        Self::about(fault, place, bench.unwrap_or(command), Rc::new(Job::of(words)), code)
+        Self::about(fault, place, bench.unwrap_or(command), Rc::new(Job::new(words)), code)
     }
 
     /// Sets what the case is about.
@@ -115,7 +115,7 @@ impl Case {
         code: i32,
         act: impl Fn(&mut Running<'_>) + 'static,
     ) -> Self {
-        let case = Self::of(fault, Place::Measuring, words, code).rows(2);
+        let case = Self::new(fault, Place::Measuring, words, code).rows(2);
         case.says(&["measured row"]).act(move |job| {
             job.until_rows(2)?;
             act(job);
@@ -218,7 +218,7 @@ impl Case {
 
 impl Job {
     /// Returns a job of `ombx` with these arguments and a result file.
-    pub(crate) fn of(arguments: &str) -> Self {
+    pub(crate) fn new(arguments: &str) -> Self {
         Self {
             arguments: arguments.to_owned(),
             out: true,

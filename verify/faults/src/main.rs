@@ -108,7 +108,7 @@ fn run(options: &Options) -> Result<ExitCode> {
             if matches!(verdict, Verdict::Wrong(_)) || options.verbose {
                 println!("   {} {number} of {count}: {case}: {verdict}", mpi.flavour);
             }
-            lines.push(Line::of(&case, mpi.flavour, verdict));
+            lines.push(Line::new(&case, mpi.flavour, verdict));
         }
     }
     if options.list {

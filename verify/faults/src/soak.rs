@@ -89,13 +89,7 @@ impl Plan {
         if matches!(fault, Fault::Rule(_, true)) {
             options.push(format!("--sizes {flipped}"));
         } else if !bench.has_one_size() && !is_pipeline {
-            let size = |rng: &mut Rng| match rng.u32(..4) {
-                0 => rng.u64(1..64),
-                1 => rng.u64(64..4096),
-                2 => rng.u64(4096..1 << 17),
-                _ => 1 << rng.u32(..21),
-            };
-            let sizes = [size(rng), size(rng)];
+            let sizes = [random_size(rng), random_size(rng)];
             most = sizes[0].max(sizes[1]);
             options.push(format!("--sizes {},{}", sizes[0], sizes[1]));
         }
@@ -122,7 +116,7 @@ impl Plan {
 
     /// Runs the job. Returns its exit code, or what is wrong.
     fn wrong(&self, stage: &Stage) -> Result<i32, String> {
-        let mut job = Job::of(&self.arguments());
+        let mut job = Job::new(&self.arguments());
         job.deadline = DEADLINE;
         match self.fault.clone() {
             Fault::None => {}
@@ -211,6 +205,16 @@ impl Plan {
 
     fn arguments(&self) -> String {
         format!("run {} {}", self.bench, self.options.join(" "))
+    }
+}
+
+/// Returns a random size of messages.
+fn random_size(rng: &mut Rng) -> u64 {
+    match rng.u32(..4) {
+        0 => rng.u64(1..64),
+        1 => rng.u64(64..4096),
+        2 => rng.u64(4096..1 << 17),
+        _ => 1 << rng.u32(..21),
     }
 }
 

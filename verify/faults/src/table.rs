@@ -23,7 +23,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn of(case: &Case, flavour: Flavour, verdict: Verdict) -> Self {
+    pub(crate) fn new(case: &Case, flavour: Flavour, verdict: Verdict) -> Self {
         let (fault, subject) = (case.fault.clone(), case.subject.clone());
         Self { fault, place: case.place, subject, flavour, verdict }
     }
@@ -80,14 +80,16 @@ fn by_place(lines: &[Line]) -> String {
     for line in lines {
         places.entry((line.place, line.flavour.key())).or_default().push(line);
     }
-    let row = |(&(place, _), lines): (&(Place, &str), &Vec<&Line>)| {
-        let faults: BTreeSet<&str> = lines.iter().map(|line| line.fault.as_str()).collect();
-        let numbers = [lines.len(), faults.len()].into_iter().chain(counts(lines.iter().copied()));
-        let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
-        format!("{place} | {} | {}", lines[0].flavour, numbers.join(" | "))
-    };
     let head = "place | MPI | cases | different faults | right | wrong | skipped";
-    table(head, places.iter().map(row))
+    table(head, places.values().map(|lines| row_of(lines)))
+}
+
+/// Returns the row of cases with the same place and MPI.
+fn row_of(lines: &[&Line]) -> String {
+    let faults: BTreeSet<&str> = lines.iter().map(|line| line.fault.as_str()).collect();
+    let numbers = [lines.len(), faults.len()].into_iter().chain(counts(lines.iter().copied()));
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    format!("{} | {} | {}", lines[0].place, lines[0].flavour, numbers.join(" | "))
 }
 
 /// Returns the section of docs/EVIDENCE.md: counts, wrong cases and reasons of skipped cases; and the file with all cases.

@@ -123,13 +123,13 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
             PROFILES * counted.len()
         )));
     }
-    let count = |(line, profiles): (Line, &[Profile])| {
+    let counts = counted.into_iter().zip(profiles.chunks_exact(PROFILES)).map(|(line, profiles)| {
         let ombx = Iteration::between(&profiles[..2]);
         let goal = goal_of(&line.row);
         let reference = Iteration::between(&profiles[2..]);
         (line, Count { ombx, reference, goal })
-    };
-    Ok(counted.into_iter().zip(profiles.chunks_exact(PROFILES)).map(count).collect())
+    });
+    Ok(counts.collect())
 }
 
 /// Returns a table with a line for each row.

@@ -25,7 +25,7 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn ratio(&self) -> Option<Ratio> {
-        Ratio::of(&self.ratios)
+        Ratio::from_ratios(&self.ratios)
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -76,7 +76,7 @@ pub(crate) struct Comparison<'p> {
 const LONGER: u64 = 2;
 
 impl<'p> Comparison<'p> {
-    pub(crate) fn of(paired: &'p Paired) -> Self {
+    pub(crate) fn new(paired: &'p Paired) -> Self {
         Self { paired, library: String::new(), rows: Vec::new(), at: BTreeMap::new(), launches: 0 }
     }
 

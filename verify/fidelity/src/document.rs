@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ombx_core::{stats::median, system::environment, unit::Bytes};
-use ombx_toolchain::{machine, table};
+use ombx_toolchain::{Flavour, machine, table};
 
 use crate::{
     comparison::{Comparison, Row},
@@ -79,35 +79,39 @@ fn summary(one: &Comparison<'_>) -> Vec<String> {
     for row in one.rows.iter().filter(|row| row.skipped().is_none()) {
         families.entry(row.line.row.split('.').next().unwrap_or_default()).or_default().push(row);
     }
-    let line = |(family, rows): (&str, Vec<&Row>)| {
-        let medians: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio()?.median)).collect();
-        let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let middle = median(&medians).unwrap_or(f64::NAN);
-        let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count().to_string();
-        let verdicts =
-            [Verdict::Met, Verdict::Doubtful, Verdict::Missed, Verdict::Below, Verdict::Unresolved];
-        let (flavour, cases, counts) = (one.paired.mpi.flavour, rows.len(), verdicts.map(count).join(" | "));
-        format!("{flavour} | {family} | {cases} | {middle:.3} ({least:.3} to {most:.3}) | {counts}")
-    };
-    families.into_iter().map(line).collect()
+    let flavour = one.paired.mpi.flavour;
+    families.into_iter().map(|(family, rows)| family_line(flavour, family, &rows)).collect()
+}
+
+/// Returns the line of a family with one MPI.
+fn family_line(flavour: Flavour, family: &str, rows: &[&Row]) -> String {
+    let medians: Vec<f64> = rows.iter().filter_map(|row| Some(row.ratio()?.median)).collect();
+    let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = medians.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let middle = median(&medians).unwrap_or(f64::NAN);
+    let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count().to_string();
+    let verdicts = [Verdict::Met, Verdict::Doubtful, Verdict::Missed, Verdict::Below, Verdict::Unresolved];
+    let (cases, counts) = (rows.len(), verdicts.map(count).join(" | "));
+    format!("{flavour} | {family} | {cases} | {middle:.3} ({least:.3} to {most:.3}) | {counts}")
 }
 
 /// Returns a line for each case: size, messages in flight, time, ratio, goal and verdict.
 fn cases(rows: &[Row]) -> String {
     let head = "case | size | ombx ns | ratio (95 % interval) | kinds of windows | goal | verdict";
-    let line = |row: &Row| {
-        let size = Bytes(row.line.bytes);
-        format!(
-            "{} | {} | {} | {} | {} | {:.2} | {}",
-            row.line.row,
-            if row.line.depth > 1 { format!("{} x {size}", row.line.depth) } else { size.to_string() },
-            row.ombx_ns().map_or("n/a".into(), |ns| format!("{ns:.0}")),
-            row.ratio().map_or("n/a".into(), |ratio| ratio.to_string()),
-            row.of_windows().map_or_else(String::new, |[least, most]| format!("{least:.3} to {most:.3}")),
-            row.line.goal,
-            row.verdict(),
-        )
-    };
-    table(head, rows.iter().filter(|row| row.skipped().is_none()).map(line))
+    table(head, rows.iter().filter(|row| row.skipped().is_none()).map(case_line))
+}
+
+/// Returns the line of a case.
+fn case_line(row: &Row) -> String {
+    let size = Bytes(row.line.bytes);
+    format!(
+        "{} | {} | {} | {} | {} | {:.2} | {}",
+        row.line.row,
+        if row.line.depth > 1 { format!("{} x {size}", row.line.depth) } else { size.to_string() },
+        row.ombx_ns().map_or("n/a".into(), |ns| format!("{ns:.0}")),
+        row.ratio().map_or("n/a".into(), |ratio| ratio.to_string()),
+        row.of_windows().map_or_else(String::new, |[least, most]| format!("{least:.3} to {most:.3}")),
+        row.line.goal,
+        row.verdict(),
+    )
 }

@@ -49,7 +49,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let about = document::circumstances(options.seed);
     println!("\n-- {} launches on {}", options.launches, machine::now());
-    let mut compared: Vec<Comparison<'_>> = programs.iter().map(Comparison::of).collect();
+    let mut compared: Vec<Comparison<'_>> = programs.iter().map(Comparison::new).collect();
     comparison::run(&mut compared, options)?;
     let text = document::times(&compared);
     println!("\n{text}");

@@ -251,7 +251,7 @@ impl Turns {
         let plain = if program == Program::Run { &self.medians } else { &self.means };
         let of_turn = |(theirs, plain): (&Times, &Times)| Some(theirs.get(&bytes)? / plain.get(&bytes)?);
         let ratios: Vec<f64> = self.others.get(&program)?.iter().zip(plain).filter_map(of_turn).collect();
-        Ratio::of(&ratios)
+        Ratio::from_ratios(&ratios)
     }
 }
 
@@ -423,13 +423,13 @@ fn mean(row: &Value) -> Option<f64> {
 
 /// Returns a figure of each row of a result. Rows without one are left out.
 fn rows(text: &str, figure: impl Fn(&Value) -> Option<f64>) -> Times {
-    let read = |line: &str| {
+    let rows = text.lines().filter_map(|line| {
         let row: Value = serde_json::from_str(line).ok()?;
         // A fetch_and_op has the size of its type, and a barrier none.
         let bytes = row["bytes"].as_u64().map(|bytes| bytes.max(SIZES[0]))?;
         Some((bytes, figure(&row)?))
-    };
-    text.lines().filter_map(read).collect()
+    });
+    rows.collect()
 }
 
 /// Returns the numbers of a line; none if a word is no number.

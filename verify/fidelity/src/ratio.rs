@@ -18,7 +18,7 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     /// Returns the median of ratios; `None` without one.
-    pub(crate) fn of(ratios: &[f64]) -> Option<Self> {
+    pub(crate) fn from_ratios(ratios: &[f64]) -> Option<Self> {
         let mut sorted = ratios.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let interval = order_bounds(sorted.len(), 0.5).map(|(low, high)| [sorted[low - 1], sorted[high - 1]]);
@@ -91,33 +91,33 @@ pub(crate) fn shuffle<T>(order: &mut [T], seed: &mut u64) {
 mod tests {
     use super::*;
 
-    fn of(ratios: &[f64]) -> Ratio {
-        Ratio::of(ratios).unwrap()
+    fn ratio_of(ratios: &[f64]) -> Ratio {
+        Ratio::from_ratios(ratios).unwrap()
     }
 
     #[test]
     fn one_bad_launch_on_either_side_leaves_a_row_unresolved() {
-        let ratio = of(&[1.01, 0.25, 1.0, 1.011, 0.999, 4.0, 1.009]);
+        let ratio = ratio_of(&[1.01, 0.25, 1.0, 1.011, 0.999, 4.0, 1.009]);
         assert_eq!((ratio.median, ratio.interval), (1.009, Some([0.25, 4.0])));
         assert_eq!(ratio.verdict(1.02), Verdict::Unresolved);
         assert_eq!(ratio.to_string(), "1.009 (0.250 to 4.000)");
-        assert_eq!(of(&[1.5; 5]).verdict(1.02), Verdict::Unresolved);
+        assert_eq!(ratio_of(&[1.5; 5]).verdict(1.02), Verdict::Unresolved);
     }
 
     #[test]
     fn the_interval_of_15_launches_is_the_fourth_and_the_twelfth() {
-        let ratio = of(&(0..15).map(|i| 1.0 + f64::from(i) / 1000.0).collect::<Vec<_>>());
+        let ratio = ratio_of(&(0..15).map(|i| 1.0 + f64::from(i) / 1000.0).collect::<Vec<_>>());
         assert_eq!(ratio.interval, Some([1.003, 1.011]));
         assert_eq!(ratio.verdict(1.02), Verdict::Met);
         assert_eq!(ratio.verdict(1.002), Verdict::Missed);
-        assert_eq!(of(&[0.9; 15]).verdict(1.02), Verdict::Below);
-        assert_eq!(of(&[0.99; 15]).verdict(1.02), Verdict::Met);
+        assert_eq!(ratio_of(&[0.9; 15]).verdict(1.02), Verdict::Below);
+        assert_eq!(ratio_of(&[0.99; 15]).verdict(1.02), Verdict::Met);
     }
 
     #[test]
     fn with_an_interval_around_the_goal_the_median_decides() {
-        assert_eq!(of(&[1.012, 1.015, 1.016, 1.016, 1.02, 1.028]).verdict(1.02), Verdict::Met);
-        assert_eq!(of(&[1.012, 1.02, 1.024, 1.025, 1.03, 1.031]).verdict(1.02), Verdict::Doubtful);
+        assert_eq!(ratio_of(&[1.012, 1.015, 1.016, 1.016, 1.02, 1.028]).verdict(1.02), Verdict::Met);
+        assert_eq!(ratio_of(&[1.012, 1.02, 1.024, 1.025, 1.03, 1.031]).verdict(1.02), Verdict::Doubtful);
     }
 
     #[test]

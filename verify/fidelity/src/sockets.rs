@@ -226,7 +226,7 @@ impl Line {
     /// Returns the line of a comparison, and whether its goal is certainly missed.
     fn compare(&self, other: &str, ours: &[f64], others: &[f64]) -> (String, bool) {
         let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(others.iter().copied()).collect();
-        let ratio = Ratio::of(&pairs.iter().map(|(ours, other)| ours / other).collect::<Vec<_>>());
+        let ratio = Ratio::from_ratios(&pairs.iter().map(|(ours, other)| ours / other).collect::<Vec<_>>());
         let goal = self.goal;
         let verdict = match ratio.and_then(|ratio| Some((ratio.median, ratio.interval?))) {
             Some((_, [low, high])) if goal.is_met_by(low) && goal.is_met_by(high) => "met",

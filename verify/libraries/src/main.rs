@@ -377,14 +377,9 @@ impl Trial<'_> {
     /// Returns the processes of ranks of these binaries.
     fn ranks(&self) -> Vec<u32> {
         let builds = self.tree.join("libexec/ombx");
-        let is_rank = |process: &u32| {
-            let directory = Path::new("/proc").join(process.to_string());
-            let program = fs::read_link(directory.join("exe")).unwrap_or_default();
-            let words = fs::read_to_string(directory.join("cmdline")).unwrap_or_default();
-            program.starts_with(&builds) && words.contains("--relay")
-        };
         let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.filter_map(|name| name.to_str()?.parse().ok()).filter(is_rank).collect()
+        let processes = names.filter_map(|name| name.to_str()?.parse().ok());
+        processes.filter(|process| is_rank(*process, &builds)).collect()
     }
 
     /// Starts ranks in all ways that need no other host.
@@ -467,6 +462,14 @@ impl Trial<'_> {
         command.stdin(Stdio::null());
         command
     }
+}
+
+/// Returns whether a process is a rank of one of the builds.
+fn is_rank(process: u32, builds: &Path) -> bool {
+    let directory = Path::new("/proc").join(process.to_string());
+    let program = fs::read_link(directory.join("exe")).unwrap_or_default();
+    let words = fs::read_to_string(directory.join("cmdline")).unwrap_or_default();
+    program.starts_with(builds) && words.contains("--relay")
 }
 
 /// Sends a signal to a process. One that has ended needs none.

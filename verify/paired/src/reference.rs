@@ -80,11 +80,11 @@ pub(crate) fn tick() -> u64 {
 
 /// Returns the names of all loops.
 pub(crate) fn names() -> Vec<String> {
-    let name = |at| {
+    let names = (0..).map_while(|at| {
         // SAFETY: the function returns a string literal, or null beyond the last name.
         let name = unsafe { fidelity_name(at) };
         // SAFETY: as above, and it is not null.
         (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
-    };
-    (0..).map_while(name).collect()
+    });
+    names.collect()
 }

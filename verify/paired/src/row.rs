@@ -107,7 +107,7 @@ fn directory() -> String {
 }
 
 impl Row {
-    fn of(bench: &'static Benchmark, reference: impl Into<String>, shape: Shape, goal: f64) -> Row {
+    fn new(bench: &'static Benchmark, reference: impl Into<String>, shape: Shape, goal: f64) -> Row {
         Row {
             name: bench.name.to_owned(),
             bench,
@@ -141,15 +141,15 @@ impl Row {
                 self.options.get(parameter.name).is_none_or(|chosen| *chosen == value)
             }
         };
-        let row = |(bytes, depth): (u64, u32)| Row {
+        let rows = SIZES.map(|(bytes, depth)| Row {
             bytes,
             depth: if streams { depth } else { 1 },
             // The strictest goal is for 8 bytes.
             goal: if bytes > 8 && self.goal == LATENCY { RATE } else { self.goal },
             ..self.clone()
-        };
+        });
         let fits = |row: &Row| row.block.is_none() || row.bytes == DERIVED_BYTES;
-        Ok(SIZES.map(row).into_iter().filter(fits).collect())
+        Ok(rows.into_iter().filter(fits).collect())
     }
 
     /// Returns what the engine of ombx needs to open the case.
@@ -174,7 +174,7 @@ impl Row {
 
 fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let goal = if bench.own.streams.exists() { RATE } else { LATENCY };
-    let row = |reference: &str, goal| Row::of(bench, reference, Shape::Chained, goal);
+    let row = |reference: &str, goal| Row::new(bench, reference, Shape::Chained, goal);
     match name {
         "latency" => with_modes(row("ping", goal)),
         "latency_mp" => vec![row("ping", goal)],
@@ -197,7 +197,7 @@ fn two_sided(bench: &'static Benchmark, name: &str) -> Vec<Row> {
             row("two_pings", LATENCY).with("pattern", "bidirectional"),
             row("one_way", RATE).with("pattern", "unidirectional"),
         ],
-        name if name.ends_with("_mt") => vec![Row::of(bench, name, Shape::Together, OTHER)],
+        name if name.ends_with("_mt") => vec![Row::new(bench, name, Shape::Together, OTHER)],
         // A new benchmark has a loop with its name.
         other if has_datatypes(bench) => with_datatypes(row(other, goal), DERIVED),
         other => vec![row(other, goal)],
@@ -236,7 +236,7 @@ fn with_datatypes(row: Row, suffix: &str) -> Vec<Row> {
 }
 
 fn collective(bench: &'static Benchmark, name: &str) -> Vec<Row> {
-    let row = |reference: &str, shape| Row::of(bench, reference, shape, OTHER);
+    let row = |reference: &str, shape| Row::new(bench, reference, shape, OTHER);
     let operation = OPERATIONS.iter().find_map(|operation| {
         let at = operation.benchmarks().iter().position(|entry| entry.name == bench.name)?;
         Some((operation.name, at))
@@ -283,33 +283,35 @@ fn with_vector(bench: &Benchmark, row: Row) -> Vec<Row> {
 fn files(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     let axis = |name: &str| bench.parameter(name).map_or(&[][..], |parameter| parameter.names());
     if axis("pointer").is_empty() {
-        return vec![Row::of(bench, name, Shape::Paced, OTHER)];
+        return vec![Row::new(bench, name, Shape::Paced, OTHER)];
     }
     let call = |pointer: &'static str, access: &'static str| {
         let reference = format!("{name}_{pointer}_{access}");
-        Row::of(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
+        Row::new(bench, reference, Shape::Paced, OTHER).with("pointer", pointer).with("access", access)
     };
     let calls =
         axis("pointer").iter().flat_map(|pointer| axis("access").iter().map(|access| call(pointer, access)));
-    let synced = |row: Row| {
-        let of = |sync: &&'static str| {
-            let suffix = if *sync == "never" { "" } else { "_synced" };
-            Row { reference: format!("{}{suffix}", row.reference), ..row.clone().with("file-sync", sync) }
-        };
-        match axis("file-sync") {
-            [] => vec![row],
-            syncs => syncs.iter().map(of).collect(),
-        }
-    };
     let exists = |row: &Row| check_combinations(Choice { bench, preset: &[] }, &row.plan()).is_ok();
-    calls.flat_map(synced).filter(exists).collect()
+    calls.flat_map(|row| with_syncs(row, axis("file-sync"))).filter(exists).collect()
+}
+
+/// Returns the row for each of these places of `MPI_File_sync`, or the row itself if there are none.
+fn with_syncs(row: Row, syncs: &[&'static str]) -> Vec<Row> {
+    if syncs.is_empty() {
+        return vec![row];
+    }
+    let with_sync = |sync: &&'static str| {
+        let suffix = if *sync == "never" { "" } else { "_synced" };
+        Row { reference: format!("{}{suffix}", row.reference), ..row.clone().with("file-sync", sync) }
+    };
+    syncs.iter().map(with_sync).collect()
 }
 
 /// Returns the comparisons of slowed kernels.
 fn slowed(bench: &'static Benchmark, name: &str) -> Vec<Row> {
     match name {
-        "latency" => vec![Row::of(bench, "ping", Shape::Chained, LATENCY)],
-        _ => vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE).with("sync", "flush")],
+        "latency" => vec![Row::new(bench, "ping", Shape::Chained, LATENCY)],
+        _ => vec![Row::new(bench, "put_many_flush", Shape::Chained, RATE).with("sync", "flush")],
     }
 }
 

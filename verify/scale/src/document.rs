@@ -65,12 +65,6 @@ pub(crate) fn model(constants: &Constants) -> String {
             "nothing that grows with the number of ranks ({bytes:.0} bytes per rank, by least squares)"
         ),
     };
-    let line = |(name, m): (&str, Modelled)| {
-        let [result, root, gather, places] =
-            [m.result_bytes, m.root_bytes, m.gather_bytes, m.places_bytes].map(amount);
-        let Modelled { ranks, rows, hours, .. } = m;
-        format!("{name} | {ranks} | {rows:.1e} | {result} | {root} | {gather} | {places} | {hours:.1}")
-    };
     let all_pairs = RANKS.map(|ranks| ("all pairs", constants.all_pairs(ranks)));
     let bisection = RANKS.map(|ranks| ("bisection", constants.bisection(ranks)));
     let head =
@@ -80,43 +74,55 @@ pub(crate) fn model(constants: &Constants) -> String {
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),
-        ombx_toolchain::table(head, all_pairs.into_iter().chain(bisection).map(line))
+        ombx_toolchain::table(head, all_pairs.into_iter().chain(bisection).map(modelled_line))
     )
+}
+
+/// Returns the line of a sweep with this name.
+fn modelled_line((name, m): (&str, Modelled)) -> String {
+    let [result, root, gather, places] =
+        [m.result_bytes, m.root_bytes, m.gather_bytes, m.places_bytes].map(amount);
+    let Modelled { ranks, rows, hours, .. } = m;
+    format!("{name} | {ranks} | {rows:.1e} | {result} | {root} | {gather} | {places} | {hours:.1}")
 }
 
 /// Returns the section about ranks over sockets: a line for each number of ranks.
 pub(crate) fn sessions(sessions: &[(u32, Outcome)]) -> String {
-    let line = |(ranks, outcome): &(u32, Outcome)| {
-        let Outcome { complete, start_s, total_s, rank_bytes, most_bytes, rows, .. } = outcome;
-        let (start, each, most) = (seconds(*start_s), mib(*rank_bytes), mib(*most_bytes));
-        let complete = if *complete { "yes" } else { "no" };
-        format!("{ranks} | {start} | {total_s:.1} | {each} | {most} | {rows} | {complete}")
-    };
     let head = "ranks | start s | total s | MiB per rank | largest MiB | rows | complete";
-    let text = ombx_toolchain::table(head, sessions.iter().map(line));
+    let text = ombx_toolchain::table(head, sessions.iter().map(session_line));
     let (date, cpus) =
         (environment::timestamp(), std::thread::available_parallelism().map_or(1, usize::from));
     format!("{date}, {cpus} CPUs, release build.\n\n{text}")
 }
 
+/// Returns the line of a session with this number of ranks.
+fn session_line((ranks, outcome): &(u32, Outcome)) -> String {
+    let Outcome { complete, start_s, total_s, rank_bytes, most_bytes, rows, .. } = outcome;
+    let (start, each, most) = (seconds(*start_s), mib(*rank_bytes), mib(*most_bytes));
+    let complete = if *complete { "yes" } else { "no" };
+    format!("{ranks} | {start} | {total_s:.1} | {each} | {most} | {rows} | {complete}")
+}
+
 /// Returns the section about simulated ranks: a line for each sweep.
 pub(crate) fn simulated(swept: &[Swept]) -> String {
-    let line = |swept: &Swept| {
-        let Swept { shape, rows, result_bytes, cpu_seconds, peak_bytes, verdict_is_right } = swept;
-        format!(
-            "{} | {} | {} | {rows} | {} | {cpu_seconds:.1} | {:.1} | {} | {}",
-            shape.ranks,
-            shape.hosts,
-            shape.rounds,
-            amount(*result_bytes as f64),
-            cpu_seconds * 1e6 / *rows as f64,
-            mib(*peak_bytes),
-            if *verdict_is_right { "both" } else { "no" },
-        )
-    };
     let head = "ranks | hosts | rounds | rows | result | CPU s | us per row | peak MiB | slow parts named";
-    let text = ombx_toolchain::table(head, swept.iter().map(line));
+    let text = ombx_toolchain::table(head, swept.iter().map(sweep_line));
     format!("{}, release build.\n\n{text}", environment::timestamp())
+}
+
+/// Returns the line of a simulated sweep.
+fn sweep_line(swept: &Swept) -> String {
+    let Swept { shape, rows, result_bytes, cpu_seconds, peak_bytes, verdict_is_right } = swept;
+    format!(
+        "{} | {} | {} | {rows} | {} | {cpu_seconds:.1} | {:.1} | {} | {}",
+        shape.ranks,
+        shape.hosts,
+        shape.rounds,
+        amount(*result_bytes as f64),
+        cpu_seconds * 1e6 / *rows as f64,
+        mib(*peak_bytes),
+        if *verdict_is_right { "both" } else { "no" },
+    )
 }
 
 /// Writes a proof whose tables are short.
@@ -135,7 +141,7 @@ pub(crate) fn write_over_mpi(
         format!("{}, {}, {cpus} CPUs shared by all ranks.", environment::timestamp(), libraries.join("; "));
     let of_each_mpi = lines.chunk_by(|a, b| a.flavour == b.flavour);
     let largest: Vec<Line> = of_each_mpi.filter_map(|lines| lines.last().cloned()).collect();
-    let model = model(&Constants::of(lines, swept));
+    let model = model(&Constants::new(lines, swept));
     let section = format!("{heading}\n\n{}\n{model}", table(&largest));
     let tables = format!("{METHOD}\n{heading}\n\n{}\n{model}", table(lines));
     evidence::write(workspace, "scale", &section, &tables)

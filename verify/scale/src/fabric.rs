@@ -191,17 +191,19 @@ impl Fabric {
 
     /// Returns the record of a run on the fabric, with its groups of hosts.
     fn run(&self) -> Run {
-        let level = |level: usize| {
-            let (size, noun) = (self.topology.sizes[level], self.topology.nouns[level]);
-            let group = |at: u32| {
-                let (first, last) = (at * size, (at * size + size).min(self.hosts) - 1);
-                format!("{noun}:{noun}{at}=n[{first:06}-{last:06}]")
-            };
-            (0..self.hosts.div_ceil(size)).map(group).collect::<Vec<_>>().join(" ")
-        };
-        let plan = [("groups".to_owned(), format!("{};{}", level(0), level(1)))].into();
+        let plan = [("groups".to_owned(), format!("{};{}", self.groups(0), self.groups(1)))].into();
         let hosts = (0..self.hosts).map(|host| format!("n{host:06}"));
         Run { plan, ..link::run("simulated", String::new(), hosts) }
+    }
+
+    /// Returns the groups of hosts of a level, as the record of a run has them.
+    fn groups(&self, level: usize) -> String {
+        let (size, noun) = (self.topology.sizes[level], self.topology.nouns[level]);
+        let group = |at: u32| {
+            let (first, last) = (at * size, (at * size + size).min(self.hosts) - 1);
+            format!("{noun}:{noun}{at}=n[{first:06}-{last:06}]")
+        };
+        (0..self.hosts.div_ceil(size)).map(group).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -299,40 +301,44 @@ impl Trial {
 
 /// Returns a table of trials.
 pub(crate) fn table(tried: &[Tried]) -> String {
-    let line = |Tried { trial, named, seconds }: &Tried| {
-        let Trial { topology, hosts, part, rounds, seeds } = trial;
-        let all = u64::from(hosts - 1);
-        let measured = rounds.map_or(all, u64::from);
-        let rounds = rounds.map_or("all".to_owned(), |rounds| rounds.to_string());
-        let links = measured * u64::from(*hosts) / 2;
-        let least = 100.0 * least_probability(*named, *seeds);
-        let name = topology.name;
-        format!(
-            "{name} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1}"
-        )
-    };
     let head = "fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep";
     ombx_toolchain::table(head, tried.iter().map(line))
+}
+
+/// Returns the line of a trial.
+fn line(Tried { trial, named, seconds }: &Tried) -> String {
+    let Trial { topology, hosts, part, rounds, seeds } = trial;
+    let all = u64::from(hosts - 1);
+    let measured = rounds.map_or(all, u64::from);
+    let rounds = rounds.map_or("all".to_owned(), |rounds| rounds.to_string());
+    let links = measured * u64::from(*hosts) / 2;
+    let least = 100.0 * least_probability(*named, *seeds);
+    let name = topology.name;
+    format!(
+        "{name} | {hosts} | {part} | {rounds} | {links} | {named} of {seeds} | {least:.1} % | {seconds:.1}"
+    )
 }
 
 /// Returns the lower bound of the probability of success with a confidence of 95 %: with it, as many successes or more have 5 %
 /// (Clopper and Pearson 1934).
 fn least_probability(successes: usize, trials: usize) -> f64 {
-    let as_many = |p: f64| {
-        // Probability of all successes, and of one less each time.
-        let (mut ln, mut sum) = (trials as f64 * p.ln(), 0.0);
-        for failures in 0..=trials - successes {
-            sum += ln.exp();
-            ln += ((trials - failures) as f64 / (failures + 1) as f64 * (1.0 - p) / p).ln();
-        }
-        sum
-    };
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        if as_many(middle) < 0.05 { low = middle } else { high = middle }
+        if probability(successes, trials, middle) < 0.05 { low = middle } else { high = middle }
     }
     low
+}
+
+/// Returns the probability of as many successes or more, each with probability `p`.
+fn probability(successes: usize, trials: usize, p: f64) -> f64 {
+    // Probability of all successes, and of one less each time.
+    let (mut ln, mut sum) = (trials as f64 * p.ln(), 0.0);
+    for failures in 0..=trials - successes {
+        sum += ln.exp();
+        ln += ((trials - failures) as f64 / (failures + 1) as f64 * (1.0 - p) / p).ln();
+    }
+    sum
 }
 
 #[cfg(test)]

@@ -236,16 +236,16 @@ fn sides_of(out: &mut dyn Write, rows: u32, seed: u64) -> io::Result<()> {
 
 /// Writes a directory of dated results, each with ten rows.
 fn write_dated(directory: &Path, files: u32) -> Result<()> {
-    let of_day = |day: u32| {
+    for day in 0..files {
         let path = directory.join(format!("{:02}/r{day:05}.jsonl", day % 16));
         fs::create_dir_all(path.parent().unwrap_or(directory)).map_err(Failure::file(directory))?;
         once(&path, |out| {
             file::write(out, &Record::Run(Box::new(run_record(&format!("day-{day}"), day, 2))))?;
             (0..10).try_for_each(|case| file::write_case(out, &row(case, day % 4096, 50, u64::from(day))))?;
             end(out, 10)
-        })
-    };
-    (0..files).try_for_each(of_day)
+        })?;
+    }
+    Ok(())
 }
 
 /// Writes launches with raw samples.
@@ -269,17 +269,12 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
     let mut sweep = LinkSweep::of_run(&run);
     file::write(out, &Record::Run(Box::new(run)))?;
     let schedule = Mode::Parallel.schedule(hosts, Some(1));
-    let ns = |[from, to]: [u32; 2]| {
-        let slow = if [from, to].contains(&(hosts / 3)) { 1.5 } else { 1.0 };
-        let ns = 5000.0 * slow * (0.03 * normal_of(from, to, 1)).exp();
-        ((ns * 10.0).round() / 10.0) as f32
-    };
     let mut cases = 0;
     for number in rounds_of(&schedule, None) {
         let pairs = (0..schedule.pairs()).map(|turn| schedule.pair(number, turn));
         let both = pairs.flat_map(|(Rank(a), Rank(b))| [[a, b], [b, a]]);
         let links: Vec<[u32; 2]> = both.collect();
-        let round = link::round(number, &links, ns);
+        let round = link::round(number, &links, |ends| link_ns(hosts, ends));
         cases += round.len() as u64;
         sweep.add_round(&round);
         file::write(out, &Record::Round(Box::new(round)))?;
@@ -288,16 +283,24 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
     file::write(out, &Record::Verdict(Box::new(sweep.verdict())))
 }
 
+/// Returns the time of a link. One host is slow.
+fn link_ns(hosts: u32, [from, to]: [u32; 2]) -> f32 {
+    let slow = if [from, to].contains(&(hosts / 3)) { 1.5 } else { 1.0 };
+    let ns = 5000.0 * slow * (0.03 * normal_of(from, to, 1)).exp();
+    ((ns * 10.0).round() / 10.0) as f32
+}
+
 /// Returns a table of what commands took.
 pub(crate) fn table(all: &[Took]) -> String {
-    let line = |Took { what, seconds, peak_bytes, read_bytes, is_met, goal }: &Took| {
-        let size =
-            if *read_bytes > 0 { format!("{} MB", read_bytes / 1_000_000) } else { "directory".into() };
-        let met = if *is_met { "yes" } else { "no" };
-        format!("`{what}` | {size} | {seconds:.2} | {} | {goal} | {met}", peak_bytes / 1_000_000)
-    };
     let text = ombx_toolchain::table("command | file | wall s | peak MB | goal | met", all.iter().map(line));
     format!("{}.\n\n{text}", environment::timestamp())
+}
+
+/// Returns the line of a command.
+fn line(Took { what, seconds, peak_bytes, read_bytes, is_met, goal }: &Took) -> String {
+    let size = if *read_bytes > 0 { format!("{} MB", read_bytes / 1_000_000) } else { "directory".into() };
+    let met = if *is_met { "yes" } else { "no" };
+    format!("`{what}` | {size} | {seconds:.2} | {} | {goal} | {met}", peak_bytes / 1_000_000)
 }
 
 #[cfg(test)]

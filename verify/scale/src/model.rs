@@ -42,21 +42,14 @@ pub(crate) struct Modelled {
 
 impl Constants {
     /// Bytes of a row are those of the largest simulated sweep: what a record of a round has besides is spread over its many links.
-    pub(crate) fn of(lines: &[Line], swept: &[Swept]) -> Constants {
+    pub(crate) fn new(lines: &[Line], swept: &[Swept]) -> Constants {
         let widest = lines.iter().filter(|line| line.tasks[0].rows > 0).max_by_key(|line| line.ranks);
         let largest = swept.iter().max_by_key(|swept| swept.shape.ranks);
         let row_bytes = largest.map_or(0.0, |swept| swept.result_bytes as f64 / swept.rows as f64);
         let place_bytes = widest.map_or(0.0, |line| line.tasks[0].run_bytes as f64 / f64::from(line.ranks));
         // Few ranks share the code of libraries among few: such jobs are left out of the growth.
         let many = |line: &&Line| line.ranks >= 16 || lines.len() < 4;
-        let own = |line: &Line| {
-            let ours = line.tasks[1]
-                .rank_bytes
-                .checked_sub(line.bare.rank_bytes)
-                .filter(|_| line.bare.rank_bytes > 0);
-            ours.map(|bytes| (f64::from(line.ranks), bytes as f64))
-        };
-        let points: Vec<(f64, f64)> = lines.iter().filter(many).filter_map(own).collect();
+        let points: Vec<(f64, f64)> = lines.iter().filter(many).filter_map(own_bytes).collect();
         let (own_growth, own_bytes) = line_through(&points);
         Constants { row_bytes, place_bytes, own_bytes, own_growth }
     }
@@ -89,6 +82,13 @@ impl Constants {
             hours: 2.0 * rounds * (ROW_S + step / ROOT_BYTES_PER_S) / 3600.0,
         }
     }
+}
+
+/// Returns the number of ranks of a job, and the bytes that ombx adds to a bare rank.
+fn own_bytes(line: &Line) -> Option<(f64, f64)> {
+    let ours =
+        line.tasks[1].rank_bytes.checked_sub(line.bare.rank_bytes).filter(|_| line.bare.rank_bytes > 0);
+    ours.map(|bytes| (f64::from(line.ranks), bytes as f64))
 }
 
 /// Returns slope and intercept of the least-squares line.

@@ -131,8 +131,8 @@ fn sweep(shape: Shape) -> Result<Swept> {
         criteria: Criteria::default(),
     };
     let plan = Plan { sizes: Some(vec![Bytes(BYTES)]), ..Plan::default() };
-    let machine = Rc::new(Machine::of(shape, &task));
-    let team = SimulatedTeam::of(Rc::clone(&machine), &task);
+    let machine = Rc::new(Machine::new(shape, &task));
+    let team = SimulatedTeam::new(Rc::clone(&machine), &task);
     let null = File::create("/dev/null").map_err(|e| failed(Error::storage(e.to_string())))?;
     let mut sink = RankZero {
         file: Counting { inner: BufWriter::new(null), bytes: 0 },

@@ -96,36 +96,38 @@ impl Starts {
     pub(crate) fn missed(&self) -> bool {
         !self.is_complete || self.added_ms()[0] > GOAL_MS || self.added_mb() > GOAL_MB
     }
+
+    /// Returns the line of the table.
+    fn line(&self) -> String {
+        let bare: Vec<f64> = self.seconds.iter().map(|[bare, ..]| bare * 1e3).collect();
+        let [added, least, most] = self.added_ms();
+        let private = self.memory.each_ref().map(|outcome| outcome.private_bytes as f64 / 1e6);
+        format!(
+            "{} | {} | {} | {:.0} | {added:.0} | {least:.0} .. {most:.0} | {:.2} | {:.1} | {:.1} | {:.1} | {:.1} | {}",
+            self.flavour,
+            self.ranks,
+            self.seconds.len(),
+            median(&bare).unwrap_or(f64::NAN),
+            self.barrier_ms(),
+            self.memory[0].rank_bytes as f64 / 1e6,
+            private[0],
+            self.added_mb(),
+            private[1] - private[0],
+            match (self.is_complete, self.missed()) {
+                (false, _) => "not complete",
+                (_, true) => "MISSED",
+                _ => "met",
+            },
+        )
+    }
 }
 
 /// Returns the section about starts: a line for each number of ranks and MPI.
 pub(crate) fn document(all: &[Starts]) -> String {
     let head = "MPI | ranks | turns | empty program, ms | ombx run adds, ms | range | a barrier adds, ms | empty rank, MB | private | \
                 ombx adds, MB | private | ";
-    let line = |starts: &Starts| {
-        let bare: Vec<f64> = starts.seconds.iter().map(|[bare, ..]| bare * 1e3).collect();
-        let [added, least, most] = starts.added_ms();
-        let private = starts.memory.each_ref().map(|outcome| outcome.private_bytes as f64 / 1e6);
-        format!(
-            "{} | {} | {} | {:.0} | {added:.0} | {least:.0} .. {most:.0} | {:.2} | {:.1} | {:.1} | {:.1} | {:.1} | {}",
-            starts.flavour,
-            starts.ranks,
-            starts.seconds.len(),
-            median(&bare).unwrap_or(f64::NAN),
-            starts.barrier_ms(),
-            starts.memory[0].rank_bytes as f64 / 1e6,
-            private[0],
-            starts.added_mb(),
-            private[1] - private[0],
-            match (starts.is_complete, starts.missed()) {
-                (false, _) => "not complete",
-                (_, true) => "MISSED",
-                _ => "met",
-            },
-        )
-    };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let table = table(head, all.iter().map(line));
+    let table = table(head, all.iter().map(Starts::line));
     format!("{}, {cpus} CPUs shared by all ranks, release build.\n\n{table}", environment::timestamp())
 }
 

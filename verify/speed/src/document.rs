@@ -17,32 +17,34 @@ fn named(swept: &Swept) -> String {
 /// Returns the time of each sweep beside that of OMB.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
     let head = "MPI | command | OMB | turns | OMB 6 times, s | ombx, s | ombx / OMB | 95 % interval | goal | launches | cases | at 2 % | ";
-    let line = |swept: &Swept| {
-        let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
-        let interval =
-            || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
-        let verdict = if swept.missed() { "MISSED" } else { "met" };
-        let [omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
-            None => [(); 5].map(|()| String::new()),
-            Some(beside) => [
-                number(|taken| taken.omb_s),
-                number(Taken::ratio),
-                interval(),
-                beside.goal.to_string(),
-                verdict.to_owned(),
-            ],
-        };
-        format!(
-            "{} | {} | {omb} | {} | {ratio} | {interval} | {goal} | {} | {} | {} | {verdict}",
-            named(swept),
-            swept.runs.len(),
-            number(|taken| taken.whole_s),
-            swept.median(|taken| taken.launches as f64),
-            swept.median(|taken| taken.cases as f64),
-            swept.median(|taken| taken.precise as f64),
-        )
+    table(head, swept.iter().map(sweep_line))
+}
+
+/// Returns the line of a sweep beside OMB.
+fn sweep_line(swept: &Swept) -> String {
+    let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
+    let interval =
+        || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
+    let verdict = if swept.missed() { "MISSED" } else { "met" };
+    let [omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
+        None => [(); 5].map(|()| String::new()),
+        Some(beside) => [
+            number(|taken| taken.omb_s),
+            number(Taken::ratio),
+            interval(),
+            beside.goal.to_string(),
+            verdict.to_owned(),
+        ],
     };
-    table(head, swept.iter().map(line))
+    format!(
+        "{} | {} | {omb} | {} | {ratio} | {interval} | {goal} | {} | {} | {} | {verdict}",
+        named(swept),
+        swept.runs.len(),
+        number(|taken| taken.whole_s),
+        swept.median(|taken| taken.launches as f64),
+        swept.median(|taken| taken.cases as f64),
+        swept.median(|taken| taken.precise as f64),
+    )
 }
 
 /// Returns where the time of each command goes, in percent.
@@ -67,45 +69,49 @@ pub(crate) fn phases(swept: &[Swept]) -> String {
         "MPI | command, ms of a launch | beside | {} | between rows | start and end | bare MPI",
         names.join(" | ")
     );
-    let line = |swept: &Swept| {
-        let part =
-            |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
-        let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);
-        let around = swept.median(|taken| {
-            let phases = taken.command.iter();
-            let seconds =
-                phases.filter(|(name, _)| ["start", "initialization", "end"].contains(&name.as_str()));
-            seconds.map(|(_, seconds)| seconds * 1e3).sum::<f64>() / taken.launches as f64
-        });
-        let bare = swept.median(|taken| taken.bare_s * 1e3);
-        let times = (0..names.len()).map(part).chain([between, around, bare]);
-        named(swept) + &times.map(|ms| format!(" | {ms:.1}")).collect::<String>()
-    };
-    table(&head, swept.iter().map(line))
+    table(&head, swept.iter().map(|swept| phases_line(swept, names.len())))
+}
+
+/// Returns the line of a sweep with the times of this many phases.
+fn phases_line(swept: &Swept, count: usize) -> String {
+    let part =
+        |at: usize| swept.median(|taken| taken.phases.named()[at].1 as f64 / 1e6 / taken.launches as f64);
+    let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);
+    let around = swept.median(|taken| {
+        let phases = taken.command.iter();
+        let seconds =
+            phases.filter(|(name, _)| ["start", "initialization", "end"].contains(&name.as_str()));
+        seconds.map(|(_, seconds)| seconds * 1e3).sum::<f64>() / taken.launches as f64
+    });
+    let bare = swept.median(|taken| taken.bare_s * 1e3);
+    let times = (0..count).map(part).chain([between, around, bare]);
+    named(swept) + &times.map(|ms| format!(" | {ms:.1}")).collect::<String>()
 }
 
 /// Returns the time before anything is measured.
 pub(crate) fn starts(starts: &[Start]) -> String {
     let head = "MPI | version | bare MPI program on 2 ranks, ms | fastest | `ombx list`, ms | fastest | binary, MB | stripped, MB | \
                 cold build, s";
-    let line = |start: &Start| {
-        let both = |seconds: &[f64]| {
-            let (middle, least) = middle_and_least(seconds);
-            format!("{:.1} | {:.1}", middle * 1e3, least * 1e3)
-        };
-        let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-        format!(
-            "{} | {} | {} | {} | {} | {} | {}",
-            start.flavour,
-            start.version,
-            both(&start.bare_s),
-            both(&start.list_s),
-            mb(start.bytes),
-            start.stripped.map_or("n/a".into(), mb),
-            start.cold.map_or("not measured".into(), |took| format!("{:.0}", took.as_secs_f64())),
-        )
+    table(head, starts.iter().map(start_line))
+}
+
+/// Returns the line of the start of one MPI.
+fn start_line(start: &Start) -> String {
+    let both = |seconds: &[f64]| {
+        let (middle, least) = middle_and_least(seconds);
+        format!("{:.1} | {:.1}", middle * 1e3, least * 1e3)
     };
-    table(head, starts.iter().map(line))
+    let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    format!(
+        "{} | {} | {} | {} | {} | {} | {}",
+        start.flavour,
+        start.version,
+        both(&start.bare_s),
+        both(&start.list_s),
+        mb(start.bytes),
+        start.stripped.map_or("n/a".into(), mb),
+        start.cold.map_or("not measured".into(), |took| format!("{:.0}", took.as_secs_f64())),
+    )
 }
 
 /// Returns the section of docs/EVIDENCE.md, and the file with all tables.

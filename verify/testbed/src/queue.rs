@@ -38,6 +38,28 @@ struct Line {
     damaged: [u32; 2],
 }
 
+impl Line {
+    /// Returns the line from one port to another.
+    fn new(shape: &Shape, from: usize, to: usize) -> Self {
+        let wire = shape.wire(from, to);
+        let delay = wire.delay.as_nanos() as u64;
+        let per_byte = wire.rate.map_or(0.0, |rate| 8e9 / rate as f64);
+        // Four times the bandwidth-delay product: TCP reaches the rate of the wire without losses.
+        let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
+        let max_backlog = filling.max(LEAST_BACKLOG) as f64 * per_byte;
+        let port_per_byte = shape.port(from, to).map_or(0.0, |rate| 8e9 / rate as f64);
+        Line {
+            delay,
+            per_byte,
+            port_per_byte,
+            free: 0.0,
+            max_backlog,
+            cut: false,
+            damaged: [wire.damaged, 0],
+        }
+    }
+}
+
 /// All wires and their frames.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -54,25 +76,7 @@ impl Queue {
     /// Makes wires between all hosts and the head, which is the last port.
     pub(crate) fn new(shape: &Shape) -> Self {
         let ports = shape.hosts + 1;
-        let line = |at: usize| {
-            let wire = shape.wire(at / ports, at % ports);
-            let delay = wire.delay.as_nanos() as u64;
-            let per_byte = wire.rate.map_or(0.0, |rate| 8e9 / rate as f64);
-            // Four times the bandwidth-delay product: TCP reaches the rate of the wire without losses.
-            let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
-            let max_backlog = filling.max(LEAST_BACKLOG) as f64 * per_byte;
-            let port_per_byte = shape.port(at / ports, at % ports).map_or(0.0, |rate| 8e9 / rate as f64);
-            Line {
-                delay,
-                per_byte,
-                port_per_byte,
-                free: 0.0,
-                max_backlog,
-                cut: false,
-                damaged: [wire.damaged, 0],
-            }
-        };
-        let lines = (0..ports * ports).map(line).collect();
+        let lines = (0..ports * ports).map(|at| Line::new(shape, at / ports, at % ports)).collect();
         Self { ports, lines, port_free: vec![0.0; ports], frames: BinaryHeap::new(), turn: 0, dropped: 0 }
     }
 

@@ -64,17 +64,10 @@ impl Shape {
         changes: impl IntoIterator<Item = &'a Change>,
     ) -> Result<Self, String> {
         let mut shape = Self { hosts, wires: vec![all; hosts * hosts], port: None };
-        let known = |host: usize| {
-            if host < hosts {
-                Ok(host)
-            } else {
-                Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host)))
-            }
-        };
         for change in changes {
-            let host = known(change.host)?;
+            let host = known(change.host, hosts)?;
             let others = match change.other {
-                Some(other) => known(other)?..other + 1,
+                Some(other) => known(other, hosts)?..other + 1,
                 None => 0..hosts,
             };
             for other in others {
@@ -159,6 +152,14 @@ impl Shape {
         }
         Some(shape)
     }
+}
+
+/// Returns the number of a host that exists.
+fn known(host: usize, hosts: usize) -> Result<usize, String> {
+    if host >= hosts {
+        return Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host)));
+    }
+    Ok(host)
 }
 
 /// Returns the name of a host by its number, from 0.

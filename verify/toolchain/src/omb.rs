@@ -66,14 +66,13 @@ impl Omb {
 
     /// Returns the path of a program.
     pub fn program(&self, name: &str) -> Result<PathBuf> {
-        let not_built = || {
+        found(&self.directory, name).ok_or_else(|| {
             let directory = self.directory.display();
             Failure::Missing(format!(
                 "{name} was not built in {directory}; make began with:\n{}",
                 self.errors
             ))
-        };
-        found(&self.directory, name).ok_or_else(not_built)
+        })
     }
 }
 

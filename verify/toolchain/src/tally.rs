@@ -17,16 +17,19 @@ impl Tally {
     /// Returns the counts of a `test result:` line, and zeros for any other line.
     pub fn of_line(line: &str) -> Self {
         let Some(counts) = line.trim_start().strip_prefix("test result:") else { return Self::default() };
-        let count = |label: &str| {
-            let words: Vec<&str> = counts.split_whitespace().collect();
-            words
-                .windows(2)
-                .find(|pair| pair[1].trim_end_matches([';', ',', '.']) == label)
-                .and_then(|pair| pair[0].parse().ok())
-                .unwrap_or(0)
-        };
-        Self { passed: count("passed"), failed: count("failed"), skipped: count("ignored") }
+        let [passed, failed, skipped] = ["passed", "failed", "ignored"].map(|label| count(counts, label));
+        Self { passed, failed, skipped }
     }
+}
+
+/// Returns the number before a label; 0 without one.
+fn count(counts: &str, label: &str) -> u64 {
+    let words: Vec<&str> = counts.split_whitespace().collect();
+    words
+        .windows(2)
+        .find(|pair| pair[1].trim_end_matches([';', ',', '.']) == label)
+        .and_then(|pair| pair[0].parse().ok())
+        .unwrap_or(0)
 }
 
 /// Tests that reported a skip while they ran. The harness counts them as passed.

@@ -25,17 +25,8 @@ const COUNTER: &str = "RetransSegs";
 const POWER: f64 = 80.0;
 
 pub(super) fn simulate(lines: &mut Lines, times: u64, few: u64, seed: u64) {
-    // Of four hosts, two have a possible cause: their speed and their MTU differ from those of the others.
-    let two = |factors: [f64; 2], is_found: fn(&Verdict) -> bool| {
-        let mut random = Uniform::new(seed ^ 44);
-        let mut found = 0;
-        for _ in 0..times {
-            found += u64::from(is_found(&verdict(4, factors, &mut random)));
-        }
-        [found, times]
-    };
-    let healthy = two([1.0, 1.0], |verdict| verdict.conclusion == Conclusion::Slow);
-    let slow = two([9.0, 2.5], |verdict| verdict.slow.len() == 2);
+    let healthy = of_two(times, seed, [1.0, 1.0], |verdict| verdict.conclusion == Conclusion::Slow);
+    let slow = of_two(times, seed, [9.0, 2.5], |verdict| verdict.slow.len() == 2);
     let mut random = Uniform::new(seed ^ 45);
     let mut accused = 0;
     for _ in 0..few {
@@ -48,6 +39,18 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, few: u64, seed: u64) {
     lines.share(suspects, "both slow: both are named", slow, [POWER, 100.0]);
     let grows = "a slow host of ten, whose counter grows as those of others: it is a cause";
     lines.share("counters under load: 1 %", grows, [accused, few], [0.0, 1.0]);
+}
+
+/// Counts the verdicts with a finding on four hosts, and all verdicts.
+///
+/// Two of the hosts have a possible cause: their speed and their MTU differ from those of the others.
+fn of_two(times: u64, seed: u64, factors: [f64; 2], is_found: fn(&Verdict) -> bool) -> [u64; 2] {
+    let mut random = Uniform::new(seed ^ 44);
+    let mut found = 0;
+    for _ in 0..times {
+        found += u64::from(is_found(&verdict(4, factors, &mut random)));
+    }
+    [found, times]
 }
 
 /// Returns the verdict on hosts with one rank each, two of which have a possible cause and these factors of time.
@@ -91,14 +94,6 @@ fn name(host: u32) -> String {
 }
 
 fn run(hosts: u32) -> Run {
-    let facts = |host: u32| {
-        let fact = |name: &str, text: &str| (name.to_owned(), Fact::Known(text.to_owned()));
-        let [speed, mtu] = [0, 1].map(|suspect| host == suspect);
-        Facts::from([
-            fact("eth0 speed", if speed { "10 Gbit/s" } else { "25 Gbit/s" }),
-            fact("eth0 MTU", if mtu { "1500" } else { "9000" }),
-        ])
-    };
     let place = |host| Place { host: name(host), cpus: "0".into(), online: 2, governor: None };
     Run {
         id: "simulated".into(),
@@ -115,4 +110,14 @@ fn run(hosts: u32) -> Run {
         software: Facts::new(),
         hosts: HostFacts::grouped((0..hosts).map(|host| (name(host), facts(host)))),
     }
+}
+
+/// Returns the facts of a host. The speed of host 0 and the MTU of host 1 differ from those of the others.
+fn facts(host: u32) -> Facts {
+    let fact = |name: &str, text: &str| (name.to_owned(), Fact::Known(text.to_owned()));
+    let [speed, mtu] = [0, 1].map(|suspect| host == suspect);
+    Facts::from([
+        fact("eth0 speed", if speed { "10 Gbit/s" } else { "25 Gbit/s" }),
+        fact("eth0 MTU", if mtu { "1500" } else { "9000" }),
+    ])
 }

@@ -57,12 +57,6 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
         lines.share("any row worse or better, equal sides", name, any(1.0, decided), [0.0, 5.0]);
         lines.share("any row worse, true difference = margin", name, any(edge, is_worse), [0.0, 6.0]);
     }
-    let one = |units: usize, slower: f64, own: f64| Model {
-        units: [units; 2],
-        scatter: [scatter(0.0, own); 2],
-        slower,
-        rows: 1,
-    };
     let fixed = |model: Model, verdict: fn(&Verdict) -> bool| {
         count(times, seed, |random| turns(model, random), verdict)
     };
@@ -70,20 +64,25 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
         count(times, seed, |random| looked(model, random), verdict)
     };
     let same = |v: &Verdict| *v == Verdict::Same;
-    let found = fixed(one(12, 1.1, 0.03), is_worse);
+    let found = fixed(one_row(12, 1.1, 0.03), is_worse);
     lines.share("worse at +10 %, 12 turns", "scatter 3 %", found, [94.0, 100.0]);
-    let found = open(one(30, 1.2, 0.05), is_worse);
+    let found = open(one_row(30, 1.2, 0.05), is_worse);
     lines.share("worse at +20 %, looks of ab", "scatter 5 %", found, [95.0, 100.0]);
-    let found = fixed(one(6, edge, 0.03), is_worse);
+    let found = fixed(one_row(6, edge, 0.03), is_worse);
     lines.share("worse, true difference = margin, 6 turns", "scatter 3 %", found, [0.0, 5.0]);
-    let found = open(one(30, edge, 0.03), is_worse);
+    let found = open(one_row(30, edge, 0.03), is_worse);
     lines.share("worse, true difference = margin, looks at 2.5 %", "scatter 3 %", found, [0.0, 5.0]);
-    let found = open(one(30, edge, 0.03), same);
+    let found = open(one_row(30, edge, 0.03), same);
     lines.share("same, true difference = margin, looks at 2.5 %", "scatter 3 %", found, [0.0, 5.0]);
-    let found = open(Model { rows: ROWS, scatter: [large; 2], ..one(30, 1.0, 0.03) }, decided);
+    let found = open(Model { rows: ROWS, scatter: [large; 2], ..one_row(30, 1.0, 0.03) }, decided);
     let rule = "any row worse or better, equal sides, looks of ab";
     lines.share(rule, "8 rows, scatter 11 %", found, [0.0, 1.5]);
     finds(lines, times, seed);
+}
+
+/// Returns a model of one row.
+fn one_row(units: usize, slower: f64, own: f64) -> Model {
+    Model { units: [units; 2], scatter: [scatter(0.0, own); 2], slower, rows: 1 }
 }
 
 /// Counts comparisons in which any row has a verdict.
@@ -131,17 +130,17 @@ fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
     if let Some(turn) = turn {
         turn.add_to(&mut run);
     }
-    let row = |(bytes, time): (u64, f64)| Measurement {
+    let rows = (1..).zip(times).map(|(bytes, time)| Measurement {
         key: format!("p2p.latency/bytes={bytes}"),
         bytes: Some(bytes),
         summary: Summary::new(&[1000.0 * time; 6]),
         samples: Vec::new(),
         trust: Vec::new(),
         ..template.rows[0].clone()
-    };
+    });
     RunWithRows {
         run,
-        rows: (1..).zip(times).map(row).collect(),
+        rows: rows.collect(),
         rounds: Vec::new(),
         links: None,
         end: None,

@@ -132,20 +132,23 @@ fn few_samples(lines: &mut Lines, times: u64, seed: u64) {
         ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }),
     ];
     for (name, noise) in models {
-        let is_covered = |seed: &u64| {
-            let mut samples = noise.stream(*seed);
-            let mut levels = Noise::Independent { sigma: 0.02 }.stream(!*seed);
-            let found = run(|| {
-                let three = [(); LEAST_OF_LAUNCH as usize].map(|()| samples.next_time());
-                let median = levels.next_time() * median(&three).unwrap_or(f64::NAN);
-                Launch { median, distances: Distances::default() }
-            });
-            found.is_some_and(|found| holds(found.ends, noise.median(*seed, 0..90, 1)))
-        };
-        let covered = (seed * times..(seed + 1) * times).filter(is_covered).count() as u64;
+        let seeds = seed * times..(seed + 1) * times;
+        let covered = seeds.filter(|seed| is_covered_by_few(noise, *seed)).count() as u64;
         let model = format!("{name}, launches scatter 2 %");
         lines.share("interval of launches with 3 samples covers", &model, [covered, times], [93.5, 97.5]);
     }
+}
+
+/// Returns whether the interval of a run of launches with three samples covers the true median.
+fn is_covered_by_few(noise: Noise, seed: u64) -> bool {
+    let mut samples = noise.stream(seed);
+    let mut levels = Noise::Independent { sigma: 0.02 }.stream(!seed);
+    let found = run(|| {
+        let three = [(); LEAST_OF_LAUNCH as usize].map(|()| samples.next_time());
+        let median = levels.next_time() * median(&three).unwrap_or(f64::NAN);
+        Launch { median, distances: Distances::default() }
+    });
+    found.is_some_and(|found| holds(found.ends, noise.median(seed, 0..90, 1)))
 }
 
 /// Launches in two states, which the distance labels.

@@ -48,14 +48,14 @@ impl Kind {
     /// Returns headlines of consecutive runs, whose level is 1.
     fn draw(self, runs: usize, random: &mut Uniform) -> Vec<f64> {
         let mut last = random.normal();
-        let mut next = || match self {
+        let logarithms = (0..runs).map(|_| match self {
             Kind::Normal => BETWEEN * random.normal(),
             Kind::Exponential => -BETWEEN * (1.0 - random.next()).ln(),
             Kind::Correlated => {
                 last = 0.5 * last + 0.75_f64.sqrt() * random.normal();
                 BETWEEN * last
             }
-        };
-        (0..runs).map(|_| next().exp()).collect()
+        });
+        logarithms.map(f64::exp).collect()
     }
 }

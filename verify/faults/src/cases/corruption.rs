@@ -155,7 +155,7 @@ fn pipeline_of(options: &str) -> String {
 fn pipeline(fault: &str, limit: &str) -> Case {
     let words = pipeline_of(&format!("--block {PIPELINE_BLOCK} --max-time 50ms"));
     let rule = format!("call=pwrite,do=flip,bytes={PIPELINE_BLOCK},way=out,byte=77{limit}");
-    Case::of(fault, Place::Verifying, &words, 5)
+    Case::new(fault, Place::Verifying, &words, 5)
         .prepared(move |command, stage, directory| {
             command.arg(format!("--sink=file:{}", directory.join("sink").display()));
             command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", &rule);
@@ -167,8 +167,10 @@ fn pipeline(fault: &str, limit: &str) -> Case {
 
 /// Returns a case for a benchmark whose bytes no case flips: skipped with a reason, otherwise wrong.
 fn without(bench: &Bench) -> Case {
-    let case =
-        Case::of("one byte flips", Place::Verifying, "list", 0).subject(&bench.name).without_out().gate(true);
+    let case = Case::new("one byte flips", Place::Verifying, "list", 0)
+        .subject(&bench.name)
+        .without_out()
+        .gate(true);
     if bench.name.contains("barrier") || bench.name == "collective.init" {
         return case.skip_if(Some("transfers no data".into()));
     }

@@ -36,14 +36,6 @@ const NOISY_HOSTS: &str = "chmod +x \"$DIRECTORY/ssh\"; export OMBX_SSH=\"$DIREC
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let mut cases = Vec::new();
     for (what, make) in HOSTILE {
-        // `more` is done in the directory of the job before the script starts.
-        let of = |place: &str, words: &str, code: i32, script: String, more: More| {
-            let case = Case::of(&format!("{place} is {what}"), Place::Start, words, code).without_out();
-            case.gate(what == "a link").prepared(move |c, _, directory| {
-                results(directory).and_then(|()| more(directory)).map_err(|e| e.to_string())?;
-                shell(c, directory, &script)
-            })
-        };
         let hostile = |path: &str, rest: &str| {
             format!(
                 "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; chown -h 65534 \"$1\" 2>/dev/null; shift; {rest}; code=$?; {UNTOUCHED}"
@@ -52,29 +44,29 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         let limited = |path: &str, rest: &str| hostile(path, &format!("ulimit -v 600000; {rest}"));
         let in_results = "\"$@\" \"$DIRECTORY/results\"";
         let index = limited("results/.ombx-index", in_results);
-        cases.push(of("the index of a directory", "history", 0, index, |_| Ok(())));
+        cases.push(hostile_case(what, "the index of a directory", "history", 0, index, |_| Ok(())));
         let result = limited("results/b.jsonl", in_results);
-        cases.push(of("a result", "history", 0, result, |_| Ok(())));
+        cases.push(hostile_case(what, "a result", "history", 0, result, |_| Ok(())));
         // Ranks map more address space than a reader.
         let run = "run sockets.latency --sizes 8 -n 2 --timeout 15s";
         for path in [".ombx-index", "b.jsonl"] {
             let beside = hostile(&format!("results/{path}"), "\"$@\" -o \"$DIRECTORY/results/new.jsonl\"");
             let place = format!("{path} beside the output");
-            cases.push(of(&place, run, 0, beside, |_| Ok(())));
+            cases.push(hostile_case(what, &place, run, 0, beside, |_| Ok(())));
         }
         let hosts = "run sockets.latency --sizes 8 --hosts n01,n01 --timeout 15s";
         let named = hostile("results/n01", "cd \"$DIRECTORY/results\"; export OMBX_SSH=/bin/false; \"$@\"");
         let place = "a file with the name of a host";
-        cases.push(of(place, hosts, 6, named, |_| Ok(())).says(&["n01"]));
+        cases.push(hostile_case(what, place, hosts, 6, named, |_| Ok(())).says(&["n01"]));
         let checked = limited("good/b.jsonl", "\"$@\" \"$DIRECTORY/check.toml\"");
         let good = |directory: &Path| {
             fs::rename(directory.join("results"), directory.join("good"))?;
             fs::write(directory.join("check.toml"), CHECK)
         };
-        cases.push(of("a good day", "check", 7, checked, good).says(&["b.jsonl"]));
+        cases.push(hostile_case(what, "a good day", "check", 7, checked, good).says(&["b.jsonl"]));
     }
     for words in GIVEN {
-        let case = Case::of("the file of an option is endless", Place::Start, words, 2).without_out();
+        let case = Case::new("the file of an option is endless", Place::Start, words, 2).without_out();
         cases.push(case.says(&["it is longer than"]).shell("ulimit -v 600000; exec \"$@\""));
     }
     let copy = "a launch is a copy with another name";
@@ -90,7 +82,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     );
     for (stream, redirection) in [("output", ""), ("messages", " >&2")] {
         cases.push(
-            Case::of(&format!("a host prints {stream} without end"), Place::Start, "cluster", 6)
+            Case::new(&format!("a host prints {stream} without end"), Place::Start, "cluster", 6)
                 .without_out()
                 .says(&["n01: it prints without end"])
                 .prepared(move |c, _, directory| {
@@ -110,6 +102,16 @@ type Files = Vec<(&'static str, String)>;
 /// Change of the directory of a job.
 type More = fn(&Path) -> io::Result<()>;
 
+/// Returns a case in which a file in a place is hostile. `more` is done in the directory of the job before the script
+/// starts.
+fn hostile_case(what: &str, place: &str, words: &str, code: i32, script: String, more: More) -> Case {
+    let case = Case::new(&format!("{place} is {what}"), Place::Start, words, code).without_out();
+    case.gate(what == "a link").prepared(move |c, _, directory| {
+        results(directory).and_then(|()| more(directory)).map_err(|e| e.to_string())?;
+        shell(c, directory, &script)
+    })
+}
+
 /// Returns a case of a command that reads files with these names and texts.
 fn reading(
     fault: &str,
@@ -117,7 +119,7 @@ fn reading(
     code: i32,
     files: impl Fn() -> Result<Files, String> + 'static,
 ) -> Case {
-    let case = Case::of(fault, Place::Start, command, code).without_out();
+    let case = Case::new(fault, Place::Start, command, code).without_out();
     case.prepared(move |c, _, directory| {
         for (name, text) in files()? {
             let path = directory.join(name);

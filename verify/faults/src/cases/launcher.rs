@@ -40,7 +40,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         harmed("SIGHUP", 129, |job| signal(job, Signal::HUP, 1)).says(&["interrupted"]),
         harmed("SIGINT twice", 130, |job| signal(job, Signal::INT, 2)).says(&["interrupted"]),
         harmed("SIGTERM twice", 143, |job| signal(job, Signal::TERM, 2)),
-        Case::of("ombx is killed", Place::Measuring, MANY, 137)
+        Case::new("ombx is killed", Place::Measuring, MANY, 137)
             .rows(2)
             .act(|job| {
                 job.until_rows(2)?;
@@ -48,24 +48,24 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 Ok(())
             })
             .skip_if(untidy),
-        Case::of("the launcher is stopped", Place::Measuring, ENDLESS, 6)
+        Case::new("the launcher is stopped", Place::Measuring, ENDLESS, 6)
             .act(|job| {
                 job.rank(1)?;
                 send(job, &LAUNCHERS, Signal::STOP);
                 Ok(())
             })
             .says(&["--timeout"]),
-        Case::of("a job takes too long", Place::Measuring, ENDLESS, 6).says(&[
+        Case::new("a job takes too long", Place::Measuring, ENDLESS, 6).says(&[
             "3 s",
             "p2p.latency",
             "--timeout",
         ]),
-        Case::of("SIGINT", Place::Start, MANY, 130).act(|job| {
+        Case::new("SIGINT", Place::Start, MANY, 130).act(|job| {
             job.until("something is started", |job| job.processes().len() > 1)?;
             job.signal(Signal::INT);
             Ok(())
         }),
-        Case::of("the launcher is none", Place::Start, MANY, 6)
+        Case::new("the launcher is none", Place::Start, MANY, 6)
             .prepared(|command, _, directory| set(command, "OMBX_MPIEXEC", &directory.join("absent")))
             .says(&["/absent"]),
         launched("the launcher fails", MANY, "echo 'no licence left' >&2; exit 9")
@@ -81,13 +81,13 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             .says(&["no licence"])
             .must("an escape sequence reaches the terminal", |done| !done.stderr.contains('\u{1b}')),
         launched("the launcher prints without end", ENDLESS, NOISE).says(&["3 s", "--timeout"]),
-        Case::of("the launcher prints without end", Place::Start, "doctor -n 2 --timeout 3s", 4)
+        Case::new("the launcher prints without end", Place::Start, "doctor -n 2 --timeout 3s", 4)
             .without_out()
             .prepared(|command, stage, directory| launcher(command, stage, directory, NOISE))
             .must("the findings do not name the launcher", |done| {
                 ["prints without end", "did not end"].iter().any(|text| done.stdout.contains(text))
             }),
-        Case::of("SIGTERM, and the launcher prints without end", Place::Start, MANY, 143)
+        Case::new("SIGTERM, and the launcher prints without end", Place::Start, MANY, 143)
             .prepared(|command, stage, directory| launcher(command, stage, directory, NOISE))
             .act(|job| {
                 job.until("the noise has begun", |job| {
@@ -96,7 +96,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 job.signal(Signal::TERM);
                 Ok(())
             }),
-        Case::of("the launcher does not tell its version", Place::Start, ENDLESS, 6)
+        Case::new("the launcher does not tell its version", Place::Start, ENDLESS, 6)
             .prepared(|command, _, directory| script(command, directory, "#!/bin/sh\nsleep 60\n"))
             .says(&["--version did not answer within 3 s"]),
         launched("the launcher starts one rank twice", MANY, TWICE),
@@ -116,7 +116,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let why = other.is_none().then(|| "no other MPI is installed".to_owned());
     let mpiexec = other.as_ref().map(|mpi| mpi.mpiexec.clone()).unwrap_or_default();
     cases.push(
-        Case::of("the launcher is another MPI's", Place::Start, MANY, 6)
+        Case::new("the launcher is another MPI's", Place::Start, MANY, 6)
             .prepared(move |command, _, _| set(command, "OMBX_MPIEXEC", &mpiexec))
             .says(&["belongs to another MPI"])
             .skip_if(why),
@@ -132,19 +132,19 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         ),
     ] {
         cases.push(
-            Case::of(&format!("{what} in one job"), Place::Start, MANY, 6)
+            Case::new(&format!("{what} in one job"), Place::Start, MANY, 6)
                 .prepared(move |command, stage, directory| mixed(command, stage, directory, bytes, words))
                 .says(&["rank 1", says]),
         );
     }
     cases.push(
-        Case::of("the launcher is broken", Place::Start, MANY, 6)
+        Case::new("the launcher is broken", Place::Start, MANY, 6)
             .prepared(|c, _, directory| {
                 script(c, directory, "#!/bin/sh\necho 'mpiexec: symbol lookup error: PMI_x' >&2\nexit 127\n")
             })
             .says(&["is no mpiexec that works", "symbol lookup error: PMI_x"]),
     );
-    let ignored = Case::of("ended children are ignored", Place::Start, FEW, 0);
+    let ignored = Case::new("ended children are ignored", Place::Start, FEW, 0);
     cases.push(ignored.rows(1).shell("trap '' CHLD; exec \"$@\""));
     let of_mpich = (!here).then(|| "Open MPI does not start with these variables".to_owned());
     for (what, script, code, says) in [
@@ -171,7 +171,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     ] {
         let skip = of_mpich.clone().filter(|_| !script.contains("env -i"));
         cases.push(
-            Case::of(what, Place::Start, &FEW.replace(" -n 2", ""), code)
+            Case::new(what, Place::Start, &FEW.replace(" -n 2", ""), code)
                 .without_out()
                 .prepared(move |c, stage, directory| {
                     shell(c, directory, &script.replace("{launcher}", &stage.mpi.mpiexec.to_string_lossy()))
@@ -191,7 +191,7 @@ fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> C
 
 /// Returns a case with a script as launcher.
 fn launched(fault: &str, words: &str, script: &'static str) -> Case {
-    let case = Case::of(fault, Place::Start, words, 6);
+    let case = Case::new(fault, Place::Start, words, 6);
     case.prepared(move |command, stage, directory| launcher(command, stage, directory, script))
 }
 

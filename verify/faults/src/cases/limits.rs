@@ -48,13 +48,13 @@ const MOST_THREADS: [u32; 4] = [0, 1, 3, 5];
 
 pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let limited = LIMITS.map(|(fault, limit, says)| {
-        let case = Case::of(fault, Place::Start, FEW, 6).says(&["limits of the system", says]);
+        let case = Case::new(fault, Place::Start, FEW, 6).says(&["limits of the system", says]);
         case.shell(format!("{limit}; exec \"$@\""))
     });
     let user =
         (!rustix::process::geteuid().is_root()).then(|| "only root may become another user".to_owned());
     let processes = [FEW, SOCKETS].map(|words| {
-        Case::of("few processes can be started", Place::Start, words, 6)
+        Case::new("few processes can be started", Place::Start, words, 6)
             .without_out()
             .says(&["4 more processes and threads are allowed (ulimit -u"])
             .skip_if(user.clone())
@@ -69,7 +69,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     });
     let threads = MOST_THREADS.map(|most| {
         let fault = format!("{most} threads can be started");
-        Case::of(&fault, Place::Start, FEW, 6).says(&["cannot start a thread", "ulimit -u"]).prepared(
+        Case::new(&fault, Place::Start, FEW, 6).says(&["cannot start a thread", "ulimit -u"]).prepared(
             move |c, _, directory| {
                 c.env("LD_PRELOAD", preloaded(directory, "threads.c", THREADS)?);
                 c.env("OMBX_THREADS", most.to_string());
@@ -78,19 +78,19 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         )
     });
     let memory = [
-        Case::of("rows need more memory than the batch job has", Place::Open, FEW_OF_MANY, 4)
+        Case::new("rows need more memory than the batch job has", Place::Open, FEW_OF_MANY, 4)
             .rows(2)
             .says(&["free in its container or batch job"])
             .skip_if(no_groups())
             .shell(LITTLE_MEMORY),
-        Case::of("the kernel kills a rank for its memory", Place::Measuring, ENDLESS, 6)
+        Case::new("the kernel kills a rank for its memory", Place::Measuring, ENDLESS, 6)
             .says(&["the kernel killed a process of these ranks' container or batch job"])
             .skip_if(no_groups())
             .prepared(|c, stage, directory| {
                 c.args(stage.variables(&[("LD_PRELOAD", &preloaded(directory, "hog.c", HOG)?)]));
                 shell(c, directory, LITTLE_MEMORY)
             }),
-        Case::of(
+        Case::new(
             "the kernel kills another program for its memory, and rank 1 dies",
             Place::Measuring,
             ENDLESS,

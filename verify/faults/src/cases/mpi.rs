@@ -153,7 +153,7 @@ impl Row {
         let name = format!("MPI_{call}");
         let whole = format!("{bench}/");
         let fault = format!("MPI_{call} fails");
-        let case = Case::of(&fault, place, &words, 6).rule(rule);
+        let case = Case::new(&fault, place, &words, 6).rule(rule);
         // Before a case is open, a failure has no benchmark.
         let case = if matches!(place, Start | Between) { case } else { case.says(&[&whole]) };
         let case = case.says(&["rank 1", &environment::hostname(), &name]);
@@ -166,7 +166,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     let host = environment::hostname();
     let latency = format!("run p2p.latency {COUNTS}");
     let of = |fault, place, words: &str, rule: &str| {
-        let case = Case::of(fault, place, words, 6).rule(format!("{rule},bytes=1000,rank=1"));
+        let case = Case::new(fault, place, words, 6).rule(format!("{rule},bytes=1000,rank=1"));
         case.says(&["rank 1", &host, "p2p.latency/"])
     };
     let calibrated = "run p2p.latency --sizes 1000 --max-time 20ms";
@@ -179,20 +179,20 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         of("a message is longer than its receive", Measuring, &latency, "call=Recv,do=trunc,nth=5")
             .says(&["MPI error"]),
         // All rows are measured by then: the launcher may report success or failure.
-        Case::of("MPI_Finalize fails", End, &latency, 0)
+        Case::new("MPI_Finalize fails", End, &latency, 0)
             .or_code(6)
             .rule("call=Finalize,do=error:ERR_OTHER,rank=1")
             .rows(1),
         // Rank 0 writes the results.
-        Case::of("MPI_Recv fails on rank 0", Measuring, &format!("{latency},1008"), 6)
+        Case::new("MPI_Recv fails on rank 0", Measuring, &format!("{latency},1008"), 6)
             .rule("call=Recv,do=error:ERR_OTHER,rank=0,bytes=1008,nth=5")
             .says(&["rank 0", &host, "p2p.latency/bytes=1008", "MPI_Recv"])
             .rows(1),
-        Case::of(threads, Start, &format!("run p2p.latency_mt {COUNTS}"), 4)
+        Case::new(threads, Start, &format!("run p2p.latency_mt {COUNTS}"), 4)
             .rule("call=Query_thread,do=less")
             .says(&["MPI_THREAD_MULTIPLE"])
             .rows(1),
-        Case::of("half of each message is sent", Verifying, &latency, 5)
+        Case::new("half of each message is sent", Verifying, &latency, 5)
             .rule("call=Send,do=short,rank=0,bytes=1000")
             .says(&["rank 1", "byte 500"]),
     ];

@@ -39,7 +39,7 @@ const ENDS: [(&str, &str); 6] = [
 
 pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let of = |fault: &str, words: &str, rule: String| {
-        Case::of(fault, Place::Measuring, words, 6).subject("collective.scan").rule(rule)
+        Case::new(fault, Place::Measuring, words, 6).subject("collective.scan").rule(rule)
     };
     let mut cases = Vec::new();
     for (rank, what, how) in ENDS.iter().flat_map(|(what, how)| [0, 1].map(|rank| (rank, what, how))) {
@@ -57,12 +57,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .deadline(900)
             .says(&["no progress for "])
             .look(|done| others(done, 3)),
-        Case::of("rank 1 crashes before the first case: one row", Place::Open, PARTS, 6)
+        Case::new("rank 1 crashes before the first case: one row", Place::Open, PARTS, 6)
             .rule("call=Comm_split,do=segv,rank=1")
             .says(&["p2p.latency/: rank ", "before the first case of p2p.bw", "1 measured row is in"])
             .look(|done| others(done, 1))
             .gate(true),
-        Case::of(
+        Case::new(
             "rank 0 crashes after a benchmark that cannot run: no row twice",
             Place::Between,
             UNAVAILABLE,
@@ -71,7 +71,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         .rule("call=Ibarrier,do=segv,rank=0")
         .says(&["between cases of p2p.latency"])
         .look(|done| others(done, 1)),
-        Case::of("a rank of a user's launcher has an MPI error", Place::Measuring, OF_USER, 6)
+        Case::new("a rank of a user's launcher has an MPI error", Place::Measuring, OF_USER, 6)
             .says(&["MPI_Scan", "not measured: the rest of collective.scan; p2p.latency, and 1 more", "--from 2"])
             .without_out()
             .prepared(|c, stage, directory| {
@@ -82,12 +82,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
                 );
                 shell(c, directory, &script)
             }),
-        Case::of("all ranks share one CPU", Place::Measuring, TIMED, 0)
+        Case::new("all ranks share one CPU", Place::Measuring, TIMED, 0)
             .rows(7)
             .deadline(120)
             .shell("exec taskset -c 0 \"$@\""),
         // A row that becomes slower by a factor of 10,000 makes no progress.
-        Case::of("all ranks get one CPU in the middle", Place::Measuring, TIMED, 0)
+        Case::new("all ranks get one CPU in the middle", Place::Measuring, TIMED, 0)
             .or_code(6)
             .rows(7)
             .deadline(120)
@@ -105,7 +105,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         ("wrong data in a check", "call=Recv,do=flip,rank=1,bytes=64,byte=0", 5),
         ("rank 1 crashes in a check", "call=Recv,do=segv,rank=1,bytes=64", 6),
     ] {
-        let case = Case::of(fault, Place::Measuring, "check", code).deadline(900).without_out();
+        let case = Case::new(fault, Place::Measuring, "check", code).deadline(900).without_out();
         cases.push(case.prepared(move |command, stage, directory| {
             let file = directory.join("check.toml");
             std::fs::write(&file, CHECK).map_err(|e| e.to_string())?;
@@ -114,7 +114,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         }));
     }
     for (what, call) in [("at the start of MPI", "Init"), ("in every message", "Send")] {
-        let case = Case::of(&format!("rank 1 crashes {what}"), Place::Start, JOB, 6);
+        let case = Case::new(&format!("rank 1 crashes {what}"), Place::Start, JOB, 6);
         cases.push(case.rule(format!("call={call},do=segv,rank=1")));
     }
     cases

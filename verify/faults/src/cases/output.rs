@@ -35,66 +35,75 @@ const GATE: [&str; 3] = ["the disk becomes full", "the output directory vanishes
 pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     let no_root = (!rustix::process::geteuid().is_root()).then(|| "only root may mount".to_owned());
     let mut cases = vec![
-        of("the disk is full", FEW, 7).without_out().prepared(|command, _, _| {
+        output_case("the disk is full", FEW, 7).without_out().prepared(|command, _, _| {
             command.args(["--output", "/dev/full"]);
             Ok(())
         }),
-        of("the disk becomes full", MANY, 7)
+        output_case("the disk becomes full", MANY, 7)
             .without_out()
             .says(&["the disk is full"])
             .skip_if(no_root.clone())
             .shell(tiny("size=12k")),
-        of("the output is read-only", FEW, 7)
+        output_case("the output is read-only", FEW, 7)
             .without_out()
             .says(&["Read-only"])
             .skip_if(no_root)
             .shell(tiny("ro")),
         // Ranks over sockets write no files themselves.
-        of("the size of files is limited", "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1", 7)
-            .says(&["out.jsonl"])
-            .shell("ulimit -f 16; exec \"$@\""),
-        of("the output is a FIFO without a reader", &format!("{FEW} --timeout 3s"), 7)
+        output_case(
+            "the size of files is limited",
+            "run sockets.latency --sizes 8,64,512 --iterations 4000 --batch 1",
+            7,
+        )
+        .says(&["out.jsonl"])
+        .shell("ulimit -f 16; exec \"$@\""),
+        output_case("the output is a FIFO without a reader", &format!("{FEW} --timeout 3s"), 7)
             .without_out()
             .says(&["no program reads"])
             .shell("mkfifo \"$DIRECTORY/fifo\"; exec \"$@\" --output \"$DIRECTORY/fifo\""),
-        of("two jobs write one file", FEW, 2)
+        output_case("two jobs write one file", FEW, 2)
             .without_out()
             .says(&["another process of ombx writes"])
             .shell(TWO_WRITERS),
-        of("the output exists", FEW, 2)
+        output_case("the output exists", FEW, 2)
             .without_out()
             .says(&["exists", "--append", "--force"])
             .shell("echo x > \"$DIRECTORY/r.jsonl\"; exec \"$@\" --output \"$DIRECTORY/r.jsonl\""),
-        of("the output directory is none", FEW, 7).without_out().prepared(|command, _, directory| {
+        output_case("the output directory is none", FEW, 7).without_out().prepared(|command, _, directory| {
             command.arg("--output").arg(directory.join("absent/out.jsonl"));
             Ok(())
         }),
-        of("the output directory vanishes", MANY, 7)
+        output_case("the output directory vanishes", MANY, 7)
             .act(|job| {
                 job.until_rows(2)?;
                 fs::remove_file(&job.out).map_err(|e| e.to_string())
             })
             .says(&["out.jsonl"]),
-        of("the screen is full", FEW, 7).prepared(|c, _, _| file_of(c, "/dev/full", Command::stdout)),
-        of("standard error is full", FEW, 0)
+        output_case("the screen is full", FEW, 7)
+            .prepared(|c, _, _| file_of(c, "/dev/full", Command::stdout)),
+        output_case("standard error is full", FEW, 0)
             .rows(3)
             .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
-        of("standard error is full, and there is much to say", "run p2p.latency --sizes 8 --sizes 8", 2)
-            .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
-        of("the screen is closed", FEW, 0).rows(3).shell("exec \"$@\" >&-"),
-        of("standard error is closed", FEW, 0)
+        output_case(
+            "standard error is full, and there is much to say",
+            "run p2p.latency --sizes 8 --sizes 8",
+            2,
+        )
+        .prepared(|c, _, _| file_of(c, "/dev/full", Command::stderr)),
+        output_case("the screen is closed", FEW, 0).rows(3).shell("exec \"$@\" >&-"),
+        output_case("standard error is closed", FEW, 0)
             .rows(3)
             .shell("exec \"$@\" 2>&-"),
-        of("standard input is closed", FEW, 0)
+        output_case("standard input is closed", FEW, 0)
             .rows(3)
             .shell("exec \"$@\" <&-"),
-        of("all three are closed", FEW, 0)
+        output_case("all three are closed", FEW, 0)
             .rows(3)
             .shell("exec \"$@\" <&- >&- 2>&-"),
-        of("the reader of the screen goes", MANY, 0)
+        output_case("the reader of the screen goes", MANY, 0)
             .rows(17)
             .shell("{ \"$@\"; echo $? >\"$DIRECTORY/code\"; } | head -n 1 >/dev/null; exit $(cat \"$DIRECTORY/code\")"),
-        of("the reader of standard error goes", &format!("{FEW} -v"), 0)
+        output_case("the reader of standard error goes", &format!("{FEW} -v"), 0)
             .rows(3)
             .shell("{ \"$@\" 2>&1 >/dev/null; echo $? >\"$DIRECTORY/code\"; } | true; exit $(cat \"$DIRECTORY/code\")"),
     ];
@@ -102,12 +111,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
         ("the launcher fails", "--launcher-arg=--no-such-argument", None),
         ("rank 1 crashes at the start of MPI", "", Some("call=Init,do=segv,rank=1")),
     ] {
-        let case = of(&format!("{what}, and --force"), &format!("{FEW} {words}"), 6).without_out();
+        let case = output_case(&format!("{what}, and --force"), &format!("{FEW} {words}"), 6).without_out();
         let case = rule.into_iter().fold(case, Case::rule);
         cases.push(case.shell(OLD_FILE));
     }
     cases.push(
-        Case::of("the host's clock becomes faster", Place::Measuring, LONG, 0)
+        Case::new("the host's clock becomes faster", Place::Measuring, LONG, 0)
             .rows(1)
             .prepared(|command, stage, directory| clocks(command, stage, directory, "faster"))
             .must("the row has no mark", |done| {
@@ -118,7 +127,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     );
     for (what, which) in [("the time of day", "realtime"), ("every clock", "all")] {
         cases.push(
-            Case::of(
+            Case::new(
                 &format!("{what} steps back"),
                 Place::Measuring,
                 "run p2p.latency --sizes 8 --max-time 100ms -n 2",
@@ -129,12 +138,12 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             .look(honest),
         );
     }
-    cases.push(Case::of("two neighbours are busy", Place::Measuring, FEW, 0).rows(3).shell(NEIGHBOURS));
+    cases.push(Case::new("two neighbours are busy", Place::Measuring, FEW, 0).rows(3).shell(NEIGHBOURS));
     for (what, bytes) in hostile() {
         for command in ["show", "compare", "report"] {
             let bytes = bytes.clone();
             cases.push(
-                Case::of(&format!("the file is {what}"), Place::Start, command, 7)
+                Case::new(&format!("the file is {what}"), Place::Start, command, 7)
                     .without_out()
                     .prepared(move |c, _, directory| {
                         let path = directory.join("hostile.jsonl");
@@ -155,8 +164,8 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
     cases.into_iter().map(|case| case.gated(&GATE)).collect()
 }
 
-fn of(fault: &str, words: &str, code: i32) -> Case {
-    Case::of(fault, Place::Output, words, code)
+fn output_case(fault: &str, words: &str, code: i32) -> Case {
+    Case::new(fault, Place::Output, words, code)
 }
 
 /// Returns a script that puts the result file on a small file system in memory.

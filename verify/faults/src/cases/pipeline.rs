@@ -32,34 +32,38 @@ const ROLES: [&str; 7] = [
 const GATE: (&str, &str) = ("is killed", ROLES[5]);
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    let case = |what: &str, role: &'static str, options: &str, code| {
-        let words = format!("{SHAPE} {options}");
-        let fault = format!("{role} {what}");
-        let case = Case::of(&fault, Place::Measuring, &words, code);
-        case.skip_if(stage.needs_no_mpi()).gate((what, role) == GATE)
-    };
-    let of_role = |role: &'static str| {
-        let endless = "--iterations 1000000";
-        let limited = format!("{endless} --timeout 8s");
-        [
-            case("is killed", role, endless, 6)
-                .act(move |job| send(job, role, Signal::KILL))
-                .says(&[role, "was killed (signal 9)"]),
-            case("is ended by SIGTERM", role, endless, 6)
-                .act(move |job| send(job, role, Signal::TERM))
-                .says(&[role]),
-            case("is stopped", role, &limited, 6)
-                .act(move |job| send(job, role, Signal::STOP))
-                .says(&["sockets.pipeline"]),
-            case("is stopped for a second", role, BY_TIME, 0).rows(1).act(move |job| {
-                send(job, role, Signal::STOP)?;
-                thread::sleep(Duration::from_secs(1));
-                of_name(job, role).into_iter().for_each(|process| process.signal(Signal::CONT));
-                Ok(())
-            }),
-        ]
-    };
-    ROLES.into_iter().flat_map(of_role).collect()
+    ROLES.into_iter().flat_map(|role| of_role(stage, role)).collect()
+}
+
+/// Returns the cases of the process with a role.
+fn of_role(stage: &Stage, role: &'static str) -> [Case; 4] {
+    let endless = "--iterations 1000000";
+    let limited = format!("{endless} --timeout 8s");
+    [
+        case(stage, "is killed", role, endless, 6)
+            .act(move |job| send(job, role, Signal::KILL))
+            .says(&[role, "was killed (signal 9)"]),
+        case(stage, "is ended by SIGTERM", role, endless, 6)
+            .act(move |job| send(job, role, Signal::TERM))
+            .says(&[role]),
+        case(stage, "is stopped", role, &limited, 6)
+            .act(move |job| send(job, role, Signal::STOP))
+            .says(&["sockets.pipeline"]),
+        case(stage, "is stopped for a second", role, BY_TIME, 0).rows(1).act(move |job| {
+            send(job, role, Signal::STOP)?;
+            thread::sleep(Duration::from_secs(1));
+            of_name(job, role).into_iter().for_each(|process| process.signal(Signal::CONT));
+            Ok(())
+        }),
+    ]
+}
+
+/// Returns the case of a fault of the process with a role.
+fn case(stage: &Stage, what: &str, role: &str, options: &str, code: i32) -> Case {
+    let words = format!("{SHAPE} {options}");
+    let fault = format!("{role} {what}");
+    let case = Case::new(&fault, Place::Measuring, &words, code);
+    case.skip_if(stage.needs_no_mpi()).gate((what, role) == GATE)
 }
 
 /// Returns the processes of the pipeline.

@@ -50,7 +50,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let ends_late = place == Place::End;
             // All rows have arrived by then. A launcher may take an early exit for success, and hangs are ended without an error.
             let code = if ends_late && matches!(how, "exit:0" | "stop") { 0 } else { 6 };
-            let case = Case::of(&format!("rank {rank} {what}"), place, words, code).rule(rule);
+            let case = Case::new(&format!("rank {rank} {what}"), place, words, code).rule(rule);
             let case = case.rows(if ends_late { 2 } else { 1 });
             let case = if ends_late { case.or_code(if how == "exit:0" { 6 } else { code }) } else { case };
             let case = if ends_late { case } else { case.says(&[subject, "measured row"]) };
@@ -65,7 +65,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (number, after) in (0..).zip(AFTER_START_MS) {
         let rank = number % 2;
         let fault = format!("rank {rank} is killed after {after} ms");
-        let case = Case::of(&fault, Place::Start, ENDLESS, 6).deadline(10).act(move |job| {
+        let case = Case::new(&fault, Place::Start, ENDLESS, 6).deadline(10).act(move |job| {
             let process = job.rank(rank)?;
             thread::sleep(Duration::from_millis(after));
             process.signal(Signal::KILL);

@@ -35,24 +35,28 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    let case = |fault: &str, script: String, code: i32| {
-        let case = Case::of(fault, Place::Start, WORDS, code);
-        case.shell(script).skip_if(stage.needs_no_mpi())
-    };
-    let of_file = |(what, make, says): (&str, &str, &str)| {
-        let no_root = what.contains("user") && !rustix::process::geteuid().is_root();
-        case(&format!("the rendezvous file {what}"), format!("{RANK_0}{make}\n{RANK_1}"), 2)
-            .says(&["--rendezvous other", says])
-            .skip_if(no_root.then(|| "only root may give files away".to_owned()))
-            .gate(what.contains("by others"))
-    };
     let earlier = format!("{RANK_0}kill -KILL $first; wait $first; cp -p meet other\n{RANK_1}");
     let strangers = format!("{RANK_0}{STRANGERS}");
     let more = [
-        case("the rendezvous file is that of an earlier job", earlier, 6).says(&["rank 1"]),
-        case("strangers connect to the rendezvous", strangers, 0)
+        case(stage, "the rendezvous file is that of an earlier job", earlier, 6).says(&["rank 1"]),
+        case(stage, "strangers connect to the rendezvous", strangers, 0)
             .says(&["without this session's token"])
             .rows(1),
     ];
-    FILES.map(of_file).into_iter().chain(more).collect()
+    FILES.map(|file| of_file(stage, file)).into_iter().chain(more).collect()
+}
+
+/// Returns the case of a file that rank 1 must not believe.
+fn of_file(stage: &Stage, (what, make, says): (&str, &str, &str)) -> Case {
+    let no_root = what.contains("user") && !rustix::process::geteuid().is_root();
+    case(stage, &format!("the rendezvous file {what}"), format!("{RANK_0}{make}\n{RANK_1}"), 2)
+        .says(&["--rendezvous other", says])
+        .skip_if(no_root.then(|| "only root may give files away".to_owned()))
+        .gate(what.contains("by others"))
+}
+
+/// Returns the case of a job that a script starts.
+fn case(stage: &Stage, fault: &str, script: String, code: i32) -> Case {
+    let case = Case::new(fault, Place::Start, WORDS, code);
+    case.shell(script).skip_if(stage.needs_no_mpi())
 }

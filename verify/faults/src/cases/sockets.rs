@@ -31,7 +31,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&[&format!("rank {rank} on ")]),
         );
         cases.push(
-            Case::of(&format!("rank {rank} is stopped"), Place::Measuring, ENDLESS, 6)
+            Case::new(&format!("rank {rank} is stopped"), Place::Measuring, ENDLESS, 6)
                 .act(move |job| {
                     job.until("both ranks run", |job| workers(job).len() == 2)?;
                     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -41,7 +41,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .says(&["sockets.latency"]),
         );
     }
-    cases.push(Case::of("rank 1 is slow for a second", Place::Measuring, CHECKED, 0).rows(3).act(|job| {
+    cases.push(Case::new("rank 1 is slow for a second", Place::Measuring, CHECKED, 0).rows(3).act(|job| {
         job.until("both ranks run", |job| workers(job).len() == 2)?;
         send(job, 1, Signal::STOP);
         std::thread::sleep(std::time::Duration::from_secs(1));
@@ -69,7 +69,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             let of_data = to == "worker" && what == "sent garbage";
             let (words, code, says) =
                 if of_data { (CHECKED, 5, "sockets.latency") } else { (ENDLESS, 6, "rank ") };
-            let case = Case::of(&fault, Place::Measuring, words, code);
+            let case = Case::new(&fault, Place::Measuring, words, code);
             let case = if of_data { case.or_code(6) } else { case };
             let case = case.says(&[says]).gate((to, what) == ("worker", "cut"));
             cases.push(case.act(move |job| {
@@ -109,16 +109,6 @@ enum Fault {
 /// Returns rank 1 and its descriptor of a connection to a process with this argument.
 fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
     let rank = workers(job).pop()?;
-    let sockets = |p: &Process| -> Vec<(i32, String)> {
-        let files =
-            fs::read_dir(format!("/proc/{}/fd", p.pid.as_raw_nonzero())).into_iter().flatten().flatten();
-        let socket = |entry: fs::DirEntry| {
-            let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
-            let inode = target.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned();
-            Some((entry.file_name().to_str()?.parse().ok()?, inode))
-        };
-        files.filter_map(socket).collect()
-    };
     let others: Vec<String> = job
         .processes()
         .iter()
@@ -140,6 +130,18 @@ fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
         let theirs = |known: &String| end_of(known) == Some((other, own));
         others.iter().any(theirs).then_some((rank.pid, descriptor))
     })
+}
+
+/// Returns the descriptors of sockets of a process, and their inodes.
+fn sockets(process: &Process) -> Vec<(i32, String)> {
+    let files =
+        fs::read_dir(format!("/proc/{}/fd", process.pid.as_raw_nonzero())).into_iter().flatten().flatten();
+    let socket = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
+        let inode = target.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned();
+        Some((entry.file_name().to_str()?.parse().ok()?, inode))
+    };
+    files.filter_map(socket).collect()
 }
 
 fn break_connection(job: &Running<'_>, to: &str, fault: Fault) -> Result<(), String> {

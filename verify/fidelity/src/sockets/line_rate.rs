@@ -292,7 +292,7 @@ struct Compared {
 
 impl Compared {
     fn ratio(&self, of: impl Fn(&Figures) -> f64) -> Option<Ratio> {
-        Ratio::of(&self.pairs.iter().map(|[ours, other]| of(ours) / of(other)).collect::<Vec<_>>())
+        Ratio::from_ratios(&self.pairs.iter().map(|[ours, other]| of(ours) / of(other)).collect::<Vec<_>>())
     }
 
     /// Returns whether the whole interval of a ratio misses a goal.
@@ -311,13 +311,6 @@ impl Compared {
         let [cpu, other_cpu] = both(&|one| one.cpu);
         let [lost, other_lost] = both(&|one| one.lost);
         let ratio = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| ratio.to_string());
-        let lost_of = |value: f64| {
-            if self.test.starts_with("UDP") {
-                format!("{value:.2} %")
-            } else {
-                format!("{value:.0} segments")
-            }
-        };
         format!(
             "{} | {} | {} | {rate:.2}, {other_rate:.2} | {} | {cpu:.3}, {other_cpu:.3} | {} | {}, {}",
             self.place,
@@ -325,9 +318,14 @@ impl Compared {
             self.affinity,
             ratio(self.ratio(|one| one.rate)),
             ratio(self.ratio(|one| one.cpu)),
-            lost_of(lost),
-            lost_of(other_lost),
+            self.shown_loss(lost),
+            self.shown_loss(other_lost),
         )
+    }
+
+    /// Returns what was lost or sent again, with its unit.
+    fn shown_loss(&self, value: f64) -> String {
+        if self.test.starts_with("UDP") { format!("{value:.2} %") } else { format!("{value:.0} segments") }
     }
 }
 

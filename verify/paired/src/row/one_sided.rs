@@ -10,22 +10,22 @@ const ACTIVE: [&str; 2] = ["pscw", "fence"];
 /// Returns a row for each loop. All kinds of windows have the same loop: launches take them in turn.
 pub(super) fn rows(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<Row> {
     if name == "put_incast" {
-        return vec![Row::of(bench, "put_many_flush", Shape::Chained, RATE)];
+        return vec![Row::new(bench, "put_many_flush", Shape::Chained, RATE)];
     }
     if ["window", "put_passive"].contains(&name) {
-        return vec![Row::of(bench, name, Shape::Paced, OTHER)];
+        return vec![Row::new(bench, name, Shape::Paced, OTHER)];
     }
     if let Some((operation, mode)) = name.split_once("_many_") {
         let goal = if mode == "bw" { RATE } else { OTHER };
         if operation == "acc" {
             let row = |completion, reference| {
-                Row::of(bench, reference, Shape::Paced, goal).with("completion", completion)
+                Row::new(bench, reference, Shape::Paced, goal).with("completion", completion)
             };
             return vec![row("remote", "acc_flush_all"), row("fence", "acc_to_root_fence")];
         }
         let row = |shape, completion, reference: &str| {
             let reference = format!("{operation}_{reference}");
-            let row = Row::of(bench, reference, Shape::Paced, goal).with("shape", shape);
+            let row = Row::new(bench, reference, Shape::Paced, goal).with("shape", shape);
             if completion == "remote" { row } else { row.with("completion", completion) }
         };
         return vec![
@@ -55,7 +55,7 @@ pub(super) fn rows(bench: &'static Benchmark, name: &str, launch: usize) -> Vec<
         }
         let reference = format!("{operation}{suffix}_{sync}");
         let window = windows.get(launch % windows.len().max(1)).copied();
-        let row = Row { window, ..Row::of(bench, reference, Shape::Chained, goal).with("sync", sync) };
+        let row = Row { window, ..Row::new(bench, reference, Shape::Chained, goal).with("sync", sync) };
         // Puts and gets have the same datatype in each synchronisation.
         if has_datatypes(bench) && (operation.ends_with("acc") || Some(*sync) == bench.default_of(syncs)) {
             let derived = ["vector", "indexed"]

@@ -26,18 +26,16 @@ impl FromStr for Shape {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Shape, String> {
-        let parts = || {
-            let (ranks, rest) = text.split_once('@')?;
-            let (hosts, rounds) = rest.split_once('x')?;
-            Some(Shape {
-                ranks: ranks.parse().ok()?,
-                hosts: hosts.parse().ok()?,
-                rounds: rounds.parse().ok()?,
-            })
-        };
-        let shape = parts().filter(|s| s.hosts >= 1 && s.rounds >= 1 && s.ranks >= s.hosts.max(8));
+        let shape = parsed(text).filter(|s| s.hosts >= 1 && s.rounds >= 1 && s.ranks >= s.hosts.max(8));
         shape.ok_or_else(|| "must be RANKS@HOSTSxROUNDS, such as 10000@1000x20".into())
     }
+}
+
+/// Returns the numbers of a text such as `10000@1000x20`, whatever they are.
+fn parsed(text: &str) -> Option<Shape> {
+    let (ranks, rest) = text.split_once('@')?;
+    let (hosts, rounds) = rest.split_once('x')?;
+    Some(Shape { ranks: ranks.parse().ok()?, hosts: hosts.parse().ok()?, rounds: rounds.parse().ok()? })
 }
 
 /// Times of links in nanoseconds: inside a host, and between hosts.
@@ -58,7 +56,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Returns a machine whose slow link is measured by the sweep.
-    pub(super) fn of(shape: Shape, task: &Task) -> Machine {
+    pub(super) fn new(shape: Shape, task: &Task) -> Machine {
         let schedule = task.mode.schedule(shape.ranks, task.seed);
         let mut machine = Machine { shape, slow_host: shape.hosts / 3, slow_link: (0, 0) };
         let links = rounds_of(&schedule, task.rounds)
@@ -80,11 +78,14 @@ impl Machine {
     /// Returns the time of a row. `kind` tells apart rows of the same link.
     pub(super) fn ns(&self, from: u32, to: u32, kind: u64) -> u64 {
         let hosts = [from, to].map(|rank| self.host(rank));
-        let (usual, slow) = match hosts[0] == hosts[1] {
-            true => (INSIDE_NS, 1.0),
-            false if hosts.contains(&self.slow_host) => (BETWEEN_NS, SLOW_HOST),
-            false if self.slow_link == (from.min(to), from.max(to)) => (BETWEEN_NS, SLOW_LINK),
-            false => (BETWEEN_NS, 1.0),
+        let (usual, slow) = if hosts[0] == hosts[1] {
+            (INSIDE_NS, 1.0)
+        } else if hosts.contains(&self.slow_host) {
+            (BETWEEN_NS, SLOW_HOST)
+        } else if self.slow_link == (from.min(to), from.max(to)) {
+            (BETWEEN_NS, SLOW_LINK)
+        } else {
+            (BETWEEN_NS, 1.0)
         };
         (usual * slow * (NOISE * normal_of(from, to, kind)).exp()) as u64
     }

@@ -102,7 +102,7 @@ pub(super) struct SimulatedTeam {
 }
 
 impl SimulatedTeam {
-    pub(super) fn of(machine: Rc<Machine>, task: &Task) -> SimulatedTeam {
+    pub(super) fn new(machine: Rc<Machine>, task: &Task) -> SimulatedTeam {
         let schedule = task.mode.schedule(machine.shape.ranks, task.seed);
         let rounds = rounds_of(&schedule, task.rounds);
         let steps = rounds.flat_map(|round| [true, false].map(|lower| Step::Round(round, lower))).collect();

@@ -111,19 +111,21 @@ impl Group {
         let slots = |actor| self.hit.iter().map(move |&slot| (actor, slot));
         let ranks_and_slots = (2 * self.pairs - 2..2 * self.pairs).flat_map(slots);
         let places = ranks_and_slots.zip(&self.sizes).enumerate();
-        let flip = |(at, ((actor, slot), &size)): (usize, ((u32, u64), &u64))| {
-            let arrives = size / self.portion;
-            let [first, middle, last] = [0, arrives / 2 - 1, arrives - 1].map(Byte::OfPayload);
-            let bytes = match self.derived.filter(|_| !self.given) {
-                Some(derived) => {
-                    let gap = Byte::InGap(derived.gap(size));
-                    [middle, gap, last, first, gap, last]
-                }
-                None => [first, middle, last, first, middle, last],
-            };
-            Flip { size, actor, given: self.given, slot, byte: bytes[at % bytes.len()] }
+        places.map(|(at, ((actor, slot), size))| self.flip(at, actor, slot, *size)).collect()
+    }
+
+    /// Returns the flip with this index.
+    fn flip(&self, at: usize, actor: u32, slot: u64, size: u64) -> Flip {
+        let arrives = size / self.portion;
+        let [first, middle, last] = [0, arrives / 2 - 1, arrives - 1].map(Byte::OfPayload);
+        let bytes = match self.derived.filter(|_| !self.given) {
+            Some(derived) => {
+                let gap = Byte::InGap(derived.gap(size));
+                [middle, gap, last, first, gap, last]
+            }
+            None => [first, middle, last, first, middle, last],
         };
-        places.map(flip).collect()
+        Flip { size, actor, given: self.given, slot, byte: bytes[at % bytes.len()] }
     }
 
     /// Returns the call in which bytes flip. Messages between rows have the size of one element too: there the call must be named.
@@ -176,7 +178,7 @@ impl Group {
             self.words,
             self.derived.map(Derived::words).unwrap_or_default()
         );
-        let mut job = Job { rules, all_act: false, deadline: DEADLINE, ..Job::of(&words) };
+        let mut job = Job { rules, all_act: false, deadline: DEADLINE, ..Job::new(&words) };
         if names.iter().any(|name| name.starts_with("rma.cas")) {
             job.prepare = Some(Box::new(without_rdma));
         }

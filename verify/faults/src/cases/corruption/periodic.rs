@@ -107,7 +107,7 @@ fn single(stage: &Stage, (bench, options, call, what, of): Fault) -> Case {
     let rank = if call.ends_with("ecv") || call == "Bcast" { 1 } else { 0 };
     let words = format!("run {bench} --sizes {bytes} -n 2 {options}");
     let rule = format!("call={call},do={what},rank={rank},bytes={bytes},slot={},of={of},byte=7", at(of));
-    let case = Case::of(&format!("{often} {happens}"), Place::Verifying, &words, 5)
+    let case = Case::new(&format!("{often} {happens}"), Place::Verifying, &words, 5)
         .rule(rule)
         .says(&["data arrived wrong at"])
         .look(move |done| caught(done, bench, &[(bytes, of)]))
@@ -137,13 +137,6 @@ fn sizes(rates: &[(u64, u64)]) -> Vec<String> {
 impl Group {
     /// Returns the cases of jobs in which messages of each size are damaged at its rate.
     fn damaged(&self, stage: &Stage, rates: &'static [(u64, u64)], effort: &str) -> Vec<Case> {
-        let case = |job: &Rc<Job>, bench: &Bench| {
-            let known_defect = defect(stage).contains(&bench.name.as_str());
-            let why = format!("{} delivers wrong data by itself", stage.mpi.name());
-            damaged(&bench.name, rates, job)
-                .skip_if(bench.unavailable.clone())
-                .skip_if(known_defect.then_some(why))
-        };
         // Jobs of about equal numbers: an option of the group is an error in a job of benchmarks that do not have it.
         let jobs = self.names.len().div_ceil(BENCHMARKS_OF_JOB).max(1);
         let jobs = self.names.chunks(self.names.len().div_ceil(jobs).max(1)).flat_map(|names| {
@@ -153,7 +146,14 @@ impl Group {
             let job = Rc::new(part.job(stage, rules, &sizes(rates), effort));
             part.known(stage).into_iter().map(move |bench| (Rc::clone(&job), bench))
         });
-        jobs.map(|(job, bench)| case(&job, bench)).collect()
+        let cases = jobs.map(|(job, bench)| {
+            let known_defect = defect(stage).contains(&bench.name.as_str());
+            let why = format!("{} delivers wrong data by itself", stage.mpi.name());
+            damaged(&bench.name, rates, &job)
+                .skip_if(bench.unavailable.clone())
+                .skip_if(known_defect.then_some(why))
+        });
+        cases.collect()
     }
 }
 
@@ -170,37 +170,40 @@ fn damaged(name: &str, rates: &'static [(u64, u64)], job: &Rc<Job>) -> Case {
 fn over_sockets(stage: &Stage) -> Vec<Case> {
     let all: Vec<(u64, u64)> = [RATES, RARE].concat();
     let all: &'static [(u64, u64)] = all.leak();
-    let case = |name: &str, options: &str, rates: &'static [(u64, u64)]| {
-        let sizes = sizes(rates).join(",");
-        let words = match name {
-            "sockets.pipeline" => pipeline_of(&format!("--ends all --block {sizes} {options}")),
-            // These have one transport.
-            "sockets.request" | "sockets.connect" | "sockets.datagrams" => {
-                format!("run {name} --sizes {sizes} -n 2 {options}")
-            }
-            _ => format!("run {name} --transport all --sizes {sizes} -n 2 --allow-skips {options}"),
-        };
-        let mut job = Job::of(&words);
-        job.deadline = DEADLINE;
-        job.prepare = Some(Box::new(|command, stage, _| {
-            let rules = rules("*", false, rates).join(";");
-            command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", rules);
-            Ok(())
-        }));
-        damaged(name, rates, &Rc::new(job)).skip_if(stage.needs_no_mpi())
+    let cases = [
+        damaged_over_sockets("sockets.latency", EFFORT, RATES),
+        damaged_over_sockets("sockets.bw", &format!("--window 4 {EFFORT}"), RATES),
+        damaged_over_sockets("sockets.bw", &format!("--streams 3 --window 4 {EFFORT}"), RATES),
+        damaged_over_sockets("sockets.connect", EFFORT, RATES),
+        damaged_over_sockets("sockets.datagrams", &format!("--rate 50000 {EFFORT}"), RATES),
+        damaged_over_sockets("sockets.bibw", &format!("--window 4 {EFFORT}"), RATES),
+        damaged_over_sockets("sockets.link", &format!("--pattern all --window 4 {EFFORT}"), RATES),
+        damaged_over_sockets("sockets.request", &format!("--rate 5000 --window 4 {EFFORT}"), RATES),
+        damaged_over_sockets("sockets.latency", EFFORT_OF_RARE, RARE),
+        damaged_over_sockets("sockets.pipeline", EFFORT_OF_PIPELINE, all),
+    ];
+    cases.into_iter().map(|case| case.skip_if(stage.needs_no_mpi())).collect()
+}
+
+/// Returns the case of one benchmark over sockets in which messages of each size are damaged at its rate.
+fn damaged_over_sockets(name: &str, options: &str, rates: &'static [(u64, u64)]) -> Case {
+    let sizes = sizes(rates).join(",");
+    let words = match name {
+        "sockets.pipeline" => pipeline_of(&format!("--ends all --block {sizes} {options}")),
+        // These have one transport.
+        "sockets.request" | "sockets.connect" | "sockets.datagrams" => {
+            format!("run {name} --sizes {sizes} -n 2 {options}")
+        }
+        _ => format!("run {name} --transport all --sizes {sizes} -n 2 --allow-skips {options}"),
     };
-    vec![
-        case("sockets.latency", EFFORT, RATES),
-        case("sockets.bw", &format!("--window 4 {EFFORT}"), RATES),
-        case("sockets.bw", &format!("--streams 3 --window 4 {EFFORT}"), RATES),
-        case("sockets.connect", EFFORT, RATES),
-        case("sockets.datagrams", &format!("--rate 50000 {EFFORT}"), RATES),
-        case("sockets.bibw", &format!("--window 4 {EFFORT}"), RATES),
-        case("sockets.link", &format!("--pattern all --window 4 {EFFORT}"), RATES),
-        case("sockets.request", &format!("--rate 5000 --window 4 {EFFORT}"), RATES),
-        case("sockets.latency", EFFORT_OF_RARE, RARE),
-        case("sockets.pipeline", EFFORT_OF_PIPELINE, all),
-    ]
+    let mut job = Job::new(&words);
+    job.deadline = DEADLINE;
+    job.prepare = Some(Box::new(|command, stage, _| {
+        let rules = rules("*", false, rates).join(";");
+        command.env("LD_PRELOAD", &stage.library).env("OMBX_FAULTS", rules);
+        Ok(())
+    }));
+    damaged(name, rates, &Rc::new(job))
 }
 
 /// Checks that every damaged row that claims to find its rate has failed, and that rows of each rate were caught.
