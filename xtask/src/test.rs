@@ -103,8 +103,7 @@ pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
         done.extend((check.run)(&run).into_iter().map(|step| (*check, step)));
     }
     drop(load);
-    let left_out =
-        CHECKS.iter().filter(|check| options.checks.is_empty() && !options.chooses(check, tiers));
+    let left_out = CHECKS.iter().filter(|check| options.checks.is_empty() && !options.chooses(check, tiers));
     Ok(run.report(&done, &left_out.collect::<Vec<_>>(), &facts, only_first))
 }
 

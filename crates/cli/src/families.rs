@@ -42,5 +42,9 @@ pub(crate) fn about(family: &str) -> Option<&'static str> {
 
 /// Returns the glob of a family for its name, and any other word unchanged.
 pub(crate) fn glob(registry: &Registry, word: &str) -> String {
-    if registry.all().iter().any(|bench| family(bench) == word) { format!("{word}.*") } else { word.to_owned() }
+    if registry.all().iter().any(|bench| family(bench) == word) {
+        format!("{word}.*")
+    } else {
+        word.to_owned()
+    }
 }

@@ -94,7 +94,7 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
         }
         if let Some(verdict) = cluster.record.runs(job).into_iter().filter_map(|run| run.verdict).next_back()
         {
-            found.push((job.name.as_str(), verdict));
+            found.push((job.name.as_str(), *verdict));
         }
     }
     for (job, verdict) in &found {

@@ -423,11 +423,7 @@ fn inflation_by_lag1(r: f64, n: usize) -> f64 {
     let n = n.max(1) as f64;
     // The estimate of the correlation of n values is biased by about -1/n.
     let r = r + 1.0 / n;
-    if r > 1.0 / n.sqrt() {
-        if r < 1.0 { (1.0 + r) / (1.0 - r) } else { f64::INFINITY }
-    } else {
-        1.0
-    }
+    if r > 1.0 / n.sqrt() { if r < 1.0 { (1.0 + r) / (1.0 - r) } else { f64::INFINITY } } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -267,9 +267,8 @@ pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
 /// Returns the mark of a rank whose CPUs are all far from the network devices of its host.
 fn far_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
     let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
-    let near = facts
-        .iter()
-        .filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
+    let near =
+        facts.iter().filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
     let near: Vec<(&str, &str)> = near.collect();
     let own = place.cpu_numbers();
     let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));

@@ -36,7 +36,8 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
     }
     let values = curves.curves.iter().flat_map(|curve| {
         let case = &curve.case;
-        let launches = case.samples.launches.iter().filter_map(move |launch| case.quantity.headline(&launch.row));
+        let launches =
+            case.samples.launches.iter().filter_map(move |launch| case.quantity.headline(&launch.row));
         launches.chain([case.headline]).flat_map(|figure| extent(&figure))
     });
     let Some(y) = Axis::values(values, options.y) else { return Err(no_samples()) };

@@ -242,10 +242,7 @@ fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)
 /// Returns a name that is not taken, if need be with a number, and takes it.
 fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let copies = (2..).map(|copy| format!("{name} ({copy})"));
-    std::iter::once(name.to_owned())
-        .chain(copies)
-        .find(|name| taken.insert(name.clone()))
-        .unwrap_or_default()
+    std::iter::once(name.to_owned()).chain(copies).find(|name| taken.insert(name.clone())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -23,8 +23,7 @@ pub(crate) fn sweeps(swept: &[Swept]) -> String {
 /// Returns the line of a sweep beside OMB.
 fn sweep_line(swept: &Swept) -> String {
     let number = |figure: fn(&Taken) -> f64| format!("{:.2}", swept.median(figure));
-    let interval =
-        || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
+    let interval = || swept.interval().map_or("none".into(), |[low, high]| format!("{low:.2} .. {high:.2}"));
     let verdict = if swept.missed() { "MISSED" } else { "met" };
     let [omb, ratio, interval, goal, verdict] = match swept.sweep.omb {
         None => [(); 5].map(|()| String::new()),
@@ -79,8 +78,7 @@ fn phases_line(swept: &Swept, count: usize) -> String {
     let between = swept.median(|taken| taken.between_rows_s() * 1e3 / taken.launches as f64);
     let around = swept.median(|taken| {
         let phases = taken.command.iter();
-        let seconds =
-            phases.filter(|(name, _)| ["start", "initialization", "end"].contains(&name.as_str()));
+        let seconds = phases.filter(|(name, _)| ["start", "initialization", "end"].contains(&name.as_str()));
         seconds.map(|(_, seconds)| seconds * 1e3).sum::<f64>() / taken.launches as f64
     });
     let bare = swept.median(|taken| taken.bare_s * 1e3);

@@ -240,7 +240,10 @@ mod tests {
     #[test]
     fn options_of_imb_become_long_options() {
         assert_eq!(rewritten("bin/IMB-MPI1 PingPong -msglog 3:4"), "ombx imb IMB-MPI1 PingPong --msglog 3:4");
-        assert_eq!(rewritten("ombx imb IMB-NBC -root_shift on -n 4"), "ombx imb IMB-NBC --root-shift on -n 4");
+        assert_eq!(
+            rewritten("ombx imb IMB-NBC -root_shift on -n 4"),
+            "ombx imb IMB-NBC --root-shift on -n 4"
+        );
         assert_eq!(rewritten("IMB-MPI1 -multi -1 --force"), "ombx imb IMB-MPI1 --multi -1 --force");
     }
 

@@ -303,7 +303,10 @@ fn suites() -> Vec<Candidate> {
 }
 
 fn families(registry: &Registry) -> impl Iterator<Item = &'static str> {
-    registry.all().chunk_by(|a, b| families::family(a) == families::family(b)).map(|family| families::family(family[0]))
+    registry
+        .all()
+        .chunk_by(|a, b| families::family(a) == families::family(b))
+        .map(|family| families::family(family[0]))
 }
 
 /// Returns the beginnings of all names: there are too many names to show at once.

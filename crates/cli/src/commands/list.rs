@@ -107,8 +107,8 @@ fn entries(suite: &Resolved, columns: Option<usize>) -> String {
 fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
     let mut text = String::new();
     for family in benches.chunk_by(|a, b| families::family(a) == families::family(b)) {
-        let about =
-            families::about(families::family(family[0])).map_or_else(String::new, |about| format!(": {about}"));
+        let about = families::about(families::family(family[0]))
+            .map_or_else(String::new, |about| format!(": {about}"));
         if !text.is_empty() {
             text.push('\n');
         }
@@ -130,7 +130,8 @@ fn short(benches: &[&Benchmark], columns: Option<usize>) -> String {
 
 /// Returns the families with their numbers of benchmarks, then all names.
 fn overview(benches: &[&Benchmark], columns: Option<usize>) -> String {
-    let families: Vec<&[&Benchmark]> = benches.chunk_by(|a, b| families::family(a) == families::family(b)).collect();
+    let families: Vec<&[&Benchmark]> =
+        benches.chunk_by(|a, b| families::family(a) == families::family(b)).collect();
     let width = families.iter().map(|family| families::family(family[0]).len()).max().unwrap_or_default();
     let mut text = format!("{} benchmarks in {} families\n", benches.len(), families.len());
     for family in &families {

@@ -142,10 +142,11 @@ impl Dated {
             );
             newest.truncate(MOST_FILES);
         }
-        let history =
-            History::new(store.results, Selection { now: Some(&timestamp()), ..Selection::default() }, |_| {
-                true
-            });
+        let history = History::new(
+            store.results,
+            Selection { now: Some(&timestamp()), ..Selection::default() },
+            |_| true,
+        );
         Ok(Dated { name, newest, history })
     }
 }

@@ -329,9 +329,10 @@ fn is_kept(arg: &Arg, run: &Command, new: &ArgMatches) -> bool {
         run.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
     };
     let is_output = arg.get_help_heading() == Some(OUTPUT) && !SHOWN.contains(&arg.get_id().as_str());
-    let is_replaced = run.get_arguments().filter(|other| is_given(other)).any(|other| {
-        other.get_id() == arg.get_id() || contradicts(arg, other) || contradicts(other, arg)
-    });
+    let is_replaced = run
+        .get_arguments()
+        .filter(|other| is_given(other))
+        .any(|other| other.get_id() == arg.get_id() || contradicts(arg, other) || contradicts(other, arg));
     !arg.is_hide_set() && !is_output && !is_replaced
 }
 

@@ -113,8 +113,7 @@ fn read(child: &mut Child, longest: u64) -> (Receiver<(usize, String)>, Result<(
     let (sender, received) = mpsc::channel();
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reading = read_pipe(0, out.map(|pipe| Box::new(pipe) as _), longest, sender.clone());
-    let reading =
-        reading.and_then(|()| read_pipe(1, err.map(|pipe| Box::new(pipe) as _), longest, sender));
+    let reading = reading.and_then(|()| read_pipe(1, err.map(|pipe| Box::new(pipe) as _), longest, sender));
     (received, reading)
 }
 

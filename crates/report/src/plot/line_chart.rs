@@ -183,7 +183,8 @@ fn description(series: &[Series], quantity: Quantity) -> String {
 /// Describes the first and the last point of a curve; `None` if it has no points.
 fn ends(one: &Series, quantity: Quantity) -> Option<String> {
     let (first, last) = (one.points.first()?, one.points.last()?);
-    let at = |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
+    let at =
+        |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));
     if first.bytes == last.bytes {
         return Some(format!("{}: {}", one.name, at(first)));
     }

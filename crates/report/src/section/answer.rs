@@ -147,11 +147,9 @@ fn early_end(entry: &RunEntry<'_>) -> Option<Finding> {
         (true, ..) => {
             ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")
         }
-        (_, None, _) => (
-            "No end",
-            "the run has no end record.",
-            "It was killed, or its file was copied before it ended.",
-        ),
+        (_, None, _) => {
+            ("No end", "the run has no end record.", "It was killed, or its file was copied before it ended.")
+        }
         (_, _, RunOutcome::Broken) => ("Not complete", "a rank, a launcher or a connection failed.", ""),
         (_, _, RunOutcome::Interrupted) => {
             ("Not complete", "interrupted.", "The page shows all rows measured before.")

@@ -479,9 +479,8 @@ fn split_at_largest_gap(mut links: Vec<Link>) -> Option<(f64, usize, Vec<Link>)>
     sort_by_value(&mut links, |link| link.ns.into());
     let gap = |at: &usize| links[*at].ns / links[*at - 1].ns;
     let at = (1..links.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
-    let mean = |links: &[Link]| {
-        (links.iter().map(|l| f64::from(l.ns).ln()).sum::<f64>() / links.len() as f64).exp()
-    };
+    let mean =
+        |links: &[Link]| (links.iter().map(|l| f64::from(l.ns).ln()).sum::<f64>() / links.len() as f64).exp();
     Some((mean(&links[at..]) / mean(&links[..at]), at, links))
 }
 

@@ -138,14 +138,7 @@ fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
         trust: Vec::new(),
         ..template.rows[0].clone()
     });
-    RunWithRows {
-        run,
-        rows: rows.collect(),
-        rounds: Vec::new(),
-        links: None,
-        end: None,
-        verdict: None,
-    }
+    RunWithRows { run, rows: rows.collect(), rounds: Vec::new(), links: None, end: None, verdict: None }
 }
 
 fn times(model: Model, side: usize, random: &mut Uniform) -> Vec<f64> {

@@ -84,7 +84,10 @@ fn narrow_link(device: &Described) -> Option<Mark> {
     let (used, widest) = used.zip(widest).filter(|(used, widest)| used.lanes < widest.lanes)?;
     Some(Mark::caution(
         "narrow_link",
-        format!("the accelerator {} uses {} of {} lanes of PCI Express", device.bus, used.lanes, widest.lanes),
+        format!(
+            "the accelerator {} uses {} of {} lanes of PCI Express",
+            device.bus, used.lanes, widest.lanes
+        ),
         "copies between it and the host are slower than the device allows: look at its slot and riser",
     ))
 }

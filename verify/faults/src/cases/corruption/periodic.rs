@@ -18,7 +18,6 @@ use crate::{
     run::Done,
     stage::Stage,
 };
-use ombx_toolchain::registry::Bench;
 
 /// Message sizes, and how often messages of each size are wrong: one in so many.
 ///
