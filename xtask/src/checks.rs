@@ -66,7 +66,7 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     check("tidy", Tier::Change, "rules of the repository", |run| {
         let violations = || tidy::check(&run.workspace).map(|count| outcome(count, "violation(s)"));
-        vec![Step::from_work("tidy", violations)]
+        vec![Step::timed("tidy", violations)]
     }),
     check("clippy", Tier::Change, "lints", |run| {
         let words = ["--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -152,7 +152,7 @@ pub(crate) const CHECKS: &[Check] = &[
         Tier::Nightly,
         "every benchmark on other MPI libraries, with the published binaries",
         |run| {
-            let binaries = Step::from_work("binaries for every MPI", || {
+            let binaries = Step::timed("binaries for every MPI", || {
                 crate::dist::portable::main().map(|_| Outcome::Passed)
             });
             if binaries.failed() {

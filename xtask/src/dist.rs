@@ -53,7 +53,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     }
     let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
-    let release = Release::new(&workspace.root, options.untagged)?;
+    let release = Release::read(&workspace.root, options.untagged)?;
     let work = workspace.target.join("dist");
     let published = work.join(&release.version);
     for directory in [&published, &work.join("packing"), &work.join("build"), &work.join("cargo")] {

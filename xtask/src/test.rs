@@ -175,7 +175,7 @@ impl Run {
         }
         let targets = if self.mpis.first() == Some(mpi) { release::ALL } else { release::OF_EACH_MPI };
         let build = || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed);
-        let step = Step::from_work(format!("build with {}", mpi.name()), build);
+        let step = Step::timed(format!("build with {}", mpi.name()), build);
         if !step.failed() {
             self.built.borrow_mut().push(mpi.flavour);
         }

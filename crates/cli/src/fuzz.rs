@@ -44,7 +44,7 @@ pub fn command_line(bytes: &[u8]) {
     check_refusal(prepare(command, &matches));
 }
 
-/// Prepares the job of a command without reading files, and checks it.
+/// Prepares the job of a command and checks it. Suites and input files of IMB are not read.
 fn prepare(command: Command, matches: &clap::ArgMatches) -> Result<()> {
     let (registry, parser) = &*PARSER;
     let chosen = parameters::chosen(registry, matches)?;

@@ -332,13 +332,13 @@ impl Layer {
     fn line_named_in(&self, message: &str) -> Option<usize> {
         self.0
             .iter()
-            .find(|(name, given)| given.line.is_some() && has_option(message, name))
+            .find(|(name, given)| given.line.is_some() && names_option(message, name))
             .and_then(|(_, given)| given.line)
     }
 }
 
-/// Returns whether a message has an option.
-fn has_option(message: &str, name: &str) -> bool {
+/// Returns whether a message names an option.
+fn names_option(message: &str, name: &str) -> bool {
     let mut at = message.match_indices("--").map(|(at, _)| &message[at + 2..]);
     at.any(|rest| {
         rest.strip_prefix(name)

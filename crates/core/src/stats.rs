@@ -423,7 +423,10 @@ fn inflation_by_lag1(r: f64, n: usize) -> f64 {
     let n = n.max(1) as f64;
     // The estimate of the correlation of n values is biased by about -1/n.
     let r = r + 1.0 / n;
-    if r > 1.0 / n.sqrt() { if r < 1.0 { (1.0 + r) / (1.0 - r) } else { f64::INFINITY } } else { 1.0 }
+    if r.is_nan() || r <= 1.0 / n.sqrt() {
+        return 1.0;
+    }
+    if r < 1.0 { (1.0 + r) / (1.0 - r) } else { f64::INFINITY }
 }
 
 #[cfg(test)]

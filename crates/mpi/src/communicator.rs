@@ -438,7 +438,7 @@ impl Handles {
     ) {
         self.describe_slots(slots);
         (self.datatype, self.elements) = (BYTE, self.bytes);
-        (self.peer, self.source) = (cx.peer.0 as c_int, Source::argument(cx, cx.peer));
+        (self.peer, self.source) = (cx.peer.0 as c_int, Source::of_receive(cx, cx.peer));
         (self.outgoing, self.incoming) = (outgoing.start().cast(), incoming.start().cast());
     }
 

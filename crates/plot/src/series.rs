@@ -268,7 +268,8 @@ fn names(series: &[Named<'_>], options: &Options<'_>) -> Result<Vec<String>, Plo
     }
 }
 
-/// Returns the text that the user gave the series in the most frequent state, with the state of another one.
+/// Returns the user's text for the headline of a series, with the state of the series if that is another one; `made` if its headline is
+/// not drawn.
 fn labelled(one: &Named<'_>, made: String, headlines: &[&Named<'_>], labels: &[String]) -> String {
     let at = headlines.iter().position(|other| other.parts.iter().eq(one.parts_of_headline()));
     match (at.map(|at| &labels[at]), one.other()) {

@@ -64,11 +64,11 @@ impl<O: Operation, S: Synchronization, M: Mode> Access<O, S, M> {
         if let Some((_, why)) = reasons.iter().find(|(hit, _)| *hit) {
             return Err(Error::unsupported(*why));
         }
-        let is_wrong = O::ONE_ELEMENT && case.bytes.0 != element.width();
-        if is_wrong && reduction::accumulated(case).0 == ElementType::Widest {
+        let has_other_size = O::ONE_ELEMENT && case.bytes.0 != element.width();
+        if has_other_size && reduction::accumulated(case).0 == ElementType::Widest {
             return Err(Error::unsupported("the operation works on one element of 1, 2, 4 or 8 bytes"));
         }
-        if is_wrong {
+        if has_other_size {
             return Err(Error::unsupported(format!(
                 "the operation works on one element: use --sizes {} with --type {}",
                 element.width(),

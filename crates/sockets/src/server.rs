@@ -371,11 +371,11 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves a server.
+    /// Connects to a server and reserves it.
     ///
     /// # Errors
     /// Nothing listens, the token is wrong, the server serves another client or is another build of ombx.
-    pub fn new(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
+    pub fn connect(addresses: &[SocketAddr], token: &Token) -> Result<Reservation> {
         let (connection, client, host) = connect(addresses, token, &Hello::of_this_process(0))?;
         Ok(Reservation { client, host, _connection: connection })
     }

@@ -48,7 +48,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     ombx_toolchain::table(head, lines.iter().map(model_row))
 }
 
-/// Returns the row of a model.
+/// Returns the cells of a model: its noise, the rows, and how many of them are covered and marked.
 fn model_row(line: &Line) -> String {
     let c = line.coverage;
     format!(
@@ -71,7 +71,7 @@ pub(crate) fn families(lines: &[Line]) -> String {
     ombx_toolchain::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(family_row))
 }
 
-/// Returns the row of a family.
+/// Returns the cells of a family of noise, with the range over its models.
 fn family_row(family: &[Line]) -> String {
     let share = |hits: u64, of: u64| 100.0 * hits as f64 / of as f64;
     format!(

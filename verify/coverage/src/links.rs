@@ -70,9 +70,9 @@ fn of_kind(hosts: u32, differences: f64, sweeps: u64, seed: u64) -> Sweeps {
         if let Some(factor) = nameable(&healthy, &hosts_of)[0].1 {
             counts.printed += 1;
             counts.factors += factor;
-            counts.named += u64::from(machine.names(&hosts_of, slow, factor));
+            counts.named += u64::from(machine.is_named(&hosts_of, slow, factor));
         }
-        counts.clearly += u64::from(machine.names(&hosts_of, slow, CLEARLY));
+        counts.clearly += u64::from(machine.is_named(&hosts_of, slow, CLEARLY));
     }
     counts
 }
@@ -130,7 +130,7 @@ impl Machine {
     }
 
     /// Returns whether a sweep names a link that takes some times as long.
-    fn names(&self, hosts: &Hosts, link: (u32, u32), factor: f64) -> bool {
+    fn is_named(&self, hosts: &Hosts, link: (u32, u32), factor: f64) -> bool {
         let times = self.swept(hosts, Some((link, factor)));
         find_slow(&times, hosts).iter().any(|found| found.component == Component::Link(link.0, link.1))
     }

@@ -41,6 +41,8 @@ pub(crate) struct Modelled {
 }
 
 impl Constants {
+    /// Returns the constants of these measurements.
+    ///
     /// Bytes of a row are those of the largest simulated sweep: what a record of a round has besides is spread over its many links.
     pub(crate) fn new(lines: &[Line], swept: &[Swept]) -> Constants {
         let widest = lines.iter().filter(|line| line.tasks[0].rows > 0).max_by_key(|line| line.ranks);
@@ -49,7 +51,7 @@ impl Constants {
         let place_bytes = widest.map_or(0.0, |line| line.tasks[0].run_bytes as f64 / f64::from(line.ranks));
         // Few ranks share the code of libraries among few: such jobs are left out of the growth.
         let many = |line: &&Line| line.ranks >= 16 || lines.len() < 4;
-        let points: Vec<(f64, f64)> = lines.iter().filter(many).filter_map(own_bytes).collect();
+        let points: Vec<(f64, f64)> = lines.iter().filter(many).filter_map(own_point).collect();
         let (own_growth, own_bytes) = line_through(&points);
         Constants { row_bytes, place_bytes, own_bytes, own_growth }
     }
@@ -85,7 +87,7 @@ impl Constants {
 }
 
 /// Returns the number of ranks of a job, and the bytes that ombx adds to a bare rank.
-fn own_bytes(line: &Line) -> Option<(f64, f64)> {
+fn own_point(line: &Line) -> Option<(f64, f64)> {
     let ours =
         line.tasks[1].rank_bytes.checked_sub(line.bare.rank_bytes).filter(|_| line.bare.rank_bytes > 0);
     ours.map(|bytes| (f64::from(line.ranks), bytes as f64))

@@ -65,9 +65,9 @@ impl Shape {
     ) -> Result<Self, String> {
         let mut shape = Self { hosts, wires: vec![all; hosts * hosts], port: None };
         for change in changes {
-            let host = known(change.host, hosts)?;
+            let host = check_host(change.host, hosts)?;
             let others = match change.other {
-                Some(other) => known(other, hosts)?..other + 1,
+                Some(other) => check_host(other, hosts)?..other + 1,
                 None => 0..hosts,
             };
             for other in others {
@@ -154,8 +154,8 @@ impl Shape {
     }
 }
 
-/// Returns the number of a host that exists.
-fn known(host: usize, hosts: usize) -> Result<usize, String> {
+/// Returns the number of a host, or an error if there is none with this number.
+fn check_host(host: usize, hosts: usize) -> Result<usize, String> {
     if host >= hosts {
         return Err(format!("there is no {}: hosts are h1 to h{hosts}", host_name(host)));
     }

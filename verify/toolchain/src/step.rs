@@ -57,7 +57,7 @@ impl Step {
     }
 
     /// Runs and times work of this process.
-    pub fn from_work(what: impl Into<String>, work: impl FnOnce() -> Result<Outcome>) -> Self {
+    pub fn timed(what: impl Into<String>, work: impl FnOnce() -> Result<Outcome>) -> Self {
         let what = what.into();
         println!("\n-- {what}");
         #[expect(clippy::disallowed_methods, reason = "how long a step took is no measurement of ombx")]
@@ -71,7 +71,7 @@ impl Step {
 
     /// Runs a command whose output goes to the terminal.
     pub fn run(what: impl Into<String>, command: &mut Command) -> Self {
-        Self::from_work(what, || {
+        Self::timed(what, || {
             println!("   $ {}", shown(command));
             let status = command.status().map_err(|source| cannot_run(command, source))?;
             Ok(ended(status))
@@ -82,7 +82,7 @@ impl Step {
     pub fn count(what: impl Into<String>, command: &mut Command) -> Self {
         let (mut tally, mut skipped) = (Tally::default(), Skipped::default());
         let mut failed_tests = Vec::new();
-        let step = Self::from_work(what, || {
+        let step = Self::timed(what, || {
             println!("   $ {}", shown(command));
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|source| cannot_run(command, source))?;

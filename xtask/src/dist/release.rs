@@ -21,7 +21,7 @@ pub(super) struct Release {
 
 impl Release {
     /// Returns the release of the last commit. An error if files have changed since, or if it has no tag and `untagged` is not set.
-    pub(super) fn new(root: &Path, untagged: bool) -> Result<Self> {
+    pub(super) fn read(root: &Path, untagged: bool) -> Result<Self> {
         let git = |words: &[&str]| {
             output(Command::new("git").args(words).current_dir(root)).map(|text| text.trim().to_owned())
         };
@@ -69,14 +69,14 @@ mod tests {
         let root = directory.path();
         git(root, "init --quiet");
         fs::write(root.join("file"), "1").unwrap();
-        assert!(Release::new(root, true).unwrap_err().to_string().contains("file is not committed"));
+        assert!(Release::read(root, true).unwrap_err().to_string().contains("file is not committed"));
         git(root, "add file");
         git(root, "commit --quiet -m one");
-        assert!(Release::new(root, false).unwrap_err().to_string().contains(&format!("git tag v{VERSION}")));
-        let trial = Release::new(root, true).unwrap();
+        assert!(Release::read(root, false).unwrap_err().to_string().contains(&format!("git tag v{VERSION}")));
+        let trial = Release::read(root, true).unwrap();
         assert!(trial.version.starts_with(&format!("{VERSION}~g")), "{trial:?}");
         git(root, &format!("tag v{VERSION}"));
-        let release = Release::new(root, false).unwrap();
+        let release = Release::read(root, false).unwrap();
         assert_eq!((release.version.as_str(), release.name()), (VERSION, format!("ombx-{VERSION}")));
         assert!(release.seconds.parse::<u64>().is_ok());
     }

@@ -21,12 +21,12 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Sources whose dependencies come from the cargo directory of the user.
+    /// Returns sources whose dependencies come from the cargo directory of the user.
     pub(crate) fn new(root: &Path, target: &Path) -> Self {
         Self { root: root.into(), target: target.into(), vendored: None }
     }
 
-    /// Sources that contain their dependencies. They are built offline and with an empty cargo directory.
+    /// Returns sources that contain their dependencies. They are built offline and with an empty cargo directory.
     pub(crate) fn vendored(root: &Path, target: &Path, cargo_home: &Path) -> Self {
         Self { vendored: Some(cargo_home.into()), ..Self::new(root, target) }
     }

@@ -122,7 +122,7 @@ pub(crate) fn ab(
     selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
     let words = words_of_launches(parser, matches, &run);
     let [label_a, label_b] = gate.labels(["A", "B"]);
-    let commands = [SideCommand::new(a.as_deref(), env_a)?, SideCommand::new(b.as_deref(), env_b)?];
+    let commands = [SideCommand::find(a.as_deref(), env_a)?, SideCommand::find(b.as_deref(), env_b)?];
     let mut results = [
         SideResults::named(commands[0].to_string()).labelled(label_a),
         SideResults::named(commands[1].to_string()).labelled(label_b),

@@ -201,7 +201,7 @@ mod tests {
         let parser = parser(&registry);
         for command in visible(&parser) {
             let name = command.get_name();
-            let examples = examples::find(name);
+            let examples = examples::for_command(name);
             assert!(!examples.examples.is_empty(), "{name} has no examples");
             for option in &examples.common {
                 let has = command.get_arguments().any(|arg| arg.get_long() == Some(option.as_str()));

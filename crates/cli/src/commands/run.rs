@@ -322,7 +322,8 @@ fn merged(run: &Command, old: &ArgMatches, new: &ArgMatches, own: &[OsString]) -
     own[..2].iter().cloned().chain(kept).chain(changed).chain(dashes).chain(named).collect()
 }
 
-/// Returns whether the new run has an option of the old one: it is none for output, and no new option replaces it.
+/// Returns whether the new run has an option of the old one: not if it is hidden or replaced by a new option, and of those for
+/// output only if it is in [`SHOWN`].
 fn is_kept(arg: &Arg, run: &Command, new: &ArgMatches) -> bool {
     let is_given = |arg: &Arg| new.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let contradicts = |one: &Arg, other: &Arg| {

@@ -79,7 +79,7 @@ pub(super) fn reserve(start: &StartArgs) -> Result<Option<Reserved>> {
             "--connect needs the token of the server: give --token-file FILE, --token-file - for standard input, or {TOKEN}"
         ))
     })?;
-    let reservation = Reservation::new(&server.addresses()?, &token)?;
+    let reservation = Reservation::connect(&server.addresses()?, &token)?;
     Ok(Some(Reserved { token, reservation }))
 }
 

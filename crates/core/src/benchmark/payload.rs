@@ -153,7 +153,7 @@ impl Slots {
     /// # Errors
     /// The ranks cannot communicate.
     pub fn copied(self, cx: &Context<'_>, sides: u64) -> Result<Slots> {
-        Ok(Slots { copies: Copies::new(cx, sides.saturating_mul(self.total()))?, ..self })
+        Ok(Slots { copies: Copies::agreed(cx, sides.saturating_mul(self.total()))?, ..self })
     }
 
     /// Returns the size of a buffer with all copies in bytes.
@@ -318,7 +318,7 @@ impl Copies {
     pub const ONE: Copies = Copies { pitch: 0, count: 1, apart: 1 };
 
     /// Returns the copies of a buffer of `bytes` bytes that the row needs: one, or those of [`Cache::Cold`]. Collective.
-    pub fn new(cx: &Context<'_>, bytes: u64) -> Result<Copies> {
+    pub fn agreed(cx: &Context<'_>, bytes: u64) -> Result<Copies> {
         match cx.get() {
             Cache::Warm => Ok(Copies::ONE),
             Cache::Cold => Ok(Copies::beyond(largest_cache(cx)?, bytes)),

@@ -194,7 +194,8 @@ fn combinations(
     cases
 }
 
-/// Returns a case with each of these values of a parameter; one without a value if there are none.
+/// Returns a case with each of these values of a parameter; one without a value if there are none, and the case itself for a depth
+/// that it does not have.
 fn extended(bench: &Benchmark, case: &Case, parameter: &'static Parameter, values: &[Text]) -> Vec<Case> {
     if parameter == Depth::PARAMETER && !bench.streams_in(case) {
         return vec![case.clone()];

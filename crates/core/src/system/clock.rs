@@ -101,7 +101,8 @@ impl Clock {
         errors.fold(0.0, f64::max)
     }
 
-    /// Returns by which part of the time between two comparisons the clock differs from the clock of the host.
+    /// Returns by which part of the time between two comparisons the clock differs from the clock of the host; 0 if that time is shorter
+    /// than [`LEAST_SPAN`].
     fn error_between(&self, since: Comparison, now: Comparison) -> f64 {
         let host_ns = now.host_ns.saturating_sub(since.host_ns);
         let is_long = u128::from(host_ns) >= LEAST_SPAN.as_nanos();

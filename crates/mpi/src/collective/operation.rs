@@ -152,9 +152,9 @@ impl<C: Call> Operation<C> {
         let sizes = [part.send_bytes(), part.receive_bytes()];
         let largest = sizes[0].max(sizes[1]);
         let copies = match options.requests {
-            Requests::None => Copies::new(cx, largest)?,
+            Requests::None => Copies::agreed(cx, largest)?,
             // Ranks create requests together.
-            Requests::Persistent => Copies::new(cx, largest)?.together(cx, largest)?,
+            Requests::Persistent => Copies::agreed(cx, largest)?.together(cx, largest)?,
         };
         let lists = options.blocks.map_or(0, |blocks| blocks.extra_bytes(options.bytes));
         cx.afford(sizes.iter().map(|bytes| copies.total(*bytes)).sum::<u64>() + lists)?;

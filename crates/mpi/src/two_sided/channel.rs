@@ -86,7 +86,7 @@ impl<C: Counting> Link for Channel<C> {
             (handles.datatype, handles.elements) = (message.raw, C::as_int(message.count));
         });
         let endpoint = Endpoint::of_bytes(cx.peer.0 as c_int, TAG, team.comm().raw());
-        let endpoint = endpoint.receiving_from(Source::argument(cx, cx.peer)).of_type(message.raw);
+        let endpoint = endpoint.receiving_from(Source::of_receive(cx, cx.peer)).of_type(message.raw);
         let count = message.count;
         Ok(Channel { endpoint, count, zero, slots, outgoing, incoming, requests, _message: message })
     }

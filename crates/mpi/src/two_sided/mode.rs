@@ -211,7 +211,7 @@ ombx_core::parameter! {
 
 impl Source {
     /// Returns the source that the receives from `rank` name in this case.
-    pub(crate) fn argument(cx: &Context<'_>, rank: Rank) -> c_int {
+    pub(crate) fn of_receive(cx: &Context<'_>, rank: Rank) -> c_int {
         match cx.get() {
             Source::Specific => rank.0 as c_int,
             // SAFETY: this static of mpi-sys is never written.

@@ -45,7 +45,7 @@ impl NeighbourChannel {
         let comm = team.comm().raw();
         let [_, left] = cx.neighbours();
         let neighbours = cx.neighbours().map(|rank| rank.0 as c_int);
-        let left_source = Source::argument(cx, left);
+        let left_source = Source::of_receive(cx, left);
         let (message, outgoing, incoming) =
             Buffer::two(cx, MessageType::new(slots), slots.copies, 2 * slots.total())?;
         let stride = slots.total() as usize;

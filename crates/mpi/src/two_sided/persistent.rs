@@ -65,7 +65,7 @@ impl PersistentChannel {
 
     /// Creates the requests of all copies.
     fn create_requests(&mut self, cx: &Context<'_>, slots: Slots, comm: ffi::MPI_Comm) -> Result<()> {
-        let (peer, source) = (cx.peer.0 as c_int, Source::argument(cx, cx.peer));
+        let (peer, source) = (cx.peer.0 as c_int, Source::of_receive(cx, cx.peer));
         let MessageType { raw: datatype, count, .. } = self.message;
         let requests = &mut self.requests.0;
         let LargeCalls { send_init, receive_init, .. } = *LargeCalls::get();

@@ -176,12 +176,12 @@ pub(crate) fn legend(series: &[Series]) -> Markup {
 
 /// Describes the curves for screen readers.
 fn description(series: &[Series], quantity: Quantity) -> String {
-    let each: Vec<String> = series.iter().filter_map(|one| ends(one, quantity)).collect();
+    let each: Vec<String> = series.iter().filter_map(|one| ends_in_words(one, quantity)).collect();
     format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
 }
 
 /// Describes the first and the last point of a curve; `None` if it has no points.
-fn ends(one: &Series, quantity: Quantity) -> Option<String> {
+fn ends_in_words(one: &Series, quantity: Quantity) -> Option<String> {
     let (first, last) = (one.points.first()?, one.points.last()?);
     let at =
         |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));

@@ -146,7 +146,7 @@ impl<'r> Case<'r> {
     }
 }
 
-/// Returns the logarithm of the time in each run or turn of both sides, of the launches that count.
+/// Returns the median logarithm of the times of the launches that count, for each run or turn of both sides.
 fn unit_values(rows: [&Row; 2], units: &Units, counts: &dyn Fn(&Launch) -> bool) -> [Values; 2] {
     [0, 1].map(|side| {
         let value = |launches: &Vec<usize>| {

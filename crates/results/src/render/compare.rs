@@ -283,9 +283,9 @@ pub fn summary(comparison: &Comparison) -> String {
 fn advice(comparison: &Comparison) -> String {
     let undecided = || undecided_with_reasons(comparison);
     let open: Vec<&CaseComparison> =
-        undecided().filter(|(_, reason)| !is_marked(reason)).map(|(case, _)| case).collect();
+        undecided().filter(|(_, reason)| !is_beyond_more_runs(reason)).map(|(case, _)| case).collect();
     let marks: BTreeSet<&Reason> =
-        undecided().map(|(_, reason)| reason).filter(|reason| is_marked(reason)).collect();
+        undecided().map(|(_, reason)| reason).filter(|reason| is_beyond_more_runs(reason)).collect();
     let needed = |case: &&CaseComparison| match case.power {
         Some(power) => power.units_to_decide,
         None => Some(comparison.unit.least()),
@@ -321,7 +321,7 @@ fn undecided_with_reasons(comparison: &Comparison) -> impl Iterator<Item = (&Cas
 }
 
 /// Returns whether more runs decide nothing, because those that exist say nothing.
-fn is_marked(reason: &Reason) -> bool {
+fn is_beyond_more_runs(reason: &Reason) -> bool {
     matches!(reason, Reason::Marked(_) | Reason::OtherLinks | Reason::MachineChanged | Reason::UnknownState)
 }
 

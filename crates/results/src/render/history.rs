@@ -148,7 +148,7 @@ fn of_cases(history: &History, cases: &[Series], screen: Screen) -> String {
     grid.trim_fmt()
 }
 
-/// Returns the cells of a case.
+/// Returns the cells of a case: its label, its number of values, the first and the last day, and the figures.
 fn cells(history: &History, series: &Series, characters: Characters) -> Vec<String> {
     let (level, ends) = series.level();
     let decimals = Decimals::new(level, ends);

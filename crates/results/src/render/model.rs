@@ -98,7 +98,7 @@ fn lines_of(out: &mut dyn Write, what: &str, fit: &Fit, columns: Option<usize>) 
     writeln!(out, "{}", aligned(1..6, titles.map(str::to_owned).to_vec(), rows, columns))
 }
 
-/// Returns the cells of a line.
+/// Returns the cells of a line: its range of sizes, the fixed time, the time per byte and the distance, with their intervals.
 fn segment_cells(segment: &Segment) -> Vec<String> {
     let [from, to] = segment.bytes.map(Bytes);
     let time = |estimate: Estimate| estimate.as_time().map_or([NO_VALUE; 2].map(str::to_owned), cells);

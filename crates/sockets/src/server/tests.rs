@@ -43,7 +43,7 @@ fn server(limits: Limits) -> Running {
 
 impl Running {
     fn reserve(&self) -> Result<Reservation> {
-        Reservation::new(&[self.address], &self.token)
+        Reservation::connect(&[self.address], &self.token)
     }
 
     fn run(&self, client: u64, word: &str) -> Result<(RankEnd, String)> {
@@ -93,7 +93,7 @@ fn a_second_client_is_refused_until_the_first_has_left() {
 #[test]
 fn the_token_and_the_build_are_checked_first() {
     let server = server(Limits::default());
-    let wrong = Reservation::new(&[server.address], &Token::random().unwrap()).err().unwrap().to_string();
+    let wrong = Reservation::connect(&[server.address], &Token::random().unwrap()).err().unwrap().to_string();
     assert!(wrong.contains("rejected the token"), "{wrong}");
     assert_eq!(server.events.recv().unwrap(), ServerEvent::Rejected(1));
     let other = Hello { version: "ombx 0.0.0 sockets 0".into(), ..Hello::of_this_process(0) };

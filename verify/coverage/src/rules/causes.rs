@@ -25,8 +25,8 @@ const COUNTER: &str = "RetransSegs";
 const POWER: f64 = 80.0;
 
 pub(super) fn simulate(lines: &mut Lines, times: u64, few: u64, seed: u64) {
-    let healthy = of_two(times, seed, [1.0, 1.0], |verdict| verdict.conclusion == Conclusion::Slow);
-    let slow = of_two(times, seed, [9.0, 2.5], |verdict| verdict.slow.len() == 2);
+    let healthy = count_findings(times, seed, [1.0, 1.0], |verdict| verdict.conclusion == Conclusion::Slow);
+    let slow = count_findings(times, seed, [9.0, 2.5], |verdict| verdict.slow.len() == 2);
     let mut random = Uniform::new(seed ^ 45);
     let mut accused = 0;
     for _ in 0..few {
@@ -44,7 +44,7 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, few: u64, seed: u64) {
 /// Counts the verdicts with a finding on four hosts, and all verdicts.
 ///
 /// Two of the hosts have a possible cause: their speed and their MTU differ from those of the others.
-fn of_two(times: u64, seed: u64, factors: [f64; 2], is_found: fn(&Verdict) -> bool) -> [u64; 2] {
+fn count_findings(times: u64, seed: u64, factors: [f64; 2], is_found: fn(&Verdict) -> bool) -> [u64; 2] {
     let mut random = Uniform::new(seed ^ 44);
     let mut found = 0;
     for _ in 0..times {

@@ -32,11 +32,11 @@ const ROLES: [&str; 7] = [
 const GATE: (&str, &str) = ("is killed", ROLES[5]);
 
 pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
-    ROLES.into_iter().flat_map(|role| of_role(stage, role)).collect()
+    ROLES.into_iter().flat_map(|role| role_cases(stage, role)).collect()
 }
 
 /// Returns the cases of the process with a role.
-fn of_role(stage: &Stage, role: &'static str) -> [Case; 4] {
+fn role_cases(stage: &Stage, role: &'static str) -> [Case; 4] {
     let endless = "--iterations 1000000";
     let limited = format!("{endless} --timeout 8s");
     [

@@ -43,11 +43,11 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
             .says(&["without this session's token"])
             .rows(1),
     ];
-    FILES.map(|file| of_file(stage, file)).into_iter().chain(more).collect()
+    FILES.map(|file| file_case(stage, file)).into_iter().chain(more).collect()
 }
 
 /// Returns the case of a file that rank 1 must not believe.
-fn of_file(stage: &Stage, (what, make, says): (&str, &str, &str)) -> Case {
+fn file_case(stage: &Stage, (what, make, says): (&str, &str, &str)) -> Case {
     let no_root = what.contains("user") && !rustix::process::geteuid().is_root();
     case(stage, &format!("the rendezvous file {what}"), format!("{RANK_0}{make}\n{RANK_1}"), 2)
         .says(&["--rendezvous other", says])

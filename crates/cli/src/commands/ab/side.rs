@@ -67,7 +67,7 @@ pub(super) enum Ended {
 
 impl SideCommand {
     /// Finds the program of a command line; without one, it is this program.
-    pub(super) fn new(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
+    pub(super) fn find(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
         let Some(command) = command else {
             let shown = "this ombx".to_owned();
             return Ok(SideCommand { program: argv::executable()?, arguments: Vec::new(), variables, shown });
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn commands_are_paths_programs_and_command_lines() {
         let of = |command: &str| {
-            SideCommand::new(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
+            SideCommand::find(Some(command), Vec::new()).map(|side| (side.program, side.arguments))
         };
         let sh = search_path::find("sh").unwrap();
         assert_eq!(of("sh").unwrap(), (sh.clone(), Vec::<String>::new()));
@@ -256,6 +256,6 @@ mod tests {
             assert!(Variable::parse(wrong).is_err(), "{wrong}");
         }
         let variables = ["X=1", "Y=a b=c"].map(|text| Variable::parse(text).unwrap()).to_vec();
-        assert_eq!(SideCommand::new(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
+        assert_eq!(SideCommand::find(None, variables).unwrap().to_string(), "X=1 Y='a b=c' this ombx");
     }
 }

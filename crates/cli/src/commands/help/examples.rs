@@ -27,7 +27,7 @@ static ALL: LazyLock<BTreeMap<String, Examples>> =
 static NONE: Examples = Examples { examples: Vec::new(), common: Vec::new(), pages: Vec::new() };
 
 /// Returns the examples of a command; none of one that is not for users.
-pub(super) fn find(command: &str) -> &'static Examples {
+pub(super) fn for_command(command: &str) -> &'static Examples {
     ALL.get(command).unwrap_or(&NONE)
 }
 

@@ -63,7 +63,7 @@ fn page(command: &Command) -> io::Result<String> {
     man.render_options_section(&mut text)?;
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]);
-    for (about, line) in &examples::find(name).examples {
+    for (about, line) in &examples::for_command(name).examples {
         roff.control("PP", []);
         roff.text([roman(format!("{about}:"))]);
         roff.control("PP", []);

@@ -97,7 +97,7 @@ impl Page {
         choices: &[Choice],
         detail: Detail,
     ) -> String {
-        let examples = examples::find(command.get_name());
+        let examples = examples::for_command(command.get_name());
         let about = match detail {
             Detail::Brief => command.get_about(),
             Detail::Full => command.get_long_about().or(command.get_about()),
@@ -127,7 +127,7 @@ impl Page {
     /// Returns the help of a command that replaces another suite: the options that most people need.
     pub(in crate::commands) fn replacing(self, about: &str, usage: &str, command: &Command) -> String {
         let name = command.get_name();
-        let examples = examples::find(name);
+        let examples = examples::for_command(name);
         let lines = examples.lines(FEW, self.columns);
         let common = self.common(command, examples, "Common options", |_| true);
         let more = format!(
@@ -168,7 +168,7 @@ impl Page {
         let names = names.map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ");
         text += &self.heading(OF_RUN);
         text += &format!("  {}\n", self.filled(&names, 2));
-        let examples = examples::find(command.get_name()).lines(usize::MAX, self.columns);
+        let examples = examples::for_command(command.get_name()).lines(usize::MAX, self.columns);
         text += &(self.heading("Examples") + &examples);
         text + &format!("\n{}\n", self.filled(notes, 0))
     }
@@ -219,13 +219,13 @@ impl Page {
             visible(command).filter(of_heading).for_each(|arg| text += &self.argument(arg, detail));
         }
         if run.is_some() {
-            let listed = names(command, |arg| is_of_run(arg) && !is_single(arg));
+            let listed = option_list(command, |arg| is_of_run(arg) && !is_single(arg));
             text += &self.heading(OF_RUN);
             text += &format!("  {}\n", self.filled(&listed, 2));
         }
         if visible(command).any(is_single) {
             text += &self.heading("Options of single benchmarks (ombx run BENCHMARK --help explains them)");
-            text += &format!("  {}\n", self.filled(&names(command, is_single), 2));
+            text += &format!("  {}\n", self.filled(&option_list(command, is_single), 2));
         }
         text
     }
@@ -388,8 +388,8 @@ fn visible(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set())
 }
 
-/// Returns the names of the options of a command that are wanted.
-fn names(command: &Command, wanted: impl Fn(&Arg) -> bool) -> String {
+/// Returns the options of a command that are wanted, sorted and separated by commas.
+fn option_list(command: &Command, wanted: impl Fn(&Arg) -> bool) -> String {
     let named = visible(command).filter(|arg| wanted(arg)).filter_map(Arg::get_long);
     let mut names: Vec<String> = named.map(|name| format!("--{name}")).collect();
     names.sort();

@@ -184,12 +184,12 @@ fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> O
         ("marks", marks.map(|mark| mark.code).collect()),
         ("exit codes", reference::exit_codes().filter(|row| has(&row.meaning)).map(|row| row.code).collect()),
     ];
-    let lines = found.into_iter().filter_map(|(kind, names)| mentioned_names(kind, names, word, page));
+    let lines = found.into_iter().filter_map(|(kind, names)| names_paragraph(kind, names, word, page));
     let lines: String = lines.collect();
     (!lines.is_empty()).then(|| lines + "ombx help NAME explains one\n")
 }
 
-/// Returns whether a text has a word in lower case, also in the plural.
+/// Returns whether a text, in any case, has a word or its plural. `wanted` is in lower case.
 fn has_word(text: &str, wanted: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let text = text.to_lowercase();
@@ -199,8 +199,8 @@ fn has_word(text: &str, wanted: &str) -> bool {
     })
 }
 
-/// Returns the names of one kind whose texts have a word; `None` without names.
-fn mentioned_names(kind: &str, mut names: Vec<String>, word: &str, page: Page) -> Option<String> {
+/// Returns a paragraph with the first names of one kind whose texts have a word; `None` without names.
+fn names_paragraph(kind: &str, mut names: Vec<String>, word: &str, page: Page) -> Option<String> {
     names.sort();
     names.dedup();
     let further = names.len().saturating_sub(LISTED);
@@ -227,12 +227,12 @@ fn options(parser: &Command, word: &str, page: Page) -> Option<String> {
 fn values(parser: &Command, word: &str, page: Page) -> Option<String> {
     grouped(parser, |command| {
         let args = command.get_arguments().filter(|arg| !arg.is_hide_set());
-        args.filter_map(|arg| value(arg, word, page)).collect()
+        args.filter_map(|arg| value_paragraph(arg, word, page)).collect()
     })
 }
 
-/// Returns what a value of an option means; `None` if the option does not have it.
-fn value(arg: &Arg, word: &str, page: Page) -> Option<String> {
+/// Returns a paragraph on a value of an option; `None` if the option does not have it.
+fn value_paragraph(arg: &Arg, word: &str, page: Page) -> Option<String> {
     let value = explained_values(arg).into_iter().find(|value| value.get_name() == word)?;
     let help = value.get_help().map(ToString::to_string).unwrap_or_default();
     let option = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));

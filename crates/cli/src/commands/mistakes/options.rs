@@ -209,7 +209,7 @@ fn a_wrong_value_among_valid_options_is_found() {
         };
         let judged = TestRunner::new(config).run(&mistake, |(at, value, others, is_first)| {
             let option = options[at];
-            let others = others.into_iter().filter(|word| is_beside(word, option, &table));
+            let others = others.into_iter().filter(|word| is_other_option(word, option, &table));
             let others: Vec<String> = others.map(str::to_owned).collect();
             let wrong = vec![format!("--{}={value}", option.long)];
             let words = if is_first { [wrong, others] } else { [others, wrong] }.concat();
@@ -221,7 +221,7 @@ fn a_wrong_value_among_valid_options_is_found() {
 }
 
 /// Returns whether a word is another option of the same command.
-fn is_beside(word: &str, option: &Known, table: &[Known]) -> bool {
+fn is_other_option(word: &str, option: &Known, table: &[Known]) -> bool {
     let name = word[2..].split('=').next();
     table.iter().any(|other| {
         other.command == option.command && other.long != option.long && name == Some(other.long.as_str())

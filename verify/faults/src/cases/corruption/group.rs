@@ -114,7 +114,7 @@ impl Group {
         places.map(|(at, ((actor, slot), size))| self.flip(at, actor, slot, *size)).collect()
     }
 
-    /// Returns the flip with this index.
+    /// Returns a flip of the first, middle or last byte that arrives, by its index.
     fn flip(&self, at: usize, actor: u32, slot: u64, size: u64) -> Flip {
         let arrives = size / self.portion;
         let [first, middle, last] = [0, arrives / 2 - 1, arrives - 1].map(Byte::OfPayload);
