@@ -38,7 +38,8 @@ const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
 const LEAST_RATE: f64 = 1.0;
 const MOST_CPU: f64 = 1.0;
 
-/// What both programs do. The rate of UDP is one that no host reaches.
+/// What both programs do. The rate of UDP is one that no host reaches. Several streams have one window, which lasts as long as the
+/// transfer of iperf3: at the end of a window, streams that are done wait for the others.
 struct Test {
     name: &'static str,
     ombx: &'static str,
@@ -53,7 +54,7 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, 8 streams",
-        ombx: "sockets.bw --streams 8 --sizes 128K --window 16384 --buffers single",
+        ombx: "sockets.bw --streams 8 --sizes 128K --window 131072 --buffers single --iterations 1 --warmup 0",
         iperf3: "-l 128K -N -P 8",
     },
     Test {
@@ -63,7 +64,7 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, both directions, 2 streams",
-        ombx: "sockets.bibw --streams 2 --sizes 128K --window 4096 --buffers single",
+        ombx: "sockets.bibw --streams 2 --sizes 128K --window 32768 --buffers single --iterations 1 --warmup 0",
         iperf3: "-l 128K -N --bidir -P 2",
     },
     Test {
