@@ -64,7 +64,7 @@ const TESTS: [Test; 6] = [
     },
     Test {
         name: "TCP, both directions, 2 streams",
-        ombx: "sockets.bibw --streams 2 --sizes 128K --window 32768 --buffers single --iterations 1 --warmup 0",
+        ombx: "sockets.bibw --streams 2 --sizes 128K --window 65536 --buffers single --iterations 1 --warmup 0",
         iperf3: "-l 128K -N --bidir -P 2",
     },
     Test {
