@@ -137,8 +137,10 @@ pub(crate) fn run(job: &Job, stage: &Stage) -> Result<Done, String> {
     }
     stage.mpi.launch_with(&mut command);
     command.env(mark.variable, &mark.value).env("TMPDIR", &temporary).env("OMPI_MCA_plm_rsh_agent", "sh");
-    // What Open MPI chooses on a machine without a fabric; its search for one sleeps for 0.2 s.
-    command.env("OMPI_MCA_pml", "ob1");
+    // Open MPI chooses this component on a machine without a fabric; its search for one sleeps. A choice of the user stays.
+    if std::env::var_os("OMPI_MCA_pml").is_none() {
+        command.env("OMPI_MCA_pml", "ob1");
+    }
     for name in ["LD_PRELOAD", "NO_COLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
