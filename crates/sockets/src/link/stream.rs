@@ -121,7 +121,7 @@ impl<K: SocketKind> StreamLink<K> {
     #[inline(always)]
     pub(super) fn receive_all(&mut self, mut range: Range<usize>) -> Result<()> {
         loop {
-            match recv(&self.socket, &mut self.incoming.bytes_mut()[range.clone()], RecvFlags::WAITALL) {
+            match recv(&self.socket, &mut self.incoming.bytes_mut()[range.clone()], RecvFlags::empty()) {
                 Ok((read, _)) if read == range.len() => return Ok(()),
                 Ok((0, _)) => return Err(closed()),
                 Ok((read, _)) => range.start += read,
