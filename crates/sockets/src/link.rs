@@ -149,12 +149,12 @@ impl Connections {
         }
     }
 
-    /// Receives the rest of a message, in most cases with one call.
+    /// Receives the rest of a message.
     #[inline(always)]
     fn receive_rest(&mut self, socket: &OwnedFd, mut received: usize) -> Result<()> {
         let bytes = self.slots.bytes as usize;
         while received < bytes {
-            match recv(socket, &mut self.incoming.bytes_mut()[received..bytes], RecvFlags::WAITALL) {
+            match recv(socket, &mut self.incoming.bytes_mut()[received..bytes], RecvFlags::empty()) {
                 Ok((0, _)) => return Err(closed()),
                 Ok((read, _)) => received += read,
                 Err(Errno::INTR) => {}

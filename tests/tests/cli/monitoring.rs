@@ -241,6 +241,7 @@ fn the_last_results_of_a_directory_are_served() {
         Job::new("sh").args(["-c", &words]).run().expect(0);
     }
     Job::ombx("export").arg(files.path("absent")).run().expect(2);
+    Job::ombx("export --listen 9777").arg(files.path("elsewhere")).run().expect(2);
 }
 
 /// Jobs of GitLab and GitHub.

@@ -232,4 +232,6 @@ fn intervals_are_printed_while_a_row_lasts() {
     assert_eq!(rows, 1, "readers skip the lines of intervals");
     Job::ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
     Job::ombx("run sockets.latency --interval 1s --quiet").run().expect(2);
+    let done = Job::ombx("run sockets.datagrams sockets.request --interval 1s").run().expect(2);
+    assert!(done.stderr.contains("scheduled times"), "{}", done.stderr);
 }

@@ -9,11 +9,11 @@ use std::{
 use serde_json::Value;
 
 use ombx_toolchain::{
-    Failure, Mpi, Result, Workspace, compile, emptied, failed_if, installed, output_and_failure, release,
-    shown, table,
+    Failure, Mpi, Result, Workspace, compile, emptied, evidence, failed_if, installed, output_and_failure,
+    release, shown, table,
 };
 
-use crate::{callgrind, options::Options, paired::launcher, profile::Profile};
+use crate::{callgrind, document, options::Options, paired::launcher, profile::Profile};
 
 const SOURCE: &str = include_str!("branch.c");
 /// Names of the libraries: without the branch, and with it.
@@ -25,7 +25,8 @@ const COUNTED: &str = "500";
 
 /// Compares both libraries on each MPI. Fails if callgrind does not find the branch, or if `ombx ab` finds fewer instructions with it.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let mut failed = false;
+    let about = document::circumstances(options.seed);
+    let (mut failed, mut versions, mut section) = (false, Vec::new(), String::new());
     for mpi in installed(options.mpi)? {
         let ombx = release::ombx(&mpi, workspace, !options.no_build)?;
         let directory = mpi.target(&workspace.target).join("branch");
@@ -34,8 +35,11 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let (sentence, is_wrong) = both.compared(options)?;
         println!("{sentence}");
         failed |= is_wrong;
+        versions.push(both.mpi.to_string());
+        section += &format!("\n{}: {sentence}.\n", both.mpi);
         if let Some(why) = callgrind::unavailable() {
             println!("callgrind: skipped, {why}");
+            section += &format!("\ncallgrind: skipped, {why}\n");
             continue;
         }
         let [plain, branch] = [both.counted(0)?, both.counted(1)?];
@@ -43,9 +47,16 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
             format!("{name} | {} | {:.1} | {:.1}", sends.count, sends.own, sends.own + sends.library)
         };
         let head = "library | sends | instructions of MPI_Send | with those of PMPI_Send";
-        println!("{}", table(head, [line(NAMES[0], &plain), line(NAMES[1], &branch)]));
+        let counted = table(head, [line(NAMES[0], &plain), line(NAMES[1], &branch)]);
+        println!("{counted}");
         println!("The branch costs {:.1} instructions per message.", branch.own - plain.own);
+        section += &format!("\n{counted}");
         failed |= branch.own <= plain.own;
+    }
+    if options.write {
+        let heading = document::heading(&about, &versions);
+        let section = format!("{heading}\n{}", section.trim_end());
+        evidence::write(workspace, "fidelity-branch", &section, &document::full(&heading, &section))?;
     }
     Ok(failed_if(failed))
 }

@@ -49,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, requires = "line_rate", value_name = "PATH")]
     pub(crate) ombx: Option<PathBuf>,
     /// Compare two libraries that differ by one branch per message: by `ombx ab`, and by callgrind
-    #[arg(long, conflicts_with_all = ["sockets", "line_rate", "instructions", "slowed", "row", "row_time", "minutes", "outside", "write"])]
+    #[arg(long, conflicts_with_all = ["sockets", "line_rate", "instructions", "slowed", "row", "row_time", "minutes", "outside"])]
     pub(crate) branch: bool,
     /// Compare `ombx run` and `ombx osu` with plain C programs, each in processes of its own, in turns
     #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "row_time", "minutes"])]

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Read, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs},
     path::PathBuf,
     thread,
     time::{Duration, SystemTime},
@@ -51,8 +51,14 @@ pub(crate) struct ExportArgs {
     directory: PathBuf,
     /// Address and port that Prometheus reads; port 0: any free port. There is no password: another address than that of loopback shows
     /// names of hosts and their results to everybody who reaches it
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9777")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9777", value_parser = parse_address)]
     listen: SocketAddr,
+}
+
+/// Parses an address, or a name that has one, and a port.
+fn parse_address(text: &str) -> std::result::Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().map_err(|e| format!("{}: give an address and a port, such as 127.0.0.1:9777", reason(&e)))?;
+    found.into_iter().next().ok_or_else(|| "this name has no address: give 127.0.0.1:9777".to_owned())
 }
 
 /// Serves until a signal ends it.

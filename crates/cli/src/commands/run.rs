@@ -21,6 +21,7 @@ use ombx_core::{
     },
     result::Run,
     system::{host_name::is_here, performance::kernel_meter},
+    two_sided::request::Rate,
     unit,
 };
 use ombx_results::{file::Record, percentiles::Percentiles};
@@ -360,6 +361,13 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         return Err(Error::usage(
             "--groups divides all ranks, but a load needs some of them: leave out --groups",
         ));
+    }
+    let has_schedule = |choice: &Choice| choice.bench.parameter(Rate::PARAMETER.name).is_some();
+    if let (Some(_), Some(choice)) = (args.interval, choices.first().filter(|_| choices.iter().all(has_schedule))) {
+        return Err(Error::usage(format!(
+            "--interval: {} sends at scheduled times, and its figures are known when all have passed: leave out --interval",
+            choice.bench.name
+        )));
     }
     if chosen.has(&CACHE_SIZE) && !chosen.includes(Cache::Cold) {
         return Err(Error::usage("--cache-size needs --cache cold: add it, or leave out --cache-size"));

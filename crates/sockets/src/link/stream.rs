@@ -1,5 +1,5 @@
-//! A stream socket between two ranks. One `send` writes a message and one `recv` reads it, unless the kernel transfers less
-//! at a time.
+//! A stream socket between two ranks. One `send` writes a message unless the kernel takes less at a time, and each `recv` reads what has
+//! arrived of one.
 
 use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd, time::Duration};
 

@@ -60,7 +60,7 @@ static void give(int end, const char *from, size_t bytes)
 static void take(int end, char *into, size_t bytes)
 {
     while (bytes > 0) {
-        ssize_t got = recv(end, into, bytes, MSG_WAITALL);
+        ssize_t got = recv(end, into, bytes, 0);
         if (got <= 0)
             exit(0);
         into += got, bytes -= got;

@@ -296,11 +296,13 @@ impl Compared {
         Ratio::from_ratios(&self.pairs.iter().map(|[ours, other]| of(ours) / of(other)).collect::<Vec<_>>())
     }
 
-    /// Returns whether the whole interval of a ratio misses a goal.
-    fn is_missed(&self) -> bool {
+    /// Returns whether the whole interval of the ratio of rates misses its goal, and whether that of CPU times does.
+    fn misses(&self) -> [bool; 2] {
         let interval = |ratio: Option<Ratio>| ratio.and_then(|ratio| ratio.interval);
-        interval(self.ratio(|one| one.rate)).is_some_and(|[_, high]| high < LEAST_RATE)
-            || interval(self.ratio(|one| one.cpu)).is_some_and(|[low, _]| low > MOST_CPU)
+        [
+            interval(self.ratio(|one| one.rate)).is_some_and(|[_, high]| high < LEAST_RATE),
+            interval(self.ratio(|one| one.cpu)).is_some_and(|[low, _]| low > MOST_CPU),
+        ]
     }
 
     fn line(&self) -> String {
@@ -311,14 +313,19 @@ impl Compared {
         let [rate, other_rate] = both(&|one| one.rate * 8.0 / 1e3);
         let [cpu, other_cpu] = both(&|one| one.cpu);
         let [lost, other_lost] = both(&|one| one.lost);
-        let ratio = |ratio: Option<Ratio>| ratio.map_or("n/a".into(), |ratio| ratio.to_string());
+        let [slower, costlier] = self.misses();
+        let ratio = |ratio: Option<Ratio>, is_missed: bool| match ratio {
+            Some(ratio) if is_missed => format!("**{ratio}**"),
+            Some(ratio) => ratio.to_string(),
+            None => "n/a".into(),
+        };
         format!(
             "{} | {} | {} | {rate:.2}, {other_rate:.2} | {} | {cpu:.3}, {other_cpu:.3} | {} | {}, {}",
             self.place,
             self.test,
             self.affinity,
-            ratio(self.ratio(|one| one.rate)),
-            ratio(self.ratio(|one| one.cpu)),
+            ratio(self.ratio(|one| one.rate), slower),
+            ratio(self.ratio(|one| one.cpu), costlier),
             self.shown_loss(lost),
             self.shown_loss(other_lost),
         )
@@ -400,7 +407,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let section = format!("{heading}\n\n{table}");
         evidence::write(workspace, "line-rate", &section, &document::full(&heading, &table))?;
     }
-    Ok(failed_if(all.iter().any(Compared::is_missed)))
+    Ok(failed_if(all.iter().any(|one| one.misses().contains(&true))))
 }
 
 #[cfg(test)]
@@ -424,8 +431,8 @@ mod tests {
             let other = Figures { rate: 100.0, cpu: 1.0, lost: 0.0 };
             Compared { place: "loopback", test: "TCP", affinity: "free", pairs: vec![[ours, other]; 6] }
         };
-        assert!(!of(101.0, 0.9).is_missed());
-        assert!(of(99.0, 0.9).is_missed() && of(101.0, 1.1).is_missed());
-        assert!(of(99.0, 0.9).line().contains(" | 0.990"));
+        let misses = [(101.0, 0.9), (99.0, 0.9), (101.0, 1.1)].map(|(rate, cpu)| of(rate, cpu).misses());
+        assert_eq!(misses, [[false, false], [true, false], [false, true]]);
+        assert!(of(99.0, 0.9).line().contains(" | **0.990"));
     }
 }
