@@ -60,8 +60,8 @@ ombx_core::inventory::submit! {
         "blocking ping-pong between two processes over sockets, one way",
         <PatternKernel<PingPong, StreamLink<Tcp>> as Kernel>::METRIC,
         method(
-            "one send and one recv of the whole message on rank 0, a recv and a send on rank 1; the figure is half of it; a message \
-             over udp has a header of 8 bytes, and a lost one is sent again",
+            "a send of the message and recv until the reply is complete on rank 0, the reverse on rank 1; the figure is half of it; a \
+             message over udp has a header of 8 bytes, and a lost one is sent again",
             "sockperf ping-pong; NetPIPE over TCP",
         ),
         by_transport::<PingPong>,
@@ -73,7 +73,7 @@ ombx_core::inventory::submit! {
         "window of messages over sockets, acknowledged once",
         Metric::Bandwidth,
         method(
-            "a window of blocking sends on rank 0, one recv for each message on rank 1, and one acknowledgement of one byte or \
+            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, and one acknowledgement of one byte or \
              datagram after the last; with --streams each stream has its share of the window, its acknowledgement and a thread on \
              both ranks, and a sample is from the first start of a thread to the last end",
             "iperf3 and iperf3 -P, whose messages share a single buffer and which wait for no acknowledgement",
