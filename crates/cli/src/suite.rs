@@ -180,8 +180,8 @@ impl Suite {
         if choices.is_empty() {
             return Ok(None);
         }
-        let layer = self.defaults.applicable_to(&choices).under(&entry.options);
-        let layer = layer.under(&typed.applicable_to(&choices));
+        let layer = self.defaults.applicable_to(&choices).under(parser, &entry.options);
+        let layer = layer.under(parser, &typed.applicable_to(&choices));
         let located = |e: Error| self.at(layer.line_named_in(&e.to_string()).unwrap_or(entry.line), &e);
         let (args, chosen) = parse(registry, parser, &entry.patterns, layer.words()).map_err(located)?;
         let plan = run::plan(&args, chosen, &choices).map_err(located)?;
@@ -255,13 +255,8 @@ fn is_of_launching_process(option: &Arg) -> bool {
         || option.get_long().is_some_and(|name| OF_LAUNCHING.contains(&name))
 }
 
-/// Options that conflict. An option in an upper layer replaces conflicting ones in lower layers.
-const CONFLICTS: [(&[&str], &[&str]); 4] = [
-    (&["precision", "max-time"], &["iterations", "warmup"]),
-    (&["hosts"], &["hostfile"]),
-    (&["quiet"], &["verbose"]),
-    (&["force"], &["append"]),
-];
+/// Options that say when a row ends, and those of a fixed number of iterations, beside which they have no effect.
+const ENDS: [[&str; 2]; 2] = [["precision", "max-time"], ["iterations", "warmup"]];
 
 #[derive(Debug, Clone)]
 struct Given {
@@ -280,30 +275,17 @@ impl Layer {
         let run = parser.find_subcommand("run").into_iter();
         for (arg, words) in run.flat_map(|run| argv::given_options(run, matches)) {
             let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            layer.set(arg.get_long().unwrap_or_default(), Given { words, line: None });
+            layer.0.insert(arg.get_long().unwrap_or_default().to_owned(), Given { words, line: None });
         }
         layer
     }
 
-    /// Sets an option and removes those that conflict with it.
-    fn set(&mut self, name: &str, given: Given) {
-        for (some, others) in CONFLICTS {
-            for (mine, theirs) in [(some, others), (others, some)] {
-                if mine.contains(&name) {
-                    self.0.retain(|other, _| !theirs.contains(&other.as_str()));
-                }
-            }
-        }
-        let negated = name.strip_prefix("no-").map_or_else(|| format!("no-{name}"), str::to_owned);
-        self.0.remove(&negated);
-        self.0.insert(name.to_owned(), given);
-    }
-
-    /// Returns this layer under another one, which takes precedence.
-    fn under(&self, upper: &Layer) -> Layer {
-        let mut both = self.clone();
-        upper.0.iter().for_each(|(name, given)| both.set(name, given.clone()));
-        both
+    /// Returns this layer under another one, whose options replace those that they exclude.
+    fn under(&self, parser: &Command, upper: &Layer) -> Layer {
+        let mut both = self.0.clone();
+        both.retain(|name, _| !upper.0.keys().any(|other| exclude_each_other(parser, name, other)));
+        both.extend(upper.0.clone());
+        Layer(both)
     }
 
     /// Returns the options that one of these benchmarks has.
@@ -337,6 +319,22 @@ impl Layer {
     }
 }
 
+/// Returns whether one of two options excludes the other.
+fn exclude_each_other(parser: &Command, one: &str, other: &str) -> bool {
+    let is_negated = |name: &str, by: &str| by.strip_prefix("no-") == Some(name);
+    let is_of = |end: &[&str], name: &str| end.contains(&name);
+    let [until, fixed] = ENDS;
+    let excluded = |run: &Command| {
+        let arguments = option_named(parser, one).zip(option_named(parser, other));
+        arguments.is_some_and(|(one, other)| argv::exclude_each_other(run, one, other))
+    };
+    is_negated(one, other)
+        || is_negated(other, one)
+        || is_of(&until, one) && is_of(&fixed, other)
+        || is_of(&fixed, one) && is_of(&until, other)
+        || parser.find_subcommand("run").is_some_and(excluded)
+}
+
 /// Returns whether a message names an option.
 fn names_option(message: &str, name: &str) -> bool {
     let mut at = message.match_indices("--").map(|(at, _)| &message[at + 2..]);
@@ -359,4 +357,34 @@ pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
 
 fn is_of_some_benchmark(name: &str) -> bool {
     Registry::load().is_ok_and(|registry| registry.has_parameter(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands;
+
+    #[test]
+    fn an_upper_layer_replaces_what_it_excludes() {
+        let parser = commands::parser(&Registry::load().unwrap());
+        let layer = |names: &[&str]| {
+            let given = |name: &&str| ((*name).to_owned(), Given { words: Vec::new(), line: None });
+            Layer(names.iter().map(given).collect())
+        };
+        for (lower, upper) in [
+            ("max-time", "duration"),
+            ("iterations", "duration"),
+            ("duration", "max-time"),
+            ("precision", "iterations"),
+            ("warmup", "max-time"),
+            ("launches", "quick"),
+            ("launches", "budget"),
+            ("hosts", "hostfile"),
+            ("interval", "quiet"),
+            ("no-verify", "verify"),
+        ] {
+            let both = layer(&[lower, "sizes"]).under(&parser, &layer(&[upper]));
+            assert_eq!(both.0.into_keys().collect::<BTreeSet<_>>(), [upper, "sizes"].map(String::from).into());
+        }
+    }
 }

@@ -170,6 +170,14 @@ fn spell_out_no_hints(words: &mut [OsString]) {
     }
 }
 
+/// Returns whether one of two options of a command excludes the other.
+pub(crate) fn exclude_each_other(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let excludes = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
+    };
+    excludes(one, other) || excludes(other, one)
+}
+
 /// Returns each option of a command that was given, with its words `--NAME` or `--NAME=VALUE`.
 pub(crate) fn given_options<'c>(
     command: &'c Command,

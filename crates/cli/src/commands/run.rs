@@ -327,14 +327,11 @@ fn merged(run: &Command, old: &ArgMatches, new: &ArgMatches, own: &[OsString]) -
 /// output only if it is in [`SHOWN`].
 fn is_kept(arg: &Arg, run: &Command, new: &ArgMatches) -> bool {
     let is_given = |arg: &Arg| new.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-    let contradicts = |one: &Arg, other: &Arg| {
-        run.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
-    };
     let is_output = arg.get_help_heading() == Some(OUTPUT) && !SHOWN.contains(&arg.get_id().as_str());
     let is_replaced = run
         .get_arguments()
         .filter(|other| is_given(other))
-        .any(|other| other.get_id() == arg.get_id() || contradicts(arg, other) || contradicts(other, arg));
+        .any(|other| other.get_id() == arg.get_id() || argv::exclude_each_other(run, arg, other));
     !arg.is_hide_set() && !is_output && !is_replaced
 }
 

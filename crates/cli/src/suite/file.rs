@@ -207,7 +207,7 @@ impl Reader<'_> {
                 (_, false) => return Err(self.wrong(value.span(), &format!("{name} must be true or false"))),
                 (value_of, true) => self.words(name, value_of, value.span())?,
             };
-            layer.set(name, Given { words, line: Some(self.line(key.span().start)) });
+            layer.0.insert(name.to_owned(), Given { words, line: Some(self.line(key.span().start)) });
         }
         Ok(layer)
     }
