@@ -361,6 +361,8 @@ fn is_of_some_benchmark(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::commands;
 

@@ -1,6 +1,6 @@
 //! What was examined, in sentences, as JSON, and as a line for monitoring.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
     fact::HostFacts,
@@ -63,6 +63,7 @@ impl Examination {
             "mpi": mpiexec::library(),
             "launcher": self.launcher,
             "ranks": self.ranks,
+            "hosts": self.hosts,
             "accelerators": self.devices,
             "clock": {"source": clock.source, "resolution_ns": clock.resolution_ns, "overhead_ns": clock.overhead_ns},
             "findings": findings,
@@ -176,6 +177,9 @@ impl Examination {
         let more = hosts.len().saturating_sub(NAMED_HOSTS);
         parts.extend((more > 0).then(|| format!("{more} more hosts")));
         parts.extend(self.devices.iter().cloned());
+        let networks: BTreeSet<&str> =
+            self.hosts.iter().filter_map(|group| group.facts.get("network")?.known()).collect();
+        parts.extend(networks.into_iter().take(NAMED_HOSTS).map(str::to_owned));
         parts.push(format!("{} clock with {} ns per reading", clock.source, clock.overhead_ns));
         parts.extend(
             host.foreign.map(|part| format!("{:.0}% of the CPUs busy with other work", part * 100.0)),
