@@ -1,8 +1,11 @@
-//! Counters of network devices, of the kernel's protocols and of CPUs that tell errors and congestion. Sources: the kernel's documents
-//! `ABI/testing/sysfs-class-infiniband`, `sysfs-class-net-statistics` and `sysfs-devices-system-cpu`, NVIDIA's page on counters of mlx5
-//! adapters, and RFC 4022.
+//! Counters of network devices, of the kernel's protocols and of CPUs that tell errors and congestion.
 //!
-//! Counters of one driver only, such as those of pauses by priority (PFC), are not read.
+//! Sources: the kernel's documents `ABI/stable/sysfs-class-infiniband`, `ABI/testing/sysfs-class-net-statistics`,
+//! `ABI/testing/sysfs-devices-system-cpu` and `networking/statistics`, and RFC 4022. The counters of RDMA drivers are in the files
+//! `mlx5/counters.c`, `efa/efa_verbs.c`, `bnxt_re/hw_counters.c` and `irdma/verbs.c` below the kernel's `drivers/infiniband/hw`; NVIDIA and
+//! Amazon explain theirs in their pages on mlx5 and EFA. Those of protocols are in the kernel's `net/ipv4/proc.c` and `net/ipv6/proc.c`.
+//!
+//! Counters that only `ethtool -S` shows, such as those of pauses by priority (PFC), are not read: their names differ by driver.
 
 use std::{
     cell::{Cell, RefCell},
@@ -37,8 +40,7 @@ pub struct Growth {
 impl Growth {
     /// Returns whether the counter stands still while everything is healthy.
     pub fn is_error(&self) -> bool {
-        let all = [&PORT[..], &HARDWARE, &INTERFACE, &STATISTICS, &PROTOCOLS.map(|(_, known)| known), &CPU];
-        all.into_iter().flatten().any(|known| known.name == self.counter && known.kind == Kind::Error)
+        all_known().any(|known| known.name == self.counter && known.kind == Kind::Error)
     }
 
     /// Returns whether it counts losses of time because a CPU was too hot.
@@ -87,8 +89,9 @@ const fn load(name: &'static str) -> Known {
     Known { name, kind: Kind::Load }
 }
 
-/// Counters of an InfiniBand port, in `ports/N/counters`.
-const PORT: [Known; 9] = [
+/// Counters of an InfiniBand port, in `ports/N/counters`. Management packets (virtual lane 15) have no flow control: a port drops them if it
+/// has no buffer. Errors of the relay of a switch also come from healthy traffic, as `ibqueryerrors` says of them.
+const PORT: &[Known] = &[
     error("symbol_error"),
     error("link_error_recovery"),
     error("link_downed"),
@@ -96,31 +99,97 @@ const PORT: [Known; 9] = [
     error("port_rcv_remote_physical_errors"),
     error("local_link_integrity_errors"),
     error("excessive_buffer_overrun_errors"),
+    error("port_xmit_constraint_errors"),
+    error("port_rcv_constraint_errors"),
+    load("port_rcv_switch_relay_errors"),
     load("port_xmit_discards"),
     load("port_xmit_wait"),
+    load("VL15_dropped"),
 ];
-/// Counters of the same port in `ports/N/hw_counters`. RoCE marks packets (ECN) and tells senders of congestion (CNP).
-const HARDWARE: [Known; 7] = [
-    load("local_ack_timeout_err"),
-    load("packet_seq_err"),
-    error("rx_icrc_encapsulated"),
-    load("out_of_buffer"),
-    load("np_ecn_marked_roce_packets"),
-    load("np_cnp_sent"),
-    load("rp_cnp_handled"),
+/// Counters of the same port in `ports/N/hw_counters`, for each driver. RoCE marks packets (ECN) and tells senders of congestion (CNP). A
+/// receiver without a buffer is not ready (RNR).
+const HARDWARE: &[&[Known]] = &[
+    // mlx5
+    &[
+        load("local_ack_timeout_err"),
+        load("packet_seq_err"),
+        load("implied_nak_seq_err"),
+        load("out_of_sequence"),
+        load("rnr_nak_retry_err"),
+        error("rx_icrc_encapsulated"),
+        load("out_of_buffer"),
+        load("roce_adp_retrans"),
+        load("roce_adp_retrans_to"),
+        load("roce_slow_restart"),
+        load("np_ecn_marked_roce_packets"),
+        load("np_cnp_sent"),
+        load("rp_cnp_handled"),
+    ],
+    // EFA
+    &[
+        load("rx_drops"),
+        load("retrans_pkts"),
+        load("retrans_timeout_events"),
+        load("unresponsive_remote_events"),
+        load("impaired_remote_conn_events"),
+        error("rdma_read_wr_err"),
+        error("rdma_write_wr_err"),
+    ],
+    // bnxt_re
+    &[
+        load("to_retransmits"),
+        load("seq_err_naks_rcvd"),
+        load("rnr_naks_rcvd"),
+        load("missing_resp"),
+        load("oos_drop_count"),
+        load("rx_out_of_buffer"),
+        load("rx_roce_discards"),
+        load("tx_roce_discards"),
+        load("rx_ecn_marked_pkts"),
+        load("rx_cnp_pkts"),
+        load("tx_cnp_pkts"),
+        error("rx_roce_errors"),
+        error("tx_roce_errors"),
+        error("max_retry_exceeded"),
+        error("unrecoverable_err"),
+        error("res_rx_pci_err"),
+        error("res_tx_pci_err"),
+    ],
+    // irdma. Newer versions name the counters of TCP without `tcp`.
+    &[
+        load("ip4InDiscards"),
+        load("ip6InDiscards"),
+        load("tcpRetransSegs"),
+        load("RetransSegs"),
+        load("RNR received"),
+        load("Nak Sequence Error"),
+        load("Nak Sequence Error Implied"),
+        load("RTO"),
+        load("Rcvd Out of order packets"),
+        load("RxECNMrkd"),
+        load("cnpHandled"),
+        load("cnpSent"),
+        error("tcpInOptErrors"),
+        error("InOptErrors"),
+        error("tcpInProtoErrors"),
+        error("InProtoErrors"),
+        error("CRC errors"),
+    ],
 ];
 /// Counters of an interface.
-const INTERFACE: [Known; 1] = [error("carrier_down_count")];
+const INTERFACE: &[Known] = &[error("carrier_down_count")];
 /// Counters of an interface, in `statistics`. Frames of protocols that nobody wants, and frames for which the host has no buffer, are
-/// dropped too.
-const STATISTICS: [Known; 12] = [
+/// dropped too. Fast interfaces may count any frame that they discard as aborted.
+const STATISTICS: &[Known] = &[
     error("rx_errors"),
     error("rx_crc_errors"),
     error("rx_frame_errors"),
     error("rx_length_errors"),
     load("rx_fifo_errors"),
     load("rx_missed_errors"),
+    load("rx_over_errors"),
     error("tx_errors"),
+    load("tx_aborted_errors"),
     error("tx_carrier_errors"),
     error("tx_fifo_errors"),
     error("collisions"),
@@ -129,34 +198,43 @@ const STATISTICS: [Known; 12] = [
 ];
 /// Pause frames of an interface, by the netlink of ethtool: sent, and received.
 const PAUSE_FRAMES: [&str; 2] = ["tx_pause_frames", "rx_pause_frames"];
-/// Counters of protocols in `/proc/net/snmp` and `/proc/net/netstat`, with the start of their lines. Segments are in error if their
-/// checksum is wrong; TCP sends some again when it looks for the rate of a link.
-const PROTOCOLS: [(&str, Known); 5] = [
+/// Counters of protocols in the files below, with the start of their lines. Segments are in error if their checksum is wrong; TCP sends some
+/// again when it looks for the rate of a link. Routers and switches mark packets when they are congested (ECN, CE).
+const PROTOCOLS: &[(&str, Known)] = &[
     ("Tcp", error("InErrs")),
     ("Tcp", load("RetransSegs")),
     ("Udp", error("InCsumErrors")),
     ("Udp", load("RcvbufErrors")),
+    ("Udp6", error("InCsumErrors")),
+    ("Udp6", load("RcvbufErrors")),
     ("TcpExt", load("TCPTimeouts")),
+    ("TcpExt", load("TCPDeliveredCE")),
+    ("IpExt", load("InCEPkts")),
+    ("Ip6", load("InCEPkts")),
 ];
 /// Counters of a CPU, in `thermal_throttle`.
-const CPU: [Known; 2] = [error("core_throttle_count"), error("package_throttle_count")];
+const CPU: &[Known] = &[error("core_throttle_count"), error("package_throttle_count")];
 
 const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
-const PROTOCOL_FILES: [&str; 2] = ["/proc/net/snmp", "/proc/net/netstat"];
+const PROTOCOL_FILES: [&str; 3] = ["/proc/net/snmp", "/proc/net/netstat", "/proc/net/snmp6"];
 /// Device of the counters of all CPUs.
 const CPUS: &str = "cpu";
-/// Least time between two readings of the counters of CPUs, which takes some microseconds for each.
-const CPUS_EVERY: Duration = Duration::from_secs(1);
+/// The counters of CPUs are read again after this multiple of the time that reading them takes, so that it costs at most 1 % of the time.
+const CPUS_PAUSE: u32 = 100;
 
 /// Counters by device and name.
 type Reading = BTreeMap<(String, &'static str), u64>;
+/// File of a counter: device, counter and path.
+type CounterFile = (String, &'static str, String);
 
 /// Counters of this host, and what they were when they were read last.
 pub struct DeviceCounters {
     host: String,
     files: Files,
-    /// Files that exist: device, counter and path.
-    paths: Vec<(String, &'static str, String)>,
+    /// Files that exist, except those of CPUs.
+    devices: Vec<CounterFile>,
+    /// Files of CPUs that exist.
+    cpus: Vec<CounterFile>,
     /// Interfaces that count pause frames.
     pausing: Vec<String>,
     last: RefCell<Reading>,
@@ -169,41 +247,49 @@ pub struct DeviceCounters {
 impl DeviceCounters {
     /// Reads the counters of this host, as `host`, for the first time.
     pub fn new(host: &str) -> DeviceCounters {
-        DeviceCounters::among(host, Files::here(), CPUS_EVERY)
+        DeviceCounters::among(host, Files::here(), CPUS_PAUSE)
     }
 
-    fn among(host: &str, files: Files, cpus_every: Duration) -> DeviceCounters {
-        let mut paths = Vec::new();
+    /// Reads the counters in these files. Those of CPUs are read again after `cpus_pause` times the duration of their first reading.
+    fn among(host: &str, files: Files, cpus_pause: u32) -> DeviceCounters {
+        let mut devices = Vec::new();
         let mut add = |device: &str, directory: String, all: &[Known]| {
-            let path = |known: &Known| (device.to_owned(), known.name, format!("{directory}/{}", known.name));
-            paths.extend(all.iter().map(path).filter(|(_, _, path)| files.exists(path)));
+            devices.extend(counter_files(&files, device, &directory, all));
         };
         for name in files.names(ADAPTERS) {
             for port in files.names(&format!("{ADAPTERS}/{name}/ports")) {
                 let (device, directory) =
                     (format!("{name} port {port}"), format!("{ADAPTERS}/{name}/ports/{port}"));
-                add(&device, format!("{directory}/counters"), &PORT);
-                add(&device, format!("{directory}/hw_counters"), &HARDWARE);
+                add(&device, format!("{directory}/counters"), PORT);
+                for of_driver in HARDWARE {
+                    add(&device, format!("{directory}/hw_counters"), of_driver);
+                }
             }
         }
         for name in interfaces(&files) {
-            add(&name, format!("{INTERFACES}/{name}"), &INTERFACE);
-            add(&name, format!("{INTERFACES}/{name}/statistics"), &STATISTICS);
+            add(&name, format!("{INTERFACES}/{name}"), INTERFACE);
+            add(&name, format!("{INTERFACES}/{name}/statistics"), STATISTICS);
         }
         let is_cpu =
             |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
+        let mut cpus = Vec::new();
         for name in files.names(CPU_DIRECTORY).into_iter().filter(is_cpu) {
-            add(&name, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), &CPU);
+            let directory = format!("{CPU_DIRECTORY}/{name}/thermal_throttle");
+            cpus.extend(counter_files(&files, &name, &directory, CPU));
         }
         let mut pausing = interfaces(&files);
-        pausing.retain(|name| netlink::pause_frames(&files, name).is_some());
-        let last = RefCell::new(reading(&files, &paths, &pausing));
+        pausing.retain(|name| netlink::pause_frames(&files, name).iter().any(Option::is_some));
+        let begun = Since::now();
+        let mut last = values(&files, &cpus);
+        let cpus_every = begun.elapsed().saturating_mul(cpus_pause);
+        last.append(&mut reading(&files, &devices, &pausing));
         DeviceCounters {
             host: host.to_owned(),
             files,
-            paths,
+            devices,
+            cpus,
             pausing,
-            last,
+            last: RefCell::new(last),
             cpus_every,
             cpus_read: Cell::new(Since::now()),
         }
@@ -211,15 +297,13 @@ impl DeviceCounters {
 
     /// Returns the counters that grew since the last call, or since the first reading. A counter that was set back did not grow.
     ///
-    /// Counters of CPUs are read at most once a second: a host may have hundreds. Threads of a core, and cores of a package, count
-    /// the same events, so that the CPU with the most counts.
+    /// A host may have hundreds of CPUs: their counters are read only if 100 times the duration of their first reading has passed since they
+    /// were read. Otherwise a later call returns their growth. Threads of a core, and cores of a package, count the same events, so that
+    /// the CPU with the most counts.
     pub fn grown(&self) -> Vec<Growth> {
-        let reads_cpus = self.cpus_read.get().elapsed() >= self.cpus_every;
-        let is_read = |(device, counter, _): &&(String, &'static str, String)| {
-            reads_cpus || !is_of_cpu(counter) || !self.last.borrow().contains_key(&(device.clone(), *counter))
-        };
-        let mut now = reading(&self.files, self.paths.iter().filter(is_read), &self.pausing);
-        if reads_cpus {
+        let mut now = reading(&self.files, &self.devices, &self.pausing);
+        if self.cpus_read.get().elapsed() >= self.cpus_every {
+            now.append(&mut values(&self.files, &self.cpus));
             self.cpus_read.set(Since::now());
         }
         let mut grown: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
@@ -243,26 +327,41 @@ impl DeviceCounters {
     }
 }
 
+/// Returns all counters. A name in several lists has the same kind in each.
+fn all_known() -> impl Iterator<Item = &'static Known> {
+    let of_files = [PORT, INTERFACE, STATISTICS, CPU].into_iter().chain(HARDWARE.iter().copied());
+    of_files.flatten().chain(PROTOCOLS.iter().map(|(_, known)| known))
+}
+
 fn is_of_cpu(counter: &str) -> bool {
     CPU.iter().any(|known| known.name == counter)
 }
 
-/// Reads the counters in these files, the pause frames of these interfaces, and the counters of protocols.
-fn reading<'p>(
-    files: &Files,
-    paths: impl IntoIterator<Item = &'p (String, &'static str, String)>,
-    pausing: &[String],
-) -> Reading {
-    let mut all = Reading::new();
-    for name in pausing {
-        let counts = netlink::pause_frames(files, name).into_iter().flatten();
-        all.extend(
-            PAUSE_FRAMES.into_iter().zip(counts).map(|(counter, count)| ((name.clone(), counter), count)),
-        );
-    }
-    for (device, counter, path) in paths {
+/// Returns the files of a device's counters that exist in a directory.
+fn counter_files(files: &Files, device: &str, directory: &str, all: &[Known]) -> Vec<CounterFile> {
+    let file = |known: &Known| (device.to_owned(), known.name, format!("{directory}/{}", known.name));
+    all.iter().map(file).filter(|(_, _, path)| files.exists(path)).collect()
+}
+
+/// Reads the counters in these files.
+fn values(files: &Files, all: &[CounterFile]) -> Reading {
+    let mut found = Reading::new();
+    for (device, counter, path) in all {
         if let Some(value) = files.read(path).and_then(|text| text.parse::<u64>().ok()) {
-            all.insert((device.clone(), *counter), value);
+            found.insert((device.clone(), *counter), value);
+        }
+    }
+    found
+}
+
+/// Reads the counters of these devices, the pause frames of these interfaces, and the counters of protocols.
+fn reading(files: &Files, devices: &[CounterFile], pausing: &[String]) -> Reading {
+    let mut all = values(files, devices);
+    for name in pausing {
+        for (counter, count) in PAUSE_FRAMES.into_iter().zip(netlink::pause_frames(files, name)) {
+            if let Some(count) = count {
+                all.insert((name.clone(), counter), count);
+            }
         }
     }
     for text in PROTOCOL_FILES.iter().filter_map(|path| files.read(path)) {
@@ -274,11 +373,24 @@ fn reading<'p>(
     all
 }
 
-/// Returns a counter from two lines that begin with the name of the protocol: the names of the counters, then their values.
+/// Returns a counter of a protocol from the text of a file.
 fn of_protocol(text: &str, protocol: &str, counter: &str) -> Option<u64> {
+    in_two_lines(text, protocol, counter).or_else(|| in_one_line(text, &format!("{protocol}{counter}")))
+}
+
+/// Returns a counter from two lines that begin with the name of the protocol: the names of the counters, then their values.
+fn in_two_lines(text: &str, protocol: &str, counter: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'));
     let (names, values) = (lines.next()?.split_whitespace(), lines.next()?.split_whitespace());
     names.zip(values).find(|(name, _)| *name == counter)?.1.parse().ok()
+}
+
+/// Returns a counter from a line with its name, which begins with that of the protocol, and its value.
+fn in_one_line(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(char::is_whitespace)?;
+        if found == name { value.trim().parse::<u64>().ok() } else { None }
+    })
 }
 
 #[cfg(test)]
@@ -311,7 +423,7 @@ mod tests {
         }
         set("/proc/net/snmp", "Ip: A B\nIp: 1 2\nTcp: RtoMin RetransSegs InErrs\nTcp: 200 5 0\n");
         set("/proc/net/netstat", "TcpExt: TCPTimeouts\nTcpExt: 3\n");
-        let counters = DeviceCounters::among("n1", files(), Duration::ZERO);
+        let counters = DeviceCounters::among("n1", files(), 0);
         assert_eq!(counters.grown(), []);
         set(&format!("{port}/counters/symbol_error"), "19\n");
         set(&format!("{port}/counters/port_xmit_wait"), "101\n");
@@ -339,10 +451,73 @@ mod tests {
     }
 
     #[test]
+    fn counters_of_rdma_drivers_are_read() {
+        let directory = Directory::new("device-counters-of-drivers");
+        let files = || Files { root: directory.path().to_owned() };
+        let set = |value: &str| {
+            for (device, counter) in [
+                ("bnxt_re0", "res_rx_pci_err"),
+                ("irdma0", "CRC errors"),
+                ("mlx5_0", "out_of_sequence"),
+                ("rdmap0", "retrans_pkts"),
+            ] {
+                write(
+                    &files(),
+                    &format!("/sys/class/infiniband/{device}/ports/1/hw_counters/{counter}"),
+                    value,
+                );
+            }
+        };
+        set("1\n");
+        let counters = DeviceCounters::among("n1", files(), 0);
+        set("3\n");
+        let texts: Vec<String> = counters.grown().iter().map(Growth::to_string).collect();
+        let expected = [
+            "bnxt_re0 port 1 res_rx_pci_err +2",
+            "irdma0 port 1 CRC errors +2",
+            "mlx5_0 port 1 out_of_sequence +2",
+            "rdmap0 port 1 retrans_pkts +2",
+        ];
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn counters_of_cpus_are_read_after_a_pause() {
+        let directory = Directory::new("device-counters-of-cpus");
+        let files = || Files { root: directory.path().to_owned() };
+        let file = "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count";
+        write(&files(), file, "1\n");
+        let [always, much_later] = [0, u32::MAX].map(|pause| DeviceCounters::among("n1", files(), pause));
+        write(&files(), file, "4\n");
+        let grown = always.grown();
+        assert!(grown.len() == 1 && grown[0].is_throttling() && grown[0].by == 3, "{grown:?}");
+        assert_eq!(much_later.grown(), []);
+    }
+
+    #[test]
+    fn counters_of_protocols_are_found_in_both_forms_of_lines() {
+        let by_two =
+            "Udp: InDatagrams RcvbufErrors\nUdp: 9 4\nUdpLite: InDatagrams RcvbufErrors\nUdpLite: 7 6\n";
+        assert_eq!(of_protocol(by_two, "Udp", "RcvbufErrors"), Some(4));
+        assert_eq!(of_protocol(by_two, "Udp", "InCsumErrors"), None);
+        let by_one = "Ip6InCEPkts             \t3\nUdp6RcvbufErrors 5\nUdpLite6RcvbufErrors    \t8\n";
+        assert_eq!(of_protocol(by_one, "Ip6", "InCEPkts"), Some(3));
+        assert_eq!(of_protocol(by_one, "Udp6", "RcvbufErrors"), Some(5));
+        assert_eq!(of_protocol(by_one, "Udp", "RcvbufErrors"), None);
+    }
+
+    #[test]
+    fn a_name_in_several_lists_has_one_kind() {
+        for one in all_known() {
+            assert!(all_known().all(|other| other.name != one.name || other.kind == one.kind), "{one:?}");
+        }
+    }
+
+    #[test]
     fn this_host_has_counters_and_lacking_ones_are_left_out() {
         let directory = Directory::new("no-device-counters");
         let files = Files { root: directory.path().to_owned() };
-        assert_eq!(DeviceCounters::among("n1", files, Duration::ZERO).grown(), []);
+        assert_eq!(DeviceCounters::among("n1", files, 0).grown(), []);
         let here = DeviceCounters::new("n1");
         assert!(here.last.borrow().keys().any(|(device, _)| device == "Tcp"));
     }

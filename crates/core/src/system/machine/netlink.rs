@@ -84,12 +84,11 @@ pub(super) fn pauses(files: &Files, interface: &str) -> Option<String> {
     Some(if on.is_empty() { "off".into() } else { on.join(" ") })
 }
 
-/// Returns how many pause frames an interface has sent and received; `None` if its driver does not count them.
-pub(in crate::system) fn pause_frames(files: &Files, interface: &str) -> Option<[u64; 2]> {
-    let answer = ask_ethtool(files, PAUSES, interface, WITH_STATISTICS)?;
-    let counts = attribute(&answer, 5)?;
-    let count = |kind| Some(u64::from_ne_bytes(attribute(counts, kind)?.try_into().ok()?));
-    Some([count(2)?, count(3)?])
+/// Returns how many pause frames an interface has sent and received, each `None` if its driver does not count it.
+pub(in crate::system) fn pause_frames(files: &Files, interface: &str) -> [Option<u64>; 2] {
+    let answer = ask_ethtool(files, PAUSES, interface, WITH_STATISTICS).unwrap_or_default();
+    let counts = attribute(&answer, 5).unwrap_or_default();
+    [2, 3].map(|kind| Some(u64::from_ne_bytes(attribute(counts, kind)?.try_into().ok()?)))
 }
 
 /// Returns the version of the firmware that runs on a PCI device.
@@ -230,6 +229,17 @@ pub(super) mod tests {
         let error = [36_u32.to_ne_bytes().to_vec(), ERROR.to_ne_bytes().to_vec(), vec![0; 30]].concat();
         assert_eq!(message_attributes(&error), None);
         assert_eq!(attributes(&[0; 8]).count(), 0);
+    }
+
+    #[test]
+    fn a_driver_may_count_one_kind_of_pause_frames() {
+        let directory = crate::testkit::Directory::new("netlink-pause");
+        let files = Files { root: directory.path().to_owned() };
+        let path = files.path("/netlink/eth0/pause");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, encoded(NESTED | 5, &encoded(3, &70_u64.to_ne_bytes()))).unwrap();
+        assert_eq!(pause_frames(&files, "eth0"), [None, Some(70)]);
+        assert_eq!(pause_frames(&files, "eth1"), [None, None]);
     }
 
     #[test]

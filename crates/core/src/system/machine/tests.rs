@@ -251,12 +251,12 @@ fn what_netlink_tells_about_an_interface_is_a_fact() {
     ] {
         assert_eq!(machine.fact(name), known(value), "{name}");
     }
-    assert_eq!(netlink::pause_frames(&machine.files, "eth0"), Some([3, 70]));
+    assert_eq!(netlink::pause_frames(&machine.files, "eth0"), [Some(3), Some(70)]);
     let near = machine.files.path("/proc/irq/42/effective_affinity_list");
     fs::write(near, "6\n").unwrap();
     assert_eq!(machine.fact("eth0 interrupt CPUs"), known("0-2,6"));
     machine.files.root.push("absent");
-    assert_eq!(netlink::pause_frames(&machine.files, "eth0"), None);
+    assert_eq!(netlink::pause_frames(&machine.files, "eth0"), [None, None]);
 }
 
 #[test]
