@@ -6,11 +6,12 @@ use crate::source::Source;
 /// Directories of crates with unsafe code. Clippy requires a `SAFETY` comment for every block.
 const UNSAFE_CRATES: &[&str] = &["accelerator", "mpi"];
 
-/// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, memory shared by processes,
-/// and a queue without a safe interface.
+/// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, a question to drivers, memory
+/// shared by processes, and a queue without a safe interface.
 const UNSAFE_FILES: &[Place] = &[
     CLOCK,
     WATCHDOG,
+    ("core", "driver_information.rs"),
     ("sockets", "shared_memory.rs"),
     ("sockets", "tcp_info.rs"),
     ("sockets", "zero_copy.rs"),

@@ -1,5 +1,6 @@
 //! Facts about this machine that a reader needs to judge and to repeat a measurement: CPU, memory, kernel, virtualization, network.
 
+mod driver_information;
 pub(super) mod netlink;
 pub(super) mod network;
 
@@ -16,7 +17,7 @@ use crate::{
     system::environment::parse_cpus,
 };
 
-pub use self::network::{INTERRUPTS, LOCAL_CPUS};
+pub use self::network::{ACTIVE, INTERRUPTS, LOCAL_CPUS, SPEED, STATE, megabits};
 
 /// Returns the facts about this host. Later calls return what the first one found.
 pub fn facts() -> &'static Facts {

@@ -1,14 +1,20 @@
 //! Network devices: interfaces of the kernel, and RDMA adapters.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
-use super::{Files, netlink};
+use super::{Files, driver_information, netlink};
 use crate::system::environment::{cpu_list, parse_cpus};
 
 /// Property of a device: the CPUs of its NUMA node.
 pub const LOCAL_CPUS: &str = "local CPUs";
 /// Property of a device: the CPUs that handle its interrupts.
 pub const INTERRUPTS: &str = "interrupt CPUs";
+/// Property of an interface: its speed, such as `10 Gbit/s of 25 Gbit/s`.
+pub const SPEED: &str = "speed";
+/// End of a property of an RDMA adapter: the state of a port, which is [`ACTIVE`] if the port carries messages.
+pub const STATE: &str = "state";
+/// State of a port that carries messages.
+pub const ACTIVE: &str = "ACTIVE";
 /// Interfaces of the kernel.
 pub(in crate::system) const INTERFACES: &str = "/sys/class/net";
 /// RDMA adapters.
@@ -26,28 +32,91 @@ pub(super) struct Device {
     pub(super) properties: Vec<(String, String)>,
 }
 
-/// Returns the interfaces that carry messages, and the RDMA adapters.
+/// Returns the interfaces that carry messages, with bonds and VLANs, and the RDMA adapters.
 pub(super) fn devices(files: &Files) -> Vec<Device> {
-    let interfaces = interfaces(files).into_iter().map(|name| interface(files, name));
+    let mut names = interfaces(files);
+    let is_more = |name: &String| is_bond_or_vlan(files, name) && is_up(files, name) && !names.contains(name);
+    let more: Vec<String> = files.names(INTERFACES).into_iter().filter(is_more).collect();
+    names.extend(more);
+    names.sort();
+    let interfaces = names.into_iter().map(|name| {
+        if is_bond_or_vlan(files, &name) { bond_or_vlan(files, name) } else { interface(files, name) }
+    });
     let adapters = files.names(ADAPTERS).into_iter().map(|name| adapter(files, name));
     interfaces.chain(adapters).collect()
 }
 
 /// Returns the interfaces with hardware that are not down. If there is none, as in a container, those without hardware that are up.
+///
+/// Bonds and VLANs above hardware are no part: their counters would count the events of the hardware again.
 pub(in crate::system) fn interfaces(files: &Files) -> Vec<String> {
-    let read = |name: &str, file: &str| files.read(&format!("{INTERFACES}/{name}/{file}"));
-    let is_up = |name: &String| {
-        let flags =
-            read(name, "flags").and_then(|flags| u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok());
-        flags.is_some_and(|flags| flags & (UP | LOOPBACK) == UP)
-    };
     let (with_hardware, without): (Vec<String>, Vec<String>) = files
         .names(INTERFACES)
         .into_iter()
         .partition(|name| files.exists(&format!("{INTERFACES}/{name}/device")));
-    let is_down = |name: &String| read(name, "operstate").as_deref() == Some("down");
-    let in_use: Vec<String> = with_hardware.into_iter().filter(|name| !is_down(name)).collect();
-    if in_use.is_empty() { without.into_iter().filter(is_up).collect() } else { in_use }
+    let state = |name: &str| files.read(&format!("{INTERFACES}/{name}/operstate"));
+    let in_use: Vec<String> =
+        with_hardware.into_iter().filter(|name| state(name).as_deref() != Some("down")).collect();
+    if in_use.is_empty() { without.into_iter().filter(|name| is_up(files, name)).collect() } else { in_use }
+}
+
+/// Returns whether an interface is up and no loopback.
+fn is_up(files: &Files, name: &str) -> bool {
+    let flags = files.read(&format!("{INTERFACES}/{name}/flags"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.strip_prefix("0x")?, 16).ok());
+    flags.is_some_and(|flags| flags & (UP | LOOPBACK) == UP)
+}
+
+fn is_bond(files: &Files, name: &str) -> bool {
+    files.exists(&format!("{INTERFACES}/{name}/bonding"))
+}
+
+/// Returns whether an interface is a bond or a VLAN, which sends through other interfaces.
+fn is_bond_or_vlan(files: &Files, name: &str) -> bool {
+    let events = files.read(&format!("{INTERFACES}/{name}/uevent")).unwrap_or_default();
+    is_bond(files, name) || events.lines().any(|line| line == "DEVTYPE=vlan")
+}
+
+/// Describes a bond or a VLAN: `bond0: bond of eth0 eth1, 50 Gbit/s, MTU 9000`. Its other properties are those of the interfaces below.
+fn bond_or_vlan(files: &Files, name: String) -> Device {
+    let kind = if is_bond(files, &name) {
+        let members = files.read(&format!("{INTERFACES}/{name}/bonding/slaves"));
+        members.map_or_else(|| "bond".to_owned(), |members| format!("bond of {members}"))
+    } else {
+        "VLAN".to_owned()
+    };
+    let speed = megabits_of(files, &name).map(in_words);
+    let mtu = files.read(&format!("{INTERFACES}/{name}/mtu"));
+    let parts = [Some(kind), speed.clone(), mtu.as_ref().map(|mtu| format!("MTU {mtu}"))];
+    let sentence = format!("{name}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    let properties = [(SPEED, speed), ("MTU", mtu)];
+    let properties =
+        properties.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    Device { name, sentence, properties }
+}
+
+/// Returns the speed of an interface in Mbit/s. The kernel reports -1 for devices without a speed.
+fn megabits_of(files: &Files, name: &str) -> Option<u64> {
+    files.read(&format!("{INTERFACES}/{name}/speed"))?.parse::<u64>().ok().filter(|megabits| *megabits > 0)
+}
+
+/// Describes a speed in Mbit/s: `25 Gbit/s`.
+fn in_words(megabits: u64) -> String {
+    match megabits % 1000 {
+        0 => format!("{} Gbit/s", megabits / 1000),
+        _ => format!("{megabits} Mbit/s"),
+    }
+}
+
+/// Returns the speed in use in Mbit/s from the property of an interface: 10000 for `10 Gbit/s of 25 Gbit/s`.
+pub fn megabits(speed: &str) -> Option<u64> {
+    let mut words = speed.split(' ');
+    let number = words.next()?.parse::<u64>().ok()?;
+    match words.next()? {
+        "Gbit/s" => Some(number.saturating_mul(1000)),
+        "Mbit/s" => Some(number),
+        _ => None,
+    }
 }
 
 /// Describes an interface: `eth0: Intel .. X710, driver i40e, 10 Gbit/s, MTU 9000`.
@@ -60,16 +129,10 @@ fn interface(files: &Files, name: String) -> Device {
         Some(version) => format!("{driver} {version}"),
         None => driver,
     });
-    // The kernel reports -1 for devices without a speed.
-    let mbit = read("speed").and_then(|speed| speed.parse::<i64>().ok()).filter(|mbit| *mbit > 0);
-    let highest = netlink::highest_speed(files, &name).and_then(|mbit| i64::try_from(mbit).ok());
-    let in_words = |mbit: i64| match mbit % 1000 {
-        0 => format!("{} Gbit/s", mbit / 1000),
-        _ => format!("{mbit} Mbit/s"),
-    };
-    let speed = mbit.map(|mbit| match highest.filter(|highest| *highest > mbit) {
-        Some(highest) => format!("{} of {}", in_words(mbit), in_words(highest)),
-        None => in_words(mbit),
+    let highest = netlink::highest_speed(files, &name);
+    let speed = megabits_of(files, &name).map(|used| match highest.filter(|highest| *highest > used) {
+        Some(highest) => format!("{} of {}", in_words(used), in_words(highest)),
+        None => in_words(used),
     });
     let mtu = read("mtu");
     let parts = [
@@ -80,10 +143,13 @@ fn interface(files: &Files, name: String) -> Device {
     ];
     let sentence = format!("{name}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
     let duplex = read("duplex").filter(|duplex| duplex != "unknown");
-    let firmware = files.link(&format!("{directory}/device")).and_then(|pci| netlink::firmware(files, &pci));
+    // Bonds tell another version there, but only interfaces with hardware are asked.
+    let firmware = files.link(&format!("{directory}/device")).and_then(|device| {
+        netlink::firmware(files, &device).or_else(|| driver_information::firmware(files, &name))
+    });
     let (offloads, pause) = (netlink::offloads(files, &name), netlink::pauses(files, &name));
     let own = [
-        ("speed", speed),
+        (SPEED, speed),
         ("duplex", duplex),
         ("MTU", mtu),
         ("driver", driver),
@@ -98,35 +164,84 @@ fn interface(files: &Files, name: String) -> Device {
 
 /// Returns how a device is attached to its host: PCI Express, NUMA node and the CPUs of that node.
 fn attachment(files: &Files, directory: &str) -> impl Iterator<Item = (String, String)> {
-    let read = |file: &str| files.read(&format!("{directory}/device/{file}"));
-    let link = |which: &str| {
-        let (speed, lanes) = (read(&format!("{which}_link_speed"))?, read(&format!("{which}_link_width"))?);
-        let speed = speed.trim_end_matches(" PCIe");
-        (lanes != "0" && lanes != "255" && speed != "Unknown").then(|| format!("{speed} x{lanes}"))
-    };
-    let pcie = link("current").map(|used| match link("max") {
-        Some(most) if most != used => format!("{used} of {most}"),
-        _ => used,
-    });
+    let pci = pci_device(files, directory);
+    let read = |file: &str| files.read(&format!("{pci}/{file}"));
     // The kernel reports -1 for a device that belongs to no node.
     let node = read("numa_node").filter(|node| node != "-1");
     let cpus = read("local_cpulist").filter(|_| node.is_some());
-    let interrupts = interrupt_cpus(files, directory).map(|handling| match &cpus {
+    let interrupts = interrupt_cpus(files, &pci).map(|handling| match &cpus {
         Some(near) if !parse_cpus(near).iter().any(|cpu| handling.contains(cpu)) => {
             format!("{} instead of {near}", cpu_list(&handling))
         }
         _ => cpu_list(&handling),
     });
-    let all = [("PCIe", pcie), ("NUMA node", node), (LOCAL_CPUS, cpus), (INTERRUPTS, interrupts)];
+    let all = [
+        ("PCIe", pci_express(files, &pci)),
+        ("NUMA node", node),
+        (LOCAL_CPUS, cpus),
+        (INTERRUPTS, interrupts),
+    ];
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
-/// Returns the CPUs that handle the interrupts of a device.
-fn interrupt_cpus(files: &Files, directory: &str) -> Option<BTreeSet<u32>> {
-    // The interrupts of a virtual interface are those of the PCI device above it.
-    let numbers =
-        ["device", "device/.."].map(|device| files.names(&format!("{directory}/{device}/msi_irqs")));
-    let numbers = numbers.into_iter().find(|numbers| !numbers.is_empty())?;
+/// Returns the directory of the PCI device of an interface or adapter, or of its device on another bus.
+fn pci_device(files: &Files, directory: &str) -> String {
+    let device = format!("{directory}/device");
+    // A virtual interface is on the bus virtio, and a part of an adapter on the bus auxiliary, below their PCI device.
+    let above = format!("{device}/..");
+    if !is_on_pci(files, &device) && is_on_pci(files, &above) { above } else { device }
+}
+
+fn is_on_pci(files: &Files, device: &str) -> bool {
+    files.link(&format!("{device}/subsystem")).as_deref() == Some("pci")
+}
+
+/// A link of PCI Express: its speed as the kernel writes it, such as `8.0 GT/s`, and its lanes.
+#[derive(PartialEq)]
+struct Link {
+    speed: String,
+    lanes: u32,
+}
+
+impl Link {
+    /// Reads the link of a PCI device that is in use (`current`), or the best that it can (`max`).
+    fn new(files: &Files, pci: &str, which: &str) -> Option<Link> {
+        let read = |file: &str| files.read(&format!("{pci}/{which}_link_{file}"));
+        let speed = read("speed").filter(|speed| speed != "Unknown")?;
+        let lanes = read("width")?.parse::<u32>().ok().filter(|lanes| *lanes != 0 && *lanes != 255)?;
+        Some(Link { speed: speed.trim_end_matches(" PCIe").to_owned(), lanes })
+    }
+
+    /// Returns whether it is slower than another link, or has fewer lanes.
+    fn is_below(&self, other: &Link) -> bool {
+        let number = |link: &Link| link.speed.split(' ').next()?.parse::<f64>().ok();
+        let is_slower = number(self).zip(number(other)).is_some_and(|(own, other)| own < other);
+        is_slower || self.lanes < other.lanes
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x{}", self.speed, self.lanes)
+    }
+}
+
+/// Describes the link of a PCI device: after `of` what the device can if that is more, and the slot if it can less than the device, as in
+/// `8.0 GT/s x8 of 16.0 GT/s x16 (slot 8.0 GT/s x8)`.
+fn pci_express(files: &Files, pci: &str) -> Option<String> {
+    let used = Link::new(files, pci, "current")?;
+    let Some(most) = Link::new(files, pci, "max").filter(|most| *most != used) else {
+        return Some(used.to_string());
+    };
+    // The port above a device is that of its slot.
+    let slot = Link::new(files, &format!("{pci}/.."), "max").filter(|slot| slot.is_below(&most));
+    let slot = slot.map_or_else(String::new, |slot| format!(" (slot {slot})"));
+    Some(format!("{used} of {most}{slot}"))
+}
+
+/// Returns the CPUs that handle the interrupts of a PCI device.
+fn interrupt_cpus(files: &Files, pci: &str) -> Option<BTreeSet<u32>> {
+    let numbers = files.names(&format!("{pci}/msi_irqs"));
     let handling = |number: &String| {
         // An interrupt that is not in use has an empty list.
         files.read(&format!("/proc/irq/{number}/effective_affinity_list"))
@@ -138,9 +253,7 @@ fn interrupt_cpus(files: &Files, directory: &str) -> Option<BTreeSet<u32>> {
 
 /// Returns the name of an interface's PCI device, or its numbers.
 fn model(files: &Files, directory: &str) -> Option<String> {
-    // The device of a virtual interface is on the bus virtio, below its PCI device.
-    let (vendor, device) = pci_numbers(files, &format!("{directory}/device"))
-        .or_else(|| pci_numbers(files, &format!("{directory}/device/..")))?;
+    let (vendor, device) = pci_numbers(files, &pci_device(files, directory))?;
     let numbers = format!("PCI {vendor}:{device}");
     let names = PCI_NAMES.iter().find_map(|path| files.read(path));
     Some(match names.and_then(|names| pci_name(&names, &vendor, &device)) {
@@ -151,12 +264,11 @@ fn model(files: &Files, directory: &str) -> Option<String> {
 
 /// Returns the numbers of the vendor and of the model of a PCI device; `None` for a device on another bus.
 fn pci_numbers(files: &Files, device: &str) -> Option<(String, String)> {
-    let bus = files.link(&format!("{device}/subsystem"))?;
     let number = |file: &str| {
         let text = files.read(&format!("{device}/{file}"))?;
         text.strip_prefix("0x").map(str::to_owned)
     };
-    (bus == "pci").then(|| number("vendor").zip(number("device"))).flatten()
+    is_on_pci(files, device).then(|| number("vendor").zip(number("device"))).flatten()
 }
 
 /// Finds a device in a list of PCI names. Lines of vendors begin with their number, those of devices with one tab.
@@ -187,7 +299,7 @@ fn adapter(files: &Files, name: String) -> Device {
         let state = of_port("state").and_then(|state| Some(state.split_once(": ")?.1.to_owned()));
         let (layer, rate) = (of_port("link_layer"), of_port("rate"));
         properties.extend(rate.clone().map(|rate| (format!("port {port} rate"), rate)));
-        properties.extend(state.clone().map(|state| (format!("port {port} state"), state)));
+        properties.extend(state.clone().map(|state| (format!("port {port} {STATE}"), state)));
         let words: Vec<String> = [layer, rate, state].into_iter().flatten().collect();
         parts.push(format!("port {port} {}", words.join(" ")));
     }

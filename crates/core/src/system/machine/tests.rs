@@ -236,6 +236,11 @@ fn what_netlink_tells_about_an_interface_is_a_fact() {
     );
     symlink("../../../devices/0000:3b:00.0", machine.files.path(&format!("{interface}/device"))).unwrap();
     assert!(!facts_in(&machine.files).contains_key("eth0 offloads"));
+    // A driver that devlink does not know.
+    let path = machine.files.path("/ethtool/eth0/drvinfo");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, driver_information::tests::answer("7.10")).unwrap();
+    assert_eq!(machine.fact("eth0 firmware"), known("7.10"));
     for (name, bytes) in netlink::tests::answers() {
         let device = if name == "firmware" { "0000:3b:00.0" } else { "eth0" };
         let path = machine.files.path(&format!("/netlink/{device}/{name}"));
@@ -257,6 +262,92 @@ fn what_netlink_tells_about_an_interface_is_a_fact() {
     assert_eq!(machine.fact("eth0 interrupt CPUs"), known("0-2,6"));
     machine.files.root.push("absent");
     assert_eq!(netlink::pause_frames(&machine.files, "eth0"), [None, None]);
+}
+
+#[test]
+fn a_device_on_another_bus_is_attached_as_the_pci_device_above() {
+    let slot = "/sys/devices/pci0000:00/0000:00:01.0";
+    let card = format!("{slot}/0000:01:00.0");
+    let texts = [
+        (format!("{slot}/max_link_speed"), "8.0 GT/s PCIe\n"),
+        (format!("{slot}/max_link_width"), "8\n"),
+        (format!("{card}/current_link_speed"), "8.0 GT/s PCIe\n"),
+        (format!("{card}/current_link_width"), "8\n"),
+        (format!("{card}/max_link_speed"), "16.0 GT/s PCIe\n"),
+        (format!("{card}/max_link_width"), "16\n"),
+        (format!("{card}/numa_node"), "1\n"),
+        (format!("{card}/local_cpulist"), "4-7\n"),
+        (format!("{card}/virtio0/x"), ""),
+        ("/sys/class/net/eth0/operstate".to_owned(), "up\n"),
+        ("/sys/class/net/eth1/operstate".to_owned(), "up\n"),
+    ];
+    let texts = texts.each_ref().map(|(path, text)| (path.as_str(), *text));
+    let machine = Machine::new("slot", &texts);
+    let link = |target: &str, name: &str| symlink(target, machine.files.path(name)).unwrap();
+    link("/sys/bus/pci", &format!("{card}/subsystem"));
+    link("/sys/bus/virtio", &format!("{card}/virtio0/subsystem"));
+    let from_interface = card.replace("/sys", "../../..");
+    link(&from_interface, "/sys/class/net/eth0/device");
+    link(&format!("{from_interface}/virtio0"), "/sys/class/net/eth1/device");
+    let limited = "8.0 GT/s x8 of 16.0 GT/s x16 (slot 8.0 GT/s x8)";
+    for device in ["eth0", "eth1"] {
+        for (property, value) in [("PCIe", limited), ("NUMA node", "1"), ("local CPUs", "4-7")] {
+            assert_eq!(machine.fact(&format!("{device} {property}")), known(value), "{device}");
+        }
+    }
+    // In a slot that can more, the link itself is slow.
+    fs::write(machine.files.path(&format!("{slot}/max_link_speed")), "32.0 GT/s PCIe\n").unwrap();
+    fs::write(machine.files.path(&format!("{slot}/max_link_width")), "16\n").unwrap();
+    assert_eq!(machine.fact("eth0 PCIe"), known("8.0 GT/s x8 of 16.0 GT/s x16"));
+}
+
+#[test]
+fn bonds_and_vlans_above_hardware_are_described() {
+    let machine = Machine::new(
+        "bonds",
+        &[
+            ("/sys/class/net/bond0/flags", "0x1443\n"),
+            ("/sys/class/net/bond0/bonding/slaves", "eth0 eth1\n"),
+            ("/sys/class/net/bond0/speed", "50000\n"),
+            ("/sys/class/net/bond0/mtu", "1500\n"),
+            ("/sys/class/net/bond0.100/flags", "0x1003\n"),
+            ("/sys/class/net/bond0.100/uevent", "DEVTYPE=vlan\nINTERFACE=bond0.100\n"),
+            ("/sys/class/net/bond0.100/mtu", "9000\n"),
+            ("/sys/class/net/bond1/flags", "0x1402\n"),
+            ("/sys/class/net/bond1/bonding/slaves", "\n"),
+            ("/sys/class/net/br0/flags", "0x1003\n"),
+            ("/sys/class/net/br0/uevent", "DEVTYPE=bridge\nINTERFACE=br0\n"),
+            ("/sys/class/net/eth0/speed", "25000\n"),
+            ("/sys/class/net/eth0/device/x", ""),
+            ("/sys/class/net/veth1/flags", "0x1003\n"),
+        ],
+    );
+    let fact = machine.fact("network");
+    let parts: Vec<&str> = fact.known().unwrap().split("; ").collect();
+    assert_eq!(
+        parts,
+        [
+            "bond0: bond of eth0 eth1, 50 Gbit/s, MTU 1500",
+            "bond0.100: VLAN, MTU 9000",
+            "eth0: model not reported, driver not reported, 25 Gbit/s",
+        ]
+    );
+    assert_eq!(machine.fact("bond0 MTU"), known("1500"));
+    assert_eq!(machine.fact("bond0 speed"), known("50 Gbit/s"));
+    assert_eq!(network::interfaces(&machine.files), ["eth0"]);
+}
+
+#[test]
+fn the_speed_of_an_interface_is_read_from_its_property() {
+    for (speed, megabits) in [
+        ("10 Gbit/s of 25 Gbit/s", Some(10_000)),
+        ("2500 Mbit/s", Some(2500)),
+        ("10 parsec", None),
+        ("fast", None),
+        ("", None),
+    ] {
+        assert_eq!(network::megabits(speed), megabits, "{speed}");
+    }
 }
 
 #[test]
