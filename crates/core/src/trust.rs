@@ -13,7 +13,7 @@ use crate::{
     system::{
         clock::Facts,
         environment::{cpu_list, parse_cpus},
-        machine::{INTERRUPTS, LOCAL_CPUS},
+        machine::{ACTIVE, INTERRUPTS, LOCAL_CPUS, SPEED, STATE, device_of, megabits},
     },
     team::Place,
 };
@@ -256,23 +256,50 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     Some(Mark::new(level, "unbound", "unbound", advice))
 }
 
-/// Returns the mark of a rank whose CPUs are all far from the network devices of its host: in other NUMA nodes. Ranks of one host use no
-/// network device.
+/// Returns the devices of a host that carry messages between hosts and have a property, with its values. If an RDMA adapter has an active
+/// port, these are all such adapters, otherwise the interfaces with the highest speed. Without a known speed they are all devices.
+fn fast_devices<'f>(host: &'f HostFacts, property: &str) -> Vec<(&'f str, &'f str)> {
+    let is_active = |name: &str, fact: &Fact| name.ends_with(STATE) && fact.known() == Some(ACTIVE);
+    let active = host.facts.iter().filter(|(name, fact)| is_active(name, fact));
+    let active: BTreeSet<&str> = active.filter_map(|(name, _)| device_of(name)).collect();
+    // A bond is attached to no CPUs, but its interfaces are.
+    let is_attached = |device: &str| {
+        let has = |property: &&str| host.facts.contains_key(&format!("{device} {property}"));
+        [LOCAL_CPUS, INTERRUPTS].iter().any(has)
+    };
+    let speed = |device: &str| {
+        let speed = host.facts.get(&format!("{device} {SPEED}"))?.known()?;
+        megabits(speed).filter(|_| is_attached(device))
+    };
+    let with_property = host.facts.iter().filter_map(|(name, fact)| {
+        let device = name.strip_suffix(property)?.trim_end();
+        Some((device, fact.known()?))
+    });
+    let mut devices: Vec<(&str, &str)> = with_property.collect();
+    if active.is_empty() {
+        let highest = host.facts.keys().filter_map(|name| speed(device_of(name)?)).max();
+        devices.retain(|(device, _)| highest.is_none() || speed(device) == highest);
+    } else {
+        devices.retain(|(device, _)| active.contains(device));
+    }
+    devices
+}
+
+/// Returns the mark of a rank whose CPUs are all far from the fast network devices of its host: in other NUMA nodes. Ranks of one host use
+/// no network device.
 pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
     let mut ranks = places.iter().enumerate().filter(|_| has_several_hosts);
     ranks.find_map(|(rank, place)| far_rank(rank, place, hosts))
 }
 
-/// Returns the mark of a rank whose CPUs are all far from the network devices of its host.
+/// Returns the mark of a rank whose CPUs are all far from the fast network devices of its host.
 fn far_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
-    let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
-    let near =
-        facts.iter().filter_map(|(name, fact)| Some((name.strip_suffix(LOCAL_CPUS)?.trim(), fact.known()?)));
-    let near: Vec<(&str, &str)> = near.collect();
+    let host = hosts.iter().find(|group| group.hosts.contains(&place.host))?;
+    let devices = fast_devices(host, LOCAL_CPUS);
     let own = place.cpu_numbers();
     let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));
-    let (device, cpus) = near.first().filter(|_| !near.iter().any(is_near))?;
+    let (device, cpus) = devices.first().filter(|_| !devices.iter().any(is_near))?;
     Some(Mark::note(
         "far_device",
         format!("far from {device}"),
@@ -283,7 +310,7 @@ fn far_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
     ))
 }
 
-/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while other CPUs of the device's NUMA node
+/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a fast network device, while other CPUs of its NUMA node
 /// handle none. If all of them do, a rank near the device cannot avoid the interrupts.
 pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
@@ -291,14 +318,13 @@ pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
     ranks.find_map(|(rank, place)| interrupted_rank(rank, place, hosts))
 }
 
-/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a network device, while others could.
+/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a fast network device, while others could.
 fn interrupted_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
-    let facts = &hosts.iter().find(|group| group.hosts.contains(&place.host))?.facts;
+    let host = hosts.iter().find(|group| group.hosts.contains(&place.host))?;
     let own = place.cpu_numbers();
-    let (device, others) = facts.iter().find_map(|(name, fact)| {
-        let device = name.strip_suffix(INTERRUPTS)?.trim();
-        let handling = parse_cpus(fact.known()?.split(' ').next()?);
-        let others = match facts.get(&format!("{device} {LOCAL_CPUS}")).and_then(Fact::known) {
+    let (device, others) = fast_devices(host, INTERRUPTS).into_iter().find_map(|(device, handling)| {
+        let handling = parse_cpus(handling.split(' ').next()?);
+        let others = match host.facts.get(&format!("{device} {LOCAL_CPUS}")).and_then(Fact::known) {
             Some(near) => {
                 let free: BTreeSet<u32> =
                     parse_cpus(near).into_iter().filter(|cpu| !handling.contains(cpu)).collect();
@@ -469,6 +495,32 @@ mod standing_tests {
         let mark = far_device(&[place("a", "1"), place("b", "0-1")], &hosts).unwrap();
         assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "far from mlx5_0"));
         assert!(mark.advice.starts_with("rank 1 runs on CPUs 0-1 of b, and mlx5_0 is attached to CPUs 2-3"));
+    }
+
+    #[test]
+    fn a_device_that_carries_no_messages_is_not_near_or_interrupting() {
+        let marked = |facts: &[(&str, &str)]| {
+            let local = [("eth0 local CPUs", "0-1"), ("eth1 local CPUs", "2-3"), ("mlx5_0 local CPUs", "4-5")];
+            let interrupts = [("eth0 interrupt CPUs", "0")];
+            let all = local.iter().chain(&interrupts).chain(facts);
+            let facts = all.map(|(name, value)| ((*name).to_owned(), Fact::Known((*value).to_owned())));
+            let hosts = [HostFacts { hosts: vec!["a".into(), "b".into()], facts: facts.collect() }];
+            let places = [place("a", "0"), place("b", "0")];
+            let marks = [far_device(&places, &hosts), interrupted(&places, &hosts)];
+            marks.map(|mark| mark.map(|mark| mark.short))
+        };
+        let slow = Some("interrupts of eth0".to_owned());
+        let far = |device: &str| Some(format!("far from {device}"));
+        assert_eq!(marked(&[]), [None, slow.clone()]);
+        assert_eq!(marked(&[("eth0 speed", "1 Gbit/s"), ("eth1 speed", "1 Gbit/s")]), [None, slow]);
+        assert_eq!(
+            marked(&[("eth0 speed", "1 Gbit/s of 10 Gbit/s"), ("eth1 speed", "25 Gbit/s")]),
+            [far("eth1"), None]
+        );
+        assert_eq!(marked(&[("mlx5_0 port 1 state", "DOWN"), ("eth1 speed", "25 Gbit/s")])[0], far("eth1"));
+        assert_eq!(marked(&[("bond0 speed", "50 Gbit/s"), ("eth1 speed", "25 Gbit/s")])[0], far("eth1"));
+        let adapter = [("eth0 speed", "1 Gbit/s"), ("mlx5_0 port 1 state", "ACTIVE")];
+        assert_eq!(marked(&adapter), [far("mlx5_0"), None]);
     }
 
     #[test]
