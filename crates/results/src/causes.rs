@@ -161,23 +161,18 @@ pub fn sentence(causes: &[Cause]) -> Option<String> {
 
 /// Returns the facts in which a host differs from more than half of all hosts, with their names.
 fn differing(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
-    let all = hosts.iter().map(|group| group.hosts.len()).sum::<usize>();
-    let mut names: Vec<&str> =
-        hosts.iter().flat_map(|group| group.facts.keys()).map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
+    let usual = usual_facts(hosts);
+    let renamed: Vec<BTreeSet<&str>> =
+        hosts.iter().map(|group| renamed_devices(&group.facts, &usual)).collect();
     let mut found = Vec::new();
-    for name in names.into_iter().filter(|name| is_compared(name)) {
-        let mut values: BTreeMap<&str, usize> = BTreeMap::new();
-        for group in hosts {
-            if let Some(value) = known(&group.facts, name) {
-                *values.entry(value).or_default() += group.hosts.len();
+    for (name, usual) in usual {
+        for (group, renamed) in hosts.iter().zip(&renamed) {
+            let own = known(&group.facts, name);
+            let device = device_of(name);
+            if own == Some(usual) || device.is_some_and(|device| renamed.contains(device)) {
+                continue;
             }
-        }
-        let usual = values.into_iter().find(|(_, count)| 2 * count > all).filter(|_| all >= LEAST_HOSTS);
-        let Some((usual, _)) = usual else { continue };
-        for group in hosts.iter().filter(|group| known(&group.facts, name) != Some(usual)) {
-            let text = match (known(&group.facts, name), device_of(name)) {
+            let text = match (own, device) {
                 (Some(value), _) => format!("{name} {value}, others {usual}"),
                 (None, Some(device)) if device != CPU && !has_device(&group.facts, device) => {
                     format!("no {device} that is up, others have one")
@@ -190,6 +185,47 @@ fn differing(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
     // A device that is missing lacks all its properties.
     let mut seen = BTreeSet::new();
     found.retain(|(_, cause): &(&str, Cause)| seen.insert((cause.host.clone(), cause.text.clone())));
+    found
+}
+
+/// Returns the compared facts that more than half of all hosts share, with their names; none if the hosts are too few.
+fn usual_facts(hosts: &[HostFacts]) -> BTreeMap<&str, &str> {
+    let all = hosts.iter().map(|group| group.hosts.len()).sum::<usize>();
+    let mut values: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for group in hosts {
+        for (name, fact) in &group.facts {
+            if let Some(value) = fact.known().filter(|_| is_compared(name)) {
+                *values.entry((name, value)).or_default() += group.hosts.len();
+            }
+        }
+    }
+    let usual = values.into_iter().filter(|(_, count)| all >= LEAST_HOSTS && 2 * count > all);
+    usual.map(|(fact, _)| fact).collect()
+}
+
+/// Returns the devices of most hosts that a host has under another name: one that most hosts lack, with the compared properties that the
+/// device has on most hosts.
+fn renamed_devices<'h>(facts: &'h Facts, usual: &BTreeMap<&'h str, &'h str>) -> BTreeSet<&'h str> {
+    let own: BTreeSet<&str> = facts.keys().filter_map(|name| device_of(name)).collect();
+    let of_most: BTreeSet<&str> = usual.keys().copied().filter_map(device_of).collect();
+    let mut others: Vec<&str> = own.difference(&of_most).copied().collect();
+    let mut found = BTreeSet::new();
+    for device in of_most.difference(&own).copied() {
+        let properties: Vec<(&str, &str)> = usual
+            .iter()
+            .filter_map(|(&name, &value)| Some((name.strip_prefix(device)?.strip_prefix(' ')?, value)))
+            .collect();
+        let has_all = |other: &&str| {
+            let has = |(property, value): &(&str, &str)| {
+                known(facts, &format!("{other} {property}")) == Some(*value)
+            };
+            properties.iter().all(has)
+        };
+        if let Some(at) = others.iter().position(has_all) {
+            others.remove(at);
+            found.insert(device);
+        }
+    }
     found
 }
 
@@ -308,6 +344,31 @@ mod tests {
             ["n3: no mlx5_0 that is up, others have one"]
         );
         assert!(of_hosts(&HostFacts::grouped([usual(), bare]), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_device_may_have_another_name_on_one_host() {
+        let interface = |name: &str, mtu: &str| {
+            [("driver", "mlx5_core"), ("speed", "100 Gbit/s"), ("MTU", mtu)]
+                .map(|(property, value)| (format!("{name} {property}"), Fact::Known(value.to_owned())))
+        };
+        let host = |name: &str, interfaces: &[[(String, Fact); 3]]| {
+            (name.to_owned(), interfaces.iter().flatten().cloned().collect::<Facts>())
+        };
+        let of_last = |interfaces: &[[(String, Fact); 3]]| {
+            let both = [interface("ens1f0", "9000"), interface("ens1f1", "9000")];
+            let hosts = [host("n1", &both), host("n2", &both), host("n3", &both), host("n4", interfaces)];
+            texts(&of_hosts(&HostFacts::grouped(hosts), &[]))
+        };
+        let missing = |name: &str| format!("n4: no {name} that is up, others have one");
+        assert!(of_last(&[interface("ens2f0", "9000"), interface("ens2f1", "9000")]).is_empty());
+        assert_eq!(of_last(&[]), [missing("ens1f0"), missing("ens1f1")]);
+        assert_eq!(of_last(&[interface("ens2f0", "9000")]), [missing("ens1f1")]);
+        assert_eq!(of_last(&[interface("ens1f0", "9000")]), [missing("ens1f1")]);
+        assert_eq!(
+            of_last(&[interface("ens2f0", "1500"), interface("ens2f1", "9000")]),
+            [missing("ens1f1")]
+        );
     }
 
     #[test]
