@@ -500,7 +500,8 @@ mod standing_tests {
     #[test]
     fn a_device_that_carries_no_messages_is_not_near_or_interrupting() {
         let marked = |facts: &[(&str, &str)]| {
-            let local = [("eth0 local CPUs", "0-1"), ("eth1 local CPUs", "2-3"), ("mlx5_0 local CPUs", "4-5")];
+            let local =
+                [("eth0 local CPUs", "0-1"), ("eth1 local CPUs", "2-3"), ("mlx5_0 local CPUs", "4-5")];
             let interrupts = [("eth0 interrupt CPUs", "0")];
             let all = local.iter().chain(&interrupts).chain(facts);
             let facts = all.map(|(name, value)| ((*name).to_owned(), Fact::Known((*value).to_owned())));
