@@ -386,7 +386,10 @@ mod tests {
             ("no-verify", "verify"),
         ] {
             let both = layer(&[lower, "sizes"]).under(&parser, &layer(&[upper]));
-            assert_eq!(both.0.into_keys().collect::<BTreeSet<_>>(), [upper, "sizes"].map(String::from).into());
+            assert_eq!(
+                both.0.into_keys().collect::<BTreeSet<_>>(),
+                [upper, "sizes"].map(String::from).into()
+            );
         }
     }
 }

@@ -365,10 +365,7 @@ mod tests {
         assert_eq!(of_last(&[]), [missing("ens1f0"), missing("ens1f1")]);
         assert_eq!(of_last(&[interface("ens2f0", "9000")]), [missing("ens1f1")]);
         assert_eq!(of_last(&[interface("ens1f0", "9000")]), [missing("ens1f1")]);
-        assert_eq!(
-            of_last(&[interface("ens2f0", "1500"), interface("ens2f1", "9000")]),
-            [missing("ens1f1")]
-        );
+        assert_eq!(of_last(&[interface("ens2f0", "1500"), interface("ens2f1", "9000")]), [missing("ens1f1")]);
     }
 
     #[test]

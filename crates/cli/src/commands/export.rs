@@ -57,7 +57,9 @@ pub(crate) struct ExportArgs {
 
 /// Parses an address, or a name that has one, and a port.
 fn parse_address(text: &str) -> std::result::Result<SocketAddr, String> {
-    let found = text.to_socket_addrs().map_err(|e| format!("{}: give an address and a port, such as 127.0.0.1:9777", reason(&e)))?;
+    let found = text
+        .to_socket_addrs()
+        .map_err(|e| format!("{}: give an address and a port, such as 127.0.0.1:9777", reason(&e)))?;
     found.into_iter().next().ok_or_else(|| "this name has no address: give 127.0.0.1:9777".to_owned())
 }
 

@@ -360,7 +360,9 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         ));
     }
     let has_schedule = |choice: &Choice| choice.bench.parameter(Rate::PARAMETER.name).is_some();
-    if let (Some(_), Some(choice)) = (args.interval, choices.first().filter(|_| choices.iter().all(has_schedule))) {
+    if let (Some(_), Some(choice)) =
+        (args.interval, choices.first().filter(|_| choices.iter().all(has_schedule)))
+    {
         return Err(Error::usage(format!(
             "--interval: {} sends at scheduled times, and its figures are known when all have passed: leave out --interval",
             choice.bench.name
