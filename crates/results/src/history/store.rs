@@ -225,7 +225,7 @@ fn contents_from(files: &[Found], next: &AtomicUsize) -> Vec<(usize, Content)> {
 }
 
 fn content(path: &Path) -> Content {
-    let results = Records::found(path).map_err(|e| e.to_string()).and_then(results_of);
+    let results = Records::found_in_stream(path).map_err(|e| e.to_string()).and_then(results_of);
     results.map_or_else(Content::Refused, Content::Results)
 }
 
