@@ -193,6 +193,15 @@ impl Sorter {
     }
 }
 
+/// Removes the times of samples, for a reader that shows the links of a sweep without them.
+pub(crate) fn without_times(mut record: Record) -> Record {
+    if let Record::Launch(row) = &mut record {
+        let samples = row.samples.iter_mut().chain(&mut row.tail);
+        samples.for_each(|samples| samples.elapsed_ns = Vec::new());
+    }
+    record
+}
+
 /// Reads a file; `-` is standard input.
 ///
 /// # Errors
