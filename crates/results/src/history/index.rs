@@ -87,7 +87,8 @@ impl Index {
         if lines.next() != Some(HEAD) {
             return Index::default();
         }
-        let (mut index, mut facts) = (Index::default(), HashMap::new());
+        let mut index = Index::default();
+        let mut facts: HashMap<usize, Arc<NamedFact>> = HashMap::new();
         for line in lines.filter(|line| lines::checksum_of(line) == Checksum::Intact) {
             if line.starts_with(FACT) {
                 facts.extend(serde_json::from_str::<FactLine<'_>>(line).ok().map(numbered_fact));
