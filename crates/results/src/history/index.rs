@@ -153,10 +153,7 @@ fn numbered_fact(FactLine { fact, name, value }: FactLine<'_>) -> (usize, Arc<Na
 }
 
 /// Returns the entry of a line; `None` if a fact of its results is not known.
-fn entry(
-    line: FileLine<'_>,
-    known: &HashMap<usize, Arc<NamedFact>>,
-) -> Option<(String, (Stamp, Content))> {
+fn entry(line: FileLine<'_>, known: &HashMap<usize, Arc<NamedFact>>) -> Option<(String, (Stamp, Content))> {
     let mut content = line.content.into_owned();
     if let Content::Results(results) = &mut content {
         if results.len() != line.facts.len() {
