@@ -2,7 +2,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use ombx_toolchain::{Mpi, Outcome, Step, cargo, succeeds};
+use ombx_toolchain::{Mpi, Outcome, Step, cargo, counts, succeeds};
 
 use crate::{delegate, package::Need, setup, test::Run, tidy};
 
@@ -128,13 +128,11 @@ pub(crate) const CHECKS: &[Check] = &[
         with_tools(run, Need::Packaging, || run.tests("monitoring", &["--test", "monitoring"]))
     }),
     jobs("instructions", Tier::Nightly, "instructions of timed loops beside those of C", |run| {
-        delegated(run, "instructions", "ombx-fidelity", &["--instructions", "--sample"])
+        with_tools(run, Need::Valgrind, || {
+            delegated(run, "instructions", "ombx-fidelity", &["--instructions", "--sample"])
+        })
     }),
-    check("work", Tier::Nightly, "instructions of reading, writing, estimates and verdicts", |run| {
-        let mut command = delegate::run("ombx-benches");
-        command.arg("--instructions").current_dir(&run.workspace.root);
-        vec![Step::run("work", command.env("CARGO_TARGET_DIR", &run.workspace.target))]
-    }),
+    check("work", Tier::Nightly, "instructions of reading, writing, estimates and verdicts", work),
     jobs("fault-table", Tier::Nightly, "every fault", |run| {
         delegated(run, "fault table", "ombx-faults", &[])
     }),
@@ -145,7 +143,7 @@ pub(crate) const CHECKS: &[Check] = &[
         vec![Step::run("fuzz", delegate::run("ombx-fuzzing").args(["--time", FUZZ_TIME, "--yes"]))]
     }),
     check("sanitize", Tier::Nightly, "unsafe code under valgrind", |run| {
-        delegated(run, "sanitize", "ombx-sanitize", &[])
+        with_tools(run, Need::Valgrind, || delegated(run, "sanitize", "ombx-sanitize", &[]))
     }),
     jobs(
         "libraries",
@@ -259,6 +257,17 @@ fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> 
         Step::run(format!("{what} with {}", mpi.name()), &mut command)
     };
     run.mpis.iter().map(with).collect()
+}
+
+/// Compares instructions of work on results with the recorded counts, if valgrind can count and the compiler is that of the counts.
+fn work(run: &Run) -> Vec<Step> {
+    let valgrind = setup::ensure_tools(Need::Valgrind, run.yes).map_err(|why| why.to_string());
+    if let Some(why) = valgrind.err().or_else(|| counts::incomparable(&run.workspace)) {
+        return vec![Step::skipped("work", why)];
+    }
+    let mut command = delegate::run("ombx-benches");
+    command.arg("--instructions").current_dir(&run.workspace.root);
+    vec![Step::run("work", command.env("CARGO_TARGET_DIR", &run.workspace.target))]
 }
 
 /// Compiles everything with the oldest Rust, if it can be installed.

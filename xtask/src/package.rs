@@ -13,6 +13,7 @@ pub(crate) enum Need {
     Packaging,
     /// Busy processes beside tests.
     Load,
+    Valgrind,
 }
 
 /// Package manager.
@@ -44,10 +45,11 @@ impl Manager {
     /// Returns the packages of a prerequisite, separated by blanks; empty if the distribution has none.
     fn packages(self, need: Need) -> &'static str {
         use Flavour::{Mpich, OpenMpi};
-        use Need::{Browser, Compiler, Libclang, Load, Mpi, Packaging, Testbed};
+        use Need::{Browser, Compiler, Libclang, Load, Mpi, Packaging, Testbed, Valgrind};
         match (self, need) {
             (_, Browser) => "chromium",
             (_, Load) => "stress-ng",
+            (_, Valgrind) => "valgrind",
             (Self::Apt, Packaging) => "prometheus prometheus-node-exporter python3 python3-venv",
             (_, Packaging) => "", // the packages of Prometheus are known for Debian only
             (Self::Apt, Compiler) => "gcc libc6-dev",
@@ -127,7 +129,7 @@ mod tests {
             [Need::Mpi(Flavour::Mpich)]
         );
         for manager in [Manager::Apt, Manager::Dnf, Manager::Zypper] {
-            assert!(manager.unknown(&[Need::Testbed]).is_empty());
+            assert!(manager.unknown(&[Need::Testbed, Need::Valgrind]).is_empty());
             let needs =
                 [Need::Compiler, Need::Libclang, Need::Mpi(Flavour::Mpich), Need::Mpi(Flavour::OpenMpi)];
             assert!(manager.unknown(&needs).is_empty(), "{manager:?}");

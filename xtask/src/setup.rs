@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Also install promtool and Python, with which files of `packaging` are tested: rules of Prometheus and checks of ReFrame
     #[arg(long)]
     packaging: bool,
+    /// Also install valgrind, with which nightly checks count instructions and test unsafe code
+    #[arg(long)]
+    valgrind: bool,
     /// Install without asking
     #[arg(long)]
     yes: bool,
@@ -103,6 +106,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         (options.browser, Need::Browser),
         (options.testbed, Need::Testbed),
         (options.packaging, Need::Packaging),
+        (options.valgrind, Need::Valgrind),
     ];
     for (_, need) in chosen.into_iter().filter(|(is_chosen, _)| *is_chosen) {
         ensure_tools(need, options.yes)?;
@@ -126,6 +130,7 @@ fn tools(need: Need) -> std::result::Result<PathBuf, String> {
         Need::Browser => program("chromium"),
         Need::Packaging => program("promtool"),
         Need::Load => program("stress-ng"),
+        Need::Valgrind => program("valgrind"),
         Need::Testbed => {
             match &testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat())[..] {
                 [] => Ok(PathBuf::from("all programs are installed")),
@@ -234,6 +239,7 @@ fn named(need: Need) -> String {
         Need::Browser => "Chromium".into(),
         Need::Packaging => "promtool".into(),
         Need::Load => "stress-ng".into(),
+        Need::Valgrind => "valgrind".into(),
     }
 }
 

@@ -193,6 +193,15 @@ impl Sorter {
     }
 }
 
+/// Removes the times of samples, for a reader that shows the links of a sweep without them.
+pub(crate) fn without_times(mut record: Record) -> Record {
+    if let Record::Launch(row) = &mut record {
+        let samples = row.samples.iter_mut().chain(&mut row.tail);
+        samples.for_each(|samples| samples.elapsed_ns = Vec::new());
+    }
+    record
+}
+
 /// Reads a file; `-` is standard input.
 ///
 /// # Errors
@@ -210,9 +219,9 @@ pub(crate) fn records(path: &Path) -> Result<FileRecords> {
     open(path).map(Records::new)
 }
 
-/// Returns the records of a file that the user did not name.
+/// Returns the records of a file that the user did not name, for a reader that keeps no links of large sweeps.
 pub(crate) fn found_records(path: &Path) -> Result<FileRecords> {
-    Records::found(path).map_err(|e| named(path, &e))
+    Records::found_in_stream(path).map_err(|e| named(path, &e))
 }
 
 /// Opens a file, which may be compressed; `-` is standard input.
@@ -287,9 +296,11 @@ pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
     let known = indexed(directory).into_iter().filter(|file| !files.contains(file));
     files.extend(known.collect::<Vec<_>>());
     files.truncate(NEWEST);
-    // Nobody named these files, which may be of other programs, or gone.
+    // Nobody named these files, which may be of other programs, or gone. Long ones would delay the job.
     for file in files.iter().filter(|file| is_plain(file)) {
-        drop(add_found(&mut earlier, file));
+        if let Ok(records) = Records::found(file) {
+            drop(add(&mut earlier, file, records));
+        }
     }
     Ok(Some(earlier))
 }

@@ -4,14 +4,13 @@
 //! |---|---|
 //! | `change_point` | finds the places where the level of a series changes |
 //! | `dated` | what a series needs of a result file |
-//! | `facts` | provenance by name, and in what two runs differ |
 //! | `index` | the contents of files that were read before |
 //! | `store` | reads a directory with its index |
-//! | `series` | one series per case, with its changes |
-//! | `event` | changes of several cases at the same time, and the hosts of their links |
+//! | `series` | one series per case with its changes, and changes of several cases at the same time |
 
 mod change_point;
 mod dated;
+mod index;
 mod series;
 mod store;
 
@@ -19,7 +18,8 @@ mod store;
 pub(crate) use self::series::tests::result;
 pub use self::{
     change_point::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes},
-    dated::{DatedResult, DatedRow, Difference, read},
+    dated::{DatedResult, DatedRow, Difference, SharedFacts, read},
+    index::{Content, Index, Stamp},
     series::{Case, Change, Event, History, Point, Selection, Series, events},
-    store::{Content, INDEX, Index, Stamp, Store, indexed, newest, write_index},
+    store::{INDEX, Store, indexed, newest, write_index},
 };

@@ -56,7 +56,7 @@ fn run(options: &Options) -> Result<ExitCode> {
         return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
     }
     if options.instructions {
-        return instructions::check(&workspace, compiler(), options.record);
+        return instructions::check(&workspace, options.record);
     }
     let directory = workspace.target.join("criterion");
     if options.write {
@@ -71,7 +71,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     if options.write {
         let figures = read(&directory)?;
-        let heading = format!("{} on {}; {}.", environment::timestamp(), machine::now(), compiler());
+        let heading = format!("{} on {}; {}.", environment::timestamp(), machine::now(), machine::compiler());
         let all: Vec<&Figure> = figures.iter().collect();
         let is_short = |figure: &&Figure| SHORT.split(' ').any(|name| figure.name.starts_with(name));
         let short: Vec<&Figure> = figures.iter().filter(is_short).collect();
@@ -135,14 +135,6 @@ fn time(ns: f64) -> String {
         1e3.. => format!("{:.2} us", ns / 1e3),
         _ => format!("{ns:.2} ns"),
     }
-}
-
-fn compiler() -> String {
-    let asked = std::process::Command::new("rustc").arg("--version").output();
-    asked.map_or_else(
-        |_| "rustc unknown".into(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
 }
 
 #[cfg(test)]

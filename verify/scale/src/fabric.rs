@@ -13,6 +13,7 @@ use std::{
 use ombx_core::{
     result::{Measurement, Run},
     stats::Summary,
+    system::environment,
     unit::Rank,
 };
 use ombx_links::{
@@ -103,12 +104,12 @@ struct Fabric {
     seed: u64,
     /// The slow host, or one end of the slow link.
     host: u32,
-    /// The other end of the slow link; a host in another pod.
+    /// The other end of the slow link, or of a link over the slow cable.
     other: u32,
 }
 
 impl Fabric {
-    /// Chooses what is slow by the seed. A slow link is one of those that are measured.
+    /// Chooses what is slow by the seed: a part of a link of this round, which is measured.
     fn new(trial: &Trial, seed: u64, schedule: &Schedule, round: u32) -> Fabric {
         let Trial { topology, hosts, part, .. } = *trial;
         let mut fabric = Fabric { topology, hosts, part, seed, host: 0, other: 0 };
@@ -299,10 +300,10 @@ impl Trial {
     }
 }
 
-/// Returns a table of trials.
+/// Returns the date and a table of trials.
 pub(crate) fn table(tried: &[Tried]) -> String {
     let head = "fabric | hosts | slow | rounds | links | named, and nothing else | probability, at least | s per sweep";
-    ombx_toolchain::table(head, tried.iter().map(line))
+    format!("{}.\n\n{}", environment::timestamp(), ombx_toolchain::table(head, tried.iter().map(line)))
 }
 
 /// Returns the line of a trial.

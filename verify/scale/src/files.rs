@@ -11,6 +11,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{Metric, Work, payload::Check},
+    fact::{Fact, Facts, HostFacts},
     result::{Measurement, Run, Samples, Tally},
     stats::Summary,
     system::environment,
@@ -49,6 +50,9 @@ impl Extent {
     pub(crate) const GOALS: Extent =
         Extent { compared_rows: 200_000, dated_files: 10_000, sampled_bytes: 1_000_000_000, hosts: 10_000 };
 }
+
+/// Number of facts about the software and about the hosts of a dated result.
+const FACTS: [u32; 2] = [8, 42];
 
 /// A command, what it reads, and what it may take.
 struct Task {
@@ -89,7 +93,7 @@ pub(crate) fn measure(
     for (path, seed) in sides.iter().zip(1..) {
         once(path, |out| sides_of(out, extent.compared_rows / 2, seed))?;
     }
-    let (dated, sampled, links) = (at("dated"), at("sampled.jsonl"), at("links.jsonl"));
+    let (dated, sampled, links) = (at("history"), at("sampled.jsonl"), at("links.jsonl"));
     write_dated(&dated, extent.dated_files)?;
     once(&sampled, |out| samples_of(out, extent.sampled_bytes))?;
     once(&links, |out| links_of(out, extent.hosts))?;
@@ -234,18 +238,34 @@ fn sides_of(out: &mut dyn Write, rows: u32, seed: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a directory of dated results, each with ten rows.
+/// Writes a directory of dated results.
 fn write_dated(directory: &Path, files: u32) -> Result<()> {
     for day in 0..files {
         let path = directory.join(format!("{:02}/r{day:05}.jsonl", day % 16));
         fs::create_dir_all(path.parent().unwrap_or(directory)).map_err(Failure::file(directory))?;
-        once(&path, |out| {
-            file::write(out, &Record::Run(Box::new(run_record(&format!("day-{day}"), day, 2))))?;
-            (0..10).try_for_each(|case| file::write_case(out, &row(case, day % 4096, 50, u64::from(day))))?;
-            end(out, 10)
-        })?;
+        once(&path, |out| result_of_day(out, day))?;
     }
     Ok(())
+}
+
+/// Writes the result of a day: ten rows, with the provenance of a job of Slurm.
+fn result_of_day(out: &mut dyn Write, day: u32) -> io::Result<()> {
+    let run = run_record(&format!("day-{day}"), day, 2);
+    let [of_software, of_hosts] = FACTS;
+    let software = facts("software", of_software);
+    let names = run.places.iter().map(|place| place.host.clone()).collect();
+    let hosts = vec![HostFacts { hosts: names, facts: facts("host", of_hosts) }];
+    // Every job has another number.
+    let env = [("SLURM_JOB_ID".to_owned(), day.to_string())].into();
+    file::write(out, &Record::Run(Box::new(Run { software, hosts, env, ..run })))?;
+    (0..10).try_for_each(|case| file::write_case(out, &row(case, day % 4096, 50, u64::from(day))))?;
+    end(out, 10)
+}
+
+/// Returns facts of a usual length about something.
+fn facts(about: &str, count: u32) -> Facts {
+    let value = |at: u32| format!("value {at}: a version, a setting, or a list of devices");
+    (0..count).map(|at| (format!("{about} {at}"), Fact::Known(value(at)))).collect()
 }
 
 /// Writes launches with raw samples.
@@ -318,6 +338,8 @@ mod tests {
         assert_eq!((side.runs.len(), side.runs[0].rows.len()), (10, 10));
         let samples = read(&|out| samples_of(out, 500_000));
         assert_eq!(samples.runs[9].rows.len(), 2);
+        let dated = read(&|out| result_of_day(out, 3));
+        assert_eq!((dated.runs[0].rows.len(), dated.runs[0].run.hosts[0].facts.len()), (10, 42));
         let links = read(&|out| links_of(out, 40));
         assert_eq!(links.runs[0].row_count(), 40 * 39);
         assert_eq!(links.runs[0].verdict.as_ref().unwrap().slow.len(), 1);

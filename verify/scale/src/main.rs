@@ -71,13 +71,17 @@ struct Options {
     /// Judge simulated fat trees and dragonflies with one slow part instead
     #[arg(long)]
     fabrics: bool,
-    /// Find the fewest rounds that name the slow part with 99 %, for 10,000 and 100,000 hosts
-    #[arg(long, requires = "fabrics")]
+    /// Find the fewest rounds that name the slow part with 99 % instead: of 1, 2, 3, 4, 6, 8, 12 and 20
+    #[arg(long, requires = "fabrics", conflicts_with = "all_pairs")]
     plans: bool,
-    /// Sweep over all pairs too, once for each slow part
+    /// Sweep over all pairs too
     #[arg(long, requires = "fabrics")]
     all_pairs: bool,
-    /// Number of sweeps with other seeds [default: 50, and 300 with --plans, of which 99 % can be told]
+    /// Numbers of hosts of the fabrics [default: 10,000, and also 100,000 with --plans]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', requires = "fabrics",
+        value_parser = clap::value_parser!(u32).range(2000..=1_000_000))]
+    hosts: Vec<u32>,
+    /// Number of sweeps with other seeds [default: 50, over all pairs 1, and 300 with --plans, of which 99 % can be told]
     #[arg(long, value_name = "N", requires = "fabrics", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     seeds: Option<u32>,
     /// Write the results to docs/EVIDENCE.md, and all tables to target/evidence
@@ -85,13 +89,29 @@ struct Options {
     write: bool,
 }
 
-/// Hosts of the simulated fabrics, and rounds of their sweeps.
-const HOSTS: [u32; 2] = [10_000, 100_000];
+/// Hosts of the simulated fabrics, and those with which plans are tried.
+const HOSTS: &[u32] = &[10_000];
+const HOSTS_OF_PLANS: &[u32] = &[10_000, 100_000];
+/// Rounds of a sweep over a sample of the pairs.
 const ROUNDS: u32 = 20;
-/// Numbers of seeds: of each slow part, and of each number of rounds. If all of 300 name a part, 99 % do with a confidence of 95 %.
-const SEEDS: [u32; 2] = [50, 300];
+/// Numbers of seeds: of a sample of the pairs, of all pairs, and of each plan. If all of 300 name a part, 99 % do with a confidence of 95 %.
+const SEEDS: u32 = 50;
+const SEEDS_OF_ALL_PAIRS: u32 = 1;
+const SEEDS_OF_PLANS: u32 = 300;
 /// Numbers of rounds among which the fewest are searched.
 const PLANS: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 20];
+
+impl Options {
+    /// Returns the numbers of hosts of fabrics.
+    fn hosts<'a>(&'a self, usual: &'a [u32]) -> &'a [u32] {
+        if self.hosts.is_empty() { usual } else { &self.hosts }
+    }
+
+    /// Returns the number of seeds of a trial.
+    fn seeds(&self, usual: u32) -> usize {
+        self.seeds.unwrap_or(usual) as usize
+    }
+}
 
 fn main() -> ExitCode {
     exit_code(run(&Options::parse()))
@@ -105,6 +125,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     if cfg!(debug_assertions) && (options.files || options.fabrics) {
         // Times of a debug build say little.
         return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
+    }
+    if options.plans {
+        return plans(options, &workspace);
     }
     if options.fabrics {
         return fabrics(options, &workspace);
@@ -172,26 +195,22 @@ fn files(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
 
 /// Judges simulated fabrics: of each, every slow part with all seeds.
 fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
-    let [seeds, of_plans] = SEEDS.map(|seeds| options.seeds.unwrap_or(seeds) as usize);
     let mut tried = Vec::new();
     let mut is_right = true;
-    for (topology, part) in TOPOLOGIES.iter().flat_map(|topology| Part::ALL.map(|part| (topology, part))) {
-        let trial = Trial { topology, hosts: HOSTS[0], part, rounds: Some(ROUNDS), seeds };
-        let mut trials = vec![trial];
-        if options.all_pairs && part != Part::Cable {
-            trials.push(Trial { rounds: None, seeds: 1, ..trial });
-        }
-        for trial in trials {
-            let one = trial.run();
-            let (named, seconds) = (one.named, one.seconds);
-            println!("   {}, {part}: {named} of {} in {seconds:.1} s each", topology.name, trial.seeds);
-            is_right &= one.named == trial.seeds;
-            tried.push(one);
-        }
-    }
-    if options.plans {
-        for hosts in HOSTS {
-            tried.extend(fewest_rounds(hosts, of_plans));
+    for &hosts in options.hosts(HOSTS) {
+        for (topology, part) in slow_parts() {
+            let trial = Trial { topology, hosts, part, rounds: Some(ROUNDS), seeds: options.seeds(SEEDS) };
+            let mut trials = vec![trial];
+            if options.all_pairs && part != Part::Cable {
+                trials.push(Trial { rounds: None, seeds: options.seeds(SEEDS_OF_ALL_PAIRS), ..trial });
+            }
+            for trial in trials {
+                let one = trial.run();
+                let (name, named, seeds) = (topology.name, one.named, trial.seeds);
+                println!("   {name}, {hosts} hosts, {part}: {named} of {seeds} in {:.1} s each", one.seconds);
+                is_right &= named == seeds;
+                tried.push(one);
+            }
         }
     }
     let table = fabric::table(&tried);
@@ -202,12 +221,30 @@ fn fabrics(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     Ok(failed_if(!is_right))
 }
 
+/// Returns each fabric with each part that can be slow.
+fn slow_parts() -> impl Iterator<Item = (&'static Topology, Part)> {
+    TOPOLOGIES.iter().flat_map(|topology| Part::ALL.map(|part| (topology, part)))
+}
+
+/// Finds the fewest rounds that name each slow part of the simulated fabrics. A part that needs more rounds than were tried is no failure.
+fn plans(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
+    let mut tried = Vec::new();
+    for &hosts in options.hosts(HOSTS_OF_PLANS) {
+        tried.extend(fewest_rounds(hosts, options.seeds(SEEDS_OF_PLANS)));
+    }
+    let table = fabric::table(&tried);
+    println!("\n{table}");
+    if options.write {
+        document::write(workspace, "scale-plans", &table)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Returns for each fabric and slow part the trial with the fewest rounds that name it with 99 %, or that with the most rounds. Of a
 /// single link nothing is tried: it must be among the links that are measured.
 fn fewest_rounds(hosts: u32, seeds: usize) -> Vec<Tried> {
-    let parts = || Part::ALL.into_iter().filter(|part| *part != Part::Link);
-    let all = TOPOLOGIES.iter().flat_map(|topology| parts().map(move |part| (topology, part)));
-    all.filter_map(|(topology, part)| try_rounds(topology, part, hosts, seeds)).collect()
+    let tried = slow_parts().filter(|(_, part)| *part != Part::Link);
+    tried.filter_map(|(topology, part)| try_rounds(topology, part, hosts, seeds)).collect()
 }
 
 /// Tries more and more rounds on a fabric with a slow part until 99 % of the seeds name it. Prints each trial and returns the last.

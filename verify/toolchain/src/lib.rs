@@ -7,6 +7,7 @@
 
 mod command;
 pub mod consent;
+pub mod counts;
 pub mod evidence;
 mod failure;
 pub mod machine;

@@ -1,6 +1,8 @@
-//! The machine on which something was measured, as documents name it.
+//! The machine on which something was measured, and its compiler, as documents name them.
 
-use std::{fs, thread};
+use std::{fs, process::Command, thread};
+
+use crate::command::output;
 
 /// Returns the number of CPUs that this process may use, the model of the first, and the load average of one minute.
 pub fn now() -> String {
@@ -11,4 +13,10 @@ pub fn now() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split_whitespace().next().unwrap_or("unknown");
     format!("{cpus} CPUs ({cpu}); load average before: {load}")
+}
+
+/// Returns the version of rustc.
+pub fn compiler() -> String {
+    let version = output(Command::new("rustc").arg("--version"));
+    version.map_or_else(|_| "rustc unknown".into(), |text| text.trim().to_owned())
 }

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     arguments::output::{UNITS, chosen_units, some_of},
     output::target,
-    result_file::{FileRecords, KnownRuns, Sorter, found_records, records},
+    result_file::{FileRecords, KnownRuns, Sorter, found_records, records, without_times},
     stderr,
 };
 
@@ -163,15 +163,6 @@ fn named(files: Files, label: &str) -> Files {
 
 /// Maximum number of samples of a launch that the figures of a page are drawn from.
 const MAX_SAMPLES: usize = 4096;
-
-/// Removes the times of samples: a page shows the links of a sweep without them.
-fn without_times(mut record: Record) -> Record {
-    if let Record::Launch(row) = &mut record {
-        let samples = row.samples.iter_mut().chain(&mut row.tail);
-        samples.for_each(|samples| samples.elapsed_ns = Vec::new());
-    }
-    record
-}
 
 /// Reads the files of one side record by record. The rows of a page are those over all launches of a setup, whichever file they are in. Of raw samples,
 /// only those that figures need are kept, in `samples`.

@@ -1,6 +1,7 @@
 //! `ombx show`: prints result files.
 
 use std::{
+    env,
     io::{self, Seek, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -32,10 +33,10 @@ use crate::{
     output::{
         renderers::{self, Notes},
         target,
-        terminal::{self, is_closed, print},
+        terminal::{self, is_closed, print, reason},
         unwritable,
     },
-    result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps},
+    result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps, without_times},
 };
 
 #[derive(Debug, Args)]
@@ -87,7 +88,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         target::check_path("--matrix", path)?;
     }
     if args.provenance {
-        return show_provenance(runs(args)?);
+        return show_provenance(&args.files);
     }
     let mut earlier =
         args.against.as_deref().map(|path| result_file::earlier_runs(path, Vec::new())).transpose()?;
@@ -127,6 +128,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if let (Some(path), Sweeps::Matrix(sweep)) = (&args.matrix, &mut sweeps) {
         return write_matrix(sweep.take().map(|(_, bands)| bands), path);
     }
+    let links = sweeps.end().map_err(|e| no_temporary_file(&e))?;
     let shown = match renderers::rows(args.format, args.color, Notes::if_verbose(args.verbose), plot, &shown)
     {
         None => cases
@@ -138,7 +140,11 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             show_cases(&cases, earlier.as_ref(), &mut *renderer, args.format, &shown, &mut out)
         }
     };
-    is_closed(shown.and_then(|()| sweeps.write(&mut out)).and_then(|()| out.flush()))?;
+    let written = shown.and_then(|()| match links {
+        Some(mut text) => io::copy(&mut text, &mut out).map(drop),
+        None => Ok(()),
+    });
+    is_closed(written.and_then(|()| out.flush()))?;
     Ok(0)
 }
 
@@ -183,16 +189,15 @@ impl Sweeps {
             Sweeps::Matrix(sweep) => add_to_matrix(sweep, record).map_err(|e| e.within("--matrix")),
             Sweeps::Shown { renderer, text, open, any } => {
                 *any = true;
-                show_link(&mut **renderer, text, open, record)
-                    .map_err(|e| Error::storage(format!("temporary file for links: {e}")))
+                show_link(&mut **renderer, text, open, record).map_err(|e| no_temporary_file(&e))
             }
             Sweeps::Unshown => Ok(()),
         }
     }
 
-    /// Writes the text of all sweeps.
-    fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        let Sweeps::Shown { mut renderer, mut text, open, any } = self else { return Ok(()) };
+    /// Ends the text of all sweeps, and returns it; `None` in a format without links.
+    fn end(self) -> io::Result<Option<SpooledTempFile>> {
+        let Sweeps::Shown { mut renderer, mut text, open, any } = self else { return Ok(None) };
         if let Some(open) = open {
             open.end(&mut *renderer, &mut text)?;
         }
@@ -201,8 +206,17 @@ impl Sweeps {
         }
         let mut text = text.into_inner()?;
         text.rewind()?;
-        io::copy(&mut text, out).map(drop)
+        Ok(Some(text))
     }
+}
+
+/// Returns the error of the temporary file for links.
+fn no_temporary_file(why: &io::Error) -> Error {
+    Error::storage(format!(
+        "cannot write a temporary file below {} for the links: {}. Name a directory with enough space in TMPDIR",
+        env::temp_dir().display(),
+        reason(why)
+    ))
 }
 
 impl Open {
@@ -248,7 +262,7 @@ fn show_link(
 
 /// Adds a record to the only sweep.
 fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record: &Record) -> Result<()> {
-    let unwritable = |e: io::Error| Error::storage(format!("temporary file for links: {e}"));
+    let unwritable = |e: io::Error| no_temporary_file(&e);
     match (record, sweep.as_mut()) {
         (Record::Run(run), None) => {
             let first = LinkSweep::of_run(run);
@@ -262,20 +276,6 @@ fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record
         _ => {}
     }
     Ok(())
-}
-
-/// Returns the runs of all files. The links of sweeps are summed up.
-fn runs(args: &ShowArgs) -> Result<Vec<RunWithRows>> {
-    let (mut known, mut runs) = (KnownRuns::default(), Vec::new());
-    for path in &args.files {
-        let mut file = Collector::default().summing_up();
-        let cut_off = known.each(records(path)?, path, |record| {
-            file.record(record);
-            Ok(())
-        })?;
-        runs.extend(file.end(cut_off).runs);
-    }
-    Ok(runs)
 }
 
 /// Writes the rows over all launches.
@@ -371,11 +371,23 @@ fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Prints the provenance of runs. The launches of one setup are one result; sweeps over links are shown one by one.
-fn show_provenance(runs: Vec<RunWithRows>) -> Result<u8> {
-    let (links, benchmarks): (Vec<_>, Vec<_>) = runs.into_iter().partition(RunWithRows::is_sweep);
-    let mut cases = Cases::default();
-    benchmarks.iter().for_each(|launch| cases.launch(launch));
+/// Prints the provenance of the runs of all files. The launches of one setup are one result; sweeps over links are shown one by one.
+fn show_provenance(files: &[PathBuf]) -> Result<u8> {
+    let (mut cases, mut known, mut links) = (Cases::default(), KnownRuns::default(), Vec::new());
+    for path in files {
+        let (mut sweeps, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let mut pass = |record: Record, is_sweep: bool| {
+            if is_sweep {
+                sweeps.record(without_times(record));
+            } else {
+                cases.record(&record);
+            }
+            Ok(())
+        };
+        let cut_off = known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
+        sorter.end(pass)?;
+        links.extend(sweeps.end(cut_off).runs);
+    }
     let results: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).chain(links).collect();
     if results.is_empty() {
         return Err(Error::usage("--provenance: the files have no runs"));
@@ -425,6 +437,12 @@ fn table(values: &[(String, String)], width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_temporary_file_that_cannot_be_written_is_explained() {
+        let text = no_temporary_file(&io::ErrorKind::StorageFull.into()).to_string();
+        assert!(text.contains(": the disk is full. Name a directory") && text.ends_with("TMPDIR"), "{text}");
+    }
 
     #[test]
     fn values_are_wrapped_to_the_terminal_and_nowhere_else() {

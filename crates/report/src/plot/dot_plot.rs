@@ -119,7 +119,7 @@ fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes, units: U
     };
     html! {
             svg class=(canvas.class()) viewBox={ "0 0 " (canvas.width()) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
-                title id={ (id) "-t" } { "Histogram of " (counted(times.sweep.len(), "link")) " at " (Bytes(times.bytes)) " bytes" }
+                title id={ (id) "-t" } { "Histogram of " (times.counted_links()) " at " (Bytes(times.bytes)) " bytes" }
                 @for (at, (ends, links)) in histogram.ranges().enumerate() {
                     @let left = wide * at as f64;
                     @let high = (BOTTOM - HISTOGRAM_TOP) * links as f64 / histogram.most() as f64;

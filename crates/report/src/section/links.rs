@@ -118,8 +118,8 @@ fn range(sweep: &LinkSweep, times: &LinkTimes, units: Units) -> String {
         let rate = sweep.mb_per_s(times.bytes, ns).map(|at| format!(" ({} {of_rates})", rate(units, at)));
         format!("{} {unit}{}", time(units, ns), rate.unwrap_or_default())
     });
-    let links = counted(times.sweep.len(), "link");
-    format!("{links}: fastest {fastest}, median {median}, slowest {slowest}.")
+    let links = times.counted_links();
+    format!("Times of {links}: fastest {fastest}, median {median}, slowest {slowest}.")
 }
 
 /// Returns a table of the slowest links relative to their kind, with their times when measured again alone.

@@ -1,7 +1,5 @@
 //! Results over time on the page: changes, charts and hosts, and text of files that stays text.
 
-use std::collections::BTreeMap;
-
 use ombx_core::benchmark::Metric;
 use ombx_report::{Report, Source, Timeline, page};
 use ombx_results::history::{DatedResult, DatedRow, History, Selection};
@@ -26,7 +24,7 @@ fn sweeps(key: &str, host: &str, kernel: &str) -> History {
         started: format!("2026-03-{day:02}T02:00:00Z"),
         fabric: "mpi".into(),
         hosts: "n[01-03]".into(),
-        facts: BTreeMap::from([("kernel".into(), if day < 16 { "6.1".into() } else { kernel.to_owned() })]),
+        facts: [("kernel".to_owned(), if day < 16 { "6.1" } else { kernel }.to_owned())].into(),
         rows: [[0, 1], [0, 2], [1, 2]].map(|ends| row(day, ends)).to_vec(),
         launches: Vec::new(),
         is_large_sweep: false,

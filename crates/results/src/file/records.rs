@@ -16,12 +16,20 @@ use ruzstd::decoding::{
 };
 
 use super::{lines, parse};
-use crate::file::{ReadError, Record};
+use crate::{
+    file::{ReadError, Record},
+    verdict::MOST_RANKS,
+};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 28;
-/// Maximum length in bytes of a file that the user did not name, and of a line of it.
-const FOUND: [u64; 2] = [1 << 30, 1 << 24];
+/// Maximum length in bytes of a line of a file that the user did not name.
+const LONGEST_FOUND_LINE: u64 = 1 << 24;
+/// Maximum number of bytes that a reader may keep of a file that the user did not name.
+const MOST_KEPT: u64 = 1 << 30;
+/// Maximum length in bytes of such a file whose reader keeps no links of large sweeps. All pairs of 10,000 hosts take 1.7 GB for each message
+/// size and launch. The limit is about time: a compressed file without end is read for some minutes.
+const LONGEST_STREAM: u64 = 1 << 34;
 /// Maximum number of blank lines in a file.
 const BLANK_LINES: usize = 10_000;
 
@@ -35,28 +43,45 @@ pub struct Records<R> {
     runs: usize,
     /// Rows of the current run.
     rows: u64,
+    /// Whether the current run is over so many ranks that readers do not keep the links of its rounds.
+    is_large: bool,
+    /// Bytes of the records that readers may keep, and their maximum number.
+    kept: u64,
+    most_kept: u64,
     ended: bool,
     cut_off: bool,
     done: bool,
 }
 
 impl Records<Box<dyn BufRead>> {
-    /// Opens a file that the user did not name.
+    /// Opens a file that the user did not name, for a reader that may keep all of it.
     ///
     /// # Errors
     /// It is a link, is not a regular file, is too long, or cannot be opened.
     pub fn found(path: &Path) -> io::Result<Self> {
-        let [longest_file, longest] = FOUND;
+        Self::found_within(path, MOST_KEPT)
+    }
+
+    /// Opens a file that the user did not name, for a reader that keeps no links of sweeps over more than [`MOST_RANKS`] ranks. Such a file may
+    /// be longer.
+    ///
+    /// # Errors
+    /// Those of [`Records::found`].
+    pub fn found_in_stream(path: &Path) -> io::Result<Self> {
+        Self::found_within(path, LONGEST_STREAM)
+    }
+
+    fn found_within(path: &Path, longest_file: u64) -> io::Result<Self> {
         // A small compressed file may have contents without end.
         let input: Box<dyn BufRead> = Box::new(decoded(open_found(path, longest_file)?)?.take(longest_file));
-        Ok(Records { longest, ..Records::new(input) })
+        Ok(Records { longest: LONGEST_FOUND_LINE, most_kept: MOST_KEPT, ..Records::new(input) })
     }
 }
 
 impl<R: BufRead> Records<R> {
     /// Starts at the beginning of a file.
     pub fn new(input: R) -> Records<R> {
-        let (ended, cut_off, done) = (false, false, false);
+        let (is_large, ended, cut_off, done) = (false, false, false, false);
         Records {
             input,
             longest: MAX_LINE_BYTES,
@@ -65,6 +90,9 @@ impl<R: BufRead> Records<R> {
             blank: 0,
             runs: 0,
             rows: 0,
+            is_large,
+            kept: 0,
+            most_kept: u64::MAX,
             ended,
             cut_off,
             done,
@@ -115,6 +143,7 @@ impl<R: BufRead> Records<R> {
                 Ok(None) => {}
                 Ok(Some(record)) => {
                     self.in_order(&record).map_err(bad)?;
+                    self.count_kept(&record).map_err(bad)?;
                     if let Record::Launch(row) = &record {
                         lines::follows_from_samples(row).map_err(bad)?;
                     }
@@ -139,6 +168,26 @@ impl<R: BufRead> Records<R> {
             Record::End(..) => self.ended = true,
             Record::Launch(_) => self.rows += 1,
             Record::Round(round) => self.rows += round.len() as u64,
+        }
+        Ok(())
+    }
+}
+
+impl<R> Records<R> {
+    /// Counts the bytes of a record, unless they are links that no reader keeps.
+    fn count_kept(&mut self, record: &Record) -> Result<(), String> {
+        if let Record::Run(run) = record {
+            self.is_large = run.places.len() > MOST_RANKS;
+        }
+        if self.is_large && matches!(record, Record::Round(_)) {
+            return Ok(());
+        }
+        self.kept += self.line.len() as u64;
+        if self.kept > self.most_kept {
+            return Err(format!(
+                "the file has more than {} MiB beside the links of sweeps over more than {MOST_RANKS} ranks: ombx show FILE reads it",
+                self.most_kept >> 20
+            ));
         }
         Ok(())
     }
@@ -263,9 +312,14 @@ mod tests {
     use std::io::Write;
 
     use flate2::{Compression, write::GzEncoder};
+    use ombx_core::{benchmark::Metric, result::Measurement};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
+    use crate::{
+        file::{Round, write},
+        verdict::BENCH,
+    };
 
     #[test]
     fn figures_that_do_not_follow_from_the_samples_are_refused() {
@@ -309,6 +363,38 @@ mod tests {
         std::fs::File::create(at("line")).unwrap().set_len(1 << 25).unwrap();
         let error = Records::found(&at("line")).unwrap().next().unwrap().unwrap_err();
         assert!(error.to_string().ends_with("it is longer than 16777216 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_long_file_is_found_by_readers_that_do_not_keep_its_links() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("long");
+        std::fs::write(&path, GOLDEN).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(MOST_KEPT + 1).unwrap();
+        assert!(Records::found(&path).is_err());
+        assert!(Records::found_in_stream(&path).unwrap().next().unwrap().is_ok());
+    }
+
+    /// Returns the error of a run over so many ranks with a round, of which a reader may keep the first record only.
+    fn error_of_ranks(ranks: usize) -> Option<String> {
+        let mut run = crate::golden().run;
+        run.places = vec![run.places[0].clone(); ranks];
+        let mut text = Vec::new();
+        write(&mut text, &Record::Run(Box::new(run))).unwrap();
+        let most_kept = text.len() as u64;
+        let row = Measurement { bytes: Some(8), ..Measurement::new(BENCH, "links", Metric::Latency, 2) };
+        let (from, to, median_ns) = (vec![0], vec![1], vec![900.0]);
+        let round = Round { row, number: Some(0), from, to, median_ns, marks: Vec::new() };
+        write(&mut text, &Record::Round(Box::new(round))).unwrap();
+        let mut records = Records { most_kept, ..Records::new(text.as_slice()) };
+        records.find_map(Result::err).map(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_links_of_large_sweeps_do_not_count_as_kept() {
+        assert_eq!(error_of_ranks(MOST_RANKS + 1), None);
+        let error = error_of_ranks(MOST_RANKS).unwrap();
+        assert!(error.ends_with("ombx show FILE reads it"), "{error}");
     }
 
     const GOLDEN: &str = include_str!("../../tests/golden/one_launch.jsonl");

@@ -1,31 +1,27 @@
 //! A directory of result files, read with its index.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    fs::{self, Metadata},
-    io,
+    fs, io,
     num::NonZero,
-    os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
 use ombx_core::system::file::{self, read_found};
-use serde::{Deserialize, Serialize};
 
-use super::dated::{DatedResult, results_of};
-use crate::file::{
-    Records, is_named_as_result,
-    lines::{self, Checksum},
+use super::{
+    dated::{DatedResult, results_of},
+    index::{Content, Index, LONGEST_INDEX, Stamp},
 };
-use crate::verdict;
+use crate::{
+    file::{Records, is_named_as_result},
+    verdict,
+};
 
 /// Name of the index in the directory.
 pub const INDEX: &str = ".ombx-index";
-/// Longest index in bytes: of some thousand files of a hundred rows each.
-const LONGEST_INDEX: u64 = 32 << 20;
 
 /// Results of all files of a directory and of the directories in it.
 #[derive(Debug, Default)]
@@ -229,101 +225,8 @@ fn contents_from(files: &[Found], next: &AtomicUsize) -> Vec<(usize, Content)> {
 }
 
 fn content(path: &Path) -> Content {
-    let results = Records::found(path).map_err(|e| e.to_string()).and_then(results_of);
+    let results = Records::found_in_stream(path).map_err(|e| e.to_string()).and_then(results_of);
     results.map_or_else(Content::Refused, Content::Results)
-}
-
-/// First line. Another version of ombx builds the index again.
-const HEAD: &str =
-    concat!("{\"index\":\"ombx.history\",\"version\":\"3 of ombx ", env!("CARGO_PKG_VERSION"), "\"}");
-
-/// What changes if a file changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
-    /// Length in bytes.
-    pub length: u64,
-    /// Seconds and nanoseconds of the last change.
-    pub modified: [i64; 2],
-    /// Number of the file in its file system.
-    pub inode: u64,
-}
-
-impl Stamp {
-    /// Returns the stamp of a file.
-    pub fn new(file: &Metadata) -> Stamp {
-        Stamp { length: file.len(), modified: [file.mtime(), file.mtime_nsec()], inode: file.ino() }
-    }
-}
-
-/// Content of a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Content {
-    /// Results of a result file.
-    #[serde(rename = "results")]
-    Results(Vec<DatedResult>),
-    /// Why the file is not a result file.
-    #[serde(rename = "refused")]
-    Refused(String),
-}
-
-/// Contents of files by their paths in the directory.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Index(BTreeMap<String, (Stamp, Content)>);
-
-#[derive(Serialize, Deserialize)]
-struct Line<'a> {
-    path: Cow<'a, str>,
-    stamp: Stamp,
-    content: Cow<'a, Content>,
-}
-
-impl Index {
-    /// Reads an index. Whatever is damaged is left out.
-    pub fn parse(text: &[u8]) -> Index {
-        let text = String::from_utf8_lossy(text);
-        let mut lines = text.lines();
-        if lines.next() != Some(HEAD) {
-            return Index::default();
-        }
-        let intact = lines.filter(|line| lines::checksum_of(line) == Checksum::Intact);
-        let parsed = intact.filter_map(|line| serde_json::from_str::<Line<'_>>(line).ok());
-        let entry = |line: Line<'_>| (line.path.into_owned(), (line.stamp, line.content.into_owned()));
-        Index(parsed.map(entry).collect())
-    }
-
-    /// Removes and returns the content of a file, if the file has not changed since.
-    pub fn take(&mut self, path: &str, stamp: &Stamp) -> Option<Content> {
-        self.0.remove(path).filter(|(known, _)| known == stamp).map(|(_, content)| content)
-    }
-
-    /// Adds the content of a file.
-    pub fn insert(&mut self, path: String, stamp: Stamp, content: Content) {
-        self.0.insert(path, (stamp, content));
-    }
-
-    /// Returns whether no file is in the index.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the contents in the order of paths.
-    pub fn into_contents(self) -> impl Iterator<Item = (String, Content)> {
-        self.0.into_iter().map(|(path, (_, content))| (path, content))
-    }
-
-    /// Returns the text of the index.
-    pub fn text(&self) -> Vec<u8> {
-        let mut text = format!("{HEAD}\n").into_bytes();
-        for (path, (stamp, content)) in &self.0 {
-            let line = Line { path: path.into(), stamp: *stamp, content: Cow::Borrowed(content) };
-            // A line that cannot be written is left out, and its file is read again.
-            let Ok(mut line) = serde_json::to_vec(&line) else { continue };
-            lines::add_checksum(&mut line);
-            text.append(&mut line);
-            text.push(b'\n');
-        }
-        text
-    }
 }
 
 #[cfg(test)]
@@ -331,7 +234,6 @@ mod tests {
     use ombx_core::benchmark::Metric;
 
     use super::*;
-    use crate::history::read;
 
     const GOLDEN: &[u8] = include_bytes!("../../tests/golden/three_launches.jsonl");
 
@@ -416,42 +318,5 @@ mod tests {
     fn a_directory_that_is_not_there_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         assert!(Store::open(&directory.path().join("absent")).is_err());
-    }
-
-    const STAMP: Stamp = Stamp { length: 7, modified: [1, 2], inode: 3 };
-
-    fn index() -> Index {
-        let results = read(include_bytes!("../../tests/golden/three_launches.jsonl").as_slice()).unwrap();
-        let mut index = Index::default();
-        index.insert("a.jsonl".into(), STAMP, Content::Results(results));
-        index.insert("b.jsonl".into(), STAMP, Content::Refused("it is a poem".into()));
-        index
-    }
-
-    #[test]
-    fn an_index_survives_its_text() {
-        assert_eq!(Index::parse(&index().text()), index());
-    }
-
-    #[test]
-    fn a_file_that_changed_is_not_in_the_index() {
-        assert!(index().take("a.jsonl", &STAMP).is_some());
-        for changed in
-            [Stamp { length: 8, ..STAMP }, Stamp { modified: [1, 3], ..STAMP }, Stamp { inode: 4, ..STAMP }]
-        {
-            assert_eq!(index().take("a.jsonl", &changed), None);
-        }
-        assert_eq!(index().take("c.jsonl", &STAMP), None);
-    }
-
-    #[test]
-    fn damaged_lines_and_other_versions_are_left_out() {
-        let text = String::from_utf8(index().text()).unwrap();
-        let damaged = Index::parse(text.replace("poem", "song").as_bytes());
-        assert_eq!(damaged.into_contents().map(|(path, _)| path).collect::<Vec<_>>(), ["a.jsonl"]);
-        let cut = Index::parse(&text.as_bytes()[..text.len() / 2]);
-        assert!(cut.is_empty(), "{cut:?}");
-        assert!(Index::parse(text.replacen("\"3 of", "\"2 of", 1).as_bytes()).is_empty());
-        assert!(Index::parse(b"\xff\x00 no index").is_empty());
     }
 }

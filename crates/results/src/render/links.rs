@@ -489,7 +489,7 @@ impl Links {
                 [high, low].map(|ns| rate(ns).map_or(String::new(), |rate| of_rates.format(rate)));
             grid.add_row([us_from, us_to, from, to, count.to_string(), "█".repeat(bar)]);
         }
-        writeln!(out, "histogram of {} links:\n{}", times.sweep.len(), grid.trim_fmt())
+        writeln!(out, "histogram of {}:\n{}", times.counted_links(), grid.trim_fmt())
     }
 
     /// Prints the least, the mean and the largest figure of the links of each step.
@@ -561,7 +561,7 @@ pub fn map_so_far(links: &LinkSweep, widest: usize) -> Option<String> {
     let times = links.averaged().into_iter().min_by_key(|times| times.bytes)?;
     let mut map = Vec::new();
     let legend = heat_map::draw(&mut map, &times, &links.hosts, widest).ok()??;
-    let title = format!("links so far, {} bytes: {}", Bytes(times.bytes), times.sweep.len());
+    let title = format!("links so far, {} bytes: {}", Bytes(times.bytes), times.measured);
     Some(format!("{title}\n{}{legend}", String::from_utf8_lossy(&map)))
 }
 

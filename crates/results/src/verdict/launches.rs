@@ -89,6 +89,7 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
     let attempts = all.iter().map(|times| times.attempts().0).max().unwrap_or(0);
     let given_up = usually(all.iter().map(|times| times.attempts().1), &all);
     let outside: Vec<Vec<(Link, bool)>> = all.iter().map(|times| times.outside.rows()).collect();
+    let most = all.iter().max_by_key(|times| times.measured);
     LinkTimes {
         bytes,
         directed,
@@ -100,7 +101,8 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
             all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter(),
         ),
         disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
-        measured: all.iter().map(|times| times.measured).max().unwrap_or(0),
+        measured: most.map_or(0, |times| times.measured),
+        ascending: most.map_or(0, |times| times.ascending),
         level,
         outside: usually_slow(&outside, directed, hosts),
         tiles: Tiles::median_over(all.iter().map(|times| &times.tiles)),

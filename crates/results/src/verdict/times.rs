@@ -6,6 +6,7 @@ use ombx_core::{
     order::sort_by_value,
     result::{Level, Mark, Measurement},
     stats,
+    unit::counted,
 };
 
 use crate::{
@@ -60,6 +61,8 @@ pub struct LinkTimes {
     pub outliers: Vec<Link>,
     /// Number of rows of the sweep, or of links once they are averaged. Those that are not kept count too.
     pub measured: usize,
+    /// Number of rows of the sweep whose timed rank is the lower one.
+    pub(super) ascending: usize,
     /// The sample has one link in 2^`level` of the most frequent kind, see [`Hosts::sample_level`].
     pub(super) level: u32,
     /// Rows of links outside the sample.
@@ -111,7 +114,8 @@ impl LinkTimes {
         let measured = match self.level {
             0 => sweep.len(),
             _ if self.directed => self.measured,
-            _ => self.measured / 2,
+            // Some links may have only one of their two rows: those of a round that was interrupted.
+            _ => self.ascending.max(self.measured - self.ascending),
         };
         LinkTimes {
             bytes: self.bytes,
@@ -151,6 +155,7 @@ impl LinkTimes {
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
     pub(super) fn add(&mut self, row: Link, waited: bool, hosts: &Hosts, most: usize) {
         self.measured += 1;
+        self.ascending += usize::from(row.from < row.to);
         self.tiles.add(row, hosts.ranks());
         if !self.is_sampled(&row, hosts) {
             return self.outside.offer(row, waited, self.directed, hosts);
@@ -196,6 +201,15 @@ impl LinkTimes {
                 self.measured
             )
         })
+    }
+
+    /// Returns the number of links that are kept, in words, and of a sample also that of all. The times are averaged.
+    pub fn counted_links(&self) -> String {
+        let kept = self.sweep.len();
+        match self.level {
+            0 => counted(kept, "link"),
+            _ => format!("a sample of {kept} of {}", counted(self.measured, "link")),
+        }
     }
 
     /// Returns the time of a link that was measured again alone, in nanoseconds.
@@ -385,6 +399,9 @@ pub const MOST_ROWS: usize = 1 << 20;
 const ROWS_PER_RANK: usize = 32;
 /// Number of slowest links that are kept of each rank and kind.
 const SLOWEST_PER_RANK: usize = 8;
+/// Maximum number of links outside the sample that wait for the row of their other direction, unless there are more ranks. In a sweep of
+/// ombx those of one round wait.
+const MOST_PENDING: usize = 1 << 16;
 
 /// Returns whether a link is in a sample of one link in 2^`level`. Both directions of a link are, or none. A sample has all links of
 /// those with a higher level.
@@ -415,9 +432,10 @@ impl Outlier {
         std::iter::once(self.row).chain(self.back)
     }
 
-    /// Returns the time by which links are compared: the sum of the rows.
+    /// Returns the time by which links are compared: the mean of the rows.
     fn time(&self) -> f32 {
-        self.rows().map(|(row, _)| row.ns).sum()
+        let ns = self.row.0.ns;
+        self.back.map_or(ns, |(back, _)| f32::midpoint(ns, back.ns))
     }
 }
 
@@ -448,6 +466,12 @@ impl Outliers {
                 self.keep(Outlier { back: Some(new.row), ..first }, hosts);
             }
             _ => _ = self.pending.insert(ends, new),
+        }
+        if self.pending.len() > MOST_PENDING.max(hosts.ranks() as usize) {
+            // The file has one direction of each link.
+            for link in std::mem::take(&mut self.pending).into_values() {
+                self.keep(link, hosts);
+            }
         }
     }
 

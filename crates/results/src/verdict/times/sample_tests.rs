@@ -73,6 +73,30 @@ fn a_sample_is_bounded_balanced_and_independent_of_the_order() {
 }
 
 #[test]
+fn a_sample_says_how_many_links_there_are() {
+    let hosts = hosts(100, 1);
+    let rows = rows(&hosts, 1, |_, _| 1.0);
+    let sampled = kept(rows.iter().copied(), false, &hosts, 0).averaged();
+    assert_eq!(sampled.counted_links(), format!("a sample of {} of 4950 links", sampled.sweep.len()));
+    let all = kept(rows, false, &hosts, MOST_ROWS).averaged();
+    assert_eq!(all.counted_links(), "4950 links");
+}
+
+#[test]
+fn links_with_one_direction_are_counted_and_few_of_them_wait_for_the_other() {
+    let hosts = hosts(600, 1);
+    let slow = |a: u32, b: u32| if (a, b) == (10, 300) { 1.6 } else { 1.0 };
+    let rows: Vec<Link> = rows(&hosts, 3, slow).into_iter().filter(|row| row.from < row.to).collect();
+    let links = rows.len();
+    let times = kept(rows, false, &hosts, 0);
+    assert!(links - times.sweep.len() > 2 * MOST_PENDING, "too few links are outside the sample");
+    assert!(times.outside.pending.len() <= MOST_PENDING);
+    let averaged = times.averaged();
+    assert_eq!(averaged.measured, links);
+    assert!(averaged.sweep.iter().chain(&averaged.outliers).any(|link| (link.from, link.to) == (10, 300)));
+}
+
+#[test]
 fn the_slowest_links_of_every_rank_are_kept() {
     let hosts = hosts(120, 1);
     let slow =
