@@ -35,7 +35,10 @@ mod tests {
         let recorded = r#"{"compiler": "rustc 1.95.0", "instructions": {}}"#;
         assert_eq!(reason(recorded, "rustc 1.95.0"), None);
         let other = reason(recorded, "rustc 1.96.0").unwrap();
-        assert!(other.contains("the counts of rustc 1.95.0, and this is rustc 1.96.0: cargo xtask"), "{other}");
+        assert!(
+            other.contains("the counts of rustc 1.95.0, and this is rustc 1.96.0: cargo xtask"),
+            "{other}"
+        );
         for none in ["", "{}", "no JSON"] {
             assert!(reason(none, "rustc 1.95.0").is_some_and(|why| why.contains("has no counts")), "{none}");
         }
