@@ -44,7 +44,11 @@ fn one_command_measures_every_method() {
         assert_eq!(find_row(&rows, bench, ("", "")).aggregation, across, "{bench}");
     }
     for row in rows.iter().filter(|row| row.figures.contains_key("one_way_us")) {
-        let Some(summary) = &row.summary else { panic!("{} has no summary", row.key) };
+        let Some(summary) = &row.summary else {
+            // A busy machine may not resolve the correction, and the row says so.
+            assert!(matches!(row.figures.get("corrected_us"), Some(Figure::Unresolved(_))), "{}", row.key);
+            continue;
+        };
         let most = summary.ci95.map_or(summary.median, |[_, high]| high) / 1e3;
         let has_notice = row.trust.iter().any(|notice| notice.code == "below_one_way");
         assert_eq!(has_notice, most < value(row, "one_way_us"), "{}: {most} us, {:?}", row.key, row.trust);
