@@ -31,12 +31,6 @@ impl Benchmark {
         Benchmark::custom(name, about, K::METRIC, K::METHOD, run::<K>)
     }
 
-    /// Returns an entry that runs kernel `K` in cases that it supports, and `L` in others, such as longer messages.
-    #[track_caller]
-    pub const fn either<K: Kernel, L: Kernel>(name: &'static str, about: &'static str) -> Benchmark {
-        Benchmark::custom(name, about, K::METRIC, K::METHOD, run_either::<K, L>)
-    }
-
     /// Returns an entry that runs a kernel on several threads of each rank at the same time.
     #[track_caller]
     pub const fn threaded<K: Kernel + Send>(name: &'static str, about: &'static str) -> Benchmark {
