@@ -255,8 +255,9 @@ fn is_of_launching_process(option: &Arg) -> bool {
         || option.get_long().is_some_and(|name| OF_LAUNCHING.contains(&name))
 }
 
-/// Options that say when a row ends, and those of a fixed number of iterations, beside which they have no effect.
-const ENDS: [[&str; 2]; 2] = [["precision", "max-time"], ["iterations", "warmup"]];
+/// Options that have no effect beside others, or need another one that these exclude.
+const USELESS: [(&[&str], &[&str]); 2] =
+    [(&["precision", "max-time"], &["iterations", "warmup"]), (&["duration"], &["warmup"])];
 
 #[derive(Debug, Clone)]
 struct Given {
@@ -322,16 +323,16 @@ impl Layer {
 /// Returns whether one of two options excludes the other.
 fn exclude_each_other(parser: &Command, one: &str, other: &str) -> bool {
     let is_negated = |name: &str, by: &str| by.strip_prefix("no-") == Some(name);
-    let is_of = |end: &[&str], name: &str| end.contains(&name);
-    let [until, fixed] = ENDS;
+    let is_useless = |(some, others): &(&[&str], &[&str])| {
+        some.contains(&one) && others.contains(&other) || others.contains(&one) && some.contains(&other)
+    };
     let excluded = |run: &Command| {
         let arguments = option_named(parser, one).zip(option_named(parser, other));
         arguments.is_some_and(|(one, other)| argv::exclude_each_other(run, one, other))
     };
     is_negated(one, other)
         || is_negated(other, one)
-        || is_of(&until, one) && is_of(&fixed, other)
-        || is_of(&fixed, one) && is_of(&until, other)
+        || USELESS.iter().any(is_useless)
         || parser.find_subcommand("run").is_some_and(excluded)
 }
 
@@ -379,6 +380,7 @@ mod tests {
             ("duration", "max-time"),
             ("precision", "iterations"),
             ("warmup", "max-time"),
+            ("warmup", "duration"),
             ("launches", "quick"),
             ("launches", "budget"),
             ("hosts", "hostfile"),

@@ -241,7 +241,8 @@ fn the_last_results_of_a_directory_are_served() {
         Job::new("sh").args(["-c", &words]).run().expect(0);
     }
     Job::ombx("export").arg(files.path("absent")).run().expect(2);
-    Job::ombx("export --listen 9777").arg(files.path("elsewhere")).run().expect(2);
+    let done = Job::ombx("export --listen 9777").arg(files.path("elsewhere")).run().expect(2);
+    assert!(done.stderr.contains("an address and a port"), "{done}");
 }
 
 /// Jobs of GitLab and GitHub.

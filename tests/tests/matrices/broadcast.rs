@@ -43,6 +43,7 @@ fn one_command_measures_every_method() {
     ] {
         assert_eq!(find_row(&rows, bench, ("", "")).aggregation, across, "{bench}");
     }
+    assert!(find_row(&rows, "collective.bcast_round", ("", "")).summary.is_some());
     for row in rows.iter().filter(|row| row.figures.contains_key("one_way_us")) {
         let Some(summary) = &row.summary else {
             // A busy machine may not resolve the correction, and the row says so.

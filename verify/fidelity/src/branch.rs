@@ -50,13 +50,14 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let counted = table(head, [line(NAMES[0], &plain), line(NAMES[1], &branch)]);
         println!("{counted}");
         println!("The branch costs {:.1} instructions per message.", branch.own - plain.own);
-        section += &format!("\n{counted}");
+        section += &format!("\n{counted}\nThe branch costs {:.1} instructions per message.\n", branch.own - plain.own);
         failed |= branch.own <= plain.own;
     }
     if options.write {
         let heading = document::heading(&about, &versions);
-        let section = format!("{heading}\n{}", section.trim_end());
-        evidence::write(workspace, "fidelity-branch", &section, &document::full(&heading, &section))?;
+        let text = section.trim();
+        let section = format!("{heading}\n\n{text}\n");
+        evidence::write(workspace, "fidelity-branch", &section, &document::full(&heading, text))?;
     }
     Ok(failed_if(failed))
 }

@@ -76,6 +76,7 @@ pub(crate) fn prepare(
     }
     let plan = plan(&args, chosen, &choices)?;
     check_window(&choices, &plan)?;
+    check_interval(&choices, &plan)?;
     let ranks = ranks(&args, &choices, &plan);
     if is_connected && ranks != 2 {
         return Err(Error::usage(format!(
@@ -234,6 +235,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
     pub(crate) duration: Option<Duration>,
     /// Print the figure of the running row after each such time of sampling, as iperf3 -i: on standard error, with --format jsonl on standard output
+    ///
+    /// Rows of messages at scheduled times (--rate) have no such figures.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
     /// Earlier runs, from which the interval of the next run comes: a result file or a directory of them [default: the 20 newest files in the
@@ -359,15 +362,6 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
             "--groups divides all ranks, but a load needs some of them: leave out --groups",
         ));
     }
-    let has_schedule = |choice: &Choice| choice.bench.parameter(Rate::PARAMETER.name).is_some();
-    if let (Some(_), Some(choice)) =
-        (args.interval, choices.first().filter(|_| choices.iter().all(has_schedule)))
-    {
-        return Err(Error::usage(format!(
-            "--interval: {} sends at scheduled times, and its figures are known when all have passed: leave out --interval",
-            choice.bench.name
-        )));
-    }
     if chosen.has(&CACHE_SIZE) && !chosen.includes(Cache::Cold) {
         return Err(Error::usage("--cache-size needs --cache cold: add it, or leave out --cache-size"));
     }
@@ -442,6 +436,18 @@ pub(crate) fn check_window(choices: &[Choice], plan: &Plan) -> Result<()> {
             let name = parameter.name;
             Err(Error::usage(format!("--window needs --{name} {value}: add it, or leave out --window")))
         }
+        None => Ok(()),
+    }
+}
+
+/// Rejects intervals if no benchmark has any. Entries of a suite may have none.
+fn check_interval(choices: &[Choice], plan: &Plan) -> Result<()> {
+    let has_schedule = |choice: &Choice| choice.bench.parameter(Rate::PARAMETER.name).is_some();
+    match choices.first().filter(|_| plan.interval.is_some() && choices.iter().all(has_schedule)) {
+        Some(choice) => Err(Error::usage(format!(
+            "--interval: {} sends at scheduled times, and its figures are known when all have passed: leave out --interval",
+            choice.bench.name
+        ))),
         None => Ok(()),
     }
 }

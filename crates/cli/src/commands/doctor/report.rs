@@ -1,11 +1,11 @@
 //! What was examined, in sentences, as JSON, and as a line for monitoring.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ombx_core::{
-    fact::HostFacts,
+    fact::{Fact, HostFacts},
     result::{Level, Mark},
-    system::{clock, host::Host},
+    system::{clock, host::Host, node_set},
     team::Place,
     unit::counted,
 };
@@ -113,7 +113,21 @@ impl Examination {
                 }
             }
         }
-        text + "\n" + &paragraph(width, "Examined: ", &self.examined(this_host))
+        text += &format!("\n{}", paragraph(width, "Examined: ", &self.examined(this_host)));
+        let mut networks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for HostFacts { hosts, facts } in &self.hosts {
+            if let Some(network) = facts.get("network").and_then(Fact::known) {
+                networks.entry(network).or_default().extend(hosts.iter().map(String::as_str));
+            }
+        }
+        for (network, hosts) in networks.iter().take(NAMED_HOSTS) {
+            text += &paragraph(width, "Network: ", &format!("{}: {network}.", node_set::fold(hosts.iter().copied())));
+        }
+        let more = networks.len().saturating_sub(NAMED_HOSTS);
+        if more > 0 {
+            text += &paragraph(width, "Network: ", &format!("{} more in --format json.", counted(more, "kind")));
+        }
+        text
     }
 
     /// Returns the status, a sentence and figures for monitoring.
@@ -177,9 +191,6 @@ impl Examination {
         let more = hosts.len().saturating_sub(NAMED_HOSTS);
         parts.extend((more > 0).then(|| format!("{more} more hosts")));
         parts.extend(self.devices.iter().cloned());
-        let networks: BTreeSet<&str> =
-            self.hosts.iter().filter_map(|group| group.facts.get("network")?.known()).collect();
-        parts.extend(networks.into_iter().take(NAMED_HOSTS).map(str::to_owned));
         parts.push(format!("{} clock with {} ns per reading", clock.source, clock.overhead_ns));
         parts.extend(
             host.foreign.map(|part| format!("{:.0}% of the CPUs busy with other work", part * 100.0)),
