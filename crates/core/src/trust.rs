@@ -2,7 +2,7 @@
 
 mod row;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::{
     benchmark::Threads,
@@ -13,7 +13,7 @@ use crate::{
     system::{
         clock::Facts,
         environment::{cpu_list, parse_cpus},
-        machine::{ACTIVE, INTERRUPTS, LOCAL_CPUS, SPEED, STATE, device_of, megabits},
+        machine::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits},
     },
     team::Place,
 };
@@ -220,8 +220,12 @@ fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<M
 
 /// Returns the first host that has more ranks than CPUs, with both numbers.
 fn crowded_host(places: &[Place]) -> Option<(&str, usize, u32)> {
+    let mut ranks_of: HashMap<&str, usize> = HashMap::new();
+    for place in places {
+        *ranks_of.entry(place.host.as_str()).or_default() += 1;
+    }
     places.iter().find_map(|place| {
-        let ranks = places.iter().filter(|other| other.host == place.host).count();
+        let ranks = ranks_of[place.host.as_str()];
         (ranks > place.online as usize).then_some((place.host.as_str(), ranks, place.online))
     })
 }
@@ -256,55 +260,89 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     Some(Mark::new(level, "unbound", "unbound", advice))
 }
 
-/// Returns the devices of a host that carry messages between hosts and have a property, with its values. If an RDMA adapter has an active
-/// port, these are all such adapters, otherwise the interfaces with the highest speed. Without a known speed they are all devices.
-fn fast_devices<'f>(host: &'f HostFacts, property: &str) -> Vec<(&'f str, &'f str)> {
-    let is_active = |name: &str, fact: &Fact| name.ends_with(STATE) && fact.known() == Some(ACTIVE);
-    let active = host.facts.iter().filter(|(name, fact)| is_active(name, fact));
-    let active: BTreeSet<&str> = active.filter_map(|(name, _)| device_of(name)).collect();
-    // A bond is attached to no CPUs, but its interfaces are.
-    let is_attached = |device: &str| {
-        let has = |property: &&str| host.facts.contains_key(&format!("{device} {property}"));
-        [LOCAL_CPUS, INTERRUPTS].iter().any(has)
-    };
-    let speed = |device: &str| {
-        let speed = host.facts.get(&format!("{device} {SPEED}"))?.known()?;
-        megabits(speed).filter(|_| is_attached(device))
-    };
-    let with_property = host.facts.iter().filter_map(|(name, fact)| {
-        let device = name.strip_suffix(property)?.trim_end();
-        Some((device, fact.known()?))
-    });
-    let mut devices: Vec<(&str, &str)> = with_property.collect();
-    if active.is_empty() {
-        let highest = host.facts.keys().filter_map(|name| speed(device_of(name)?)).max();
-        devices.retain(|(device, _)| highest.is_none() || speed(device) == highest);
-    } else {
-        devices.retain(|(device, _)| active.contains(device));
+/// A network device that is attached to CPUs.
+#[derive(Debug, Default)]
+struct Device<'f> {
+    name: &'f str,
+    /// Speed in Mbit/s, if it is known. Of an RDMA adapter it is that of its fastest active port.
+    speed: Option<u64>,
+    /// CPUs of its NUMA node; empty if the node is not known.
+    local: BTreeSet<u32>,
+    /// CPUs that handle its interrupts; empty if they are not known.
+    interrupts: BTreeSet<u32>,
+}
+
+/// Returns the interfaces and RDMA adapters of a host with the highest speed; without a known speed all of them. Devices that are attached
+/// to no CPUs do not count: bonds, VLANs, and adapters in software such as Soft RoCE.
+fn fast_devices(host: &HostFacts) -> Vec<Device<'_>> {
+    let mut by_name: BTreeMap<&str, Device<'_>> = BTreeMap::new();
+    for (fact, value) in host.facts.iter().filter_map(|(fact, value)| Some((fact, value.known()?))) {
+        let Some((name, property)) = fact.split_once(' ') else { continue };
+        let device = by_name.entry(name).or_insert_with(|| Device { name, ..Device::default() });
+        match property {
+            LOCAL_CPUS => device.local = parse_cpus(value).into_iter().collect(),
+            // `0-2 instead of 4-7`
+            INTERRUPTS => {
+                let handling = value.split(' ').next().unwrap_or_default();
+                device.interrupts = parse_cpus(handling).into_iter().collect();
+            }
+            SPEED => device.speed = megabits(value),
+            _ if property.ends_with(RATE) && is_active(host, fact) => {
+                device.speed = device.speed.max(megabits(value));
+            }
+            _ => {}
+        }
     }
+    let is_attached = |device: &Device<'_>| !device.local.is_empty() || !device.interrupts.is_empty();
+    let mut devices: Vec<Device<'_>> = by_name.into_values().filter(is_attached).collect();
+    let highest = devices.iter().filter_map(|device| device.speed).max();
+    devices.retain(|device| device.speed == highest);
     devices
 }
 
-/// Returns the mark of a rank whose CPUs are all far from the fast network devices of its host: in other NUMA nodes. Ranks of one host use
-/// no network device.
-pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
-    let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
-    let mut ranks = places.iter().enumerate().filter(|_| has_several_hosts);
-    ranks.find_map(|(rank, place)| far_rank(rank, place, hosts))
+/// Returns whether the port with this rate, such as `mlx5_0 port 1 rate`, carries messages.
+fn is_active(host: &HostFacts, rate: &str) -> bool {
+    let state = rate.strip_suffix(RATE).and_then(|port| host.facts.get(&format!("{port}{STATE}")));
+    state.and_then(Fact::known) == Some(ACTIVE)
 }
 
-/// Returns the mark of a rank whose CPUs are all far from the fast network devices of its host.
-fn far_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
-    let host = hosts.iter().find(|group| group.hosts.contains(&place.host))?;
-    let devices = fast_devices(host, LOCAL_CPUS);
+/// Returns the mark of the first rank that has one, given the fast network devices of its host. Ranks of one host use no network device.
+fn first_mark(
+    places: &[Place],
+    hosts: &[HostFacts],
+    mark: impl Fn(u32, &Place, &[Device<'_>]) -> Option<Mark>,
+) -> Option<Mark> {
+    if places.windows(2).all(|pair| pair[0].host == pair[1].host) {
+        return None;
+    }
+    let devices: Vec<Vec<Device<'_>>> = hosts.iter().map(fast_devices).collect();
+    let mut of_host: HashMap<&str, &[Device<'_>]> = HashMap::new();
+    for (group, devices) in hosts.iter().zip(&devices) {
+        of_host.extend(group.hosts.iter().map(|host| (host.as_str(), devices.as_slice())));
+    }
+    (0..).zip(places).find_map(|(rank, place)| mark(rank, place, of_host.get(place.host.as_str()).copied()?))
+}
+
+/// Returns the mark of a rank whose CPUs are all far from the fast network devices of its host: in other NUMA nodes.
+pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
+    first_mark(places, hosts, far_rank)
+}
+
+/// Returns the mark of a rank whose CPUs are all far from these devices.
+fn far_rank(rank: u32, place: &Place, devices: &[Device<'_>]) -> Option<Mark> {
     let own = place.cpu_numbers();
-    let is_near = |(_, cpus): &(&str, &str)| parse_cpus(cpus).iter().any(|cpu| own.contains(cpu));
-    let (device, cpus) = devices.first().filter(|_| !devices.iter().any(is_near))?;
+    let is_near = |device: &Device<'_>| own.iter().any(|cpu| device.local.contains(cpu));
+    let first = devices.iter().find(|device| !device.local.is_empty())?;
+    if devices.iter().any(is_near) {
+        return None;
+    }
+    let (device, cpus) = (first.name, cpu_list(&first.local));
     Some(Mark::note(
         "far_device",
         format!("far from {device}"),
         format!(
-            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these",
+            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these, unless the run uses a \
+             slower device",
             place.cpus, place.host
         ),
     ))
@@ -313,27 +351,21 @@ fn far_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
 /// Returns the mark of a rank all of whose CPUs also handle the interrupts of a fast network device, while other CPUs of its NUMA node
 /// handle none. If all of them do, a rank near the device cannot avoid the interrupts.
 pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
-    let has_several_hosts = places.windows(2).any(|pair| pair[0].host != pair[1].host);
-    let mut ranks = places.iter().enumerate().filter(|_| has_several_hosts);
-    ranks.find_map(|(rank, place)| interrupted_rank(rank, place, hosts))
+    first_mark(places, hosts, interrupted_rank)
 }
 
-/// Returns the mark of a rank all of whose CPUs also handle the interrupts of a fast network device, while others could.
-fn interrupted_rank(rank: usize, place: &Place, hosts: &[HostFacts]) -> Option<Mark> {
-    let host = hosts.iter().find(|group| group.hosts.contains(&place.host))?;
+/// Returns the mark of a rank all of whose CPUs also handle the interrupts of one of these devices, while others could.
+fn interrupted_rank(rank: u32, place: &Place, devices: &[Device<'_>]) -> Option<Mark> {
     let own = place.cpu_numbers();
-    let (device, others) = fast_devices(host, INTERRUPTS).into_iter().find_map(|(device, handling)| {
-        let handling = parse_cpus(handling.split(' ').next()?);
-        let others = match host.facts.get(&format!("{device} {LOCAL_CPUS}")).and_then(Fact::known) {
-            Some(near) => {
-                let free: BTreeSet<u32> =
-                    parse_cpus(near).into_iter().filter(|cpu| !handling.contains(cpu)).collect();
-                (!free.is_empty()).then(|| format!("CPUs {}", cpu_list(&free)))
-            }
-            None => (handling.len() < place.online as usize).then(|| "others".to_owned()),
-        };
-        let is_handling = own.iter().all(|cpu| handling.contains(cpu));
-        others.filter(|_| is_handling).map(|others| (device, others))
+    let (device, others) = devices.iter().find_map(|Device { name, local, interrupts, .. }| {
+        if interrupts.is_empty() || !own.iter().all(|cpu| interrupts.contains(cpu)) {
+            return None;
+        }
+        if local.is_empty() {
+            return (interrupts.len() < place.online as usize).then(|| (name, "others".to_owned()));
+        }
+        let free: BTreeSet<u32> = local.difference(interrupts).copied().collect();
+        (!free.is_empty()).then(|| (name, format!("CPUs {}", cpu_list(&free))))
     })?;
     Some(Mark::note(
         "interrupts",
@@ -520,8 +552,46 @@ mod standing_tests {
         );
         assert_eq!(marked(&[("mlx5_0 port 1 state", "DOWN"), ("eth1 speed", "25 Gbit/s")])[0], far("eth1"));
         assert_eq!(marked(&[("bond0 speed", "50 Gbit/s"), ("eth1 speed", "25 Gbit/s")])[0], far("eth1"));
-        let adapter = [("eth0 speed", "1 Gbit/s"), ("mlx5_0 port 1 state", "ACTIVE")];
-        assert_eq!(marked(&adapter), [far("mlx5_0"), None]);
+        // The rate of an adapter and the speed of an interface are compared.
+        let adapter = [("mlx5_0 port 1 rate", "100 Gb/sec (4X EDR)"), ("mlx5_0 port 1 state", "ACTIVE")];
+        let beside = |speed: &'static str| marked(&[&adapter[..], &[("eth0 speed", speed)]].concat());
+        assert_eq!(beside("1 Gbit/s"), [far("mlx5_0"), None]);
+        let slow_eth0 = Some("interrupts of eth0".to_owned());
+        assert_eq!(beside("200 Gbit/s"), [None, slow_eth0.clone()]);
+        // A card has an interface and an adapter with the same speed.
+        assert_eq!(beside("100 Gbit/s"), [None, slow_eth0]);
+    }
+
+    #[test]
+    fn a_slow_adapter_or_one_without_hardware_hides_no_interface() {
+        let far = |facts: &[(&str, &str)]| {
+            let fact = |(name, value): &(&str, &str)| ((*name).to_owned(), Fact::Known((*value).to_owned()));
+            let facts = facts.iter().map(fact);
+            let hosts = [HostFacts { hosts: vec!["a".into(), "b".into()], facts: facts.collect() }];
+            far_device(&[place("a", "0"), place("b", "0")], &hosts).map(|mark| mark.short)
+        };
+        let interface = [("eth1 speed", "100 Gbit/s"), ("eth1 local CPUs", "2-3")];
+        let onboard = [
+            ("irdma0 local CPUs", "0-1"),
+            ("irdma0 port 1 rate", "2.5 Gb/sec (1X SDR)"),
+            ("irdma0 port 1 state", "ACTIVE"),
+        ];
+        let in_software = [("rxe0 port 1 rate", "400 Gb/sec (4X NDR)"), ("rxe0 port 1 state", "ACTIVE")];
+        let far_from_eth1 = Some("far from eth1".to_owned());
+        assert_eq!(far(&[&interface[..], &onboard[..]].concat()), far_from_eth1);
+        assert_eq!(far(&[&interface[..], &in_software[..]].concat()), far_from_eth1);
+        // The fastest active port counts.
+        let port = |number: u32, rate: &str, state: &str| {
+            let name = |property: &str| format!("mlx5_0 port {number} {property}");
+            [(name("rate"), rate.to_owned()), (name("state"), state.to_owned())]
+        };
+        let two_ports =
+            [port(1, "200 Gb/sec (4X HDR)", "DOWN"), port(2, "50 Gb/sec (2X EDR)", "ACTIVE")].concat();
+        let mut adapter: Vec<(&str, &str)> =
+            two_ports.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        adapter.push(("mlx5_0 local CPUs", "4-5"));
+        assert_eq!(far(&[&interface[..], &adapter[..]].concat()), far_from_eth1);
+        assert_eq!(far(&adapter), Some("far from mlx5_0".to_owned()));
     }
 
     #[test]

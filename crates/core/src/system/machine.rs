@@ -17,7 +17,7 @@ use crate::{
     system::environment::parse_cpus,
 };
 
-pub use self::network::{ACTIVE, INTERRUPTS, LOCAL_CPUS, SPEED, STATE, megabits};
+pub use self::network::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits};
 
 /// Returns the facts about this host. Later calls return what the first one found.
 pub fn facts() -> &'static Facts {

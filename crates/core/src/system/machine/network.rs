@@ -11,6 +11,8 @@ pub const LOCAL_CPUS: &str = "local CPUs";
 pub const INTERRUPTS: &str = "interrupt CPUs";
 /// Property of an interface: its speed, such as `10 Gbit/s of 25 Gbit/s`.
 pub const SPEED: &str = "speed";
+/// End of a property of an RDMA adapter: the rate of a port, such as `100 Gb/sec (4X EDR)`.
+pub const RATE: &str = "rate";
 /// End of a property of an RDMA adapter: the state of a port, which is [`ACTIVE`] if the port carries messages.
 pub const STATE: &str = "state";
 /// State of a port that carries messages.
@@ -48,7 +50,7 @@ pub(super) fn devices(files: &Files) -> Vec<Device> {
 
 /// Returns the interfaces with hardware that are not down. If there is none, as in a container, those without hardware that are up.
 ///
-/// Bonds and VLANs above hardware are no part: their counters would count the events of the hardware again.
+/// Bonds and VLANs above hardware are left out: their counters would count the events of the hardware again.
 pub(in crate::system) fn interfaces(files: &Files) -> Vec<String> {
     let (with_hardware, without): (Vec<String>, Vec<String>) = files
         .names(INTERFACES)
@@ -108,13 +110,14 @@ fn in_words(megabits: u64) -> String {
     }
 }
 
-/// Returns the speed in use in Mbit/s from the property of an interface: 10000 for `10 Gbit/s of 25 Gbit/s`.
+/// Returns the speed in use in Mbit/s from the property of an interface or of a port: 10000 for `10 Gbit/s of 25 Gbit/s`, 2500 for
+/// `2.5 Gb/sec (1X SDR)`.
 pub fn megabits(speed: &str) -> Option<u64> {
     let mut words = speed.split(' ');
-    let number = words.next()?.parse::<u64>().ok()?;
+    let number = words.next()?.parse::<f64>().ok()?;
     match words.next()? {
-        "Gbit/s" => Some(number.saturating_mul(1000)),
-        "Mbit/s" => Some(number),
+        "Gbit/s" | "Gb/sec" => Some((number * 1000.0) as u64),
+        "Mbit/s" => Some(number as u64),
         _ => None,
     }
 }
@@ -226,17 +229,17 @@ impl fmt::Display for Link {
     }
 }
 
-/// Describes the link of a PCI device: after `of` what the device can if that is more, and the slot if it can less than the device, as in
-/// `8.0 GT/s x8 of 16.0 GT/s x16 (slot 8.0 GT/s x8)`.
+/// Describes the link of a PCI device: after `of` what the device can if that is more, and the port above it if that can less than the
+/// device, as in `8.0 GT/s x8 of 16.0 GT/s x16 (port above 8.0 GT/s x8)`. The port above may be that of the slot, of a switch in a
+/// backplane, or of a switch on the card.
 fn pci_express(files: &Files, pci: &str) -> Option<String> {
     let used = Link::new(files, pci, "current")?;
     let Some(most) = Link::new(files, pci, "max").filter(|most| *most != used) else {
         return Some(used.to_string());
     };
-    // The port above a device is that of its slot.
-    let slot = Link::new(files, &format!("{pci}/.."), "max").filter(|slot| slot.is_below(&most));
-    let slot = slot.map_or_else(String::new, |slot| format!(" (slot {slot})"));
-    Some(format!("{used} of {most}{slot}"))
+    let above = Link::new(files, &format!("{pci}/.."), "max").filter(|above| above.is_below(&most));
+    let above = above.map_or_else(String::new, |above| format!(" (port above {above})"));
+    Some(format!("{used} of {most}{above}"))
 }
 
 /// Returns the CPUs that handle the interrupts of a PCI device.
@@ -298,7 +301,7 @@ fn adapter(files: &Files, name: String) -> Device {
         // A state is a number and a word: `4: ACTIVE`.
         let state = of_port("state").and_then(|state| Some(state.split_once(": ")?.1.to_owned()));
         let (layer, rate) = (of_port("link_layer"), of_port("rate"));
-        properties.extend(rate.clone().map(|rate| (format!("port {port} rate"), rate)));
+        properties.extend(rate.clone().map(|rate| (format!("port {port} {RATE}"), rate)));
         properties.extend(state.clone().map(|state| (format!("port {port} {STATE}"), state)));
         let words: Vec<String> = [layer, rate, state].into_iter().flatten().collect();
         parts.push(format!("port {port} {}", words.join(" ")));

@@ -289,13 +289,13 @@ fn a_device_on_another_bus_is_attached_as_the_pci_device_above() {
     let from_interface = card.replace("/sys", "../../..");
     link(&from_interface, "/sys/class/net/eth0/device");
     link(&format!("{from_interface}/virtio0"), "/sys/class/net/eth1/device");
-    let limited = "8.0 GT/s x8 of 16.0 GT/s x16 (slot 8.0 GT/s x8)";
+    let limited = "8.0 GT/s x8 of 16.0 GT/s x16 (port above 8.0 GT/s x8)";
     for device in ["eth0", "eth1"] {
         for (property, value) in [("PCIe", limited), ("NUMA node", "1"), ("local CPUs", "4-7")] {
             assert_eq!(machine.fact(&format!("{device} {property}")), known(value), "{device}");
         }
     }
-    // In a slot that can more, the link itself is slow.
+    // Below a port that can more, the link itself is slow.
     fs::write(machine.files.path(&format!("{slot}/max_link_speed")), "32.0 GT/s PCIe\n").unwrap();
     fs::write(machine.files.path(&format!("{slot}/max_link_width")), "16\n").unwrap();
     assert_eq!(machine.fact("eth0 PCIe"), known("8.0 GT/s x8 of 16.0 GT/s x16"));
@@ -338,10 +338,12 @@ fn bonds_and_vlans_above_hardware_are_described() {
 }
 
 #[test]
-fn the_speed_of_an_interface_is_read_from_its_property() {
+fn the_speed_of_an_interface_or_port_is_read_from_its_property() {
     for (speed, megabits) in [
         ("10 Gbit/s of 25 Gbit/s", Some(10_000)),
         ("2500 Mbit/s", Some(2500)),
+        ("100 Gb/sec (4X EDR)", Some(100_000)),
+        ("2.5 Gb/sec (1X SDR)", Some(2500)),
         ("10 parsec", None),
         ("fast", None),
         ("", None),
