@@ -219,8 +219,10 @@ const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 const PROTOCOL_FILES: [&str; 3] = ["/proc/net/snmp", "/proc/net/netstat", "/proc/net/snmp6"];
 /// Device of the counters of all CPUs.
 const CPUS: &str = "cpu";
-/// The counters of CPUs are read again after this multiple of the time that reading them takes, so that it costs at most 1 % of the time.
-const CPUS_PAUSE: u32 = 100;
+/// The counters are read again after this multiple of the time that the last reading took, so that it costs at most 1 % of the time.
+const PAUSE: u32 = 100;
+/// Longest time until the counters are read again. A reading of more than 10 ms costs more than 1 % of the time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counters by device and name.
 type Reading = BTreeMap<(String, &'static str), u64>;
@@ -231,30 +233,30 @@ type CounterFile = (String, &'static str, String);
 pub struct DeviceCounters {
     host: String,
     files: Files,
-    /// Files that exist, except those of CPUs.
-    devices: Vec<CounterFile>,
-    /// Files of CPUs that exist.
-    cpus: Vec<CounterFile>,
+    /// Files of counters that exist.
+    counters: Vec<CounterFile>,
     /// Interfaces that count pause frames.
     pausing: Vec<String>,
     last: RefCell<Reading>,
-    /// Least time between two readings of the counters of CPUs.
-    cpus_every: Duration,
-    /// When the counters of CPUs were read last.
-    cpus_read: Cell<Since>,
+    /// Least time between two readings, as a multiple of the time that a reading takes.
+    factor: u32,
+    /// When the counters were read last.
+    read: Cell<Since>,
+    /// Time after the last reading until they are read again.
+    pause: Cell<Duration>,
 }
 
 impl DeviceCounters {
     /// Reads the counters of this host, as `host`, for the first time.
     pub fn new(host: &str) -> DeviceCounters {
-        DeviceCounters::among(host, Files::here(), CPUS_PAUSE)
+        DeviceCounters::among(host, Files::here(), PAUSE)
     }
 
-    /// Reads the counters in these files. Those of CPUs are read again after `cpus_pause` times the duration of their first reading.
-    fn among(host: &str, files: Files, cpus_pause: u32) -> DeviceCounters {
-        let mut devices = Vec::new();
+    /// Reads the counters in these files. They are read again after `factor` times the duration of a reading.
+    fn among(host: &str, files: Files, factor: u32) -> DeviceCounters {
+        let mut counters = Vec::new();
         let mut add = |device: &str, directory: String, all: &[Known]| {
-            devices.extend(counter_files(&files, device, &directory, all));
+            counters.extend(counter_files(&files, device, &directory, all));
         };
         for name in files.names(ADAPTERS) {
             for port in files.names(&format!("{ADAPTERS}/{name}/ports")) {
@@ -272,40 +274,38 @@ impl DeviceCounters {
         }
         let is_cpu =
             |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
-        let mut cpus = Vec::new();
         for name in files.names(CPU_DIRECTORY).into_iter().filter(is_cpu) {
-            let directory = format!("{CPU_DIRECTORY}/{name}/thermal_throttle");
-            cpus.extend(counter_files(&files, &name, &directory, CPU));
+            add(&name, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), CPU);
         }
         let mut pausing = interfaces(&files);
         pausing.retain(|name| netlink::pause_frames(&files, name).iter().any(Option::is_some));
-        let begun = Since::now();
-        let mut last = values(&files, &cpus);
-        let cpus_every = begun.elapsed().saturating_mul(cpus_pause);
-        last.append(&mut reading(&files, &devices, &pausing));
+        let last = reading(&files, &counters, &pausing);
         DeviceCounters {
             host: host.to_owned(),
             files,
-            devices,
-            cpus,
+            counters,
             pausing,
             last: RefCell::new(last),
-            cpus_every,
-            cpus_read: Cell::new(Since::now()),
+            factor,
+            read: Cell::new(Since::now()),
+            // The first reading of the files takes longer than later ones, and a run may have a single short row.
+            pause: Cell::new(Duration::ZERO),
         }
     }
 
-    /// Returns the counters that grew since the last call, or since the first reading. A counter that was set back did not grow.
+    /// Returns the counters that grew since they were last read. A counter that was set back did not grow.
     ///
-    /// A host may have hundreds of CPUs: their counters are read only if 100 times the duration of their first reading has passed since they
-    /// were read. Otherwise a later call returns their growth. Threads of a core, and cores of a package, count the same events, so that
-    /// the CPU with the most counts.
+    /// A host may have hundreds of CPUs and many ports. The counters are therefore read only if 100 times the duration of the last reading,
+    /// but at most 1 s, has passed since then. Otherwise nothing is returned, and a later call returns the growth. Threads of a core, and
+    /// cores of a package, count the same events, so that the CPU with the most counts.
     pub fn grown(&self) -> Vec<Growth> {
-        let mut now = reading(&self.files, &self.devices, &self.pausing);
-        if self.cpus_read.get().elapsed() >= self.cpus_every {
-            now.append(&mut values(&self.files, &self.cpus));
-            self.cpus_read.set(Since::now());
+        if self.read.get().elapsed() < self.pause.get() {
+            return Vec::new();
         }
+        let begun = Since::now();
+        let mut now = reading(&self.files, &self.counters, &self.pausing);
+        self.pause.set(pause_after(begun.elapsed(), self.factor));
+        self.read.set(Since::now());
         let mut grown: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
         let mut before = self.last.borrow_mut();
         for ((device, counter), value) in &now {
@@ -325,6 +325,11 @@ impl DeviceCounters {
             })
             .collect()
     }
+}
+
+/// Returns the time until the counters are read again, after a reading that took this long.
+fn pause_after(reading: Duration, factor: u32) -> Duration {
+    reading.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
 /// Returns all counters. A name in several lists has the same kind in each.
@@ -354,9 +359,9 @@ fn values(files: &Files, all: &[CounterFile]) -> Reading {
     found
 }
 
-/// Reads the counters of these devices, the pause frames of these interfaces, and the counters of protocols.
-fn reading(files: &Files, devices: &[CounterFile], pausing: &[String]) -> Reading {
-    let mut all = values(files, devices);
+/// Reads the counters in these files, the pause frames of these interfaces, and the counters of protocols.
+fn reading(files: &Files, counters: &[CounterFile], pausing: &[String]) -> Reading {
+    let mut all = values(files, counters);
     for name in pausing {
         for (counter, count) in PAUSE_FRAMES.into_iter().zip(netlink::pause_frames(files, name)) {
             if let Some(count) = count {
@@ -445,6 +450,8 @@ mod tests {
         let errors: Vec<bool> = grown.iter().map(Growth::is_error).collect();
         assert_eq!(errors, [true, false, true, true, false, true]);
         assert!(grown.iter().all(|one| one.host == "n1"));
+        let throttling: Vec<bool> = grown.iter().map(Growth::is_throttling).collect();
+        assert_eq!(throttling, [false, false, true, false, false, false]);
         assert_eq!(counters.grown(), []);
         let twice = Growth::summed(grown.iter().chain(&grown).cloned());
         assert_eq!((twice.len(), twice[0].by), (6, 4));
@@ -482,16 +489,33 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_cpus_are_read_after_a_pause() {
-        let directory = Directory::new("device-counters-of-cpus");
+    fn counters_are_read_again_after_a_pause() {
+        let directory = Directory::new("device-counters-pause");
         let files = || Files { root: directory.path().to_owned() };
-        let file = "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count";
-        write(&files(), file, "1\n");
-        let [always, much_later] = [0, u32::MAX].map(|pause| DeviceCounters::among("n1", files(), pause));
-        write(&files(), file, "4\n");
-        let grown = always.grown();
-        assert!(grown.len() == 1 && grown[0].is_throttling() && grown[0].by == 3, "{grown:?}");
-        assert_eq!(much_later.grown(), []);
+        let set = |value: &str| {
+            write(&files(), "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", value);
+            write(&files(), "/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", value);
+        };
+        set("1\n");
+        let counters = DeviceCounters::among("n1", files(), PAUSE);
+        let grown = || counters.grown().iter().map(Growth::to_string).collect::<Vec<_>>();
+        set("4\n");
+        assert_eq!(grown(), ["cpu core_throttle_count +3", "mlx5_0 port 1 symbol_error +3"], "no pause yet");
+        assert!(counters.pause.get() > Duration::ZERO);
+        counters.pause.set(Duration::MAX);
+        set("5\n");
+        assert!(grown().is_empty());
+        set("6\n");
+        counters.pause.set(Duration::ZERO);
+        assert_eq!(grown(), ["cpu core_throttle_count +2", "mlx5_0 port 1 symbol_error +2"]);
+    }
+
+    #[test]
+    fn the_pause_is_a_multiple_of_the_last_reading_and_at_most_a_second() {
+        let [short, long] = [3, 50].map(Duration::from_millis);
+        assert_eq!(pause_after(short, PAUSE), Duration::from_millis(300));
+        assert_eq!(pause_after(long, PAUSE), Duration::from_secs(1));
+        assert_eq!(pause_after(long, 0), Duration::ZERO);
     }
 
     #[test]
