@@ -204,22 +204,26 @@ fn usual_facts(hosts: &[HostFacts]) -> BTreeMap<&str, &str> {
 }
 
 /// Returns the devices of most hosts that a host has under another name: one that most hosts lack, with the compared properties that the
-/// device has on most hosts.
+/// device has on most hosts. The driver must be among them: bonds and VLANs have too few properties to be recognised.
+///
+/// A host with another port of the same card does not have the device: the cable may be in the wrong port.
 fn renamed_devices<'h>(facts: &'h Facts, usual: &BTreeMap<&'h str, &'h str>) -> BTreeSet<&'h str> {
     let own: BTreeSet<&str> = facts.keys().filter_map(|name| device_of(name)).collect();
     let of_most: BTreeSet<&str> = usual.keys().copied().filter_map(device_of).collect();
+    let cards: BTreeSet<&str> = own.iter().copied().map(card).collect();
     let mut others: Vec<&str> = own.difference(&of_most).copied().collect();
     let mut found = BTreeSet::new();
-    for device in of_most.difference(&own).copied() {
+    for device in of_most.difference(&own).copied().filter(|device| !cards.contains(card(device))) {
         let properties: Vec<(&str, &str)> = usual
             .iter()
             .filter_map(|(&name, &value)| Some((name.strip_prefix(device)?.strip_prefix(' ')?, value)))
             .collect();
+        let has_driver = properties.iter().any(|(property, _)| *property == "driver");
         let has_all = |other: &&str| {
             let has = |(property, value): &(&str, &str)| {
                 known(facts, &format!("{other} {property}")) == Some(*value)
             };
-            properties.iter().all(has)
+            has_driver && properties.iter().all(has)
         };
         if let Some(at) = others.iter().position(has_all) {
             others.remove(at);
@@ -227,6 +231,13 @@ fn renamed_devices<'h>(facts: &'h Facts, usual: &BTreeMap<&'h str, &'h str>) -> 
         }
     }
     found
+}
+
+/// Returns the part of a device's name that its card has: all before the number of the port, as `ens1f` of `ens1f0` and `ens1f0np0`.
+fn card(device: &str) -> &str {
+    let name = device.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = name.strip_suffix("np").unwrap_or(name);
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
 fn is_compared(name: &str) -> bool {
@@ -366,6 +377,31 @@ mod tests {
         assert_eq!(of_last(&[interface("ens2f0", "9000")]), [missing("ens1f1")]);
         assert_eq!(of_last(&[interface("ens1f0", "9000")]), [missing("ens1f1")]);
         assert_eq!(of_last(&[interface("ens2f0", "1500"), interface("ens2f1", "9000")]), [missing("ens1f1")]);
+    }
+
+    #[test]
+    fn another_port_or_vlan_is_no_other_name() {
+        let of_last = |usual: &[(&str, &str)], last: &[(&str, &str)]| {
+            let hosts = [host("n1", usual), host("n2", usual), host("n3", usual), host("n4", last)];
+            texts(&of_hosts(&HostFacts::grouped(hosts), &[]))
+        };
+        let missing = |name: &str| format!("n4: no {name} that is up, others have one");
+        let port = [("ens1f0 driver", "ice"), ("ens1f0 speed", "100 Gbit/s")];
+        let other_port = [("ens1f1 driver", "ice"), ("ens1f1 speed", "100 Gbit/s")];
+        let other_slot = [("ens2f0 driver", "ice"), ("ens2f0 speed", "100 Gbit/s")];
+        assert_eq!(of_last(&port, &other_port), [missing("ens1f0")]);
+        assert!(of_last(&port, &other_slot).is_empty());
+        assert_eq!(of_last(&[("vlan100 MTU", "9000")], &[("vlan200 MTU", "9000")]), [missing("vlan100")]);
+        assert_eq!(of_last(&[("bond0 MTU", "9000")], &[("team0 MTU", "9000")]), [missing("bond0")]);
+        for (device, expected) in [
+            ("ens1f0", "ens1f"),
+            ("enp65s0f1np1", "enp65s0f"),
+            ("eno2", "eno"),
+            ("mlx5_0", "mlx5_"),
+            ("cpu", "cpu"),
+        ] {
+            assert_eq!(card(device), expected);
+        }
     }
 
     #[test]
