@@ -23,11 +23,13 @@ const OPEN_MPI_SUPPRESSIONS: &str = "share/openmpi/openmpi-valgrind.supp";
 /// Tests of ombx-sockets that run unsafe code. Those of `memory` are left out: rustix reads the vDSO, which valgrind moves, and a
 /// spinning thread starves others under valgrind.
 const OF_SOCKETS: [&str; 2] = ["shared::", "link::tests::a_"];
+/// Tests of ombx-core that run unsafe code and need no clock.
+const OF_CORE: &str = "driver_information::";
 /// Benchmarks that together run every file of ombx-mpi with unsafe code.
 const BENCHMARKS: &str = "p2p.latency p2p.bw p2p.latency_persistent rma.put_bw rma.cas_latency \
                           collective.allreduce collective.iallgather collective.bcast_acked";
 
-/// Run unsafe code under valgrind: tests of ombx-mpi and ombx-sockets, tests on ranks, and a short run on two ranks
+/// Run unsafe code under valgrind: tests of ombx-core, ombx-mpi and ombx-sockets, tests on ranks, and a short run on two ranks
 ///
 /// Errors inside MPI libraries are suppressed: verify/sanitize/src/mpi.supp, and the list of Open MPI.
 #[derive(clap::Parser)]
@@ -69,6 +71,8 @@ impl Memcheck<'_> {
         let name = |what: &str| format!("{}: {what}", self.mpi.flavour);
         let mut steps = Vec::new();
         if first {
+            let tests = self.test("ombx-core", "ombx_core")?;
+            steps.push(Step::run("ombx-core", self.under_valgrind().arg(tests).arg(OF_CORE)));
             let tests = self.test("ombx-sockets", "ombx_sockets")?;
             steps.push(Step::run("ombx-sockets", self.under_valgrind().arg(tests).args(OF_SOCKETS)));
         }
