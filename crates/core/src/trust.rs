@@ -260,10 +260,28 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     Some(Mark::new(level, "unbound", "unbound", advice))
 }
 
+/// Network devices that a run can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Usable {
+    /// Interfaces, as sockets do.
+    Interfaces,
+    /// Interfaces and RDMA adapters.
+    All,
+}
+
+impl Usable {
+    /// Returns the devices that a fabric can use, by its name ([`crate::team::Fabric`]).
+    pub fn by_fabric(name: &str) -> Usable {
+        if name == "sockets" { Usable::Interfaces } else { Usable::All }
+    }
+}
+
 /// A network device that is attached to CPUs.
 #[derive(Debug, Default)]
 struct Device<'f> {
     name: &'f str,
+    /// Whether it has ports, which interfaces do not.
+    is_adapter: bool,
     /// Speed in Mbit/s, if it is known. Of an RDMA adapter it is that of its fastest active port.
     speed: Option<u64>,
     /// CPUs of its NUMA node; empty if the node is not known.
@@ -274,11 +292,12 @@ struct Device<'f> {
 
 /// Returns the interfaces and RDMA adapters of a host with the highest speed; without a known speed all of them. Devices that are attached
 /// to no CPUs do not count: bonds, VLANs, and adapters in software such as Soft RoCE.
-fn fast_devices(host: &HostFacts) -> Vec<Device<'_>> {
+fn fast_devices(host: &HostFacts, usable: Usable) -> Vec<Device<'_>> {
     let mut by_name: BTreeMap<&str, Device<'_>> = BTreeMap::new();
     for (fact, value) in host.facts.iter().filter_map(|(fact, value)| Some((fact, value.known()?))) {
         let Some((name, property)) = fact.split_once(' ') else { continue };
         let device = by_name.entry(name).or_insert_with(|| Device { name, ..Device::default() });
+        device.is_adapter |= property.starts_with("port ");
         match property {
             LOCAL_CPUS => device.local = parse_cpus(value).into_iter().collect(),
             // `0-2 instead of 4-7`
@@ -294,7 +313,8 @@ fn fast_devices(host: &HostFacts) -> Vec<Device<'_>> {
         }
     }
     let is_attached = |device: &Device<'_>| !device.local.is_empty() || !device.interrupts.is_empty();
-    let mut devices: Vec<Device<'_>> = by_name.into_values().filter(is_attached).collect();
+    let is_usable = |device: &Device<'_>| usable == Usable::All || !device.is_adapter;
+    let mut devices: Vec<Device<'_>> = by_name.into_values().filter(is_attached).filter(is_usable).collect();
     let highest = devices.iter().filter_map(|device| device.speed).max();
     devices.retain(|device| device.speed == highest);
     devices
@@ -310,12 +330,13 @@ fn is_active(host: &HostFacts, rate: &str) -> bool {
 fn first_mark(
     places: &[Place],
     hosts: &[HostFacts],
+    usable: Usable,
     mark: impl Fn(u32, &Place, &[Device<'_>]) -> Option<Mark>,
 ) -> Option<Mark> {
     if places.windows(2).all(|pair| pair[0].host == pair[1].host) {
         return None;
     }
-    let devices: Vec<Vec<Device<'_>>> = hosts.iter().map(fast_devices).collect();
+    let devices: Vec<Vec<Device<'_>>> = hosts.iter().map(|group| fast_devices(group, usable)).collect();
     let mut of_host: HashMap<&str, &[Device<'_>]> = HashMap::new();
     for (group, devices) in hosts.iter().zip(&devices) {
         of_host.extend(group.hosts.iter().map(|host| (host.as_str(), devices.as_slice())));
@@ -324,8 +345,8 @@ fn first_mark(
 }
 
 /// Returns the mark of a rank whose CPUs are all far from the fast network devices of its host: in other NUMA nodes.
-pub fn far_device(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
-    first_mark(places, hosts, far_rank)
+pub fn far_device(places: &[Place], hosts: &[HostFacts], usable: Usable) -> Option<Mark> {
+    first_mark(places, hosts, usable, far_rank)
 }
 
 /// Returns the mark of a rank whose CPUs are all far from these devices.
@@ -350,8 +371,8 @@ fn far_rank(rank: u32, place: &Place, devices: &[Device<'_>]) -> Option<Mark> {
 
 /// Returns the mark of a rank all of whose CPUs also handle the interrupts of a fast network device, while other CPUs of its NUMA node
 /// handle none. If all of them do, a rank near the device cannot avoid the interrupts.
-pub fn interrupted(places: &[Place], hosts: &[HostFacts]) -> Option<Mark> {
-    first_mark(places, hosts, interrupted_rank)
+pub fn interrupted(places: &[Place], hosts: &[HostFacts], usable: Usable) -> Option<Mark> {
+    first_mark(places, hosts, usable, interrupted_rank)
 }
 
 /// Returns the mark of a rank all of whose CPUs also handle the interrupts of one of these devices, while others could.
@@ -522,16 +543,16 @@ mod standing_tests {
             HostFacts { hosts: vec!["a".into()], facts: [fact("0-1")].into() },
             HostFacts { hosts: vec!["b".into()], facts: [fact("2-3")].into() },
         ];
-        assert_eq!(far_device(&[place("a", "1"), place("b", "2-3")], &hosts), None);
-        assert_eq!(far_device(&[place("b", "0"), place("b", "1")], &hosts), None);
-        let mark = far_device(&[place("a", "1"), place("b", "0-1")], &hosts).unwrap();
+        assert_eq!(far_device(&[place("a", "1"), place("b", "2-3")], &hosts, Usable::All), None);
+        assert_eq!(far_device(&[place("b", "0"), place("b", "1")], &hosts, Usable::All), None);
+        let mark = far_device(&[place("a", "1"), place("b", "0-1")], &hosts, Usable::All).unwrap();
         assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "far from mlx5_0"));
         assert!(mark.advice.starts_with("rank 1 runs on CPUs 0-1 of b, and mlx5_0 is attached to CPUs 2-3"));
     }
 
     #[test]
     fn a_device_that_carries_no_messages_is_not_near_or_interrupting() {
-        let marked = |facts: &[(&str, &str)]| {
+        let marked_with = |usable: Usable, facts: &[(&str, &str)]| {
             let local =
                 [("eth0 local CPUs", "0-1"), ("eth1 local CPUs", "2-3"), ("mlx5_0 local CPUs", "4-5")];
             let interrupts = [("eth0 interrupt CPUs", "0")];
@@ -539,9 +560,10 @@ mod standing_tests {
             let facts = all.map(|(name, value)| ((*name).to_owned(), Fact::Known((*value).to_owned())));
             let hosts = [HostFacts { hosts: vec!["a".into(), "b".into()], facts: facts.collect() }];
             let places = [place("a", "0"), place("b", "0")];
-            let marks = [far_device(&places, &hosts), interrupted(&places, &hosts)];
+            let marks = [far_device(&places, &hosts, usable), interrupted(&places, &hosts, usable)];
             marks.map(|mark| mark.map(|mark| mark.short))
         };
+        let marked = |facts: &[(&str, &str)]| marked_with(Usable::All, facts);
         let slow = Some("interrupts of eth0".to_owned());
         let far = |device: &str| Some(format!("far from {device}"));
         assert_eq!(marked(&[]), [None, slow.clone()]);
@@ -556,6 +578,9 @@ mod standing_tests {
         let adapter = [("mlx5_0 port 1 rate", "100 Gb/sec (4X EDR)"), ("mlx5_0 port 1 state", "ACTIVE")];
         let beside = |speed: &'static str| marked(&[&adapter[..], &[("eth0 speed", speed)]].concat());
         assert_eq!(beside("1 Gbit/s"), [far("mlx5_0"), None]);
+        let of_sockets = [&adapter[..], &[("eth0 speed", "1 Gbit/s")]].concat();
+        let found = marked_with(Usable::by_fabric("sockets"), &of_sockets);
+        assert_eq!(found, [None, Some("interrupts of eth0".to_owned())]);
         let slow_eth0 = Some("interrupts of eth0".to_owned());
         assert_eq!(beside("200 Gbit/s"), [None, slow_eth0.clone()]);
         // A card has an interface and an adapter with the same speed.
@@ -568,7 +593,7 @@ mod standing_tests {
             let fact = |(name, value): &(&str, &str)| ((*name).to_owned(), Fact::Known((*value).to_owned()));
             let facts = facts.iter().map(fact);
             let hosts = [HostFacts { hosts: vec!["a".into(), "b".into()], facts: facts.collect() }];
-            far_device(&[place("a", "0"), place("b", "0")], &hosts).map(|mark| mark.short)
+            far_device(&[place("a", "0"), place("b", "0")], &hosts, Usable::All).map(|mark| mark.short)
         };
         let interface = [("eth1 speed", "100 Gbit/s"), ("eth1 local CPUs", "2-3")];
         let onboard = [
@@ -600,11 +625,12 @@ mod standing_tests {
         let hosts =
             |cpus: &str| vec![HostFacts { hosts: vec!["a".into(), "b".into()], facts: [fact(cpus)].into() }];
         let both = [place("a", "1"), place("b", "0")];
-        assert_eq!(interrupted(&both, &hosts("2-3")), None);
-        assert_eq!(interrupted(&both[..1], &hosts("1")), None, "ranks of one host need no network");
+        assert_eq!(interrupted(&both, &hosts("2-3"), Usable::All), None);
+        let alone = interrupted(&both[..1], &hosts("1"), Usable::All);
+        assert_eq!(alone, None, "ranks of one host need no network");
         let all = format!("0-{}", both[0].online - 1);
-        assert_eq!(interrupted(&both, &hosts(&all)), None);
-        let mark = interrupted(&both, &hosts("0 instead of 2-3")).unwrap();
+        assert_eq!(interrupted(&both, &hosts(&all), Usable::All), None);
+        let mark = interrupted(&both, &hosts("0 instead of 2-3"), Usable::All).unwrap();
         assert_eq!((mark.level, mark.short.as_str()), (Level::Note, "interrupts of eth0"));
         assert!(mark.advice.starts_with("rank 1 runs on CPUs 0 of b, "), "{}", mark.advice);
         // Only CPUs near the device count: those far from it would get another mark.
@@ -612,7 +638,7 @@ mod standing_tests {
             let mut hosts = hosts("0-1");
             hosts[0].facts.insert("eth0 local CPUs".into(), Fact::Known(cpus.into()));
             let places = both.clone().map(|place| Place { online: 8, ..place });
-            interrupted(&places, &hosts).map(|mark| mark.advice)
+            interrupted(&places, &hosts, Usable::All).map(|mark| mark.advice)
         };
         assert_eq!(near("0-1"), None);
         assert!(near("0-4").unwrap().ends_with("bind it to CPUs 2-4"));

@@ -105,8 +105,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if examination.hosts.is_empty() {
         examination.hosts = HostFacts::grouped([(hostname(), machine::facts().clone())]);
     }
-    standing.extend(trust::far_device(&examination.ranks, &examination.hosts));
-    standing.extend(trust::interrupted(&examination.ranks, &examination.hosts));
+    standing.extend(trust::far_device(&examination.ranks, &examination.hosts, trust::Usable::All));
+    standing.extend(trust::interrupted(&examination.ranks, &examination.hosts, trust::Usable::All));
     examination.findings.extend(Finding::of_hosts(&examination.hosts));
     examination.findings.extend(standing.into_iter().map(Finding::of_advice));
     let host = Host::here(free_shared_memory);

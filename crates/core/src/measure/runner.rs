@@ -118,8 +118,9 @@ pub fn open<'a>(
     let is_first = is_first_of_host(team, &places)?;
     let hosts = gather_hosts(team, &places, is_first)?;
     let mut standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
-    standing.extend(trust::far_device(&places, &hosts));
-    standing.extend(trust::interrupted(&places, &hosts));
+    let usable = trust::Usable::by_fabric(team.fabric().name);
+    standing.extend(trust::far_device(&places, &hosts, usable));
+    standing.extend(trust::interrupted(&places, &hosts, usable));
     let standing = broadcast_marks(team, standing)?;
     let watched = is_first.then(|| DeviceCounters::new(&team.place().host));
     let mut sink = CountingSink { tally: Tally::default(), watched, sink };
