@@ -194,21 +194,15 @@ impl LinkTimes {
 
     /// Returns a clause on the sample by which the links are judged; `None` if all are kept. The times are averaged.
     pub fn sample(&self) -> Option<String> {
-        (self.level > 0).then(|| {
-            format!(
-                "{} of {} links: a random sample, and the slowest of each rank",
-                self.sweep.len() + self.outliers.len(),
-                self.measured
-            )
-        })
+        (self.level > 0).then(|| format!("{}, and the slowest of each rank", self.counted_links()))
     }
 
-    /// Returns the number of links that are kept, in words, and of a sample also that of all. The times are averaged.
+    /// Returns the number of links, in words: of all, or of a random sample and of all. The times are averaged.
     pub fn counted_links(&self) -> String {
         let kept = self.sweep.len();
         match self.level {
             0 => counted(kept, "link"),
-            _ => format!("a sample of {kept} of {}", counted(self.measured, "link")),
+            _ => format!("a random sample of {kept} of {}", counted(self.measured, "link")),
         }
     }
 
@@ -244,13 +238,22 @@ impl LinkTimes {
         }
     }
 
-    /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
+    /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds. [`LinkTimes::range_names`] says of which links.
     pub fn range(&self) -> Option<[f32; 3]> {
         let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
         ns.sort_by(f32::total_cmp);
         let (low, high) = (*ns.get((ns.len().max(1) - 1) / 2)?, *ns.get(ns.len() / 2)?);
         let slowest = self.outliers.iter().map(|link| link.ns).fold(*ns.last()?, f32::max);
         Some([*ns.first()?, f32::midpoint(low, high), slowest])
+    }
+
+    /// Returns the names of the times of [`LinkTimes::range`]. The slowest links of each rank are kept beside a sample, so that the slowest
+    /// time is that of all links.
+    pub fn range_names(&self) -> [&'static str; 3] {
+        match self.level {
+            0 => ["fastest", "median", "slowest"],
+            _ => ["fastest of the sample", "median of the sample", "slowest of all links"],
+        }
     }
 }
 

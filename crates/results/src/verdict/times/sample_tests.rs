@@ -77,9 +77,34 @@ fn a_sample_says_how_many_links_there_are() {
     let hosts = hosts(100, 1);
     let rows = rows(&hosts, 1, |_, _| 1.0);
     let sampled = kept(rows.iter().copied(), false, &hosts, 0).averaged();
-    assert_eq!(sampled.counted_links(), format!("a sample of {} of 4950 links", sampled.sweep.len()));
+    let links = format!("a random sample of {} of 4950 links", sampled.sweep.len());
+    assert_eq!(sampled.sample(), Some(format!("{links}, and the slowest of each rank")));
+    assert_eq!(sampled.counted_links(), links);
     let all = kept(rows, false, &hosts, MOST_ROWS).averaged();
     assert_eq!(all.counted_links(), "4950 links");
+}
+
+#[test]
+fn the_slowest_time_is_that_of_all_links_and_the_others_are_of_the_sample() {
+    let hosts = hosts(100, 1);
+    // Neither the fastest nor the slowest link is in the sample.
+    let factor = |a: u32, b: u32| match (a.min(b), a.max(b)) {
+        (10, 60) => 0.1,
+        (13, 61) => 3.0,
+        _ => 1.0,
+    };
+    let rows = rows(&hosts, 1, factor);
+    let sampled = kept(rows.iter().copied(), false, &hosts, 0).averaged();
+    let in_sample = |link: (u32, u32)| sampled.sweep.iter().any(|l| (l.from, l.to) == link);
+    assert!(!in_sample((10, 60)) && !in_sample((13, 61)), "choose other links");
+    let [fastest, _, slowest] = sampled.range().unwrap();
+    assert!(fastest > 3000.0 && slowest > 10_000.0, "{fastest} {slowest}");
+    assert_eq!(sampled.range_names()[0], "fastest of the sample");
+    assert_eq!(sampled.range_names()[2], "slowest of all links");
+    let all = kept(rows, false, &hosts, MOST_ROWS).averaged();
+    let [fastest, _, slowest] = all.range().unwrap();
+    assert!(fastest < 1000.0 && slowest > 10_000.0, "{fastest} {slowest}");
+    assert_eq!(all.range_names(), ["fastest", "median", "slowest"]);
 }
 
 #[test]
