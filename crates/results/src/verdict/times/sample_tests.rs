@@ -122,6 +122,26 @@ fn links_with_one_direction_are_counted_and_few_of_them_wait_for_the_other() {
 }
 
 #[test]
+fn a_link_whose_directions_are_far_apart_takes_one_place() {
+    let hosts = hosts(600, 1);
+    let slow = |a: u32, b: u32| if (a.min(b), a.max(b)) == (10, 300) { 1.6 } else { 1.0 };
+    let (forth, back): (Vec<Link>, Vec<Link>) =
+        rows(&hosts, 3, slow).into_iter().partition(|row| row.from < row.to);
+    let all = forth.len();
+    let times = kept(forth.into_iter().chain(back), false, &hosts, 0);
+    assert!(times.outside.keeps_single_rows, "too few links wait");
+    for links in times.outside.slowest.values() {
+        let ends = |link: &Outlier| (link.row.0.from.min(link.row.0.to), link.row.0.from.max(link.row.0.to));
+        let different: BTreeSet<(u32, u32)> = links.iter().map(ends).collect();
+        assert_eq!(different.len(), links.len(), "{links:?}");
+    }
+    let kept = times.outside.rows();
+    let has = |ends: (u32, u32)| kept.iter().any(|(row, _)| (row.from, row.to) == ends);
+    assert!(has((10, 300)) && has((300, 10)), "both rows of the slow link are kept");
+    assert_eq!(times.averaged().measured, all);
+}
+
+#[test]
 fn the_slowest_links_of_every_rank_are_kept() {
     let hosts = hosts(120, 1);
     let slow =
