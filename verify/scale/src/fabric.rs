@@ -378,7 +378,8 @@ mod tests {
 
     #[test]
     fn of_300_seeds_297_are_enough() {
-        let trial = Trial { topology: &TOPOLOGIES[0], hosts: 2000, part: Part::Host, rounds: None, seeds: 300 };
+        let (topology, part) = (&TOPOLOGIES[0], Part::Host);
+        let trial = Trial { topology, hosts: 2000, part, rounds: None, seeds: 300 };
         let is_enough = |named| Tried { trial, named, seconds: 0.0 }.is_enough();
         assert!(is_enough(297) && !is_enough(296));
     }
