@@ -20,9 +20,11 @@ pub fn incomparable(workspace: &Workspace) -> Option<String> {
 fn reason(recorded: &str, compiler: &str) -> Option<String> {
     let recorded: Value = serde_json::from_str(recorded).unwrap_or_default();
     match recorded["compiler"].as_str() {
-        None => Some(format!("{FILE} has no counts: {RECORD}")),
+        None => Some(format!("{FILE} has no counts: record them by {RECORD}")),
         Some(known) if known == compiler => None,
-        Some(known) => Some(format!("{FILE} has the counts of {known}, and this is {compiler}: {RECORD}")),
+        Some(known) => Some(format!(
+            "{FILE} has the counts of {known}, and this is {compiler}: record new ones by {RECORD}"
+        )),
     }
 }
 
@@ -36,11 +38,12 @@ mod tests {
         assert_eq!(reason(recorded, "rustc 1.95.0"), None);
         let other = reason(recorded, "rustc 1.96.0").unwrap();
         assert!(
-            other.contains("the counts of rustc 1.95.0, and this is rustc 1.96.0: cargo xtask"),
+            other.contains("the counts of rustc 1.95.0, and this is rustc 1.96.0: record new ones by cargo"),
             "{other}"
         );
         for none in ["", "{}", "no JSON"] {
-            assert!(reason(none, "rustc 1.95.0").is_some_and(|why| why.contains("has no counts")), "{none}");
+            let why = reason(none, "rustc 1.95.0").unwrap();
+            assert!(why.contains("has no counts: record them by cargo xtask"), "{none}: {why}");
         }
     }
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use ombx_core::{
     error::{Error, Exit, Result},
     system::environment::timestamp,
+    unit::counted,
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
@@ -105,10 +106,8 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
         let _ = write_index(directory, text);
     }
     if let Some((first, why)) = store.refused.first() {
-        let (refused, files) = (store.refused.len(), store.files);
-        let text = format!(
-            "{refused} of {files} files in {name} skipped: no result files of ombx; first {first}: {why}"
-        );
+        let refused = counted(store.refused.len(), "file");
+        let text = format!("{refused} in {name} skipped; the first, {first}: {why}");
         stderr_line!("ombx: {}", stderr::printable(&text));
     }
     let large = store.results.iter().filter(|result| result.is_large_sweep).count();

@@ -114,12 +114,13 @@ fn rate(units: Units, mb_per_s: f64) -> String {
 fn range(sweep: &LinkSweep, times: &LinkTimes, units: Units) -> String {
     let Some(range) = times.range() else { return String::new() };
     let [unit, of_rates] = [Metric::Latency, Metric::Bandwidth].map(|metric| units.symbol(metric));
-    let [fastest, median, slowest] = range.map(|ns| {
+    let figure = |ns: f32| {
         let rate = sweep.mb_per_s(times.bytes, ns).map(|at| format!(" ({} {of_rates})", rate(units, at)));
         format!("{} {unit}{}", time(units, ns), rate.unwrap_or_default())
-    });
-    let links = times.counted_links();
-    format!("Times of {links}: fastest {fastest}, median {median}, slowest {slowest}.")
+    };
+    let named = times.range_names().into_iter().zip(range);
+    let figures: Vec<String> = named.map(|(name, ns)| format!("{name} {}", figure(ns))).collect();
+    format!("Times of {}: {}.", times.counted_links(), figures.join(", "))
 }
 
 /// Returns a table of the slowest links relative to their kind, with their times when measured again alone.

@@ -143,7 +143,7 @@ impl<R: BufRead> Records<R> {
                 Ok(None) => {}
                 Ok(Some(record)) => {
                     self.in_order(&record).map_err(bad)?;
-                    self.count_kept(&record).map_err(bad)?;
+                    self.count_kept(&record)?;
                     if let Record::Launch(row) = &record {
                         lines::follows_from_samples(row).map_err(bad)?;
                     }
@@ -174,8 +174,8 @@ impl<R: BufRead> Records<R> {
 }
 
 impl<R> Records<R> {
-    /// Counts the bytes of a record, unless they are links that no reader keeps.
-    fn count_kept(&mut self, record: &Record) -> Result<(), String> {
+    /// Counts the bytes of a record, unless they are links that no reader keeps. A file with too many is a result file all the same.
+    fn count_kept(&mut self, record: &Record) -> io::Result<()> {
         if let Record::Run(run) = record {
             self.is_large = run.places.len() > MOST_RANKS;
         }
@@ -184,10 +184,10 @@ impl<R> Records<R> {
         }
         self.kept += self.line.len() as u64;
         if self.kept > self.most_kept {
-            return Err(format!(
+            return Err(Error::other(format!(
                 "the file has more than {} MiB beside the links of sweeps over more than {MOST_RANKS} ranks: ombx show FILE reads it",
                 self.most_kept >> 20
-            ));
+            )));
         }
         Ok(())
     }
@@ -394,6 +394,7 @@ mod tests {
     fn the_links_of_large_sweeps_do_not_count_as_kept() {
         assert_eq!(error_of_ranks(MOST_RANKS + 1), None);
         let error = error_of_ranks(MOST_RANKS).unwrap();
+        assert!(error.starts_with("the file has more than 0 MiB"), "{error}");
         assert!(error.ends_with("ombx show FILE reads it"), "{error}");
     }
 

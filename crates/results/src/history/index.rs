@@ -17,7 +17,7 @@ use super::dated::{DatedResult, NamedFact, SharedFacts};
 use crate::file::lines::{self, Checksum};
 
 /// Maximum length of an index in bytes: enough for 100,000 files of a hundred rows each. What ombx writes is never longer, so that it is read
-/// again; a longer one is damaged, or of somebody else.
+/// again; a longer one is damaged, or of somebody else. A run reads only a shorter one, see `indexed`.
 pub(super) const LONGEST_INDEX: u64 = 1 << 30;
 
 /// First line. Another version of ombx builds the index again.
@@ -48,7 +48,7 @@ pub enum Content {
     /// Results of a result file.
     #[serde(rename = "results")]
     Results(Vec<DatedResult>),
-    /// Why the file is not a result file.
+    /// Why the file was not read to its end: it is no result file, or too long.
     #[serde(rename = "refused")]
     Refused(String),
 }

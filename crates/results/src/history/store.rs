@@ -23,6 +23,11 @@ use crate::{
 /// Name of the index in the directory.
 pub const INDEX: &str = ".ombx-index";
 
+/// Maximum length in bytes of an index that is read before a run, which looks for at most some 20 earlier files. The longest index would take
+/// seconds, and more than a gigabyte of memory, on a host that is about to measure. If the index is longer, the run finds only files that are
+/// in the directory itself.
+const LONGEST_BEFORE_RUN: u64 = 32 << 20;
+
 /// Results of all files of a directory and of the directories in it.
 #[derive(Debug, Default)]
 pub struct Store {
@@ -30,7 +35,7 @@ pub struct Store {
     pub results: Vec<DatedResult>,
     /// Path in the directory of the file of each result.
     pub paths: Vec<String>,
-    /// Path and reason of files that are no result files.
+    /// Path of each file that was not read to its end, and the reason. It may be no result file, or too long.
     pub refused: Vec<(String, String)>,
     /// Number of files whose names end like those of result files.
     pub files: usize,
@@ -46,7 +51,7 @@ impl Store {
     /// # Errors
     /// The directory cannot be read. A directory in it that cannot be read counts as a refused file.
     pub fn open(directory: &Path) -> io::Result<Store> {
-        Store::with_index(directory, index(directory))
+        Store::with_index(directory, index(directory, LONGEST_INDEX))
     }
 
     /// Reads a directory whose index the caller has.
@@ -107,9 +112,14 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
 }
 
 /// Returns the paths of the files with results of one of these benchmarks that the index of a directory has, the newest first; empty without
-/// an index. Nothing else is read.
+/// an index, or if it has more than 32 MiB. Nothing else is read.
 pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let contents = index(directory).into_contents();
+    indexed_within(directory, LONGEST_BEFORE_RUN, is_wanted)
+}
+
+/// Returns what [`indexed`] does, for an index of at most this many bytes.
+fn indexed_within(directory: &Path, longest: u64, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let contents = index(directory, longest).into_contents();
     let mut found: Vec<(String, PathBuf)> =
         contents.filter_map(|(path, content)| last_wanted(directory, &path, &content, &is_wanted)).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
@@ -140,9 +150,9 @@ fn last_wanted(
     Some((started, directory.join(path)))
 }
 
-/// Reads the index of a directory; empty if there is none that can be read.
-fn index(directory: &Path) -> Index {
-    read_found(&directory.join(INDEX), LONGEST_INDEX)
+/// Reads the index of a directory; empty if there is none that can be read, or if it is longer than this.
+fn index(directory: &Path, longest: u64) -> Index {
+    read_found(&directory.join(INDEX), longest)
         .map_or_else(|_| Index::default(), |text| Index::parse(&text))
 }
 
@@ -285,6 +295,9 @@ mod tests {
         let bench = key.split('/').next().unwrap();
         assert_eq!(indexed(root, |name| name == bench), [root.join("a.jsonl")]);
         assert!(indexed(root, |name| name == "p2p.none").is_empty());
+        let length = fs::metadata(root.join(INDEX)).unwrap().len();
+        assert_eq!(indexed_within(root, length, |_| true).len(), 1);
+        assert!(indexed_within(root, length - 1, |_| true).is_empty(), "a longer index is not read");
         fs::create_dir(root.join("below")).unwrap();
         fs::rename(root.join("a.jsonl"), root.join("below/a.jsonl")).unwrap();
         open(root);

@@ -420,9 +420,10 @@ impl Links {
             writeln!(out, "{}", self.sentence(&legend))?;
         }
         if let Some(range) = times.range() {
-            let [fastest, median, slowest] = range.map(|ns| self.figures(times.bytes, ns));
-            let text = format!("fastest {fastest} · median {median} · slowest {slowest}");
-            writeln!(out, "{}", self.sentence(&text))?;
+            let named = times.range_names().into_iter().zip(range);
+            let figures: Vec<String> =
+                named.map(|(name, ns)| format!("{name} {}", self.figures(times.bytes, ns))).collect();
+            writeln!(out, "{}", self.sentence(&figures.join(" · ")))?;
         }
         self.histogram(out, times)?;
         self.steps(out, &steps)?;

@@ -335,8 +335,9 @@ impl LinkSweep {
         if let Some(reference) = &self.reference {
             reference.judge(&sizes, &self.hosts, &mut verdict);
         }
+        let with_cause: BTreeSet<&str> = causes.iter().map(|cause| cause.host.as_str()).collect();
         let suspects: BTreeSet<u32> = (0..self.hosts.count() as u32)
-            .filter(|host| causes.iter().any(|cause| cause.host == self.hosts.name_of(*host)))
+            .filter(|host| with_cause.contains(self.hosts.name_of(*host)))
             .collect();
         // Two searches share the error probability, as several sizes do.
         let has_two_searches = suspects.len() >= MAX_PARTS && few_units::hides_two_hosts(&self.hosts);

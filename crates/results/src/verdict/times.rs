@@ -194,21 +194,15 @@ impl LinkTimes {
 
     /// Returns a clause on the sample by which the links are judged; `None` if all are kept. The times are averaged.
     pub fn sample(&self) -> Option<String> {
-        (self.level > 0).then(|| {
-            format!(
-                "{} of {} links: a random sample, and the slowest of each rank",
-                self.sweep.len() + self.outliers.len(),
-                self.measured
-            )
-        })
+        (self.level > 0).then(|| format!("{}, and the slowest of each rank", self.counted_links()))
     }
 
-    /// Returns the number of links that are kept, in words, and of a sample also that of all. The times are averaged.
+    /// Returns the number of links, in words: of all, or of a random sample and of all. The times are averaged.
     pub fn counted_links(&self) -> String {
         let kept = self.sweep.len();
         match self.level {
             0 => counted(kept, "link"),
-            _ => format!("a sample of {kept} of {}", counted(self.measured, "link")),
+            _ => format!("a random sample of {kept} of {}", counted(self.measured, "link")),
         }
     }
 
@@ -244,13 +238,22 @@ impl LinkTimes {
         }
     }
 
-    /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds.
+    /// Returns the fastest, the median and the slowest time of the sweep, in nanoseconds. [`LinkTimes::range_names`] says of which links.
     pub fn range(&self) -> Option<[f32; 3]> {
         let mut ns: Vec<f32> = self.sweep.iter().map(|link| link.ns).collect();
         ns.sort_by(f32::total_cmp);
         let (low, high) = (*ns.get((ns.len().max(1) - 1) / 2)?, *ns.get(ns.len() / 2)?);
         let slowest = self.outliers.iter().map(|link| link.ns).fold(*ns.last()?, f32::max);
         Some([*ns.first()?, f32::midpoint(low, high), slowest])
+    }
+
+    /// Returns the names of the times of [`LinkTimes::range`]. The slowest links of each rank are kept beside a sample, so that the slowest
+    /// time is that of all links.
+    pub fn range_names(&self) -> [&'static str; 3] {
+        match self.level {
+            0 => ["fastest", "median", "slowest"],
+            _ => ["fastest of the sample", "median of the sample", "slowest of all links"],
+        }
     }
 }
 
@@ -400,7 +403,8 @@ const ROWS_PER_RANK: usize = 32;
 /// Number of slowest links that are kept of each rank and kind.
 const SLOWEST_PER_RANK: usize = 8;
 /// Maximum number of links outside the sample that wait for the row of their other direction, unless there are more ranks. In a sweep of
-/// ombx those of one round wait.
+/// ombx those of one round wait. With more, the order of the rows has some influence on which links are kept: a link whose first row was not
+/// among the slowest is compared by its second row alone.
 const MOST_PENDING: usize = 1 << 16;
 
 /// Returns whether a link is in a sample of one link in 2^`level`. Both directions of a link are, or none. A sample has all links of
@@ -446,6 +450,8 @@ pub(super) struct Outliers {
     slowest: HashMap<(u32, usize), Vec<Outlier>>,
     /// Links of which one direction has arrived.
     pending: HashMap<(u32, u32), Outlier>,
+    /// Whether links of which one direction has arrived are among the slowest too, because too many waited.
+    keeps_single_rows: bool,
     /// Time of the fastest of the slowest links, by rank and distance; 0 until there are enough. Most links are faster.
     least: Vec<f32>,
 }
@@ -461,20 +467,43 @@ impl Outliers {
             return self.keep(new, hosts);
         }
         let ends = (row.from.min(row.to), row.from.max(row.to));
-        match self.pending.remove(&ends) {
-            Some(first) if first.row.0.from == row.to => {
-                self.keep(Outlier { back: Some(new.row), ..first }, hosts);
-            }
-            _ => _ = self.pending.insert(ends, new),
+        let first = self.pending.remove(&ends).filter(|first| first.row.0.from == row.to);
+        match first.or_else(|| self.take_single(&row, hosts)) {
+            Some(first) => self.keep(Outlier { back: Some(new.row), ..first }, hosts),
+            None => _ = self.pending.insert(ends, new),
         }
         if self.pending.len() > MOST_PENDING.max(hosts.ranks() as usize) {
-            // The file has one direction of each link.
+            // The file has one direction of each link, or the directions are far apart.
+            self.keeps_single_rows = true;
             for link in std::mem::take(&mut self.pending).into_values() {
                 self.keep(link, hosts);
             }
         }
     }
 
+    /// Removes from the slowest links the one of which only the other direction of this row is known, and returns it.
+    fn take_single(&mut self, row: &Link, hosts: &Hosts) -> Option<Outlier> {
+        if !self.keeps_single_rows {
+            return None;
+        }
+        let is_first =
+            |link: &Outlier| link.back.is_none() && (link.row.0.from, link.row.0.to) == (row.to, row.from);
+        let distance = hosts.distance(row.from, row.to);
+        let kinds = hosts.levels() + 2;
+        let mut first = None;
+        for rank in [row.from, row.to] {
+            let Some(slowest) = self.slowest.get_mut(&(rank, distance)) else { continue };
+            let Some(at) = slowest.iter().position(is_first) else { continue };
+            first = Some(slowest.swap_remove(at));
+            // There are not enough any more.
+            if let Some(least) = self.least.get_mut(rank as usize * kinds + distance) {
+                *least = 0.0;
+            }
+        }
+        first
+    }
+
+    /// Keeps a link if it is among the slowest of one of its ranks.
     fn keep(&mut self, link: Outlier, hosts: &Hosts) {
         let ends = |link: &Outlier| (link.row.0.from, link.row.0.to);
         let (from, to) = ends(&link);

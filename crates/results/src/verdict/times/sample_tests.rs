@@ -77,9 +77,34 @@ fn a_sample_says_how_many_links_there_are() {
     let hosts = hosts(100, 1);
     let rows = rows(&hosts, 1, |_, _| 1.0);
     let sampled = kept(rows.iter().copied(), false, &hosts, 0).averaged();
-    assert_eq!(sampled.counted_links(), format!("a sample of {} of 4950 links", sampled.sweep.len()));
+    let links = format!("a random sample of {} of 4950 links", sampled.sweep.len());
+    assert_eq!(sampled.sample(), Some(format!("{links}, and the slowest of each rank")));
+    assert_eq!(sampled.counted_links(), links);
     let all = kept(rows, false, &hosts, MOST_ROWS).averaged();
     assert_eq!(all.counted_links(), "4950 links");
+}
+
+#[test]
+fn the_slowest_time_is_that_of_all_links_and_the_others_are_of_the_sample() {
+    let hosts = hosts(100, 1);
+    // Neither the fastest nor the slowest link is in the sample.
+    let factor = |a: u32, b: u32| match (a.min(b), a.max(b)) {
+        (10, 60) => 0.1,
+        (13, 61) => 3.0,
+        _ => 1.0,
+    };
+    let rows = rows(&hosts, 1, factor);
+    let sampled = kept(rows.iter().copied(), false, &hosts, 0).averaged();
+    let in_sample = |link: (u32, u32)| sampled.sweep.iter().any(|l| (l.from, l.to) == link);
+    assert!(!in_sample((10, 60)) && !in_sample((13, 61)), "choose other links");
+    let [fastest, _, slowest] = sampled.range().unwrap();
+    assert!(fastest > 3000.0 && slowest > 10_000.0, "{fastest} {slowest}");
+    assert_eq!(sampled.range_names()[0], "fastest of the sample");
+    assert_eq!(sampled.range_names()[2], "slowest of all links");
+    let all = kept(rows, false, &hosts, MOST_ROWS).averaged();
+    let [fastest, _, slowest] = all.range().unwrap();
+    assert!(fastest < 1000.0 && slowest > 10_000.0, "{fastest} {slowest}");
+    assert_eq!(all.range_names(), ["fastest", "median", "slowest"]);
 }
 
 #[test]
@@ -94,6 +119,26 @@ fn links_with_one_direction_are_counted_and_few_of_them_wait_for_the_other() {
     let averaged = times.averaged();
     assert_eq!(averaged.measured, links);
     assert!(averaged.sweep.iter().chain(&averaged.outliers).any(|link| (link.from, link.to) == (10, 300)));
+}
+
+#[test]
+fn a_link_whose_directions_are_far_apart_takes_one_place() {
+    let hosts = hosts(600, 1);
+    let slow = |a: u32, b: u32| if (a.min(b), a.max(b)) == (10, 300) { 1.6 } else { 1.0 };
+    let (forth, back): (Vec<Link>, Vec<Link>) =
+        rows(&hosts, 3, slow).into_iter().partition(|row| row.from < row.to);
+    let all = forth.len();
+    let times = kept(forth.into_iter().chain(back), false, &hosts, 0);
+    assert!(times.outside.keeps_single_rows, "too few links wait");
+    for links in times.outside.slowest.values() {
+        let ends = |link: &Outlier| (link.row.0.from.min(link.row.0.to), link.row.0.from.max(link.row.0.to));
+        let different: BTreeSet<(u32, u32)> = links.iter().map(ends).collect();
+        assert_eq!(different.len(), links.len(), "{links:?}");
+    }
+    let kept = times.outside.rows();
+    let has = |ends: (u32, u32)| kept.iter().any(|(row, _)| (row.from, row.to) == ends);
+    assert!(has((10, 300)) && has((300, 10)), "both rows of the slow link are kept");
+    assert_eq!(times.averaged().measured, all);
 }
 
 #[test]
