@@ -50,7 +50,10 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let counted = table(head, [line(NAMES[0], &plain), line(NAMES[1], &branch)]);
         println!("{counted}");
         println!("The branch costs {:.1} instructions per message.", branch.own - plain.own);
-        section += &format!("\n{counted}\nThe branch costs {:.1} instructions per message.\n", branch.own - plain.own);
+        section += &format!(
+            "\n{counted}\nThe branch costs {:.1} instructions per message.\n",
+            branch.own - plain.own
+        );
         failed |= branch.own <= plain.own;
     }
     if options.write {

@@ -315,7 +315,7 @@ pub trait Sink {
     fn alive(&self) {}
     /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.
     fn interval(&self, _interval: &Interval) {}
-    /// Returns the counters of this host's devices that grew since the last call; nothing on a rank that does not watch them. Every rank
+    /// Returns the counters of this host's devices that grew since they were read before; nothing on a rank that does not watch them. Every rank
     /// calls it, at the end of a row.
     fn grown(&self) -> Vec<Growth> {
         Vec::new()

@@ -152,8 +152,7 @@ fn last_wanted(
 
 /// Reads the index of a directory; empty if there is none that can be read, or if it is longer than this.
 fn index(directory: &Path, longest: u64) -> Index {
-    read_found(&directory.join(INDEX), longest)
-        .map_or_else(|_| Index::default(), |text| Index::parse(&text))
+    read_found(&directory.join(INDEX), longest).map_or_else(|_| Index::default(), |text| Index::parse(&text))
 }
 
 /// Replaces the index of a directory.

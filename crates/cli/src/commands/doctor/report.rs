@@ -121,11 +121,16 @@ impl Examination {
             }
         }
         for (network, hosts) in networks.iter().take(NAMED_HOSTS) {
-            text += &paragraph(width, "Network: ", &format!("{}: {network}.", node_set::fold(hosts.iter().copied())));
+            text += &paragraph(
+                width,
+                "Network: ",
+                &format!("{}: {network}.", node_set::fold(hosts.iter().copied())),
+            );
         }
         let more = networks.len().saturating_sub(NAMED_HOSTS);
         if more > 0 {
-            text += &paragraph(width, "Network: ", &format!("{} more in --format json.", counted(more, "kind")));
+            text +=
+                &paragraph(width, "Network: ", &format!("{} more in --format json.", counted(more, "kind")));
         }
         text
     }
