@@ -234,9 +234,7 @@ pub(crate) struct RunArgs {
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t, for example: --quick --duration 10s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
     pub(crate) duration: Option<Duration>,
-    /// Print the figure of the running row after each such time of sampling, as iperf3 -i: on standard error, with --format jsonl on standard output
-    ///
-    /// Rows of messages at scheduled times (--rate) have no such figures.
+    /// Print the figure of the running row after each such time of sampling, as iperf3 -i, but not with --rate: on standard error, with --format jsonl on standard output
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
     pub(crate) interval: Option<Duration>,
     /// Earlier runs, from which the interval of the next run comes: a result file or a directory of them [default: the 20 newest files in the
