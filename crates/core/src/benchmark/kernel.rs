@@ -27,7 +27,7 @@ pub trait Kernel: Sized + 'static {
     /// Description of the method, for the catalogue of benchmarks.
     const METHOD: Method;
 
-    /// Returns whether the kernel supports a case; see [`Benchmark::either`](crate::benchmark::Benchmark::either).
+    /// Returns whether the kernel supports a case; see [`run_either`](crate::measure::engine::run_either).
     fn supports(_case: &Case) -> bool {
         true
     }
