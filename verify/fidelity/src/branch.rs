@@ -35,8 +35,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let (sentence, is_wrong) = both.compared(options)?;
         println!("{sentence}");
         failed |= is_wrong;
-        versions.push(both.mpi.to_string());
-        section += &format!("\n{}: {sentence}.\n", both.mpi);
+        versions.push(both.mpi.name().to_owned());
+        section += &format!("\n{}: {sentence}.\n", both.mpi.name());
         if let Some(why) = callgrind::unavailable() {
             println!("callgrind: skipped, {why}");
             section += &format!("\ncallgrind: skipped, {why}\n");
