@@ -35,7 +35,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let (sentence, is_wrong) = both.compared(options)?;
         println!("{sentence}");
         failed |= is_wrong;
-        versions.push(both.mpi.name().to_owned());
+        versions.push(both.mpi.name());
         section += &format!("\n{}: {sentence}.\n", both.mpi.name());
         if let Some(why) = callgrind::unavailable() {
             println!("callgrind: skipped, {why}");
