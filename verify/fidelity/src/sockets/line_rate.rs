@@ -46,7 +46,7 @@ struct Test {
     iperf3: &'static str,
 }
 
-const TESTS: [Test; 6] = [
+const TESTS: [Test; 8] = [
     Test {
         name: "TCP, 128 KiB",
         ombx: "sockets.bw --sizes 128K --window 4096 --buffers single",
@@ -61,6 +61,17 @@ const TESTS: [Test; 6] = [
         name: "TCP, reverse",
         ombx: "sockets.bw --direction reverse --sizes 128K --window 4096 --buffers single",
         iperf3: "-l 128K -N -R",
+    },
+    // A system may have BBR as its default, whose timers between segments limit one stream.
+    Test {
+        name: "TCP, 128 KiB, cubic",
+        ombx: "sockets.bw --sizes 128K --window 4096 --buffers single --congestion cubic",
+        iperf3: "-l 128K -N -C cubic",
+    },
+    Test {
+        name: "TCP, reverse, cubic",
+        ombx: "sockets.bw --direction reverse --sizes 128K --window 4096 --buffers single --congestion cubic",
+        iperf3: "-l 128K -N -R -C cubic",
     },
     Test {
         name: "TCP, both directions, 2 streams",
