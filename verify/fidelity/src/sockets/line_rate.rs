@@ -62,7 +62,7 @@ const TESTS: [Test; 8] = [
         ombx: "sockets.bw --direction reverse --sizes 128K --window 4096 --buffers single",
         iperf3: "-l 128K -N -R",
     },
-    // A system may have BBR as its default, whose timers between segments limit one stream.
+    // A system may have BBR as its default, which paces segments.
     Test {
         name: "TCP, 128 KiB, cubic",
         ombx: "sockets.bw --sizes 128K --window 4096 --buffers single --congestion cubic",
