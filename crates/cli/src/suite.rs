@@ -256,7 +256,7 @@ fn is_of_launching_process(option: &Arg) -> bool {
 }
 
 /// Options that have no effect beside others, or need another one that these exclude.
-const USELESS: [(&[&str], &[&str]); 2] =
+const WITHOUT_EFFECT: [(&[&str], &[&str]); 2] =
     [(&["precision", "max-time"], &["iterations", "warmup"]), (&["duration"], &["warmup"])];
 
 #[derive(Debug, Clone)]
@@ -323,7 +323,7 @@ impl Layer {
 /// Returns whether one of two options excludes the other.
 fn exclude_each_other(parser: &Command, one: &str, other: &str) -> bool {
     let is_negated = |name: &str, by: &str| by.strip_prefix("no-") == Some(name);
-    let is_useless = |(some, others): &(&[&str], &[&str])| {
+    let lacks_effect = |(some, others): &(&[&str], &[&str])| {
         some.contains(&one) && others.contains(&other) || others.contains(&one) && some.contains(&other)
     };
     let excluded = |run: &Command| {
@@ -332,7 +332,7 @@ fn exclude_each_other(parser: &Command, one: &str, other: &str) -> bool {
     };
     is_negated(one, other)
         || is_negated(other, one)
-        || USELESS.iter().any(is_useless)
+        || WITHOUT_EFFECT.iter().any(lacks_effect)
         || parser.find_subcommand("run").is_some_and(excluded)
 }
 

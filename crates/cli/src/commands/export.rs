@@ -49,7 +49,7 @@ pub(crate) struct ExportArgs {
     /// Directory with result files (*.jsonl), which may be in directories of it
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Address, or a name, of which the first address counts, and port that Prometheus reads; port 0: any free port. There is no password: another address than that of loopback shows
+    /// Address or name, and port, that Prometheus reads; of a name, the first address counts; port 0: any free port. There is no password: another address than that of loopback shows
     /// names of hosts and their results to everybody who reaches it
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9777", value_parser = parse_address)]
     listen: SocketAddr,

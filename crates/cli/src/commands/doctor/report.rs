@@ -129,8 +129,7 @@ impl Examination {
         }
         let more = networks.len().saturating_sub(NAMED_HOSTS);
         if more > 0 {
-            text +=
-                &paragraph(width, "Network: ", &format!("{} more in --format json.", counted(more, "kind")));
+            text += &paragraph(width, "Network: ", &format!("{more} more are in --format json."));
         }
         text
     }
