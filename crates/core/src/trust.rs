@@ -184,14 +184,16 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
         Threads::Each(threads) => vec![threads; places.len()],
         Threads::ByRole { senders, receivers } => vec![senders, receivers],
     };
-    let ranks = || places.iter().zip(&threads_of).enumerate();
-    ranks().find_map(|(rank, (place, threads))| {
+    let mut on_host: HashMap<&str, Vec<(&Place, u32)>> = HashMap::new();
+    for (place, threads) in places.iter().zip(&threads_of) {
+        on_host.entry(&place.host).or_default().push((place, *threads));
+    }
+    places.iter().zip(&threads_of).enumerate().find_map(|(rank, (place, threads))| {
         let cpus = place.cpu_numbers();
-        let shares = |other: &Place| {
-            other.host == place.host && other.cpu_numbers().iter().all(|cpu| cpus.contains(cpu))
-        };
-        let several = || ranks().filter(|(_, (other, _))| shares(other));
-        let all: u32 = several().map(|(_, (_, threads))| threads).sum();
+        let neighbours = on_host.get(place.host.as_str())?;
+        let shares = |other: &Place| other.cpu_numbers().iter().all(|cpu| cpus.contains(cpu));
+        let several = || neighbours.iter().filter(|(other, _)| shares(other));
+        let all: u32 = several().map(|(_, threads)| threads).sum();
         let whose = match (*threads as usize > cpus.len(), all as usize > cpus.len()) {
             (true, _) => format!("{threads} threads of rank {rank}"),
             (false, true) => format!("{all} threads of {} ranks", several().count()),
