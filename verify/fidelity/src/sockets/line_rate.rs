@@ -1,7 +1,7 @@
 //! ombx and iperf3 at line rate, in turns, on loopback and between two network namespaces: rate, CPU time per gigabyte and loss.
 //!
-//! ombx binds each rank to a core, its default. iperf3 runs without affinity, its default, and with a core for each end. CPU time is that
-//! of all processes of a program at both ends, read in `/proc` from outside while data flows.
+//! Both programs run with a core for each end, the default of ombx, and without affinity, the default of iperf3. CPU time is that of all
+//! processes of a program at both ends, read in `/proc` from outside while data flows.
 
 use std::{
     collections::BTreeMap,
@@ -238,9 +238,11 @@ impl Programs {
         Ok(Figures { rate, cpu: cpu / rate * 1e3, lost })
     }
 
-    fn ombx(&self, place: &Place, test: &Test) -> Result<Figures> {
+    /// Runs ombx, with options for its affinity.
+    fn ombx(&self, place: &Place, test: &Test, affinity: &[&str]) -> Result<Figures> {
         let mut client = place.command(1, &self.ombx);
         client.arg("run").args(test.ombx.split(' ')).args(["--quick", "--quiet", "--format", "jsonl"]);
+        client.args(affinity);
         client.stdout(Stdio::piped());
         // A schedule is one round, whose length follows from a short warm-up if it is not given.
         if !test.ombx.contains("--iterations") {
@@ -296,7 +298,7 @@ fn affinity() -> Vec<String> {
 struct Compared {
     place: &'static str,
     test: &'static str,
-    /// How iperf3 ran.
+    /// How both ran.
     affinity: &'static str,
     /// Of ombx and of iperf3, in pairs.
     pairs: Vec<[Figures; 2]>,
@@ -348,10 +350,10 @@ impl Compared {
     }
 }
 
-/// How iperf3 runs: without affinity, and with a core for each end.
-const FORMS: [&str; 2] = ["free", "-A"];
+/// Ways in which both programs are bound: a name, and what is compared of ombx with cores and without, iperf3 with cores and without.
+const FORMS: [(&str, [usize; 2]); 3] = [("a core each", [0, 2]), ("none", [1, 3]), ("defaults", [0, 3])];
 /// Headings of the table.
-const HEAD: &str = "between | test | iperf3 | Gbit/s of ombx, iperf3 | ratio of rates (95 % interval) | CPU s/GB of ombx, iperf3 | \
+const HEAD: &str = "between | test | affinity | Gbit/s of ombx, iperf3 | ratio of rates (95 % interval) | CPU s/GB of ombx, iperf3 | \
                     ratio of CPU times | lost or sent again, of ombx, iperf3";
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
@@ -383,28 +385,30 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
         let is_known = |test: &&Test| help.contains("--gsro") || !test.iperf3.contains("--gsro");
         for test in TESTS.iter().filter(is_known).filter(|test| test.name.contains(&options.row)) {
             print!("   {name}, {}:", test.name);
-            let mut pairs = Vec::new();
+            let mut turns: Vec<[Figures; 4]> = Vec::new();
             for _ in 0..options.launches {
-                let mut order = [0, 1, 2];
-                let mut figures = [None; 3];
+                let mut order = [0, 1, 2, 3];
+                let mut figures = [None; 4];
                 ratio::shuffle(&mut order, &mut seed);
                 for which in order {
                     figures[which] = Some(match which {
-                        0 => programs.ombx(&place, test)?,
-                        1 => programs.iperf3(&place, test, &[])?,
-                        _ => programs.iperf3(&place, test, &affinity)?,
+                        0 => programs.ombx(&place, test, &[])?,
+                        1 => programs.ombx(&place, test, &["--bind", "none"])?,
+                        2 => programs.iperf3(&place, test, &affinity)?,
+                        _ => programs.iperf3(&place, test, &[])?,
                     });
                 }
-                if let [Some(ours), Some(free), Some(bound)] = figures {
-                    print!(" {:.0}/{:.0},{:.0}", ours.rate, free.rate, bound.rate);
+                if let [Some(bound), Some(free), Some(other_bound), Some(other_free)] = figures {
+                    let rates = [bound, free, other_bound, other_free].map(|one| format!("{:.0}", one.rate));
+                    print!(" {}", rates.join("/"));
                     let _ = std::io::stdout().flush();
-                    pairs.push([[ours, free], [ours, bound]]);
+                    turns.push([bound, free, other_bound, other_free]);
                 }
             }
             println!();
-            for (at, form) in FORMS.into_iter().enumerate() {
-                let pairs = pairs.iter().map(|turn: &[[Figures; 2]; 2]| turn[at]).collect();
-                all.push(Compared { place: name, test: test.name, affinity: form, pairs });
+            for (affinity, compared) in FORMS {
+                let pairs = turns.iter().map(|turn| compared.map(|which| turn[which])).collect();
+                all.push(Compared { place: name, test: test.name, affinity, pairs });
             }
         }
     }
@@ -440,7 +444,7 @@ mod tests {
         let of = |rate: f64, cpu: f64| {
             let ours = Figures { rate, cpu, lost: 0.0 };
             let other = Figures { rate: 100.0, cpu: 1.0, lost: 0.0 };
-            Compared { place: "loopback", test: "TCP", affinity: "free", pairs: vec![[ours, other]; 6] }
+            Compared { place: "loopback", test: "TCP", affinity: "none", pairs: vec![[ours, other]; 6] }
         };
         let misses = [(101.0, 0.9), (99.0, 0.9), (101.0, 1.1)].map(|(rate, cpu)| of(rate, cpu).misses());
         assert_eq!(misses, [[false, false], [true, false], [false, true]]);
