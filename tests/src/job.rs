@@ -49,7 +49,7 @@ pub struct Job {
 }
 
 /// Options that choose the number of launches.
-const OF_LAUNCHES: [&str; 6] = ["--launches", "--quick", "--budget", "--launch", "--help", "--"];
+const OF_LAUNCHES: [&str; 5] = ["--launches", "--quick", "--budget", "--help", "--"];
 
 impl Job {
     /// Returns a job of any program.

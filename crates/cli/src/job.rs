@@ -18,12 +18,13 @@ use ombx_core::{
     },
 };
 use ombx_links::sweep;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     arguments::{
         launches::Launches,
         output::{Existing, OutputArgs},
-        role::RoleArgs,
+        role::Role,
         start::StartArgs,
     },
     output::target,
@@ -36,7 +37,7 @@ use crate::launch::{detection, preflight};
 pub(crate) struct Job {
     pub(crate) start: StartArgs,
     pub(crate) output: OutputArgs,
-    pub(crate) role: RoleArgs,
+    pub(crate) role: Role,
     pub(crate) work: Work,
     pub(crate) extent: Extent,
     pub(crate) launches: Launches,
@@ -51,7 +52,7 @@ impl Job {
     pub(crate) fn one_launch(
         start: StartArgs,
         output: OutputArgs,
-        role: RoleArgs,
+        role: Role,
         work: Work,
         extent: Extent,
     ) -> Job {
@@ -124,7 +125,7 @@ pub(crate) struct Extent {
     not(feature = "mpi"),
     expect(unused_variables, reason = "only ranks of MPI have devices and files")
 )]
-pub(crate) fn extent(start: &StartArgs, role: &RoleArgs, parts: &[Part], ranks: u32) -> Result<Extent> {
+pub(crate) fn extent(start: &StartArgs, role: &Role, parts: &[Part], ranks: u32) -> Result<Extent> {
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in parts {
         let rows = selection::rows(plan, choices)?;
@@ -132,7 +133,7 @@ pub(crate) fn extent(start: &StartArgs, role: &RoleArgs, parts: &[Part], ranks: 
         extent.time = extent.time.saturating_add(rows_time_limit(plan, rows));
     }
     #[cfg(feature = "mpi")]
-    if role.relay.is_none() {
+    if role.kind.is_none() {
         let is_here = detection::launcher().is_some() || preflight::all_here(start);
         parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
         #[cfg(feature = "io")]
@@ -142,7 +143,7 @@ pub(crate) fn extent(start: &StartArgs, role: &RoleArgs, parts: &[Part], ranks: 
 }
 
 /// Kind of ranks that some benchmarks need. One start of ranks gives ranks of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RankKind {
     pub(crate) medium: Medium,
     /// Thread support of the library. Its locks and its unbound ranks would spoil benchmarks that need none.

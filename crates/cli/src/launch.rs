@@ -24,7 +24,7 @@ pub(crate) mod transport;
 use std::{ffi::OsString, process::Command, time::Duration};
 
 use ombx_core::{
-    benchmark::{Medium, Threading},
+    benchmark::Medium,
     error::{Error, Exit, Result},
     system::{clock::Since, file::standard_input_again, host, ssh},
     team::Place,
@@ -43,7 +43,11 @@ use self::{
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
 use crate::{
-    arguments::{argv, role, start::Launcher},
+    arguments::{
+        argv,
+        role::{self, Role},
+        start::Launcher,
+    },
     job::{self, Job, RankKind, Work},
     output::{Output, progress::Progress},
     stderr::printable,
@@ -84,20 +88,14 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut restarts = Restarts::new(job);
     let progress = Progress::new(job.extent.rows, &job.output);
     'launches: loop {
-        let mut arguments = repetition.begin();
+        let mut role = Role { ranks: Some(job.extent.ranks), ..job.role.clone() };
+        repetition.begin(&mut role);
         if is_here {
             timeline.enter(Phase::Cores);
-            let latency = core_to_core::latency_ns();
-            arguments
-                .extend(latency.map(|ns| OsString::from(format!("{}{:.0}", role::CORE_TO_CORE, ns * 1e3))));
+            role.core_to_core_ns = core_to_core::latency_ns().map(|ns| (ns * 1e3).round() / 1e3);
         }
         if let Work::Links(task, _) = &job.work {
-            let groups = Some(&task.criteria.groups).filter(|groups| !groups.is_empty());
-            arguments
-                .extend(groups.map(|groups| OsString::from(format!("{}{}", role::GROUPING, groups.line()))));
-        }
-        if job.start.hostfile.is_some() && job.start.ranks.is_none() {
-            arguments.push(OsString::from(format!("{}{}", role::RANKS, job.extent.ranks)));
+            role.groups = task.criteria.groups.line();
         }
         if !job.launches.is_one() {
             progress.launch(repetition.position());
@@ -115,8 +113,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 restarts.begin();
             }
             output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
-            let arguments: Vec<OsString> = arguments.iter().cloned().chain(restarts.argument()).collect();
-            let mut command = command(job, *kind, &arguments)?;
+            role.rest = restarts.rest();
+            let mut command = command(job, *kind, &role)?;
             #[cfg(feature = "sockets")]
             if let Some(reserved) = &reserved {
                 reserved.pass_to(&mut command)?;
@@ -240,7 +238,7 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     for kind in kinds {
         preflight::check(&job.start, job.extent.ranks, kind.medium)?;
         preflight::check_limits(&job.start, job.extent.ranks, kind.medium)?;
-        command(job, *kind, &[])?;
+        command(job, *kind, &job.role)?;
     }
     let mut hosts: Vec<Vec<RankHost>> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
@@ -254,40 +252,37 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
 }
 
 /// Returns the command that starts the ranks of one kind.
-fn command(job: &Job, kind: RankKind, arguments: &[OsString]) -> Result<Command> {
+fn command(job: &Job, kind: RankKind, role: &Role) -> Result<Command> {
+    let words = rank_command(&Role { kind: Some(kind), ..role.clone() })?;
     match kind.medium {
-        Medium::Mpi => {
-            let role = (kind.threading == Threading::Multiple).then_some(role::THREADED);
-            mpiexec::command(&job.start, job.extent.ranks, kind.threading, rank_command(arguments, role)?)
-        }
+        Medium::Mpi => mpiexec::command(&job.start, job.extent.ranks, kind.threading, words),
         #[cfg(feature = "sockets")]
         Medium::Sockets => {
             coordinator::of_ranks(&job.start, job.extent.ranks)?;
-            child_command(arguments, role::COORDINATOR)
+            child_command(words)
         }
         #[cfg(not(feature = "sockets"))]
         Medium::Sockets => Err(Error::usage(NO_SOCKETS)),
         Medium::Own if job.start.hostfile.is_some() => Err(Error::usage(
             "--hostfile is for ranks, which a pipeline does not have: give the hosts of its nodes by --hosts",
         )),
-        Medium::Own => child_command(arguments, role::ALONE),
+        Medium::Own => child_command(words),
     }
 }
 
-/// Returns the command that executes this binary in another role.
-fn child_command(arguments: &[OsString], role: &str) -> Result<Command> {
-    let mut words = rank_command(arguments, Some(role))?.into_iter();
+/// Returns the command that executes these words on this host.
+fn child_command(words: Vec<OsString>) -> Result<Command> {
+    let mut words = words.into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     let input = standard_input_again().map_err(|e| supervision::cannot_start("ranks", &e))?;
     command.args(words).stdin(input);
     Ok(command)
 }
 
-/// Returns the command line of this process with the arguments of a child of this job. They follow the name of the command,
-/// because words after `--` would be patterns.
-fn rank_command(arguments: &[OsString], role: Option<&str>) -> Result<Vec<OsString>> {
-    let mut typed = argv::typed().into_iter().skip(1);
-    let first =
-        [Some(argv::executable()?.into()), typed.next(), role.map(OsString::from), Some(role::RELAY.into())];
-    Ok(first.into_iter().flatten().chain(arguments.iter().cloned()).chain(typed).collect())
+/// Returns the command line of this process in another role. The role follows the name of the command, because words after `--` would be
+/// patterns.
+fn rank_command(role: &Role) -> Result<Vec<OsString>> {
+    let mut typed = argv::typed().into_iter().skip(1).filter(|word| !role::is_internal(word));
+    let first = [Some(argv::executable()?.into()), typed.next(), Some(role.argument())];
+    Ok(first.into_iter().flatten().chain(typed).collect())
 }

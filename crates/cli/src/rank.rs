@@ -14,7 +14,7 @@ pub(crate) mod sockets;
 use std::{cell::Cell, ffi::OsString, fs::File, time::Duration};
 
 use ombx_core::{
-    benchmark::{Medium, Threading},
+    benchmark::Medium,
     error::Result,
     measure::runner,
     system::{
@@ -30,13 +30,11 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use self::sink::RankSink;
 use crate::{
     arguments::argv,
-    job::{self, Job, RankKind, Work, selection},
+    job::{self, Job, Work, selection},
     launch::detection,
     output::{Output, relay},
 };
 
-#[cfg(feature = "sockets")]
-use crate::launch::coordinator;
 #[cfg(not(all(feature = "mpi", feature = "sockets")))]
 use ombx_core::error::Error;
 
@@ -46,14 +44,14 @@ const WATCHDOG_FACTOR: u32 = 4;
 /// Measures as a rank. A rank of the launching process has one medium; a rank of the user's launcher uses one medium after the other.
 pub(crate) fn run(job: &Job) -> Result<u8> {
     // Under the user's launcher the number of rows is unknown here, and time limits are the user's.
-    let limited = job.role.relay.is_some() || job.start.timeout.is_some();
+    let limited = job.role.kind.is_some() || job.start.timeout.is_some();
     let limit = if limited { job::job_time_limit(job.extent.time, job.start.timeout) } else { Duration::MAX };
     // The launching process ends its ranks first.
-    let limit = if job.role.relay.is_some() { limit.saturating_add(job::AFTER_JOB) } else { limit };
+    let limit = if job.role.kind.is_some() { limit.saturating_add(job::AFTER_JOB) } else { limit };
     // Without a watchdog, the launching process has a time limit too.
     // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks, but no
     // longer than the user says.
-    let is_limited = job.role.relay.is_none() && job.start.timeout.is_some();
+    let is_limited = job.role.kind.is_none() && job.start.timeout.is_some();
     let factor = if is_limited { 1 } else { WATCHDOG_FACTOR };
     let (timeout, ranks) = (job.start.timeout, detection::ranks_here().unwrap_or(1));
     let online = Place::here().online;
@@ -63,15 +61,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let _ = watchdog::start([job::start_time_limit(timeout).max(silence), silence], limit);
     let mut state = RankState::new(job)?;
     failure::plan(job);
-    let works = match job.role.relay {
+    let works = match job.role.kind {
         None => of_media(&job.work),
-        Some(_) => {
-            let kind = kind(job);
-            vec![(kind.medium, job.work.of_kind(kind))]
-        }
+        Some(kind) => vec![(kind.medium, job.work.of_kind(kind))],
     };
     #[cfg(feature = "sockets")]
-    if job.role.relay.is_none() && works.iter().any(|(medium, _)| *medium == Medium::Sockets) {
+    if job.role.kind.is_none() && works.iter().any(|(medium, _)| *medium == Medium::Sockets) {
         sockets::check(&job.start)?;
     }
     // MPI is finalized after the last medium: its launcher takes an earlier end of a rank for a failure.
@@ -96,21 +91,6 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     Ok(code)
 }
 
-/// Returns the kind of this rank, which the launching process has started.
-fn kind(job: &Job) -> RankKind {
-    #[cfg(feature = "sockets")]
-    let is_worker = coordinator::accepted().is_some();
-    #[cfg(not(feature = "sockets"))]
-    let is_worker = false;
-    let medium = match (job.role.alone, is_worker) {
-        (true, _) => Medium::Own,
-        (_, true) => Medium::Sockets,
-        _ => Medium::Mpi,
-    };
-    let threading = if job.role.threaded { Threading::Multiple } else { Threading::Single };
-    RankKind { medium, threading }
-}
-
 /// Returns the work over each medium, in the order in which the benchmarks name the media. MPI can be initialized once, so ranks of the
 /// user's launcher have the thread support that the most demanding benchmark needs.
 fn of_media(work: &Work) -> Vec<(Medium, Work)> {
@@ -128,7 +108,7 @@ struct RankState<'a> {
 
 impl RankState<'_> {
     fn new(job: &Job) -> Result<RankState<'_>> {
-        let pipe = job.role.relay.map(|_| relay::claim_stdout()).transpose()?;
+        let pipe = job.role.kind.map(|_| relay::claim_stdout()).transpose()?;
         Ok(RankState { job, pipe, sink: None, code: 0 })
     }
 
@@ -147,8 +127,7 @@ impl RankState<'_> {
         match work {
             Work::Benchmarks(parts) => {
                 let mut parts = parts.clone();
-                let rest = self.job.role.rest.clone().unwrap_or_default();
-                parts.iter_mut().for_each(|part| part.plan.rest = rest.clone());
+                parts.iter_mut().for_each(|part| part.plan.rest = self.job.role.rest.clone());
                 runner::run_all(team, &parts, &clock, sink, argv)?
             }
             Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,
@@ -179,7 +158,7 @@ fn command_line() -> Vec<OsString> {
 
 /// Measures in this process. If the user's launcher has started several processes, only the first measures.
 fn measure_alone(state: &mut RankState<'_>, work: &Work) -> Result<()> {
-    if state.job.role.alone {
+    if state.job.role.kind.is_some() {
         // If the launching process dies it cannot end this one.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
     } else if !detection::is_first_process() {

@@ -18,10 +18,12 @@ use crate::{
 /// Runs a job in the role of this process and returns the exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
     #[cfg(feature = "sockets")]
-    if job.role.coordinator {
+    if job.role.kind.is_some_and(|kind| kind.medium == Medium::Sockets)
+        && launch::coordinator::accepted().is_none()
+    {
         return launch::coordinator::run(job);
     }
-    if job.role.relay.is_some() {
+    if job.role.kind.is_some() {
         return rank::run(job);
     }
     job.check_files()?;

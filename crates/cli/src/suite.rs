@@ -231,7 +231,7 @@ const OF_LAUNCHING: [&str; 2] = ["timeout", "rendezvous"];
 /// Returns the options that are keys of suites, with their names.
 fn option_keys(parser: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     let run = parser.find_subcommand("run").into_iter().flat_map(Command::get_arguments);
-    run.filter(|arg| arg.get_id() != "relay").filter_map(|arg| Some((arg.get_long()?, arg)))
+    run.filter(|arg| !arg.is_hide_set()).filter_map(|arg| Some((arg.get_long()?, arg)))
 }
 
 fn option_named<'c>(parser: &'c Command, name: &str) -> Option<&'c Arg> {
@@ -245,13 +245,12 @@ pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> 
 
 /// Returns whether an option holds for the whole job, not for a single entry.
 fn is_of_job(option: &Arg) -> bool {
-    option.is_hide_set() || option.get_help_heading().is_some_and(|heading| OF_JOB.contains(&heading))
+    option.get_help_heading().is_some_and(|heading| OF_JOB.contains(&heading))
 }
 
 /// Returns whether a command that starts `ombx run` for each entry sets this option itself.
 fn is_of_launching_process(option: &Arg) -> bool {
-    option.is_hide_set()
-        || option.get_help_heading() == Some(OUTPUT)
+    option.get_help_heading() == Some(OUTPUT)
         || option.get_long().is_some_and(|name| OF_LAUNCHING.contains(&name))
 }
 

@@ -5,7 +5,7 @@
 use crate::{
     benchmark::{Aggregation, Groups, ParameterValue, Root, Threads},
     error::{Kind, Result},
-    measure::{collect, plan::Launch, runner, session::Memory},
+    measure::{collect, runner, session::Memory},
     system::{clock::Clock, environment},
     team::{Alone, Fabric, Team},
     unit::{self, Bytes, Rank},
@@ -27,10 +27,6 @@ pub fn grammars(bytes: &[u8]) {
     value::<Threads>(&text);
     value::<Root>(&text);
     value::<Groups>(&text);
-    if let Ok(launch) = text.parse::<Launch>() {
-        assert_eq!(launch.to_string().parse::<Launch>().unwrap(), launch);
-        assert_eq!(launch.arrange(vec![1, 2, 3]).len(), 3);
-    }
     assert!(environment::parse_cpus(&text).len() <= 1 << 16);
 }
 

@@ -33,7 +33,7 @@ const MISTAKES: &[(&str, u32, &str)] = &[
     ("[[entry]]\nrun = 'p2p.latency'\nsizes = { a = 1 }", 3, "list"),
     ("[[entry]]\nrun = 'p2p.latency'\nno-verify = 'x'", 3, "true or false"),
     ("[[entry]]\nrun = 'p2p.latency'\nranks = 4", 3, "[defaults]"),
-    ("[[entry]]\nrun = 'p2p.latency'\nrelay = 'quiet'", 3, "relay"),
+    ("[[entry]]\nrun = 'p2p.latency'\nrole = 'quiet'", 3, "role"),
     ("[[entry]]\nrun = 'p2p.latency'\npattern = 'all'", 3, "--pattern"),
     ("[[entry]]\nrun = 'p2p.link'\npattern = 'sideways'", 3, "sideways"),
     ("[[entry]]\nrun = 'p2p.latency'\niterations = 10\nprecision = '1%'\nwarmup = 'x'", 5, "x"),

@@ -7,12 +7,12 @@ use std::{
 
 use clap::Args;
 use ombx_core::{
-    measure::plan::{Effort, KnownBatches, Launch},
+    measure::plan::Effort,
     unit::{self, Bytes},
 };
 use ombx_results::estimate::USUAL_BUDGET;
 
-use crate::arguments::values;
+use crate::arguments::{role::Role, values};
 
 /// Requested precision, as a fraction of the median, if the user gives none.
 pub(crate) const PRECISION: f64 = 0.02;
@@ -38,22 +38,13 @@ pub(crate) struct LaunchesArgs {
     /// Seed of the random order of cases in each launch [default: a new one each time]
     #[arg(long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX), help_heading = "How long")]
     pub(crate) seed: Option<u64>,
-    /// Number and order of this launch among several
-    #[arg(long, hide = true)]
-    pub(crate) launch: Option<Launch>,
-    /// Time of each row in this launch
-    #[arg(long, hide = true, value_parser = unit::parse_duration)]
-    pub(crate) row_time: Option<Duration>,
-    /// Iterations per sample of each row in this launch
-    #[arg(long, hide = true)]
-    pub(crate) batches: Option<KnownBatches>,
 }
 
 impl LaunchesArgs {
-    /// Returns the launches that the user wants. `precision` is a fraction of the median.
-    pub(crate) fn launches(&self, precision: Option<f64>) -> Launches {
+    /// Returns the launches that the user wants of a process in this role. `precision` is a fraction of the median.
+    pub(crate) fn launches(&self, precision: Option<f64>, role: &Role) -> Launches {
         let count = match self.launches {
-            _ if self.quick || self.launch.is_some() => LaunchCount::Fixed(1),
+            _ if self.quick || role.launch.is_some() => LaunchCount::Fixed(1),
             Some(count) => LaunchCount::Fixed(count),
             None => {
                 let budget = self.budget.unwrap_or(USUAL_BUDGET);
@@ -76,15 +67,6 @@ impl LaunchesArgs {
 /// Returns a random number. Each `RandomState` has unpredictable keys: this is the standard library's source of random numbers.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-/// Maximum length of the list of batches. It is one argument of a process, whose length Linux and launchers limit.
-const LONGEST_ARGUMENT: usize = 32 << 10;
-
-/// Returns the argument that gives a launch the batches of an earlier one.
-pub(crate) fn batches(known: &KnownBatches) -> Option<String> {
-    let batches = known.to_string();
-    (!batches.is_empty() && batches.len() <= LONGEST_ARGUMENT).then(|| format!("--batches={batches}"))
 }
 
 /// Number of launches of a job, and the seed of their order.

@@ -1,58 +1,126 @@
-//! Hidden arguments that give a process of a job its role. The launching process adds them to its own command line.
+//! What a process of ombx tells another one that it starts for a job: one hidden argument, beside the words of the user.
 
-use std::ffi::OsStr;
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    str::FromStr,
+    time::Duration,
+};
 
-use clap::{Args, ValueEnum};
-use ombx_core::measure::plan::Rest;
+use ombx_core::{
+    codec,
+    error::{Error, Result},
+    measure::plan::{KnownBatches, Launch, Rest},
+};
+use serde::{Deserialize, Serialize};
 
-use super::values;
+use crate::job::RankKind;
 
-/// Arguments of [`RoleArgs`] as they are passed to a child process.
-pub(crate) const RELAY: &str = "--relay=records";
-pub(crate) const COORDINATOR: &str = "--coordinator";
-pub(crate) const ALONE: &str = "--alone";
-pub(crate) const THREADED: &str = "--threaded";
-pub(crate) const CORE_TO_CORE: &str = "--core-to-core-ps=";
-pub(crate) const GROUPING: &str = "--grouping=";
-pub(crate) const RANKS: &str = "--job-ranks=";
-pub(crate) const REST: &str = "--rest=";
+/// Start of the argument.
+const ROLE: &str = "--role=";
+/// Maximum length of the argument, which Linux and launchers limit.
+const LONGEST: usize = 80 << 10;
 
-/// Role of this process in a job that another process of ombx started.
-#[derive(Debug, Default, Args)]
-pub(crate) struct RoleArgs {
-    /// Write records to standard output, for the launching process
-    #[arg(long, hide = true, value_enum)]
-    pub(crate) relay: Option<Relay>,
-    /// Start ranks over sockets and coordinate them
-    #[arg(long, hide = true, requires = "relay")]
-    pub(crate) coordinator: bool,
-    /// Measure benchmarks that start their own processes
-    #[arg(long, hide = true, requires = "relay")]
-    pub(crate) alone: bool,
-    /// Measure benchmarks that need MPI_THREAD_MULTIPLE
-    #[arg(long, hide = true, requires = "relay")]
-    pub(crate) threaded: bool,
-    /// Half the round trip of a cache line between two cores of the host, in picoseconds
-    #[arg(long, hide = true, requires = "relay", value_parser = values::number::<u64>(1..=1_000_000_000_000))]
-    pub(crate) core_to_core_ps: Option<u64>,
-    /// Number of ranks of the job, which the launching process has read from the host file
-    #[arg(long, hide = true, requires = "relay", value_parser = values::number::<u32>(1..=1 << 20))]
-    pub(crate) job_ranks: Option<u32>,
-    /// What is left to measure after cases that have ended their ranks
-    #[arg(long, hide = true)]
-    pub(crate) rest: Option<Rest>,
+/// Role of a process in a job, and its part of the job.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Role {
+    /// Kind of the ranks that this process coordinates, or of which it is one. `None` if no process of ombx has started it as such.
+    pub(crate) kind: Option<RankKind>,
+    /// Number and order of this launch among several.
+    pub(crate) launch: Option<Launch>,
+    /// Time of each row in this launch.
+    pub(crate) row_time: Option<Duration>,
+    /// Iterations per sample of each row in this launch.
+    pub(crate) batches: KnownBatches,
+    /// What is left to measure after cases that have ended their ranks.
+    pub(crate) rest: Rest,
+    /// Half the round trip of a cache line between two cores of the host.
+    pub(crate) core_to_core_ns: Option<f64>,
+    /// Number of ranks of the job.
+    pub(crate) ranks: Option<u32>,
+    /// Groups of hosts that the launching process has read, as one line: their list of hosts would be too long.
+    pub(crate) groups: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Relay {
-    /// Records, and a line as each case starts
-    Records,
+impl Role {
+    /// Returns the argument of a process in this role. Batches for which it has no room are left out.
+    pub(crate) fn argument(&self) -> OsString {
+        let argument = format!("{ROLE}{self}");
+        if argument.len() <= LONGEST {
+            return argument.into();
+        }
+        format!("{ROLE}{}", Role { batches: KnownBatches::default(), ..self.clone() }).into()
+    }
 }
 
-/// Returns whether the launching process added this argument.
+/// Writes hexadecimal digits, which launchers and shells pass on as they are.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        codec::encode(self).iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Role> {
+        let byte = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok();
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+        bytes
+            .and_then(|bytes| codec::decode(&bytes))
+            .ok_or_else(|| Error::usage("only another ombx of the same build gives a role"))
+    }
+}
+
+/// Returns whether another process of ombx added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
-    let argument = argument.to_string_lossy();
-    let of_launches = ["--launch=", "--row-time=", "--batches=", CORE_TO_CORE, GROUPING, RANKS, REST];
-    [RELAY, COORDINATOR, ALONE, THREADED].contains(&&*argument)
-        || of_launches.iter().any(|option| argument.starts_with(option))
+    argument.as_encoded_bytes().starts_with(ROLE.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::{
+        benchmark::{Medium, Threading},
+        measure::plan::RowName,
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_role_is_read_as_it_was_written() {
+        let mut batches = KnownBatches::default();
+        batches.insert("p2p.latency/bytes=8", 25);
+        let role = Role {
+            kind: Some(RankKind { medium: Medium::Mpi, threading: Threading::Multiple }),
+            launch: Some(Launch { number: 2, of: 5, order: 42 }),
+            row_time: Some(Duration::from_micros(1500)),
+            batches,
+            rest: Rest {
+                first: 3,
+                after: Some(RowName::new("p2p.bw/bytes=8")),
+                run: Some("a-1".into()),
+                left_out: [RowName::new("p2p.latency/")].into(),
+            },
+            core_to_core_ns: Some(51.25),
+            ranks: Some(4),
+            groups: "rack:r1=n[1-2]".into(),
+        };
+        for role in [Role::default(), role] {
+            let argument = role.argument().into_string().unwrap();
+            assert!(is_internal(argument.as_ref()) && !is_internal("--roles=1".as_ref()));
+            let text = argument.strip_prefix(ROLE).unwrap();
+            assert_eq!(text.parse::<Role>().unwrap(), role);
+            assert!((0..text.len()).step_by(2).all(|cut| text[..cut].parse::<Role>().is_err()));
+        }
+        assert!(["", "x", "records", "ü"].iter().all(|text| text.parse::<Role>().is_err()));
+    }
+
+    #[test]
+    fn an_argument_has_a_length_that_launchers_pass_on() {
+        let mut role = Role { ranks: Some(2), ..Role::default() };
+        (0..9000).for_each(|row| role.batches.insert(&row.to_string(), 1000));
+        let argument = role.argument().into_string().unwrap();
+        let read: Role = argument.strip_prefix(ROLE).unwrap().parse().unwrap();
+        assert_eq!(read, Role { ranks: Some(2), ..Role::default() });
+    }
 }

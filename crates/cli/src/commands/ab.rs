@@ -40,7 +40,7 @@ use signal_hook::{
 
 use self::side::{Ended, SideCommand, Variable};
 use crate::{
-    arguments::{argv, launches, output::OutputArgs, role, start::Launcher},
+    arguments::{argv, launches, output::OutputArgs, role::Role, start::Launcher},
     commands::{
         compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
@@ -157,7 +157,16 @@ pub(crate) fn ab(
             if run.output.verbose {
                 stderr_line!("ombx: launch {number} of {}", commands[side]);
             }
-            let words = words_of_launch(launch, row_time, &batches, &rests[side], &words);
+            // All launches of both sides take the batches of the first.
+            let role = Role {
+                launch: Some(launch),
+                row_time,
+                batches: batches.clone(),
+                rest: rests[side].clone(),
+                ..Role::default()
+            };
+            let own = [OsString::from("run"), OsString::from("--format=jsonl"), role.argument()];
+            let words: Vec<OsString> = own.into_iter().chain(words.iter().cloned()).collect();
             let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };
             match commands[side].launch(&words, &place, files[side].as_mut(), &signals)? {
                 Ended::Complete(code, records) => {
@@ -257,21 +266,6 @@ fn ended_early(record: &Record) -> Option<RowName> {
     let (Record::Launch(row) | Record::Case(row)) = record else { return None };
     let is_early = matches!(row.outcome, Outcome::Failed(_)) && !matches!(row.check, Check::Failed(_));
     is_early.then(|| RowName::new(&row.key))
-}
-
-/// Returns the words of one launch. All launches of both sides take the batches of the first.
-fn words_of_launch(
-    launch: Launch,
-    row_time: Option<Duration>,
-    batches: &KnownBatches,
-    rest: &Rest,
-    words: &[OsString],
-) -> Vec<OsString> {
-    let mut own = vec!["run".to_owned(), "--format=jsonl".to_owned(), format!("--launch={launch}")];
-    own.extend(row_time.map(|time| format!("--row-time={}us", time.as_micros())));
-    own.extend(launches::batches(batches));
-    own.extend((*rest != Rest::default()).then(|| format!("{}{rest}", role::REST)));
-    own.into_iter().map(OsString::from).chain(words.iter().cloned()).collect()
 }
 
 /// Thread that passes signals on until this is dropped.

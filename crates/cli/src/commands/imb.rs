@@ -41,7 +41,7 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
         let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
     }
-    let prints = args.role.relay.is_none() && detection::is_first_process();
+    let prints = args.role.kind.is_none() && detection::is_first_process();
     let print = |text: String| if prints { terminal::print(text) } else { Ok(0) };
     let Some(name) = args.name.clone() else {
         return print(if args.help { help(parser, None) } else { listed_programs() });
@@ -96,7 +96,7 @@ pub(crate) fn prepare(
     let sizes = plan::sizes(&args, suite)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
     // The process that starts ranks makes the checks of this host.
-    if args.role.relay.is_none() && started.is_none() {
+    if args.role.kind.is_none() && started.is_none() {
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
     let left_out = args.aggregate_mode.flatten();

@@ -16,7 +16,7 @@ use ombx_core::{
     },
     error::{Error, Result},
     measure::{
-        plan::{Launch, Plan, Verify},
+        plan::{Plan, Verify},
         session::check_combinations,
     },
     system::file::{read_named, shown_name},
@@ -29,7 +29,7 @@ use crate::{
     arguments::{
         launches::{self, EffortArgs, Goal, LaunchCount, Launches, Sizes},
         output::{Format, NAGIOS, OutputArgs, some_of},
-        role::RoleArgs,
+        role::Role,
         start::StartArgs,
         values,
     },
@@ -120,9 +120,6 @@ pub(crate) struct LinksArgs {
     /// topology.conf, or `slurm` to ask `scontrol show topology`
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(crate) groups: Option<PathBuf>,
-    /// Groups of hosts that the launching process has read
-    #[arg(long, hide = true, requires = "relay", value_parser = Groups::of_line)]
-    pub(crate) grouping: Option<Groups>,
     /// JUnit report to write beside what is printed; a slow part is a failure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
@@ -139,9 +136,6 @@ pub(crate) struct LinksArgs {
     /// Start the ranks this many times, each time with other pairs at the same time; each link has the median of its launches
     #[arg(long, value_name = "L", default_value_t = 1, value_parser = values::number::<u32>(1..=1000), help_heading = "How long")]
     pub(crate) launches: u32,
-    /// Number and seed of this launch among several
-    #[arg(long, hide = true)]
-    pub(crate) launch: Option<Launch>,
     /// Minimum time for measuring one row in a launch, in addition to --iterations or --precision, for example: --min-time 50ms
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "batch", help_heading = "How long")]
     pub(crate) min_time: Option<Duration>,
@@ -149,8 +143,9 @@ pub(crate) struct LinksArgs {
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) role: RoleArgs,
+    /// What another process of ombx tells this one
+    #[arg(long, hide = true, default_value_t)]
+    pub(crate) role: Role,
 }
 
 /// Benchmark that measures links, and the value of its parameter `transport`.
@@ -205,7 +200,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     }
     args.output.shown.refuse("ombx links")?;
     // The interesting links are those between hosts: by default there is one rank on each.
-    let ranks = match args.start.ranks.or(args.role.job_ranks) {
+    let ranks = match args.start.ranks.or(args.role.ranks) {
         Some(ranks) => ranks,
         None if detection::launcher().is_some() => 2,
         None => slots(&args.start)?.max(2),
@@ -213,7 +208,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
     }
-    if args.follow && args.role.relay.is_none() && detection::launcher().is_some() {
+    if args.follow && args.role.kind.is_none() && detection::launcher().is_some() {
         return Err(Error::usage(
             "--follow needs ranks that ombx starts itself: leave it out, or start ombx without a launcher",
         ));
@@ -267,12 +262,12 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         least_time: args.min_time.unwrap_or_default(),
         batch: args.effort.batch,
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
-        launch: args.launch,
+        launch: args.role.launch,
         ..Plan::default()
     };
     check_combinations(Choice { bench, preset: &[] }, &plan)?;
     #[cfg(feature = "mpi")]
-    if args.role.relay.is_none() {
+    if args.role.kind.is_none() {
         accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
     }
     let reference = reference(&args, &sizes)?;
@@ -282,12 +277,12 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
     let criteria = Criteria { expectations: args.expect, reference, fail_on: args.fail_on, groups };
     let launches = Launches {
-        count: LaunchCount::Fixed(if args.launch.is_some() { 1 } else { args.launches }),
+        count: LaunchCount::Fixed(if args.role.launch.is_some() { 1 } else { args.launches }),
         goal: Goal::USUAL,
         seed: args.randomize.unwrap_or_else(launches::random_seed),
     };
     // Several launches are several random partitions of the pairs into rounds.
-    let seed = args.launch.map(|launch| launch.order).or(args.randomize);
+    let seed = args.role.launch.map(|launch| launch.order).or(args.randomize);
     let choice = Choice { bench, preset: &[] };
     let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
@@ -341,12 +336,12 @@ fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
     Ok(())
 }
 
-/// Reads the groups of hosts where a job begins; other processes of the job get them on their command lines.
+/// Reads the groups of hosts where a job begins. Other processes of the job get them in their role.
 fn groups(args: &LinksArgs) -> Result<Groups> {
-    let read = args.groups.as_ref().filter(|_| args.role.relay.is_none() && detection::is_first_process());
-    let Some(path) = read else { return Ok(args.grouping.clone().unwrap_or_default()) };
-    let name = shown_name(path);
     let wrong = |why: String| Error::usage(format!("--groups: {why}"));
+    let read = args.groups.as_ref().filter(|_| args.role.kind.is_none() && detection::is_first_process());
+    let Some(path) = read else { return Groups::of_line(&args.role.groups).map_err(wrong) };
+    let name = shown_name(path);
     let text = match name.as_str() {
         SLURM => topology().map_err(wrong)?,
         _ => read_named(path).map_err(|e| wrong(format!("cannot read {name}: {e}")))?,
@@ -372,7 +367,7 @@ fn topology() -> std::result::Result<String, String> {
 /// Reads the reference where results are written: in the launching process, or in rank 0 of the user's launcher.
 fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>> {
     let Some(path) = &args.reference else { return Ok(None) };
-    if args.role.relay.is_some() || !detection::is_first_process() {
+    if args.role.kind.is_some() || !detection::is_first_process() {
         return Ok(None);
     }
     let file = result_file::read(path).map_err(|e| Error::usage(format!("--reference: {e}")))?;

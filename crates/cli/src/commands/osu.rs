@@ -36,7 +36,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         return terminal::print(if args.help { help(parser, None)? } else { list_of_names(registry) });
     };
     let program = Program::find(registry, &name)?;
-    let prints = args.role.relay.is_none() && detection::is_first_process();
+    let prints = args.role.kind.is_none() && detection::is_first_process();
     if args.help || args.version {
         let text = if args.help {
             help(parser, Some(&program))?
@@ -69,7 +69,7 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);
-    if args.role.relay.is_none() && detection::launcher().is_none() {
+    if args.role.kind.is_none() && detection::launcher().is_none() {
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks, program.choice.bench.ranks.medium)?;
     }

@@ -32,7 +32,7 @@ use crate::{
         launches::{EffortArgs, LaunchesArgs, Sizes},
         output::OutputArgs,
         parameters::{self, unsupported},
-        role::RoleArgs,
+        role::Role,
         start::{ConnectArgs, StartArgs},
         values,
     },
@@ -72,7 +72,7 @@ pub(crate) fn prepare(
     let choices = selection::benchmarks(registry, &args.patterns);
     let mut choices = choices.map_err(|e| after_list(registry, matches, &args.patterns, e))?;
     if is_connected {
-        choices = selection::over_sockets(choices, args.role.relay.is_none())?;
+        choices = selection::over_sockets(choices, args.role.kind.is_none())?;
     }
     let plan = plan(&args, chosen, &choices)?;
     check_window(&choices, &plan)?;
@@ -121,8 +121,8 @@ pub(crate) fn after_list(
 /// Rejects options of the command line that would have no effect beside the others.
 fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
     let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let LaunchesArgs { launches, quick, launch, .. } = args.launches;
-    if args.role.relay.is_some() || launch.is_some() {
+    let LaunchesArgs { launches, quick, .. } = args.launches;
+    if args.role.kind.is_some() || args.role.launch.is_some() {
         return Ok(());
     }
     let launched = detection::launcher().is_some();
@@ -165,20 +165,20 @@ pub(crate) fn job(
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
     }
     let extent = Extent { left_out, ..job::extent(&args.start, &args.role, &parts, ranks)? };
-    let launches = args.launches.launches(args.effort.precision);
-    if args.launches.seed.is_some() && args.launches.launch.is_none() && launches.is_one() {
+    let launches = args.launches.launches(args.effort.precision, &args.role);
+    if args.launches.seed.is_some() && args.role.launch.is_none() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
     let RunArgs { start, role, against, .. } = args;
-    if let Some(path) = against.as_ref().filter(|path| role.relay.is_none() && !path.exists()) {
+    if let Some(path) = against.as_ref().filter(|path| role.kind.is_none() && !path.exists()) {
         return Err(Error::usage(format!(
             "--against {}: there is no such file or directory of earlier results",
             path.display()
         )));
     }
-    if against.is_some() && role.relay.is_none() && launches.is_one() {
+    if against.is_some() && role.kind.is_none() && launches.is_one() {
         return Err(Error::usage(
             "--against needs several launches, between which runs differ: leave out --quick or --launches 1",
         ));
@@ -245,8 +245,9 @@ pub(crate) struct RunArgs {
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) role: RoleArgs,
+    /// What another process of ombx tells this one
+    #[arg(long, hide = true, default_value_t)]
+    pub(crate) role: Role,
 }
 
 /// Name of the option.
@@ -405,18 +406,18 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         chosen,
         effort: match args.duration {
             Some(time) => Effort::Time(time),
-            None => args.effort.effort(args.launches.row_time),
+            None => args.effort.effort(args.role.row_time),
         },
         least_time: args.duration.unwrap_or_default(),
         interval: args.interval,
         counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch,
-        known_batches: args.launches.batches.clone(),
+        known_batches: args.role.batches.clone(),
         under: args.under.clone(),
         verify: if args.no_verify { Verify::Off } else { args.verify },
-        launch: args.launches.launch,
-        core_to_core_ns: args.role.core_to_core_ps.map(|ps| ps as f64 / 1e3),
+        launch: args.role.launch,
+        core_to_core_ns: args.role.core_to_core_ns,
         ..Plan::default()
     })
 }

@@ -155,12 +155,8 @@ fn log(event: ServerEvent) {
 }
 
 /// Options of `ombx run` that a rank needs, by their identifiers, beside parameters. None of them names a file or a program.
-const OPTIONS: [&str; 20] = [
-    "relay",
-    "core_to_core_ps",
-    "launch",
-    "row_time",
-    "batches",
+const OPTIONS: [&str; 16] = [
+    "role",
     "launches",
     "quick",
     "budget",
@@ -244,7 +240,7 @@ fn check_rank(registry: &Registry, parser: &Command, words: &[String]) -> Result
     if let Some(other) = args.patterns.iter().find(|name| !by_sockets(name)) {
         return Err(Error::usage(format!("a server runs no {other:?}, only benchmarks over sockets")));
     }
-    if args.role.relay.is_none() {
+    if args.role.kind.is_none_or(|kind| kind.medium != Medium::Sockets) {
         return Err(Error::usage("a server runs only ranks"));
     }
     run::prepare(registry, parser, &matches, args, parameters::chosen(registry, &matches)?).map(drop)
@@ -277,8 +273,17 @@ fn allowed(registry: &Registry) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod rank_tests {
+    use ombx_core::{benchmark::Threading, measure::plan::Launch};
+
     use super::*;
-    use crate::commands;
+    use crate::{arguments::role::Role, commands, job::RankKind};
+
+    /// Returns the argument of a rank over a medium.
+    fn role(medium: Medium) -> String {
+        let kind = Some(RankKind { medium, threading: Threading::Single });
+        let launch = Some(Launch { number: 2, of: 5, order: 42 });
+        Role { kind, launch, ..Role::default() }.argument().into_string().unwrap()
+    }
 
     fn rank_line(line: &str) -> Result<String> {
         let registry = Registry::load().unwrap();
@@ -289,20 +294,23 @@ mod rank_tests {
 
     #[test]
     fn a_rank_gets_what_it_measures_and_no_files_or_programs() {
-        let line = "ombx run --relay=records --launch=2/5/42 sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl \
-                    --format csv --sizes 8,64K --transport tcp,udp --socket-buffer 4M --no-verify -v";
-        let sent = rank_line(line).unwrap();
+        let role = role(Medium::Sockets);
+        let line = format!(
+            "ombx run {role} sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl --format csv --sizes 8,64K \
+             --transport tcp,udp --socket-buffer 4M --no-verify -v"
+        );
+        let sent = rank_line(&line).unwrap();
         for part in [
             "run sockets.bw sockets.latency ",
             "--sizes=8,64K",
             "--transport=tcp --transport=udp",
             "--no-verify",
-            "--launch=2/5/42",
+            &role,
         ] {
             assert!(sent.contains(part), "{part}: {sent}");
         }
         assert!(!["connect", "token", "jsonl", "csv"].iter().any(|word| sent.contains(word)), "{sent}");
-        let sent = rank_line("ombx run --relay=records sockets.* --connect n02").unwrap();
+        let sent = rank_line(&format!("ombx run {role} sockets.* --connect n02")).unwrap();
         assert!(sent.contains("sockets.link") && !sent.contains("pipeline") && !sent.contains('*'), "{sent}");
     }
 
@@ -314,23 +322,24 @@ mod rank_tests {
             ("list", "only ranks of ombx run"),
             ("run --help", ""),
             ("run sockets.bw", "only ranks"),
-            ("run --relay=records sockets.pipeline", "runs no \"sockets.pipeline\""),
-            ("run --relay=records sockets.*", "runs no"),
-            ("run --relay=records ./suite.toml", "runs no"),
-            ("run --relay=records suite:smoke", "runs no"),
-            ("run --relay=records", ""),
-            ("run --relay=records sockets.bw -o /tmp/x", "no option --output"),
-            ("run --relay=records sockets.bw --ssh /tmp/x", "no option --ssh"),
-            ("run --relay=records sockets.bw --launcher-arg=-oProxyCommand=x", "no option --launcher-arg"),
-            ("run --relay=records sockets.bw --hostfile /etc/passwd", "no option --hostfile"),
-            ("run --relay=records sockets.bw --connect n01", "no option --connect"),
-            ("run --relay=records sockets.bw --sink file:/tmp/x", "no option --sink"),
-            ("run --relay=records sockets.bw --openmetrics /tmp/x", "no option --openmetrics"),
-            ("run --relay=records --coordinator sockets.bw", "no option --coordinator"),
-            ("run --relay=records sockets.bw --sizes x", ""),
-            ("run --relay=records sockets.bw --rate 5", ""),
+            ("run SOCKETS sockets.pipeline", "runs no \"sockets.pipeline\""),
+            ("run SOCKETS sockets.*", "runs no"),
+            ("run SOCKETS ./suite.toml", "runs no"),
+            ("run SOCKETS suite:smoke", "runs no"),
+            ("run SOCKETS", ""),
+            ("run SOCKETS sockets.bw -o /tmp/x", "no option --output"),
+            ("run SOCKETS sockets.bw --ssh /tmp/x", "no option --ssh"),
+            ("run SOCKETS sockets.bw --launcher-arg=-oProxyCommand=x", "no option --launcher-arg"),
+            ("run SOCKETS sockets.bw --hostfile /etc/passwd", "no option --hostfile"),
+            ("run SOCKETS sockets.bw --connect n01", "no option --connect"),
+            ("run SOCKETS sockets.bw --sink file:/tmp/x", "no option --sink"),
+            ("run SOCKETS sockets.bw --openmetrics /tmp/x", "no option --openmetrics"),
+            ("run MPI sockets.bw", "only ranks"),
+            ("run SOCKETS sockets.bw --sizes x", ""),
+            ("run SOCKETS sockets.bw --rate 5", ""),
         ] {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let typed = line.replace("SOCKETS", &role(Medium::Sockets)).replace("MPI", &role(Medium::Mpi));
+            let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
             let error = check_rank(&registry, &parser, &words).expect_err(line).to_string();
             assert!(error.contains(why) && !error.contains('\n'), "{line}: {error}");
         }

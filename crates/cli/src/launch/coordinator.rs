@@ -36,7 +36,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    arguments::{argv, role, start::StartArgs},
+    arguments::{argv, start::StartArgs},
     job::Job,
     launch::{
         hosts::{Host, hosts},
@@ -80,8 +80,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let token = Token::random()?;
     let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
     let port = listener.port();
-    let typed = argv::typed().into_iter().filter(|word| word != role::COORDINATOR);
-    let argv: Vec<String> = typed.map(|word| word.to_string_lossy().into_owned()).collect();
+    let argv: Vec<String> = argv::typed().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (send, events) = mpsc::channel();
     let to_session = send.clone();
     let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));

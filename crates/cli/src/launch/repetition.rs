@@ -1,6 +1,6 @@
 //! Repetition of a job: how many launches it has, and what each one takes from those before it.
 
-use std::{collections::BTreeSet, ffi::OsString, thread, time::Duration};
+use std::{collections::BTreeSet, thread, time::Duration};
 
 use ombx_core::{
     benchmark::Benchmark,
@@ -19,8 +19,8 @@ use ombx_results::{
 
 use crate::{
     arguments::{
-        launches::{self, Goal, LaunchCount, Launches},
-        role,
+        launches::{Goal, LaunchCount, Launches},
+        role::Role,
     },
     job::{Job, Work},
     launch::job_state::{Phase, Timeline},
@@ -99,24 +99,20 @@ impl Repetition {
         (self.done + 1, expected.max(self.done + 1))
     }
 
-    /// Begins a launch and returns the arguments of its ranks.
-    pub(super) fn begin(&mut self) -> Vec<OsString> {
+    /// Begins a launch, and adds it to the role of its ranks.
+    pub(super) fn begin(&mut self, role: &mut Role) {
         self.started = Since::now();
         if self.launches.is_one() {
-            return Vec::new();
+            return;
         }
         let number = self.done + 1;
         let of = match self.launches.count {
             LaunchCount::Fixed(count) => count,
             LaunchCount::Until { .. } => MOST_LAUNCHES,
         };
-        let launch = Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) };
-        let mut words = vec![format!("--launch={launch}")];
-        if self.most.is_some() {
-            words.push(format!("--row-time={}us", self.row_time.as_micros()));
-        }
-        words.extend(launches::batches(&self.batches));
-        words.into_iter().map(OsString::from).collect()
+        role.launch = Some(Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) });
+        role.row_time = self.most.map(|_| self.row_time);
+        role.batches = self.batches.clone();
     }
 
     /// Returns what is left of the user's limit for the whole job, or `limit` without one.
@@ -314,7 +310,7 @@ impl Restarts {
             fails_fast: job.start.fail_fast,
             benches: job.work.choices().into_iter().map(|choice| choice.bench).collect(),
             ranks: job.extent.ranks,
-            rest: job.role.rest.clone().unwrap_or_default(),
+            rest: job.role.rest.clone(),
             ..Restarts::default()
         }
     }
@@ -330,11 +326,10 @@ impl Restarts {
         self.rest = self.rest.of_next_launch();
     }
 
-    /// Returns the argument of the next ranks; `None` if they measure everything.
-    pub(super) fn argument(&self) -> Option<OsString> {
+    /// Returns what the next ranks measure.
+    pub(super) fn rest(&self) -> Rest {
         let left_out = self.rest.left_out.union(&self.precise).copied().collect();
-        let rest = Rest { left_out, ..self.rest.clone() };
-        (rest != Rest::default()).then(|| OsString::from(format!("{}{rest}", role::REST)))
+        Rest { left_out, ..self.rest.clone() }
     }
 
     /// Takes note of ranks that have measured everything that was left.
@@ -423,19 +418,15 @@ mod tests {
     fn rows_that_are_precise_are_left_out_beside_those_that_crash() {
         let mut restarts = Restarts { ranks: 2, ..Restarts::default() };
         let named = |rows: std::ops::Range<usize>| rows.map(|at| RowName::new(&at.to_string()));
-        let left_out = |restarts: &Restarts| {
-            let argument = restarts.argument()?.into_string().ok()?;
-            argument.strip_prefix(role::REST)?.parse().ok().map(|rest: Rest| rest.left_out.len())
-        };
-        assert_eq!(left_out(&restarts), None);
+        assert_eq!(restarts.rest(), Rest::default());
         // Each launch names the rows of earlier ones again.
         for rows in [400, 500, 700] {
             restarts.leave_out(named(0..rows));
-            assert_eq!(left_out(&restarts), Some(rows));
+            assert_eq!(restarts.rest().left_out.len(), rows);
         }
         restarts.leave_out(named(0..5000));
         restarts.rest.left_out = named(9000..9400).collect();
-        assert_eq!(left_out(&restarts), Some(MOST_PRECISE + 400));
+        assert_eq!(restarts.rest().left_out.len(), MOST_PRECISE + 400);
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn is_asked(words: &[OsString], format: &str) -> bool {
     let own = || words.iter().take_while(|word| *word != "--");
     let given = own().zip(own().skip(1)).any(|(option, value)| option == "--format" && value == format)
         || own().any(|word| word.to_str() == Some(&format!("--format={format}")));
-    given && !own().any(|word| word == role::RELAY)
+    given && !own().any(|word| role::is_internal(word))
 }
 
 /// Returns an error as one JSON object for a command line that asks for JSON; `None` for others.
@@ -92,7 +92,7 @@ mod tests {
             "ombx links --format json",
             "ombx run nagios --format",
             "ombx run x --format nagios",
-            "ombx links --relay=records --format nagios",
+            "ombx links --role=00 --format nagios",
         ] {
             assert_eq!(of(other), None, "{other}");
         }

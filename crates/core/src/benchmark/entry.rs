@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, fmt, panic::Location, ptr};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{
         Case, Depth, Groups, Initialization, Layout, MEMORY_LIMIT, Method, Metric, PairCount, Parameter,
@@ -129,7 +131,7 @@ impl Streams {
 }
 
 /// Transport between the ranks of a benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Medium {
     /// MPI.
     Mpi,

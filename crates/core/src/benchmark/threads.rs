@@ -1,5 +1,7 @@
 //! Threads per rank of multi-threaded benchmarks.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{Heading, Named, Parameter, ParameterValue, Role, if_chosen},
     error::{Error, Result},
@@ -9,7 +11,7 @@ use crate::{
 // Levels of MPI 4.1, 11.2.1, in increasing order.
 crate::parameter! {
     /// Thread support for which MPI starts: by MPI_Init as most programs, or by MPI_Init_thread with a level; a library may be slower at a higher one. Benchmarks whose names end in _mt have multiple in any case
-    #[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
     pub enum Threading: "threading", First(if_chosen::<Threading>), default Single, under General {
         /// MPI_Init: a rank has one thread
         Single = "single",

@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
     error::{Error, Result},
@@ -39,7 +41,7 @@ pub struct Plan {
     /// Iterations per sample; calibrated if `None`.
     pub batch: Option<u64>,
     /// Iterations per sample of each row, as an earlier launch calibrated them.
-    pub known_batches: Option<KnownBatches>,
+    pub known_batches: KnownBatches,
     /// How many iterations are verified.
     pub verify: Verify,
     /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
@@ -164,7 +166,7 @@ impl Plan {
 
 /// Iterations per sample by row. All launches of a run take them from its first launch, because figures of different batches
 /// differ by the cost of the clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KnownBatches(BTreeMap<u32, u64>);
 
 impl KnownBatches {
@@ -175,12 +177,8 @@ impl KnownBatches {
 
     /// Returns the batch of the row with this key; `None` if no launch has measured it.
     pub fn get(&self, key: &str) -> Option<u64> {
-        self.0.get(&hash(key)).copied()
-    }
-
-    /// Returns whether no row has a batch.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        // The client of a server may send any number.
+        self.0.get(&hash(key)).copied().filter(|batch| *batch > 0)
     }
 }
 
@@ -190,32 +188,8 @@ fn hash(key: &str) -> u32 {
     key.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Writes `hash:batch` for each row, separated by commas, in hexadecimal digits.
-impl fmt::Display for KnownBatches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().enumerate().try_for_each(|(at, (key, batch))| {
-            let separator = if at == 0 { "" } else { "," };
-            write!(f, "{separator}{key:x}:{batch:x}")
-        })
-    }
-}
-
-impl FromStr for KnownBatches {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<KnownBatches> {
-        let one = |pair: &str| {
-            let (key, batch) = pair.split_once(':')?;
-            let batch = u64::from_str_radix(batch, 16).ok().filter(|batch| *batch > 0)?;
-            Some((u32::from_str_radix(key, 16).ok()?, batch))
-        };
-        let all = text.split(',').map(one).collect::<Option<BTreeMap<_, _>>>();
-        all.map(KnownBatches).ok_or_else(|| Error::usage(format!("batches {text:?} are not hash:batch,..")))
-    }
-}
-
 /// One of several launches of the same plan. Each runs the cases in another order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Number of this launch, from 1.
     pub number: u32,
@@ -236,31 +210,9 @@ impl Launch {
     }
 }
 
-impl fmt::Display for Launch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.number, self.of, self.order)
-    }
-}
-
-/// Reads `2/5/42`: the second of five launches, in the order of seed 42.
-impl FromStr for Launch {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Launch> {
-        let mut parts = text.split('/');
-        let mut next = || parts.next().and_then(|part| part.parse::<u64>().ok());
-        let small = |n: u64| u32::try_from(n).ok().filter(|n| *n > 0);
-        let read = (next().and_then(small), next().and_then(small), next());
-        match (read, parts.next()) {
-            ((Some(number), Some(of), Some(order)), None) if number <= of => Ok(Launch { number, of, order }),
-            _ => Err(Error::usage(format!("launch {text:?} is not number/count/seed, such as 2/5/42"))),
-        }
-    }
-}
-
 /// What ranks measure of a plan: what earlier ranks of the launch, which have ended early, have not, and what still needs this launch.
 /// Without fields, the whole plan.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rest {
     /// Number of the first benchmark in the order of the launch, from 0.
     pub first: usize,
@@ -286,7 +238,7 @@ impl Rest {
 }
 
 /// 64 bits that identify the key of a row: the rest of a plan is an argument of every rank. Method: FNV-1a.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RowName(u64);
 
 impl RowName {
@@ -295,36 +247,6 @@ impl RowName {
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         RowName(key.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
     }
-}
-
-/// Writes `2/case/run/case,case`: number, last case, run, and what is left out. Cases are hexadecimal numbers, and may be absent.
-impl fmt::Display for Rest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Rest { first, after, run, left_out } = self;
-        let after = after.map(|name| format!("{:x}", name.0)).unwrap_or_default();
-        let left_out: Vec<String> = left_out.iter().map(|name| format!("{:x}", name.0)).collect();
-        write!(f, "{first}/{after}/{}/{}", run.as_deref().unwrap_or_default(), left_out.join(","))
-    }
-}
-
-impl FromStr for Rest {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Rest> {
-        let rest = parse_rest(text);
-        rest.ok_or_else(|| Error::usage(format!("the rest {text:?} is not number/case/run/case,..")))
-    }
-}
-
-/// Returns the rest that a text describes; `None` if it is malformed.
-fn parse_rest(text: &str) -> Option<Rest> {
-    let name = |text: &str| u64::from_str_radix(text, 16).ok().map(RowName);
-    let parts: Vec<&str> = text.split('/').collect();
-    let [first, after, run, left_out] = parts[..] else { return None };
-    let after = if after.is_empty() { None } else { Some(name(after)?) };
-    let names = left_out.split(',').filter(|text| !text.is_empty());
-    let run = Some(run.to_owned()).filter(|run| !run.is_empty());
-    Some(Rest { first: first.parse().ok()?, after, run, left_out: names.map(name).collect::<Option<_>>()? })
 }
 
 /// Word for no load.
@@ -458,16 +380,12 @@ mod known_batches_tests {
     use super::*;
 
     #[test]
-    fn batches_are_printed_and_parsed() {
+    fn batches_are_found_by_the_keys_of_rows() {
         let mut batches = KnownBatches::default();
         batches.insert("p2p.latency/bytes=8", 25);
         batches.insert("p2p.bw/bytes=8,depth=64", 1);
-        let read: KnownBatches = batches.to_string().parse().unwrap();
-        assert_eq!(read, batches);
-        assert_eq!((read.get("p2p.latency/bytes=8"), read.get("p2p.latency/bytes=16")), (Some(25), None));
-        for text in ["", "x", "1:0", "1:2:3", "1"] {
-            assert!(text.parse::<KnownBatches>().is_err(), "{text}");
-        }
+        let found = ["p2p.latency/bytes=8", "p2p.latency/bytes=16"].map(|key| batches.get(key));
+        assert_eq!(found, [Some(25), None]);
     }
 }
 
@@ -476,13 +394,8 @@ mod launch_tests {
     use super::*;
 
     #[test]
-    fn launches_are_parsed_printed_and_shuffle_rows() {
-        let launch: Launch = "2/5/42".parse().unwrap();
-        assert_eq!((launch.number, launch.of, launch.order), (2, 5, 42));
-        assert_eq!(launch.to_string(), "2/5/42");
-        for text in ["", "2", "2/5", "0/5/1", "6/5/1", "1/1/1/1", "a/b/c"] {
-            assert!(text.parse::<Launch>().is_err(), "{text}");
-        }
+    fn launches_shuffle_rows() {
+        let launch = Launch { number: 2, of: 5, order: 42 };
         let items: Vec<u32> = (0..40).collect();
         let arranged = launch.arrange(items.clone());
         assert_ne!(arranged, items);
@@ -497,23 +410,6 @@ mod launch_tests {
 #[cfg(test)]
 mod rest_tests {
     use super::*;
-
-    #[test]
-    fn a_rest_is_printed_and_parsed() {
-        let names = |keys: &[&str]| keys.iter().map(|key| RowName::new(key)).collect();
-        let left_out: BTreeSet<RowName> = names(&["collective.scan/bytes=8", "p2p.latency/"]);
-        let after = Some(RowName::new("p2p.bw/bytes=8,depth=64"));
-        for rest in [
-            Rest::default(),
-            Rest { left_out: left_out.clone(), ..Rest::default() },
-            Rest { first: 3, after, run: Some("a-1".into()), left_out },
-        ] {
-            assert_eq!(rest.to_string().parse::<Rest>().unwrap(), rest);
-        }
-        for text in ["", "1", "1//", "x///", "1/z//", "1///x", "1////"] {
-            assert!(text.parse::<Rest>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn rows_are_left_out_by_their_keys() {

@@ -161,7 +161,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         legs: (factory.kind.work)(case).legs,
         aggregation: row.aggregation,
         sharing: factory.sharing,
-        known_batch: session.plan.known_batches.as_ref().and_then(|known| known.get(&row.key)),
+        known_batch: session.plan.known_batches.get(&row.key),
         meter: None,
         intervals: interval.map(|length| Intervals::new(length, &row)),
     };

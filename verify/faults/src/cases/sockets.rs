@@ -56,7 +56,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     cases.push(harmed("SIGINT", 130, |job| job.signal(Signal::INT)).says(&["interrupted"]));
     cases.push(harmed("SIGTERM", 143, |job| job.signal(Signal::TERM)).says(&["interrupted"]));
     for (whose, to) in
-        [("the measured connection", "worker"), ("a rank's connection to its coordinator", "--coordinator")]
+        [("the measured connection", "worker"), ("a rank's connection to its coordinator", "--role=")]
     {
         for (what, harm) in [
             ("cut", Fault::Cut),
@@ -106,13 +106,13 @@ enum Fault {
     Garbage,
 }
 
-/// Returns rank 1 and its descriptor of a connection to a process with this argument.
+/// Returns rank 1 and its descriptor of a connection to a process with an argument that begins so.
 fn connection(job: &Running<'_>, to: &str) -> Option<(Pid, i32)> {
     let rank = workers(job).pop()?;
     let others: Vec<String> = job
         .processes()
         .iter()
-        .filter(|p| p.pid != rank.pid && p.argv.iter().any(|word| word == to))
+        .filter(|p| p.pid != rank.pid && p.argv.iter().any(|word| word.starts_with(to)))
         .flat_map(|p| sockets(p).into_iter().map(|(_, inode)| inode))
         .collect();
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
