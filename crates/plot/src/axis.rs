@@ -68,7 +68,7 @@ impl Axis {
     }
 
     /// Returns a linear axis with these ends, and a tick at each multiple of `step`.
-    pub fn exact(low: f64, high: f64, step: f64) -> Axis {
+    pub(crate) fn exact(low: f64, high: f64, step: f64) -> Axis {
         Axis::Values(ValueAxis::Linear(LinearAxis::exact(low, high, step)))
     }
 

@@ -74,7 +74,7 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
 
 fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
     let (width, height) = (canvas.width(), canvas.pick(430.0, 330.0));
-    let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 10.0), height - 48.0);
+    let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 14.0), height - 48.0);
     let points = || series.iter().flat_map(|s| &s.points);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let x = Axis::points(points().map(|p| p.bytes as f64), Unit::Bytes, Scale::Log);
