@@ -15,7 +15,7 @@ use crate::plot::{n, shortened};
 const SHADES: usize = 7;
 /// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.
 const MAX_CELLS: usize = 64;
-/// Maximum number of ranks of a table.
+/// Maximum number of ranks whose times are a table too.
 const MAX_RANKS: usize = 32;
 const LONGEST_LABEL: usize = 24;
 const CHARACTER: f64 = 7.4;
@@ -24,7 +24,7 @@ const CHARACTER_IF_NARROW: f64 = CHARACTER * 17.0 / 11.5;
 /// Minimum distance of labels in pixels.
 const LABEL_DISTANCE: f64 = 13.0;
 
-/// Draws the links of one size. Components named by the verdict are outlined.
+/// Draws the links of one size. Components named by the verdict are outlined. Few ranks have a table too, for screen readers.
 pub(crate) fn draw(
     id: &str,
     times: &LinkTimes,
