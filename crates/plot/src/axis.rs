@@ -1,4 +1,4 @@
-//! Axes of figures: values, message sizes, or one slot per name.
+//! Axes of figures, and of curves on the page: values, message sizes, or one slot per name.
 
 use ombx_core::{
     benchmark::Metric,
@@ -21,7 +21,7 @@ const PAD: f64 = 0.02;
 
 /// What the points of an axis are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
     /// Message sizes.
     Bytes,
     /// Offered requests per second.
@@ -30,7 +30,8 @@ pub(crate) enum Unit {
 
 /// An axis: it maps values to positions and has ticks.
 #[derive(Debug, Clone)]
-pub(crate) enum Axis {
+pub enum Axis {
+    /// Times, rates or other values.
     Values(ValueAxis),
     /// Values of points on a logarithmic axis, in ascending order. It has ticks where points are, and a place for 0 if a point is there.
     Points(LogAxis, Vec<f64>, Unit),
@@ -44,7 +45,7 @@ pub(crate) enum Axis {
 
 impl Axis {
     /// Returns an axis for times and rates; `None` without values.
-    pub(crate) fn values(values: impl Iterator<Item = f64>, scale: Scale) -> Option<Axis> {
+    pub fn values(values: impl Iterator<Item = f64>, scale: Scale) -> Option<Axis> {
         let axis = match scale {
             Scale::Auto => ValueAxis::covering(values),
             Scale::Log => ValueAxis::log(values),
@@ -54,7 +55,7 @@ impl Axis {
     }
 
     /// Returns an axis with ticks where points are; `None` without points above 0.
-    pub(crate) fn points(points: impl Iterator<Item = f64>, unit: Unit, scale: Scale) -> Option<Axis> {
+    pub fn points(points: impl Iterator<Item = f64>, unit: Unit, scale: Scale) -> Option<Axis> {
         let mut points: Vec<f64> = points.collect();
         sort(&mut points);
         points.dedup();
@@ -76,7 +77,7 @@ impl Axis {
     }
 
     /// Returns the position of a value: 0 at the start of the axis, 1 at its end.
-    pub(crate) fn position(&self, value: f64) -> f64 {
+    pub fn position(&self, value: f64) -> f64 {
         let padded = |place: f64| PAD + place * (1.0 - 2.0 * PAD);
         match self {
             Axis::Values(axis) => axis.position(value),
@@ -92,7 +93,7 @@ impl Axis {
     }
 
     /// Returns at most `max` values that have a tick with a label.
-    pub(crate) fn ticks(&self, max: usize) -> Vec<f64> {
+    pub fn ticks(&self, max: usize) -> Vec<f64> {
         match self {
             Axis::Values(axis) => axis.ticks(max),
             Axis::Points(_, points, _) => {
@@ -125,7 +126,7 @@ impl Axis {
     }
 
     /// Returns the label of a tick.
-    pub(crate) fn label(&self, value: f64) -> String {
+    pub fn label(&self, value: f64) -> String {
         match self {
             Axis::Points(_, _, Unit::Bytes) => Bytes(value as u64).to_string(),
             // Ticks of a linear axis are no multiples of 1024.

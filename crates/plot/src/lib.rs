@@ -30,9 +30,9 @@ mod series;
 mod style;
 
 pub use self::{
-    axis::Quantity,
+    axis::{Axis, Quantity, Unit},
     drawing::{Anchor, Color, Drawing, FileFormat, Path, Point, Shape, n as coordinate},
     frame::{Kind, MAX_SERIES, Options, PlotError, Scale, Width, draw},
     kind::heat_map,
-    series::Input,
+    series::{Abscissa, Input, name_parts},
 };

@@ -31,7 +31,7 @@ const MOST_FREQUENT: &str = "most frequent state";
 
 /// What the horizontal axis of a curve shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Abscissa {
+pub enum Abscissa {
     /// Message size; a series has the medians.
     Size,
     /// Rate at which requests were offered. Medians and 99th percentiles are series of their own.
@@ -139,7 +139,7 @@ pub(crate) fn collect<'a>(
             if *quantity.get_or_insert(own_quantity) != own_quantity {
                 return Err(PlotError::Mixed);
             }
-            let mut parts = parts(&row, abscissa);
+            let mut parts = name_parts(&row, abscissa);
             if inputs.len() > 1 {
                 parts.insert(0, input.label.to_owned());
             }
@@ -294,7 +294,7 @@ fn made_name(one: &Named<'_>, series: &[Named<'_>]) -> String {
 }
 
 /// Returns the parts of the name of a row's series, which leave out the position on the horizontal axis.
-fn parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
+pub fn name_parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
     let by_rate = abscissa == Abscissa::OfferedRate;
     let axes = row
         .axes

@@ -2,14 +2,12 @@
 //!
 //! The shade shows the time relative to ordinary links of the same kind, as in the verdict: links inside a host, or between hosts.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 use ombx_core::unit::Bytes;
 use ombx_results::{
     number::{TimeUnit, figure},
     plot::{Cell, HeatMap, Shades},
-    verdict::{Component, Hosts, Link, LinkTimes},
+    verdict::{Component, Hosts, LinkTimes},
 };
 
 use crate::plot::{n, shortened};
@@ -17,6 +15,8 @@ use crate::plot::{n, shortened};
 const SHADES: usize = 7;
 /// Maximum number of cells per side. With more ranks, a cell is the slowest link of a block of ranks.
 const MAX_CELLS: usize = 64;
+/// Maximum number of ranks whose times are a table too.
+const MAX_RANKS: usize = 32;
 const LONGEST_LABEL: usize = 24;
 const CHARACTER: f64 = 7.4;
 /// The same where the page is narrow, of larger digits.
@@ -24,7 +24,7 @@ const CHARACTER_IF_NARROW: f64 = CHARACTER * 17.0 / 11.5;
 /// Minimum distance of labels in pixels.
 const LABEL_DISTANCE: f64 = 13.0;
 
-/// Draws the links of one size. Components named by the verdict are outlined.
+/// Draws the links of one size. Components named by the verdict are outlined. Few ranks have a table too, for screen readers.
 pub(crate) fn draw(
     id: &str,
     times: &LinkTimes,
@@ -98,6 +98,7 @@ pub(crate) fn draw(
             @if !named.is_empty() { li { "outlined: named by the verdict" } }
             @if map.block > 1 { li { "a cell is the slowest time of " (map.block) " x " (map.block) " ranks" } }
         }
+        @if map.block == 1 && side <= MAX_RANKS { (table(&map, times, hosts, unit)) }
     }
 }
 
@@ -142,17 +143,11 @@ fn describe(map: &HeatMap, from: usize, to: usize, hosts: &Hosts, unit: TimeUnit
     }
 }
 
-/// Returns the times as a table for screen readers. Returns `None` for more than 32 ranks.
-pub(crate) fn table(times: &LinkTimes, hosts: &Hosts, unit: TimeUnit) -> Option<Markup> {
-    const MAX_RANKS: u32 = 32;
-    if hosts.ranks() > MAX_RANKS {
-        return None;
-    }
-    let both = |l: &Link| [Some((l.from, l.to)), (!times.directed).then_some((l.to, l.from))];
-    let cells = times.sweep.iter().flat_map(|l| both(l).into_iter().flatten().map(|at| (at, l.ns)));
-    let known: BTreeMap<(u32, u32), f32> = cells.collect();
+/// Returns the times as a table for screen readers.
+fn table(map: &HeatMap, times: &LinkTimes, hosts: &Hosts, unit: TimeUnit) -> Markup {
     let ranks = || 0..hosts.ranks();
-    Some(html! {
+    let time = |cell: Cell| figure(unit.of_ns(cell.ns));
+    html! {
         details {
             summary { "Times as a table" }
             div.wide role="group" aria-label="Times of all links" {
@@ -163,12 +158,12 @@ pub(crate) fn table(times: &LinkTimes, hosts: &Hosts, unit: TimeUnit) -> Option<
                         @for from in ranks() {
                             tr {
                                 th.word scope="row" { (hosts.name(from)) " " (from) }
-                                @for to in ranks() { td { @if let Some(ns) = known.get(&(from, to)) { (figure(unit.of_ns(f64::from(*ns)))) } } }
+                                @for to in ranks() { td { (map.at(from as usize, to as usize).map(time).unwrap_or_default()) } }
                             }
                         }
                     }
                 }
             }
         }
-    })
+    }
 }

@@ -1,16 +1,12 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
-use std::collections::BTreeSet;
-
 use maud::{Markup, html};
 use ombx_core::{
     result::{Headline, Measurement, OverLaunches},
     unit::Bytes,
 };
-use ombx_results::{
-    number::{figure, tick_label},
-    plot::{LogAxis, Ticks, extent},
-};
+use ombx_plot::{Axis, Scale, Unit};
+use ombx_results::{number::figure, plot::extent};
 
 use crate::plot::{Canvas, Path, Quantity, describe, dots, interval, n, symbol};
 
@@ -19,8 +15,8 @@ const TOP: f64 = 14.0;
 pub(crate) const MAX_DOTS: usize = 500;
 /// Distance of these dots from the interval.
 pub(crate) const BESIDE: f64 = 7.0;
-/// Width for messages of 0 bytes, which have no position on a logarithmic axis.
-const ZERO: f64 = 44.0;
+/// Distance from messages of 0 bytes to the break of the axis.
+const BREAK: f64 = 16.0;
 
 /// One curve.
 pub(crate) struct Series {
@@ -76,34 +72,15 @@ pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity)
     Canvas::both(|canvas| chart(canvas, &canvas.id(id), title, series, quantity))
 }
 
-/// Returns the sizes, with their ascending positions, that are at least `least` after the one before that is returned.
-fn apart(sizes: impl Iterator<Item = (u64, f64)>, least: f64) -> impl Iterator<Item = (u64, f64)> {
-    let mut last = f64::NEG_INFINITY;
-    sizes.filter(move |(_, at)| {
-        let is_apart = *at >= last + least;
-        last = if is_apart { *at } else { last };
-        is_apart
-    })
-}
-
 fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
     let (width, height) = (canvas.width(), canvas.pick(430.0, 330.0));
-    let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 10.0), height - 48.0);
+    let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 14.0), height - 48.0);
     let points = || series.iter().flat_map(|s| &s.points);
-    let sizes: BTreeSet<u64> = points().map(|p| p.bytes).filter(|bytes| *bytes > 0).collect();
-    let x = LogAxis::covering(sizes.iter().map(|bytes| *bytes as f64), Ticks::Binary);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
-    let Some(y) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
-        return html! {};
-    };
-    let most_ticks = canvas.pick(16.0, 7.0);
-    let zero = points().any(|p| p.bytes == 0);
-    let from = if zero { left + ZERO } else { left };
-    let across = |bytes: u64| match (&x, bytes) {
-        (_, 0) => left + ZERO / 2.0,
-        (Some(x), bytes) => from + 10.0 + x.position(bytes as f64) * (right - from - 20.0),
-        (None, _) => from,
-    };
+    let x = Axis::points(points().map(|p| p.bytes as f64), Unit::Bytes, Scale::Log);
+    let y = Axis::values(points().flat_map(|p| p.values(with_launches)), Scale::Log);
+    let (Some(x), Some(y)) = (x, y) else { return html! {} };
+    let across = |bytes: f64| left + x.position(bytes) * (right - left);
     let down = |value: f64| bottom - y.position(value) * (bottom - TOP);
     html! {
         svg class=(canvas.class()) viewBox={ "0 0 " (width) " " (height) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
@@ -112,16 +89,15 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
             @for value in y.ticks(9) {
                 @let at = n(down(value));
                 path.grid d={ "M" (left) " " (at) "H" (right) } {}
-                text x=(left - 8.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
+                text x=(left - 8.0) y=(at) dy="4" text-anchor="end" { (y.label(value)) }
             }
-            @if zero {
-                text x=(n(across(0))) y=(bottom + 18.0) text-anchor="middle" { "0" }
-                path.axis d={ "M" (n(from - 7.0)) " " (bottom + 5.0) "l4-10m3 10l4-10" } {}
-            }
-            @for (bytes, at) in apart(sizes.iter().map(|bytes| (*bytes, across(*bytes))), (right - from) / most_ticks) {
-                @let at = n(at);
+            @for bytes in x.ticks(if canvas.is_wide() { 16 } else { 8 }) {
+                @let at = n(across(bytes));
                 path.grid d={ "M" (at) " " (TOP) "V" (bottom) } {}
-                text x=(at) y=(bottom + 18.0) text-anchor="middle" { (Bytes(bytes)) }
+                text x=(at) y=(bottom + 18.0) text-anchor="middle" { (x.label(bytes)) }
+            }
+            @if points().any(|p| p.bytes == 0) {
+                path.axis d={ "M" (n(across(0.0) + BREAK)) " " (bottom + 5.0) "l4-10m3 10l4-10" } {}
             }
             path.axis d={ "M" (left) " " (TOP) "V" (bottom) "H" (right) } {}
             text.soft x=((left + right) / 2.0) y=(height - 8.0) text-anchor="middle" { "message size in bytes" }
@@ -131,10 +107,10 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
             @for (at, one) in series.iter().enumerate() {
                 g class={ "series s" (at) } {
                     @let line: Vec<_> = one.points.iter().filter(|point| point.bytes > 0)
-                        .map(|point| (across(point.bytes), down(point.figure.value))).collect();
+                        .map(|point| (across(point.bytes as f64), down(point.figure.value))).collect();
                     path.line d=(Path(&line)) {}
                     @for point in &one.points {
-                        @let x = across(point.bytes);
+                        @let x = across(point.bytes as f64);
                         @if with_launches && !point.launches.is_empty() {
                             path.launches d=(dots(point.launches.iter().map(|value| (x + BESIDE, down(*value))))) {}
                         }
@@ -189,16 +165,4 @@ fn ends_in_words(one: &Series, quantity: Quantity) -> Option<String> {
         return Some(format!("{}: {}", one.name, at(first)));
     }
     Some(format!("{}: from {} to {}", one.name, at(first), at(last)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_where_points_are_and_apart() {
-        let positions = [(8, 0.0), (16, 10.0), (1024, 70.0), (2048, 80.0), (65536, 140.0)];
-        let kept: Vec<u64> = apart(positions.into_iter(), 20.0).map(|(bytes, _)| bytes).collect();
-        assert_eq!(kept, [8, 1024, 65536]);
-    }
 }

@@ -10,6 +10,7 @@ use ombx_core::{
 use ombx_results::{
     compare::{CaseComparison, Comparison, Side, SideInfo, Unit, Verdict},
     number::figure,
+    plot::LinearAxis,
     render::{
         compare::{margin, verdict},
         title,
@@ -19,6 +20,8 @@ use ombx_results::{
 use crate::plot::{Canvas, Labels, n, symbol};
 
 const TOP: f64 = 8.0;
+/// Maximum number of ticks, which an axis that is symmetric about 0 does not exceed.
+const TICKS: usize = 7;
 /// Maximum number of cases in the chart. The table has all.
 const MAX_DRAWN: usize = 40;
 /// Maximum number of cases for which the table is initially open.
@@ -111,17 +114,15 @@ fn interval(case: &CaseComparison) -> String {
     case.change.ci90.map_or("n/a".into(), |[low, high]| format!("{} .. {}", percent(low), percent(high)))
 }
 
-/// Returns the range of the axis, symmetric about 0, and the distance of its ticks. Both are in percent.
-fn extent(cases: &[&CaseComparison]) -> (f64, f64) {
+/// Returns the axis in percent, symmetric about 0.
+fn axis(cases: &[&CaseComparison]) -> LinearAxis {
     let ends = cases.iter().flat_map(|case| {
         let [low, high] = case.change.ci90.unwrap_or([case.change.estimate; 2]);
         [low, high, case.change.estimate]
     });
     // Changes above 1000 % are clipped. The number beside the line shows the value.
     let most = ends.map(|x| (x * 100.0).abs()).filter(|x| x.is_finite()).fold(1.0, f64::max).min(1000.0);
-    let step = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 250.0];
-    let step = step.into_iter().find(|step| most / step <= 5.0).unwrap_or(250.0);
-    ((most / step).ceil() * step, step)
+    LinearAxis::covering(-most, most)
 }
 
 /// Draws one size. Names stand beside the lines, or above them on a phone.
@@ -129,24 +130,19 @@ fn draw(canvas: Canvas, cases: &[&CaseComparison], heading: &str) -> Markup {
     let labels = Labels::new(canvas, cases.iter().map(|case| name(case)));
     let (width, line) = (canvas.width(), labels.height());
     let (right, id) = (width - canvas.pick(84.0, 66.0), canvas.id("compare"));
-    let (most, step) = extent(cases);
+    let axis = axis(cases);
     let left = labels.width();
     let bottom = TOP + line * cases.len() as f64;
-    let across = |fraction: f64| {
-        let percent = (fraction * 100.0).clamp(-most, most);
-        left + 8.0 + (percent + most) / (2.0 * most) * (right - left - 16.0)
-    };
-    let steps = (most / step).round() as i32;
+    let across = |percent: f64| left + 8.0 + axis.position(percent).clamp(0.0, 1.0) * (right - left - 16.0);
     html! {
         svg class=(canvas.class()) viewBox={ "0 0 " (width) " " (n(bottom + 44.0)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (heading) }
             desc id={ (id) "-d" } {
                 @for case in cases { (name(case)) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ". " }
             }
-            @for at in (-steps..=steps).filter(|at| canvas.is_wide() || (at + steps) % 2 == steps % 2) {
-                @let value = f64::from(at) * step;
-                @let x = n(across(value / 100.0));
-                path class=(if at == 0 { "axis" } else { "grid" }) d={ "M" (x) " " (TOP) "V" (n(bottom)) } {}
+            @for value in axis.ticks(TICKS) {
+                @let x = n(across(value));
+                path class=(if value == 0.0 { "axis" } else { "grid" }) d={ "M" (x) " " (TOP) "V" (n(bottom)) } {}
                 text x=(x) y=(n(bottom + 17.0)) text-anchor="middle" { (format!("{value:+}").replace("+0", "0").replace('-', "\u{2212}")) }
             }
             text.soft x=(n((left + right) / 2.0)) y=(n(bottom + 36.0)) text-anchor="middle" {
@@ -159,9 +155,9 @@ fn draw(canvas: Canvas, cases: &[&CaseComparison], heading: &str) -> Markup {
                 (labels.draw(at, middle))
                 g class={ "series " (class) } {
                     @if let Some([low, high]) = case.change.ci90 {
-                        path.ci d={ "M" (n(across(low))) " " (y) "m0-3v6m0-3H" (n(across(high))) "m0-3v6" } {}
+                        path.ci d={ "M" (n(across(low * 100.0))) " " (y) "m0-3v6m0-3H" (n(across(high * 100.0))) "m0-3v6" } {}
                     }
-                    path.mark.open[shape == 0] transform={ "translate(" (n(across(case.change.estimate))) " " (y) ")" } d=(symbol(shape)) {
+                    path.mark.open[shape == 0] transform={ "translate(" (n(across(case.change.estimate * 100.0))) " " (y) ")" } d=(symbol(shape)) {
                         title { (name(case)) ": " (percent(case.change.estimate)) ", " (case.verdict.name()) ", 90 % interval " (interval(case)) }
                     }
                 }

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use ombx_core::{
     order::{grouped, sort_by_number},
-    result::{Measurement, Outcome},
+    result::Outcome,
     unit::Bytes,
 };
+use ombx_plot::{Abscissa, name_parts};
 use ombx_results::render::heading;
 
 use crate::{
     page::{RunList, is_link},
     plot::{
-        MAX_SERIES, Quantity,
-        dot_plot::{self, Dot},
+        MAX_SERIES, Quantity, dot_plot,
         line_chart::{self, Point, Series},
     },
 };
@@ -73,7 +73,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
             for quantity in [Quantity::new(row.metric, runs.units), Quantity::MessageRate, bus] {
                 let Some(point) = Point::from_row(row, quantity) else { continue };
                 let place = *known.entry((at, heading(row), quantity.name())).or_insert_with(|| {
-                    let mut parts = parts(row);
+                    let mut parts = name_parts(row, Abscissa::Size);
                     if several {
                         parts.push(entry.name.clone());
                     }
@@ -98,13 +98,6 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     // The sides of a comparison lie over each other in one chart.
     sort_by_number(&mut found, |sweep| sweep.case as i64);
     found
-}
-
-fn parts(row: &Measurement) -> Vec<String> {
-    let axes = row.axes.iter().map(|(name, value)| format!("{name}={value}"));
-    let depth = row.depth.map(|depth| format!("window {depth}"));
-    let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
-    std::iter::once(row.bench.clone()).chain(axes).chain(depth).chain(pairs).collect()
 }
 
 /// Divides sweeps into charts with titles. A chart has at max `max` sweeps.
@@ -174,18 +167,18 @@ fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
     if let Some(size) = size(one_size) {
         common = if common.is_empty() { size } else { format!("{common} · {size}") };
     }
-    let dots: Vec<Dot> = names
+    let lines: Vec<Series> = names
         .iter()
         .zip(sweeps)
         .map(|(name, s)| {
             let own = size(s.bytes).filter(|_| sizes.len() > 1).map(|size| format!(" · {size}"));
-            Dot { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
+            Series { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
         })
         .collect();
     html! {
         figure id=(id) {
             figcaption { (caption(title, &common)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &dots, *quantity)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (dot_plot::draw(id, title, &lines, *quantity)) }
         }
     }
 }

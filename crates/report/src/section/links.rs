@@ -25,37 +25,31 @@ pub(crate) struct LinkRun {
     /// Index of its first launch in the list of runs.
     pub(crate) run: usize,
     sweep: LinkSweep,
+    /// How its launches ended: the outcome of the first that is not complete.
+    outcome: RunOutcome,
     pub(crate) verdict: Verdict,
 }
 
 /// Collects the links of every run that has some. Runs that are launches of one sweep are one.
 pub(crate) fn collect(runs: &RunList<'_>) -> Vec<LinkRun> {
-    let with_links = runs.entries.iter().enumerate().filter(|(_, entry)| entry.has_links());
-    let mut sweeps: Vec<(LinkRun, RunOutcome)> = Vec::new();
-    for (run, entry) in with_links {
-        let (launch, outcome) = (&entry.run.run, entry.outcome());
-        match sweeps.last_mut().filter(|(links, _)| links.sweep.continues_with(launch)) {
-            Some((links, before)) => {
-                links.sweep.add_run(entry.run);
-                if *before == RunOutcome::Complete {
-                    *before = outcome;
-                }
-            }
-            None => {
-                let verdict = Verdict::incomplete("the run did not complete");
-                let mut sweep = LinkSweep::default();
-                sweep.add_run(entry.run);
-                sweeps.push((LinkRun { run, sweep, verdict }, outcome));
-            }
+    let mut found: Vec<LinkRun> = Vec::new();
+    for (run, entry) in runs.entries.iter().enumerate().filter(|(_, entry)| entry.has_links()) {
+        if found.last().is_none_or(|links| !links.sweep.continues_with(&entry.run.run)) {
+            let verdict = Verdict::incomplete("the run did not complete");
+            found.push(LinkRun { run, sweep: LinkSweep::default(), outcome: RunOutcome::Complete, verdict });
         }
-        let Some((links, outcome)) = sweeps.last_mut() else { continue };
-        match (*outcome, &entry.run.verdict) {
+        let Some(links) = found.last_mut() else { continue };
+        links.sweep.add_run(entry.run);
+        if links.outcome == RunOutcome::Complete {
+            links.outcome = entry.outcome();
+        }
+        match (links.outcome, &entry.run.verdict) {
             (RunOutcome::Complete, Some(verdict)) => links.verdict = (**verdict).clone(),
             (RunOutcome::Interrupted, _) => links.verdict = Verdict::incomplete("the run was interrupted"),
             _ => {}
         }
     }
-    sweeps.into_iter().map(|(links, _)| links).collect()
+    found
 }
 
 /// Returns the section, or `None` without links.
@@ -74,7 +68,7 @@ pub(crate) fn section(runs: &RunList<'_>, links: &[LinkRun]) -> Option<Markup> {
 }
 
 fn of_run(links: &LinkRun, units: Units) -> Markup {
-    let LinkRun { run, sweep, verdict } = links;
+    let LinkRun { run, sweep, verdict, .. } = links;
     let named = verdict.components();
     html! {
         @for (size, times) in in_order(sweep.averaged(), verdict).iter().enumerate() {
@@ -88,7 +82,6 @@ fn of_run(links: &LinkRun, units: Units) -> Markup {
                     }
                 }
                 (heat_map::draw(&format!("l{run}-{size}"), times, &sweep.hosts, &named, units.of_times()))
-                @if let Some(table) = heat_map::table(times, &sweep.hosts, units.of_times()) { (table) }
                 (slowest(sweep, times, &named, units))
                 (dot_plot::draw_histogram(&format!("g{run}-{size}"), sweep, times, units))
                 (steps::draw(&format!("p{run}-{size}"), times.bytes, &sweep.steps(times.bytes), units))
