@@ -363,7 +363,7 @@ impl Output {
         match record {
             Record::Run(_) if self.open_table.is_some() => Ok(()),
             Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
-            Record::Verdict(_) | Record::Launched(_) => Ok(()),
+            Record::Grown(_) | Record::Verdict(_) | Record::Launched(_) => Ok(()),
             Record::Round(round) => self.print(|renderer, screen| renderer.round(screen, round)),
             Record::Launch(row) | Record::Case(row) => {
                 self.print(|renderer, screen| renderer.case(screen, row))

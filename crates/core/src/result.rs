@@ -194,7 +194,8 @@ pub struct Measurement {
     /// Figures of the benchmark in addition to times.
     #[serde(default, skip_serializing_if = "Figures::is_empty")]
     pub figures: Figures,
-    /// Counters of the hosts' devices that grew since they were read before, which is at most a second before the row.
+    /// Counters of the hosts' devices that grew since they were read before: those of errors in the row before, those of load at most a second
+    /// before the row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<Growth>,
     /// Marks: what could have disturbed the row.

@@ -134,10 +134,7 @@ pub fn run(
         }
     }
     sweep.retest_slowest()?;
-    if team.rank() == Rank(0) {
-        sweep.opening.sink.finish()?;
-    }
-    Ok(sweep.opening.sink.tally)
+    sweep.opening.finish(team)
 }
 
 /// Runs a benchmark of all ranks at every size. Returns its name and the sizes that ran, for the result file of rank 0.

@@ -13,7 +13,7 @@ use std::{
 
 use ombx_core::{
     measure::collect::Interval,
-    result::{Measurement, Run, Tally},
+    result::{Growth, Measurement, Run, Tally},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -135,6 +135,7 @@ impl Collector {
                 links.get_or_insert_with(|| Box::new(LinkSweep::of_run(run))).add_round(&round);
             }
             (Record::Round(round), Some(last)) => last.rounds.push(*round),
+            (Record::Grown(grown), Some(last)) => last.grown = grown,
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
             (Record::Verdict(verdict), Some(last)) => last.verdict = Some(verdict),
             // Rows over all launches are computed again from the rows of the launches.
@@ -171,6 +172,8 @@ pub enum Record {
     Launch(Box<Measurement>),
     /// Links of a sweep that were measured at the same time.
     Round(Box<Round>),
+    /// Counters of devices that grew after they were read in a row.
+    Grown(Vec<Growth>),
     /// Last record of a run.
     End(RunOutcome, Tally),
     /// What is known when all ranks of a launch have ended. It follows the last run of the launch.
@@ -283,6 +286,8 @@ pub struct RunWithRows {
     pub rounds: Vec<Round>,
     /// Links of rounds that were not kept, see [`Collector::summing_up`].
     pub links: Option<Box<LinkSweep>>,
+    /// Counters of devices that grew after they were read in a row.
+    pub grown: Vec<Growth>,
     /// How the run ended. `None` if it was killed.
     pub end: Option<(RunOutcome, Tally)>,
     /// Verdict on the links of a sweep that ends with this run.
@@ -292,7 +297,15 @@ pub struct RunWithRows {
 impl RunWithRows {
     /// Returns a run without rows that has not ended.
     pub fn new(run: Run) -> RunWithRows {
-        RunWithRows { run, rows: Vec::new(), rounds: Vec::new(), end: None, verdict: None, links: None }
+        RunWithRows {
+            run,
+            rows: Vec::new(),
+            rounds: Vec::new(),
+            links: None,
+            grown: Vec::new(),
+            end: None,
+            verdict: None,
+        }
     }
 
     /// Returns whether the run is a sweep over links.

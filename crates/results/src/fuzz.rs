@@ -24,10 +24,10 @@ pub fn results(bytes: &[u8]) {
     for run in &file.runs {
         let rows = run.rows.iter().map(|row| Record::Launch(Box::new(row.clone())));
         let rounds = run.rounds.iter().map(|round| Record::Round(Box::new(round.clone())));
+        let grown = (!run.grown.is_empty()).then(|| Record::Grown(run.grown.clone()));
         let end = run.end.map(|(outcome, tally)| Record::End(outcome, tally));
-        for record in
-            [Record::Run(Box::new(run.run.clone()))].into_iter().chain(rows).chain(rounds).chain(end)
-        {
+        let first = [Record::Run(Box::new(run.run.clone()))].into_iter();
+        for record in first.chain(rows).chain(rounds).chain(grown).chain(end) {
             file::write(&mut again, &record).unwrap();
         }
     }

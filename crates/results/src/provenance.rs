@@ -142,11 +142,11 @@ fn of_hosts(hosts: &[HostFacts]) -> Vec<(String, String)> {
     if values.is_empty() { named([("facts", NOT_RECORDED.to_owned())]) } else { values }
 }
 
-/// Returns in what hosts differ from most others or are limited, and the counters of their devices that grew while rows were measured.
+/// Returns in what hosts differ from most others or are limited, and the counters of their devices that grew during the run.
 fn differences(run: &RunWithRows) -> impl Iterator<Item = (String, String)> {
     let rows = run.rows.iter().chain(run.rounds.iter().map(|round| &round.row));
-    let of_links = run.links.iter().flat_map(|links| links.grown());
-    let grown = Growth::summed(rows.flat_map(|row| row.grown.iter().cloned()).chain(of_links));
+    let others = run.links.iter().flat_map(|links| links.grown()).chain(run.grown.iter().cloned());
+    let grown = Growth::summed(rows.flat_map(|row| row.grown.iter().cloned()).chain(others));
     let grown: Vec<String> = grown.iter().map(|one| format!("{} {one}", one.host)).collect();
     let differ = causes::sentence(&causes::of_hosts(&run.run.hosts, &[]));
     let grown = (!grown.is_empty()).then(|| grown.join(", "));

@@ -394,14 +394,7 @@ mod tests {
                 }
                 let mut row = row.clone();
                 row.summary.as_mut().unwrap().median = ns + launch as f64;
-                RunWithRows {
-                    run,
-                    rows: vec![row],
-                    rounds: Vec::new(),
-                    links: None,
-                    end: None,
-                    verdict: None,
-                }
+                RunWithRows { rows: vec![row], ..RunWithRows::new(run) }
             };
             (0..3).map(launch).collect::<Vec<_>>()
         };

@@ -170,7 +170,7 @@ impl SampleStore {
             Record::Run(run) => self.begin(run),
             Record::Launch(row) => self.row(row),
             Record::Launched(launched) => self.launched(*launched),
-            Record::Round(_) | Record::Case(_) | Record::End(..) | Record::Verdict(_) => {}
+            Record::Round(_) | Record::Case(_) | Record::Grown(_) | Record::End(..) | Record::Verdict(_) => {}
         }
     }
 

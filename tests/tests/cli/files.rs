@@ -455,8 +455,10 @@ fn a_file_has_one_writer() {
 #[test]
 fn a_dash_is_standard_output() {
     let done = Job::ombx("run p2p.latency --sizes 8 --iterations 10 -o -").run().expect(0);
-    let kinds: Vec<String> =
+    let mut kinds: Vec<String> =
         results::lines(&done.stdout).iter().map(|line| line["kind"].as_str().unwrap().to_owned()).collect();
+    // Another program may cause retransmits.
+    kinds.retain(|kind| kind != "grown");
     assert_eq!(kinds, ["run", "case", "end", "launched"], "{done}");
     let files = Files::default();
     let page =

@@ -6,8 +6,8 @@ use crate::source::Source;
 /// Directories of crates with unsafe code. Clippy requires a `SAFETY` comment for every block.
 const UNSAFE_CRATES: &[&str] = &["accelerator", "mpi"];
 
-/// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, an ioctl for firmware versions,
-/// memory shared by processes, and a queue without a safe interface.
+/// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, an ioctl for firmware versions
+/// and statistics, memory shared by processes, and a queue without a safe interface.
 const UNSAFE_FILES: &[Place] = &[
     CLOCK,
     WATCHDOG,

@@ -256,7 +256,7 @@ fn show_link(
             renderer.verdict(verdict);
             Ok(())
         }
-        (Record::Case(_) | Record::Launched(_), _) | (_, None) => Ok(()),
+        (Record::Case(_) | Record::Grown(_) | Record::Launched(_), _) | (_, None) => Ok(()),
     }
 }
 

@@ -238,6 +238,7 @@ impl JobState<'_> {
             Record::Launch(_)
             | Record::Round(_)
             | Record::Case(_)
+            | Record::Grown(_)
             | Record::Verdict(_)
             | Record::Launched(_) => {}
         }

@@ -47,6 +47,7 @@ impl LinkJudge {
                 self.tally.cases += round.len() as u64;
                 self.sweep.add_round(round);
             }
+            Record::Grown(grown) => self.sweep.add_grown(grown),
             Record::End(RunOutcome::Complete, _) if !self.sweep.is_last() => self.name_slow_parts(),
             Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();

@@ -342,7 +342,7 @@ impl FileAtEnd {
             Record::Launch(row) | Record::Case(row) => self.renderer.case(out, row),
             Record::Round(round) => self.renderer.round(out, round),
             Record::End(outcome, tally) => self.renderer.end(out, *outcome, tally),
-            Record::Verdict(_) | Record::Launched(_) => Ok(()),
+            Record::Grown(_) | Record::Verdict(_) | Record::Launched(_) => Ok(()),
         }
     }
 

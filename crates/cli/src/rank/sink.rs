@@ -5,7 +5,7 @@ use std::{cell::Cell, fs::File, time::Duration};
 use ombx_core::{
     error::Result,
     measure::{collect::Interval, session::Sink},
-    result::{Measurement, Run, Tally},
+    result::{Growth, Measurement, Run, Tally},
     system::{clock::Since, watchdog},
     unit::Bytes,
 };
@@ -103,6 +103,10 @@ impl Sink for RankSink {
             RankSink::Relay(pipe, _) => file::write_launch(pipe, row).map_err(|e| relay::broken(&e)),
             _ => self.record(|| Record::Launch(Box::new(row.clone()))),
         }
+    }
+
+    fn grown_after_rows(&mut self, grown: Vec<Growth>) -> Result<()> {
+        self.record(|| Record::Grown(grown))
     }
 
     fn end(&mut self, tally: &Tally) -> Result<()> {

@@ -64,10 +64,7 @@ pub fn run_all(
             run.benchmark((team, clock, threading), choice, plan, after)?;
         }
     }
-    if team.rank() == Rank(0) {
-        run.sink.finish()?;
-    }
-    Ok(run.sink.tally)
+    run.finish(team)
 }
 
 /// A run whose first record is written.
@@ -101,6 +98,21 @@ impl OpenRun<'_> {
         // The next benchmark may run on other ranks of the same hosts.
         team.release_memory();
         team.sleeping_barrier()
+    }
+
+    /// Writes what grew since the counters of devices were read in a row, and the last record. Returns the numbers of rows. Collective.
+    pub fn finish(self, team: &dyn Team) -> Result<Tally> {
+        let CountingSink { tally, watched, sink } = self.sink;
+        let mine = watched.as_ref().map_or_else(Vec::new, DeviceCounters::rest);
+        let all: Option<Vec<Vec<Growth>>> = team.gather_messages(&mine)?;
+        if let Some(all) = all {
+            let grown = Growth::summed(all.into_iter().flatten());
+            if !grown.is_empty() {
+                sink.grown_after_rows(grown)?;
+            }
+            sink.end(&tally)?;
+        }
+        Ok(tally)
     }
 }
 
@@ -154,14 +166,6 @@ pub struct CountingSink<'a> {
     /// Counters of the devices, on the first rank of each host.
     watched: Option<DeviceCounters>,
     sink: &'a mut dyn Sink,
-}
-
-impl CountingSink<'_> {
-    /// Writes the last record of the run.
-    pub fn finish(&mut self) -> Result<()> {
-        let tally = self.tally;
-        self.sink.end(&tally)
-    }
 }
 
 impl Sink for CountingSink<'_> {

@@ -316,7 +316,7 @@ pub trait Sink {
     /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.
     fn interval(&self, _interval: &Interval) {}
     /// Returns the counters of this host's devices that grew since they were read before; nothing on a rank that does not watch them. Every rank
-    /// calls it, at the end of a row.
+    /// calls it, at the end of a row and outside its samples.
     fn grown(&self) -> Vec<Growth> {
         Vec::new()
     }
@@ -330,6 +330,10 @@ pub trait Sink {
     }
     /// Receives a complete row.
     fn case(&mut self, row: &Measurement) -> Result<()>;
+    /// Receives what grew after the counters of devices were read in a row, before the end of the run.
+    fn grown_after_rows(&mut self, _grown: Vec<Growth>) -> Result<()> {
+        Ok(())
+    }
     /// Receives the numbers of rows when the run is complete.
     fn end(&mut self, tally: &Tally) -> Result<()>;
 }

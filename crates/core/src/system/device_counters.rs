@@ -4,8 +4,6 @@
 //! `ABI/testing/sysfs-devices-system-cpu` and `networking/statistics`, and RFC 4022. The counters of RDMA drivers are in the files
 //! `mlx5/counters.c`, `efa/efa_verbs.c`, `bnxt_re/hw_counters.c` and `irdma/verbs.c` below the kernel's `drivers/infiniband/hw`; NVIDIA and
 //! Amazon explain theirs in their pages on mlx5 and EFA. Those of protocols are in the kernel's `net/ipv4/proc.c` and `net/ipv6/proc.c`.
-//!
-//! Counters that only `ethtool -S` shows, such as those of pauses by priority (PFC), are not read: their names differ by driver.
 
 use std::{
     cell::{Cell, RefCell},
@@ -17,8 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     clock::Since,
+    environment::parse_cpus,
     machine::{
-        Files, netlink,
+        Files,
+        driver_information::PriorityPauses,
+        netlink,
         network::{ADAPTERS, INTERFACES, interfaces},
     },
 };
@@ -31,7 +32,7 @@ pub struct Growth {
     pub host: String,
     /// Device or protocol: `eth0`, `mlx5_0 port 1`, `Tcp` or `cpu`.
     pub device: String,
-    /// Name of the counter in the kernel.
+    /// Name of the counter in the kernel, or of a sum of several.
     pub counter: String,
     /// Increase.
     pub by: u64,
@@ -198,6 +199,8 @@ const STATISTICS: &[Known] = &[
 ];
 /// Pause frames of an interface, by the netlink of ethtool: sent, and received.
 const PAUSE_FRAMES: [&str; 2] = ["tx_pause_frames", "rx_pause_frames"];
+/// Sums of the pause frames of all priorities (PFC), by the statistics of the driver: sent, and received.
+const PRIORITY_PAUSE_FRAMES: [&str; 2] = ["tx_priority_pause_frames", "rx_priority_pause_frames"];
 /// Counters of protocols in the files below, with the start of their lines. Segments are in error if their checksum is wrong; TCP sends some
 /// again when it looks for the rate of a link. Routers and switches mark packets when they are congested (ECN, CE).
 const PROTOCOLS: &[(&str, Known)] = &[
@@ -212,22 +215,25 @@ const PROTOCOLS: &[(&str, Known)] = &[
     ("IpExt", load("InCEPkts")),
     ("Ip6", load("InCEPkts")),
 ];
-/// Counters of a CPU, in `thermal_throttle`.
-const CPU: &[Known] = &[error("core_throttle_count"), error("package_throttle_count")];
+/// Counters of a CPU in `thermal_throttle`, with the list in `topology` of the CPUs that have the same counter.
+const CPU: &[(&str, Known)] = &[
+    ("core_cpus_list", error("core_throttle_count")),
+    ("package_cpus_list", error("package_throttle_count")),
+];
 
 const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 const PROTOCOL_FILES: [&str; 3] = ["/proc/net/snmp", "/proc/net/netstat", "/proc/net/snmp6"];
 /// Device of the counters of all CPUs.
 const CPUS: &str = "cpu";
-/// The counters are read again after this multiple of the time that the last reading took, so that it costs at most 1 % of the time.
+/// Counters of load are read again after this multiple of the time that the last reading took, so that it costs at most 1 % of the time.
 const PAUSE: u32 = 100;
-/// Longest time until the counters are read again. A reading of more than 10 ms costs more than 1 % of the time.
+/// Longest time until counters of load are read again. A reading of more than 10 ms costs more than 1 % of the time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counters by device and name.
 type Reading = BTreeMap<(String, &'static str), u64>;
 /// File of a counter: device, counter and path.
-type CounterFile = (String, &'static str, String);
+type CounterFile = (String, Known, String);
 
 /// Counters of this host, and what they were when they were read last.
 pub struct DeviceCounters {
@@ -237,12 +243,14 @@ pub struct DeviceCounters {
     counters: Vec<CounterFile>,
     /// Interfaces that count pause frames.
     pausing: Vec<String>,
+    /// Interfaces that count pauses by priority.
+    pausing_by_priority: Vec<PriorityPauses>,
     last: RefCell<Reading>,
-    /// Least time between two readings, as a multiple of the time that a reading takes.
+    /// Least time between two readings of the counters of load, as a multiple of the time that a reading takes.
     factor: u32,
-    /// When the counters were read last.
+    /// When the counters of load were read last.
     read: Cell<Since>,
-    /// Time after the last reading until they are read again.
+    /// Time after that until they are read again.
     pause: Cell<Duration>,
 }
 
@@ -252,7 +260,7 @@ impl DeviceCounters {
         DeviceCounters::among(host, Files::here(), PAUSE)
     }
 
-    /// Reads the counters in these files. They are read again after `factor` times the duration of a reading.
+    /// Reads the counters in these files. Those of load are read again after `factor` times the duration of a reading.
     fn among(host: &str, files: Files, factor: u32) -> DeviceCounters {
         let mut counters = Vec::new();
         let mut add = |device: &str, directory: String, all: &[Known]| {
@@ -268,44 +276,64 @@ impl DeviceCounters {
                 }
             }
         }
-        for name in interfaces(&files) {
-            add(&name, format!("{INTERFACES}/{name}"), INTERFACE);
-            add(&name, format!("{INTERFACES}/{name}/statistics"), STATISTICS);
+        let interfaces = interfaces(&files);
+        for name in &interfaces {
+            add(name, format!("{INTERFACES}/{name}"), INTERFACE);
+            add(name, format!("{INTERFACES}/{name}/statistics"), STATISTICS);
         }
         let is_cpu =
             |name: &String| name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());
         for name in files.names(CPU_DIRECTORY).into_iter().filter(is_cpu) {
-            add(&name, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), CPU);
+            for (_, known) in CPU.iter().filter(|(list, _)| is_first(&files, &name, list)) {
+                add(&name, format!("{CPU_DIRECTORY}/{name}/thermal_throttle"), &[*known]);
+            }
         }
-        let mut pausing = interfaces(&files);
+        let pausing_by_priority =
+            interfaces.iter().filter_map(|name| PriorityPauses::new(&files, name)).collect();
+        let mut pausing = interfaces;
         pausing.retain(|name| netlink::pause_frames(&files, name).iter().any(Option::is_some));
-        let last = reading(&files, &counters, &pausing);
-        DeviceCounters {
+        let counters = DeviceCounters {
             host: host.to_owned(),
             files,
             counters,
             pausing,
-            last: RefCell::new(last),
+            pausing_by_priority,
+            last: RefCell::default(),
             factor,
             read: Cell::new(Since::now()),
             // The first reading of the files takes longer than later ones, and a run may have a single short row.
             pause: Cell::new(Duration::ZERO),
-        }
+        };
+        // The first reading, beside which nothing has grown.
+        counters.rest();
+        counters
     }
 
-    /// Returns the counters that grew since they were last read. A counter that was set back did not grow.
+    /// Returns the counters that grew since they were last read, at the end of a row. A counter that was set back did not grow.
     ///
-    /// A host may have hundreds of CPUs and many ports. The counters are therefore read only if 100 times the duration of the last reading,
-    /// but at most 1 s, has passed since then. Otherwise nothing is returned, and a later call returns the growth. Threads of a core, and
-    /// cores of a package, count the same events, so that the CPU with the most counts.
+    /// Counters of errors are read each time, so that a row is marked for its own errors. A host may have many ports, and drivers take
+    /// milliseconds to tell their statistics. Counters of load, which mark no row, are therefore read only if 100 times the duration of their
+    /// last reading, but at most 1 s, has passed since then. Otherwise a later row, or [`DeviceCounters::rest`], returns their growth.
     pub fn grown(&self) -> Vec<Growth> {
-        if self.read.get().elapsed() < self.pause.get() {
-            return Vec::new();
+        let mut now = self.reading(Kind::Error);
+        if self.read.get().elapsed() >= self.pause.get() {
+            let begun = Since::now();
+            now.append(&mut self.reading(Kind::Load));
+            self.pause.set(pause_after(begun.elapsed(), self.factor));
+            self.read.set(Since::now());
         }
-        let begun = Since::now();
-        let mut now = reading(&self.files, &self.counters, &self.pausing);
-        self.pause.set(pause_after(begun.elapsed(), self.factor));
-        self.read.set(Since::now());
+        self.growth(now)
+    }
+
+    /// Returns all counters that grew since they were last read, at the end of a launch.
+    pub fn rest(&self) -> Vec<Growth> {
+        let mut now = self.reading(Kind::Error);
+        now.append(&mut self.reading(Kind::Load));
+        self.growth(now)
+    }
+
+    /// Returns how much these counters grew. Where the kernel does not tell which CPUs share a counter, the CPU with the most counts.
+    fn growth(&self, mut now: Reading) -> Vec<Growth> {
         let mut grown: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
         let mut before = self.last.borrow_mut();
         for ((device, counter), value) in &now {
@@ -325,57 +353,67 @@ impl DeviceCounters {
             })
             .collect()
     }
+
+    /// Reads the counters of a kind.
+    fn reading(&self, kind: Kind) -> Reading {
+        let mut found = Reading::new();
+        for (device, known, path) in self.counters.iter().filter(|(_, known, _)| known.kind == kind) {
+            if let Some(value) = self.files.read(path).and_then(|text| text.parse::<u64>().ok()) {
+                found.insert((device.clone(), known.name), value);
+            }
+        }
+        for text in PROTOCOL_FILES.iter().filter_map(|path| self.files.read(path)) {
+            let value = |(protocol, known): &(&str, Known)| {
+                Some(((String::from(*protocol), known.name), of_protocol(&text, protocol, known.name)?))
+            };
+            found.extend(PROTOCOLS.iter().filter(|(_, known)| known.kind == kind).filter_map(value));
+        }
+        if kind == Kind::Load {
+            self.add_pauses(&mut found);
+        }
+        found
+    }
+
+    /// Reads the pause frames of all interfaces, of all traffic and by priority.
+    fn add_pauses(&self, found: &mut Reading) {
+        let frames = |name: &String| (name.clone(), PAUSE_FRAMES, netlink::pause_frames(&self.files, name));
+        let by_priority = |pauses: &PriorityPauses| {
+            (pauses.interface.clone(), PRIORITY_PAUSE_FRAMES, pauses.frames(&self.files))
+        };
+        let all = self.pausing.iter().map(frames).chain(self.pausing_by_priority.iter().map(by_priority));
+        for (name, counters, counts) in all {
+            for (counter, count) in counters.into_iter().zip(counts) {
+                found.extend(count.map(|count| ((name.clone(), counter), count)));
+            }
+        }
+    }
 }
 
-/// Returns the time until the counters are read again, after a reading that took this long.
+/// Returns the time until counters of load are read again, after a reading that took this long.
 fn pause_after(reading: Duration, factor: u32) -> Duration {
     reading.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
 /// Returns all counters. A name in several lists has the same kind in each.
 fn all_known() -> impl Iterator<Item = &'static Known> {
-    let of_files = [PORT, INTERFACE, STATISTICS, CPU].into_iter().chain(HARDWARE.iter().copied());
-    of_files.flatten().chain(PROTOCOLS.iter().map(|(_, known)| known))
+    let of_files = [PORT, INTERFACE, STATISTICS].into_iter().chain(HARDWARE.iter().copied());
+    of_files.flatten().chain(PROTOCOLS.iter().chain(CPU).map(|(_, known)| known))
 }
 
 fn is_of_cpu(counter: &str) -> bool {
-    CPU.iter().any(|known| known.name == counter)
+    CPU.iter().any(|(_, known)| known.name == counter)
+}
+
+/// Returns whether a CPU is the first in a list of its topology, or has none.
+fn is_first(files: &Files, cpu: &str, list: &str) -> bool {
+    let text = files.read(&format!("{CPU_DIRECTORY}/{cpu}/topology/{list}")).unwrap_or_default();
+    parse_cpus(&text).first().is_none_or(|first| format!("cpu{first}") == cpu)
 }
 
 /// Returns the files of a device's counters that exist in a directory.
 fn counter_files(files: &Files, device: &str, directory: &str, all: &[Known]) -> Vec<CounterFile> {
-    let file = |known: &Known| (device.to_owned(), known.name, format!("{directory}/{}", known.name));
+    let file = |known: &Known| (device.to_owned(), *known, format!("{directory}/{}", known.name));
     all.iter().map(file).filter(|(_, _, path)| files.exists(path)).collect()
-}
-
-/// Reads the counters in these files.
-fn values(files: &Files, all: &[CounterFile]) -> Reading {
-    let mut found = Reading::new();
-    for (device, counter, path) in all {
-        if let Some(value) = files.read(path).and_then(|text| text.parse::<u64>().ok()) {
-            found.insert((device.clone(), *counter), value);
-        }
-    }
-    found
-}
-
-/// Reads the counters in these files, the pause frames of these interfaces, and the counters of protocols.
-fn reading(files: &Files, counters: &[CounterFile], pausing: &[String]) -> Reading {
-    let mut all = values(files, counters);
-    for name in pausing {
-        for (counter, count) in PAUSE_FRAMES.into_iter().zip(netlink::pause_frames(files, name)) {
-            if let Some(count) = count {
-                all.insert((name.clone(), counter), count);
-            }
-        }
-    }
-    for text in PROTOCOL_FILES.iter().filter_map(|path| files.read(path)) {
-        let of = |(protocol, known): &(&str, Known)| {
-            Some(((String::from(*protocol), known.name), of_protocol(&text, protocol, known.name)?))
-        };
-        all.extend(PROTOCOLS.iter().filter_map(of));
-    }
-    all
 }
 
 /// Returns a counter of a protocol from the text of a file.
@@ -403,9 +441,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::testkit::Directory;
+    use crate::{system::machine::driver_information, testkit::Directory};
 
-    fn write(files: &Files, path: &str, text: &str) {
+    fn write(files: &Files, path: &str, text: impl AsRef<[u8]>) {
         let path = files.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -423,8 +461,12 @@ mod tests {
         set("/sys/class/net/eth0/device/vendor", "0x15b3\n");
         set("/sys/class/net/eth0/statistics/rx_crc_errors", "4\n");
         set("/sys/class/net/eth0/statistics/collisions", "9\n");
-        for cpu in ["cpu0", "cpu1", "cpufreq"] {
+        for cpu in ["cpu0", "cpu1", "cpu2", "cpufreq"] {
             set(&format!("/sys/devices/system/cpu/{cpu}/thermal_throttle/core_throttle_count"), "1\n");
+        }
+        // CPUs 0 and 2 are threads of a core.
+        for cpu in ["cpu0", "cpu2"] {
+            set(&format!("/sys/devices/system/cpu/{cpu}/topology/core_cpus_list"), "0,2\n");
         }
         set("/proc/net/snmp", "Ip: A B\nIp: 1 2\nTcp: RtoMin RetransSegs InErrs\nTcp: 200 5 0\n");
         set("/proc/net/netstat", "TcpExt: TCPTimeouts\nTcpExt: 3\n");
@@ -435,6 +477,7 @@ mod tests {
         set("/sys/class/net/eth0/statistics/rx_crc_errors", "5\n");
         set("/sys/class/net/eth0/statistics/collisions", "0\n");
         set("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "3\n");
+        set("/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count", "9\n");
         set("/proc/net/snmp", "Tcp: RtoMin RetransSegs InErrs\nTcp: 200 8 2\n");
         let grown = counters.grown();
         let texts: Vec<String> = grown.iter().map(Growth::to_string).collect();
@@ -489,25 +532,43 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_read_again_after_a_pause() {
+    fn errors_are_read_each_time_and_load_after_a_pause_and_at_the_end() {
         let directory = Directory::new("device-counters-pause");
         let files = || Files { root: directory.path().to_owned() };
-        let set = |value: &str| {
-            write(&files(), "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", value);
-            write(&files(), "/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", value);
+        let port = "/sys/class/infiniband/mlx5_0/ports/1/counters";
+        let set = |value: u64| {
+            for counter in ["symbol_error", "port_xmit_wait"] {
+                write(&files(), &format!("{port}/{counter}"), format!("{value}\n"));
+            }
+            let all = [("rx_packets", 7), ("rx_prio3_pause", value), ("tx_prio4_pause", 2 * value)];
+            for (file, answer) in driver_information::tests::statistics(&all) {
+                write(&files(), &format!("/ethtool/eth0/{file}"), answer);
+            }
         };
-        set("1\n");
+        write(&files(), "/sys/class/net/eth0/device/vendor", "0x15b3\n");
+        set(1);
         let counters = DeviceCounters::among("n1", files(), PAUSE);
-        let grown = || counters.grown().iter().map(Growth::to_string).collect::<Vec<_>>();
-        set("4\n");
-        assert_eq!(grown(), ["cpu core_throttle_count +3", "mlx5_0 port 1 symbol_error +3"], "no pause yet");
+        let texts = |grown: Vec<Growth>| grown.iter().map(Growth::to_string).collect::<Vec<_>>();
+        let all = |by: u64| {
+            [
+                format!("eth0 rx_priority_pause_frames +{by}"),
+                format!("eth0 tx_priority_pause_frames +{}", 2 * by),
+                format!("mlx5_0 port 1 port_xmit_wait +{by}"),
+                format!("mlx5_0 port 1 symbol_error +{by}"),
+            ]
+        };
+        set(4);
+        assert_eq!(texts(counters.grown()), all(3), "no pause yet");
         assert!(counters.pause.get() > Duration::ZERO);
         counters.pause.set(Duration::MAX);
-        set("5\n");
-        assert!(grown().is_empty());
-        set("6\n");
+        set(5);
+        assert_eq!(texts(counters.grown()), ["mlx5_0 port 1 symbol_error +1"]);
         counters.pause.set(Duration::ZERO);
-        assert_eq!(grown(), ["cpu core_throttle_count +2", "mlx5_0 port 1 symbol_error +2"]);
+        assert_eq!(texts(counters.grown()), all(1)[..3]);
+        counters.pause.set(Duration::MAX);
+        set(6);
+        assert_eq!(texts(counters.rest()), all(1));
+        assert_eq!(counters.rest(), []);
     }
 
     #[test]

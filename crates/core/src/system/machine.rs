@@ -1,6 +1,6 @@
 //! Facts about this machine that a reader needs to judge and to repeat a measurement: CPU, memory, kernel, virtualization, network.
 
-mod driver_information;
+pub(super) mod driver_information;
 pub(super) mod netlink;
 pub(super) mod network;
 

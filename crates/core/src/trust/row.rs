@@ -239,15 +239,15 @@ fn named<'a>(grown: impl Iterator<Item = &'a Growth>) -> (String, u64) {
     (named.chain(more).collect::<Vec<_>>().join(", "), sum)
 }
 
-/// Marks a row if CPUs were too hot and lowered their frequency since the counters were last read: in this row or in one before it.
+/// Marks a row if CPUs were too hot and lowered their frequency in it, or since the row before it.
 pub fn throttled(grown: &[Growth]) -> Option<Mark> {
     let (named, number) = named(grown.iter().filter(|one| one.is_throttling()));
     (number > 0).then(|| {
         Mark::caution(
             "throttled",
             named,
-            "CPUs were too hot and lowered their frequency since the counters were last read, in this row or in one before it, which slows \
-             every sample: look at the cooling of these hosts",
+            "CPUs were too hot and lowered their frequency in this row, or between it and the one before, which slows every sample: look at \
+             the cooling of these hosts",
         )
     })
 }
@@ -282,8 +282,8 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             errors,
             effect.of_interruptions(number),
             Level::Note,
-            "these counters grew since they were last read, in this row or in one before it; they stand still while hardware is healthy, \
-             and each error may have delayed a message: look at the cables, ports and logs of these hosts",
+            "these counters grew in this row, or between it and the one before; they stand still while hardware is healthy, and each error \
+             may have delayed a message: look at the cables, ports and logs of these hosts",
         );
     }
     let waited = counters.waited_ns as f64 / cpu_ns;

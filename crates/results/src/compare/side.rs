@@ -110,7 +110,7 @@ impl SideResults {
                     last.distances.after_ns = launched.core_to_core_ns;
                 }
             }
-            Record::Case(_) | Record::Verdict(_) => {}
+            Record::Case(_) | Record::Grown(_) | Record::Verdict(_) => {}
         }
     }
 

@@ -112,14 +112,7 @@ fn of_launches(launches: impl IntoIterator<Item = (usize, Vec<Measurement>)>) ->
     let mut side = SideResults::named("x");
     for (second, rows) in launches {
         let end = Some((file::RunOutcome::Complete, Tally::default()));
-        side.run(&RunWithRows {
-            run: run_at(second),
-            rows,
-            rounds: Vec::new(),
-            links: None,
-            end,
-            verdict: None,
-        });
+        side.run(&RunWithRows { rows, end, ..RunWithRows::new(run_at(second)) });
     }
     side
 }
@@ -382,14 +375,7 @@ fn cases_that_some_launches_lack_are_compared() {
 fn missing_and_broken_cases_are_listed() {
     let of = |second, rows: Vec<Measurement>| {
         let mut side = SideResults::named("x");
-        side.run(&RunWithRows {
-            run: run_at(second),
-            rows,
-            rounds: Vec::new(),
-            links: None,
-            end: None,
-            verdict: None,
-        });
+        side.run(&RunWithRows { rows, ..RunWithRows::new(run_at(second)) });
         side
     };
     let failed = Measurement {

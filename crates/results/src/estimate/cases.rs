@@ -76,7 +76,7 @@ impl Cases {
             Record::Round(round) => round.rows().for_each(|row| self.row(&row)),
             Record::End(outcome, _) => self.end(Some(*outcome)),
             Record::Launched(launched) => self.launched(*launched),
-            Record::Case(_) | Record::Verdict(_) => {}
+            Record::Case(_) | Record::Grown(_) | Record::Verdict(_) => {}
         }
     }
 

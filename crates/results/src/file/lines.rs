@@ -4,7 +4,7 @@ use ombx_core::{
     benchmark::{ConnectionCounters, Figure, Metric, payload::Check},
     measure::collect::Interval,
     order::sort,
-    result::{Measurement, Outcome, OverLaunches, Rates, Run, Samples, StateFigure, Tally},
+    result::{Growth, Measurement, Outcome, OverLaunches, Rates, Run, Samples, StateFigure, Tally},
     stats::{Percentile, Summary, order_bounds, quantile_index},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,8 +14,8 @@ use crate::{
     verdict::Verdict,
 };
 
-/// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), an `end`, and `launched` once its ranks have
-/// ended; a `case` per row or a `verdict` follows. Links of a sweep are in `round`s.
+/// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), `grown` if counters grew after the last row, an
+/// `end`, and `launched` once its ranks have ended; a `case` per row or a `verdict` follows. Links of a sweep are in `round`s.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -24,6 +24,7 @@ pub(super) enum Line<'a> {
     Launch(RowWithRates<'a>),
     Case(RowWithRates<'a>),
     Round(&'a Round),
+    Grown(AfterRows),
     End(End),
     Launched(Launched),
     Verdict(&'a Verdict),
@@ -82,6 +83,13 @@ pub(super) struct RowWithRates<'a> {
     rates: Option<Rates>,
 }
 
+/// Counters of the hosts' devices that grew after they were read in a row.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(super) struct AfterRows {
+    grown: Vec<Growth>,
+}
+
 /// How the run ended, and its numbers of rows.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -136,6 +144,7 @@ pub(super) fn to_json(record: &Record) -> Result<Vec<u8>, String> {
             check_launched(launched)?;
             Line::Launched(*launched)
         }
+        Record::Grown(grown) => Line::Grown(AfterRows { grown: grown.clone() }),
         Record::End(outcome, tally) => Line::End(End { outcome: *outcome, tally: *tally }),
     };
     serde_json::to_vec(&line).map_err(|e| e.to_string())
@@ -198,6 +207,7 @@ pub(super) fn from_json(text: &str, line: usize) -> Result<Option<Record>, ReadE
             round.check()?;
             Ok(Record::Round(Box::new(round)))
         }),
+        "grown" => decoded(text).map(|AfterRows { grown }| Record::Grown(grown)),
         "end" => decoded(text).and_then(|OutcomeOfEnd { outcome }| Ok(Record::End(outcome, decoded(text)?))),
         "launched" => {
             decoded(text).and_then(|launched| check_launched(&launched).map(|()| Record::Launched(launched)))

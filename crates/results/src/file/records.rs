@@ -165,6 +165,7 @@ impl<R: BufRead> Records<R> {
                     tally.cases, self.rows
                 ));
             }
+            Record::Grown(_) => {}
             Record::End(..) => self.ended = true,
             Record::Launch(_) => self.rows += 1,
             Record::Round(round) => self.rows += round.len() as u64,

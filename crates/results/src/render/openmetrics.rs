@@ -13,7 +13,7 @@ use std::{
 use jiff::Timestamp;
 use ombx_core::{
     benchmark::Metric,
-    result::{Level, Measurement, Outcome, Run, Tally},
+    result::{Growth, Level, Measurement, Outcome, Run, Tally},
     system::node_set,
 };
 
@@ -49,6 +49,8 @@ ombx_interval_coverage|ratio|Probability that the interval contains the median o
 ombx_samples||Samples of a case, in all launches.|
 ombx_batch||Iterations per sample, except for percentiles, whose samples are single iterations.|
 ombx_figure||Component a benchmark tells beside times; its name ends with its unit.|
+ombx_device_errors||Growth of a counter of errors while the rows of the last runs were measured; absent if it did not grow.|
+ombx_device_load||Growth of a counter that also grows under load while the rows of the last runs were measured; absent if it did not grow.|
 ombx_doubts||Marks that keep a case from being published, by level: caution or invalid.|
 ombx_failed||1 where a case failed or its data arrived wrong.|
 ombx_skipped||1 where a case could not run.|
@@ -72,6 +74,8 @@ const COMPLETE: &str = "ombx_complete";
 pub struct OpenMetrics {
     /// Values by family and labels. A repeated case has its last value: labels are unique.
     lines: BTreeMap<&'static str, BTreeMap<String, f64>>,
+    /// Counters of devices that grew, by the labels of the case or of the sweep in which they did.
+    grown: BTreeMap<String, Vec<Growth>>,
     fabric: String,
     transport: String,
     /// Hosts of the two ranks of a run that has no others.
@@ -132,6 +136,7 @@ impl Renderer for OpenMetrics {
             return Ok(());
         }
         let case = self.case_labels(row);
+        self.grown.insert(case.clone(), row.grown.clone());
         self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
         self.add("ombx_skipped", &case, flag(matches!(row.outcome, Outcome::Skipped(_))));
         if row.summary.is_none() || row.outcome != Outcome::Ok {
@@ -172,6 +177,11 @@ impl Renderer for OpenMetrics {
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        for one in Growth::summed(std::mem::take(&mut self.grown).into_values().flatten()) {
+            let family = if one.is_error() { "ombx_device_errors" } else { "ombx_device_load" };
+            let named = labels(&[("host", &one.host), ("device", &one.device), ("counter", &one.counter)]);
+            self.add(family, &named, Some(one.by as f64));
+        }
         for family in FAMILIES.lines() {
             let mut fields = family.split('|');
             let [name, unit, help, interval] = std::array::from_fn(|_| fields.next().unwrap_or_default());
@@ -279,6 +289,7 @@ impl OpenMetrics {
     /// Ends a sweep: adds the times of its links, medians over launches, and the verdict if it is complete. What is no longer slow
     /// has no series; the number of slow parts is always there.
     fn end_of_sweep(&mut self, outcome: RunOutcome) {
+        self.grown.insert(self.fabric.clone(), self.sweep.grown());
         for times in self.sweep.times().0 {
             for link in &times.sweep {
                 let named = self.link_labels([link.from, link.to], times.bytes);

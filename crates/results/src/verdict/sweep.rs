@@ -146,6 +146,14 @@ impl LinkSweep {
         run.links.iter().for_each(|links| self.join(links));
         run.rounds.iter().for_each(|round| self.add_round(round));
         run.rows.iter().filter(|row| row.bench == BENCH).for_each(|row| self.add(row));
+        self.add_grown(&run.grown);
+    }
+
+    /// Adds counters that grew after they were read in a row. Once links were measured again, only errors count, as in rows of such links.
+    pub fn add_grown(&mut self, grown: &[Growth]) {
+        let mut sizes = self.launches.last().into_iter().flat_map(|times| &times.0);
+        let is_again = sizes.any(|times| !times.alone.is_empty());
+        grown.iter().filter(|one| !is_again || one.is_error()).for_each(|one| self.grown.add(one));
     }
 
     /// Adds a row of the run.

@@ -1,6 +1,6 @@
 //! OpenMetrics. Its grammar is checked with the properties of all records.
 
-use ombx_core::result::{Mark, Measurement, Run};
+use ombx_core::result::{Growth, Mark, Measurement, Run};
 use ombx_results::{
     file,
     render::{OpenMetrics, Renderer},
@@ -33,6 +33,26 @@ fn gauges_count_doubts_by_level() {
         found[0].ends_with("level=\"caution\"} 1") && found[1].ends_with("level=\"invalid\"} 2"),
         "{found:?}"
     );
+}
+
+#[test]
+fn counters_that_grew_are_added_over_rows_and_launches() {
+    let file::RunWithRows { run, mut rows, .. } = golden();
+    rows.truncate(2);
+    let grown = |counter: &str, by: u64| {
+        let [host, device, counter] = ["n1", "eth0", counter].map(String::from);
+        Growth { host, device, counter, by }
+    };
+    rows[0].grown = vec![grown("rx_crc_errors", 2)];
+    rows[1].grown = vec![grown("rx_crc_errors", 3), grown("rx_priority_pause_frames", 40)];
+    let text = text_of(&run, &rows);
+    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("ombx_device_")).collect();
+    let expected = [
+        "ombx_device_errors{host=\"n1\",device=\"eth0\",counter=\"rx_crc_errors\"} 5",
+        "ombx_device_load{host=\"n1\",device=\"eth0\",counter=\"rx_priority_pause_frames\"} 40",
+    ];
+    assert_eq!(found, expected);
+    assert!(text.contains("# TYPE ombx_device_errors gauge\n"), "the next run may have a smaller growth");
 }
 
 #[test]

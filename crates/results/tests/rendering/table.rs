@@ -383,7 +383,7 @@ fn chosen_percentiles_of_launches_are_combined() {
             let file::RunWithRows { mut run, .. } = golden();
             run.id = launch.to_string();
             let rows = vec![latency(8, &around(2000, 4000))];
-            file::RunWithRows { run, rows, rounds: Vec::new(), links: None, end: None, verdict: None }
+            file::RunWithRows { rows, ..file::RunWithRows::new(run) }
         })
         .collect();
     let mut cases = Cases::with_percentiles("99,95".parse().unwrap());

@@ -9,7 +9,7 @@ use ombx_core::{
     },
     fact::{Fact, Facts, HostFacts},
     measure::engine::Phases,
-    result::{ClockFacts, Level, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
+    result::{ClockFacts, Growth, Level, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -29,6 +29,7 @@ pub(crate) fn any_record() -> impl Strategy<Value = Record> {
         any_run().prop_map(|run| Record::Run(Box::new(run))),
         any_row().prop_map(|row| Record::Launch(Box::new(row))),
         any_round(),
+        any_grown(),
         any_end(),
         any_launched(),
     ]
@@ -55,6 +56,12 @@ fn any_round() -> impl Strategy<Value = Record> {
             marks,
         }))
     })
+}
+
+fn any_grown() -> impl Strategy<Value = Record> {
+    let one = (text(), text(), text(), any::<u64>());
+    let grown = one.prop_map(|(host, device, counter, by)| Growth { host, device, counter, by });
+    vec(grown, 0..4).prop_map(Record::Grown)
 }
 
 fn any_launched() -> impl Strategy<Value = Record> {

@@ -138,7 +138,7 @@ fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
         trust: Vec::new(),
         ..template.rows[0].clone()
     });
-    RunWithRows { run, rows: rows.collect(), rounds: Vec::new(), links: None, end: None, verdict: None }
+    RunWithRows { rows: rows.collect(), ..RunWithRows::new(run) }
 }
 
 fn times(model: Model, side: usize, random: &mut Uniform) -> Vec<f64> {

@@ -19,14 +19,7 @@ fn run(number: usize, slower: f64, launches: &[(f64, f64)], noise: &mut Noise) -
                 row.summary.as_ref().unwrap().median * slower * of_state * (0.01 * noise.normal()).exp();
             Measurement { summary: Summary::new(&[median; 6]), ..row.clone() }
         };
-        RunWithRows {
-            run,
-            rows: rows.iter().map(scatter).collect(),
-            rounds: Vec::new(),
-            links: None,
-            end: None,
-            verdict: None,
-        }
+        RunWithRows { rows: rows.iter().map(scatter).collect(), ..RunWithRows::new(run) }
     };
     launches.iter().enumerate().map(launch).collect()
 }

@@ -110,6 +110,21 @@ fn rows_that_measure_candidates_again_do_not_count_for_what_grows_under_load() {
 }
 
 #[test]
+fn what_grows_after_the_rows_counts_unless_they_were_measured_again() {
+    let grown = |counter: &str| {
+        let [host, device, counter] = ["h1", "Tcp", counter].map(String::from);
+        Growth { host, device, counter, by: 3 }
+    };
+    let all = [grown("InErrs"), grown("RetransSegs")];
+    let mut sweep = sweep(4, |_, _| 1000.0);
+    sweep.add_grown(&all);
+    assert_eq!(sweep.grown(), all);
+    sweep.launches[0].0[0].alone.push(Link { from: 0, to: 1, ns: 9.0 });
+    sweep.add_grown(&all);
+    assert_eq!(sweep.grown().iter().map(|one| one.by).collect::<Vec<_>>(), [6, 3]);
+}
+
+#[test]
 fn the_reason_of_no_verdict_is_the_true_one() {
     let waiting = || {
         let rows = Rows { all: 12, waited: 12, ..Rows::default() };
