@@ -111,7 +111,7 @@ proptest! {
     ) {
         let named = |row: &Measurement, from: &Measurement| Measurement { key: from.key.clone(), ..row.clone() };
         let mixed: Vec<Measurement> = other.iter().zip(&rows).map(|(row, from)| named(row, from)).collect();
-        let of = |rows: &[Measurement]| RunWithRows { run: run.clone(), rows: rows.to_vec(), rounds: Vec::new(), links: None, end: None, verdict: None };
+        let of = |rows: &[Measurement]| RunWithRows { run: run.clone(), rows: rows.to_vec(), rounds: Vec::new(), grown: Vec::new(), links: None, end: None, verdict: None };
         let base = vec![of(&rows); launches];
         printed(&side(&base), &side(&[of(&mixed), of(&rows)]));
         let same = printed(&side(&base), &side(&base));
