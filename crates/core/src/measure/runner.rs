@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{
         Choice, Threading,
@@ -204,10 +206,9 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
 /// Returns whether this rank is the first one of its host. Collective.
 fn is_first_of_host(team: &dyn Team, places: &[Place]) -> Result<bool> {
     let mut seen = BTreeSet::new();
-    let mut is_first: Vec<u8> = places.iter().map(|place| seen.insert(&place.host).into()).collect();
-    is_first.resize(team.size() as usize, 0);
-    team.broadcast(&mut is_first)?;
-    Ok(is_first.get(team.rank().0 as usize) == Some(&1))
+    let is_first: Vec<bool> = places.iter().map(|place| seen.insert(&place.host)).collect();
+    let is_first = team.broadcast_message(is_first)?;
+    Ok(is_first.get(team.rank().0 as usize) == Some(&true))
 }
 
 /// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
@@ -364,7 +365,7 @@ pub(crate) trait Background {
 }
 
 /// Iterations that were run as load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Repeated {
     /// Bytes that all ranks together sent.
     pub(crate) bytes: u64,
