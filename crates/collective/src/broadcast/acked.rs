@@ -204,10 +204,6 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
         let round_trips = Some(RoundTrips { halves: self.halves, batch: self.batch, elapsed_ns: echoes });
         RoundSamples { elapsed_ns, round_trips, ..RoundSamples::default() }
     }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Measures a row for each rank but the root as acker. The last row of each case is the slowest of them.

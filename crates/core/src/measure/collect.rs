@@ -255,7 +255,7 @@ impl Intervals {
         kernel: &mut dyn OpenKernel,
         role: Role,
     ) -> Result<Option<ConnectionCounters>> {
-        let now = if role == Role::Active { kernel.connections()? } else { None };
+        let now = if role == Role::Active { kernel.steps().connections()? } else { None };
         Ok(now.map(|now| {
             let before = std::mem::replace(&mut self.retransmits, now.retransmits);
             ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }

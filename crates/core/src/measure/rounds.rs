@@ -88,7 +88,7 @@ impl OpenCase<'_, '_> {
         self.kernel.fill(fill)?;
         self.session.team.write_buffers()?;
         self.session.team.barrier()?;
-        self.kernel.begin()
+        self.kernel.steps().begin()
     }
 
     /// Warms up with the loop that is timed, and sizes batches from it.
@@ -310,7 +310,7 @@ impl OpenCase<'_, '_> {
                 team.barrier()?;
                 self.begin(fresh)?;
                 self.iterate(1)?;
-                self.kernel.end()?;
+                self.kernel.steps().end()?;
                 team.barrier()?;
                 team.read_buffers()?;
                 mine = mine.and(self.kernel.check(fresh)?);

@@ -177,7 +177,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         return Ok(row);
     }
     if session.sink.takes(&mut *open.kernel, case, role)? {
-        open.kernel.end()?;
+        open.kernel.steps().end()?;
         team.barrier()?;
         open.kernel.close()?;
         return Ok(row);
@@ -194,7 +194,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     phases.sample_ns = (sampling.spent.as_nanos() as u64).min(sample_and_decide_ns);
     phases.decide_ns = sample_and_decide_ns - phases.sample_ns;
 
-    open.kernel.end()?;
+    open.kernel.steps().end()?;
     row.figures = open.kernel.figures()?;
     if assignment.timed() != Rank(0) {
         row.figures = figures_of(assignment.timed(), team, &row.figures)?;

@@ -339,7 +339,7 @@ impl OpenCase<'_, '_> {
         while !background.is_over()? {
             std::thread::yield_now();
         }
-        self.kernel.end()?;
+        self.kernel.steps().end()?;
         let last = Fill { iterations: iterations + 1, ..fill };
         let spent = Duration::from_nanos(spent_ns);
         let untimed =

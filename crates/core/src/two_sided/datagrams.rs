@@ -176,10 +176,6 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
         }
         RoundSamples::chained(samples)
     }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// A datagram that arrived.
