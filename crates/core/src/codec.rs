@@ -42,7 +42,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// Returns a value that differs for every `word`, and for every `sum`.
-fn mixed(sum: u64, word: u64) -> u64 {
+pub(crate) fn mixed(sum: u64, word: u64) -> u64 {
     (sum ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }
 

@@ -391,11 +391,8 @@ impl Shuffle {
     /// Returns the permutation of a seed.
     pub fn new(n: u32, seed: u64) -> Shuffle {
         let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
-        let mut state = seed;
-        let keys = std::array::from_fn(|_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            mix(state)
-        });
+        let mut random = SplitMix64(seed);
+        let keys = std::array::from_fn(|_| random.next_u64());
         Shuffle { n, half: bits.div_ceil(2).max(1), keys }
     }
 
@@ -431,6 +428,18 @@ impl Shuffle {
 
     fn mask(&self) -> u64 {
         (1 << self.half) - 1
+    }
+}
+
+/// Random numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which are the same on every rank. The number is the seed.
+#[derive(Debug, Clone)]
+pub struct SplitMix64(pub u64);
+
+impl SplitMix64 {
+    /// Returns the next 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
     }
 }
 
