@@ -1,7 +1,7 @@
 //! The codec of messages between processes: postcard, a compact binary form of serde's data model.
 //!
 //! All ranks of a job are the same build, so that messages need neither names nor versions. Types with fields that files leave out
-//! (`skip_serializing_if`) or with untagged values have no such form; `fact` and `benchmark/figure` translate them.
+//! (`skip_serializing_if`) or with untagged values have no such form; what sends them translates them.
 
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -13,7 +13,7 @@ use crate::{
         payload::{Check, Fill},
     },
     error::{Error, Result},
-    fact::{self, HostFacts},
+    fact::{self, Fact, HostFacts, SentFacts},
     measure::{
         load,
         plan::{Effort, Launch, Plan, RowName},
@@ -213,15 +213,11 @@ fn is_first_of_host(team: &dyn Team, places: &[Place]) -> Result<bool> {
 
 /// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
 fn gather_hosts(team: &dyn Team, places: &[Place], is_first: bool) -> Result<Vec<HostFacts>> {
-    let mine = if is_first { fact::encode_facts(machine::facts()) } else { Vec::new() };
-    let gathered = team.gather(&mine)?.unwrap_or_default();
-    let described = places.iter().zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
-    let facts = |(place, bytes): (&Place, Vec<u8>)| Some((place.host.clone(), fact::decode_facts(&bytes)?));
-    let hosts: Option<Vec<_>> = described.map(facts).collect();
-    let hosts = hosts.map(HostFacts::grouped);
-    hosts.ok_or_else(|| {
-        Error::fabric("cannot read the facts about a host; start the same build of ombx on every rank")
-    })
+    let sent = |(name, fact): (&String, &Fact)| (name.clone(), fact.sent());
+    let mine: Option<SentFacts> = is_first.then(|| machine::facts().iter().map(sent).collect());
+    let all = team.gather_some(mine.as_ref())?.into_iter();
+    let hosts = all.filter_map(|(rank, facts)| Some((places.get(rank as usize)?.host.clone(), facts)));
+    Ok(HostFacts::grouped(hosts.map(|(host, facts)| (host, fact::received(facts)))))
 }
 
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
