@@ -16,10 +16,7 @@ use crate::{
         timed_loop::{Iteration, answered, paced, timed},
         workers,
     },
-    pacing::{
-        paced_kernel::{Pacer, Start, Together},
-        sample_pacer::Starters,
-    },
+    pacing::{paced_kernel::Start, sample_pacer::Starters},
     system::clock::{Clock, Reading},
     team::Team,
 };
@@ -158,7 +155,8 @@ pub trait PacedLoop {
 
 impl<I: Iteration> PacedLoop for I {
     fn paced(&mut self, start: &mut dyn Start, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
-        paced::<I, Together, _>(self, &mut Pacer::with(start), clock, batch, stamps)
+        let mut start = start;
+        paced(self, &mut start, clock, batch, stamps)
     }
 }
 
