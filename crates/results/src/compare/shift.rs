@@ -451,7 +451,8 @@ mod permutation_tests {
     fn a_difference_that_is_the_margin_is_not_beyond_it() {
         let noise = |seed: u64| -> Values {
             let mut random = SplitMix64(seed);
-            let value = |at: usize| 0.05 * f64::from(u8::from(at >= 6)) + (random.next_u64() >> 40) as f64 / 5e8;
+            let value =
+                |at: usize| 0.05 * f64::from(u8::from(at >= 6)) + (random.next_u64() >> 40) as f64 / 5e8;
             (0..12).map(value).map(Some).collect()
         };
         let seldom = |unit: Unit| {
