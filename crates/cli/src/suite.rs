@@ -356,7 +356,7 @@ pub(crate) fn applies(name: &str, choices: &[Choice]) -> bool {
 }
 
 fn is_of_some_benchmark(name: &str) -> bool {
-    Registry::load().is_ok_and(|registry| registry.has_parameter(name))
+    Registry::load().is_ok_and(|registry| registry.parameters().iter().any(|known| known.name == name))
 }
 
 #[cfg(test)]

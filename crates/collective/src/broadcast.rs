@@ -137,14 +137,14 @@ ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges, without the acknowledgement's time",
         Metric::Latency, LAST_ACK, every_algorithm::<LastAck>)
         .iterates(ACKNOWLEDGED, "t - round trip / 2")
-        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE]).sizes(SIZES)
-        .with_root().made_of(block_bytes, check_acknowledged)
+        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE, Root::PARAMETER]).sizes(SIZES)
+        .made_of(block_bytes, check_acknowledged)
         .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
 }
 ombx_core::inventory::submit! {
     Benchmark::custom("collective.bcast_acked", "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
         Metric::Latency, EACH_ACK, every_algorithm::<EachAck>)
         .iterates(ACKNOWLEDGED, "the largest t - round trip / 2 of all ranks")
-        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE]).sizes(SIZES)
-        .with_root().made_of(block_bytes, check_acknowledged)
+        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE, Root::PARAMETER]).sizes(SIZES)
+        .made_of(block_bytes, check_acknowledged)
 }

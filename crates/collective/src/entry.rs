@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, ElementType, Groups, Imbalance, Kernel, Layout, Method, Metric, Parameter,
-        ParameterValue, ReductionOp, Topology,
+        ParameterValue, ReductionOp, Root, Topology,
         derived::{self, by_datatype},
         memory::{BufferMemory, Cache, Cold, Movable, Staged},
         neighbourhood,
@@ -152,7 +152,7 @@ pub(crate) const fn by_threads<C: Call>(name: &'static str, about: &'static str)
     } else {
         entry
     };
-    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
+    let entry = if C::FLOW.is_rooted() { entry.with(&[Root::PARAMETER]) } else { entry };
     if C::FLOW.has_messages() { entry } else { entry.without_sizes() }
 }
 
@@ -169,8 +169,8 @@ const fn is_broadcast<C: Call>() -> bool {
 const fn shaped<C: Call>(entry: Benchmark) -> Benchmark {
     let entry = entry.layout(Layout::Everyone { least: 1 }).sizes(SIZES);
     // Keys of rows name the root before the groups, and those before unequal blocks.
-    let entry = if C::FLOW.is_rooted() { entry.with_root() } else { entry };
-    let entry = entry.with_groups();
+    let entry = if C::FLOW.is_rooted() { entry.with(&[Root::PARAMETER]) } else { entry };
+    let entry = entry.with(&[Groups::PARAMETER]);
     let entry = if C::FLOW.vector { entry.with(&[Imbalance::PARAMETER]) } else { entry };
     let entry = if C::FLOW.reduces() {
         entry.made_of(reduction::element_bytes, reduction::check_case)

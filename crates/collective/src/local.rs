@@ -10,7 +10,10 @@ use ombx_core::{
         reduction,
     },
     error::{Error, Result},
-    measure::{row::each_case, session::Session},
+    measure::{
+        row::{KernelKind, announce, each_case},
+        session::Session,
+    },
     result::{Measurement, Samples},
 };
 use ombx_mpi::{Mpi, collective::LocalReduction};
@@ -105,24 +108,12 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 
 /// Returns the row of this launch. Collective; only that of rank 0 has the times of all ranks.
 fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
-    let key = case.key(session.bench.name, session.under.as_deref());
-    session.team.name_task(&key);
-    let empty = Measurement {
-        bytes: Some(0),
-        axes: case.named().map(|(name, value)| (name.to_owned(), value)).collect(),
-        work: Some(Work { bytes: 0, ops: 1, legs: 1 }),
-        aggregation: Aggregation::Slowest,
-        ..Measurement::new(session.bench.name, key, Metric::Latency, session.team.size())
-    };
-    session.sink.starting(&empty);
+    let kind = KernelKind::with_work(Metric::Latency, |_| Work { bytes: 0, ops: 1, legs: 1 });
+    let empty = announce(session, kind, case, Aggregation::Slowest);
     let mine = Mpi::initialization_time().ok_or_else(|| Error::fabric("MPI was not started by ombx"))?;
-    let all = session.team.gather(&(mine.as_nanos() as u64).to_le_bytes())?.unwrap_or_default();
-    let of_rank = |(rank, bytes): (usize, Vec<u8>)| {
-        let ns = bytes.try_into().map(u64::from_le_bytes);
-        let ns = ns.map_err(|_| Error::fabric(format!("rank {rank} sent no time of 8 bytes")))?;
-        Ok(Samples { rank: rank as u32, batch: 1, elapsed_ns: vec![ns], ..Samples::default() })
-    };
-    let samples = all.into_iter().enumerate().map(of_rank).collect::<Result<Vec<Samples>>>()?;
+    let all: Option<Vec<u64>> = session.team.gather_messages(&(mine.as_nanos() as u64))?;
+    let of_rank = |(rank, ns)| Samples { rank, batch: 1, elapsed_ns: vec![ns], ..Samples::default() };
+    let samples: Vec<Samples> = (0..).zip(all.unwrap_or_default()).map(of_rank).collect();
     let summary = Measurement::summarise(&samples, 1, session.clock.facts());
     Ok(Measurement { check: Check::Unsupported, trust: session.standing.to_vec(), samples, summary, ..empty })
 }

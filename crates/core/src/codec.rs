@@ -1,7 +1,7 @@
 //! The codec of messages between processes: postcard, a compact binary form of serde's data model.
 //!
 //! All ranks of a job are the same build, so that messages need neither names nor versions. Types with fields that files leave out
-//! (`skip_serializing_if`) or with untagged values have no such form; `fact` and `benchmark/figure` translate them.
+//! (`skip_serializing_if`) or with untagged values have no such form; what sends them translates them.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -42,7 +42,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// Returns a value that differs for every `word`, and for every `sum`.
-fn mixed(sum: u64, word: u64) -> u64 {
+pub(crate) fn mixed(sum: u64, word: u64) -> u64 {
     (sum ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }
 

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec;
-
 /// A fact, or the reason why it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -34,10 +32,29 @@ impl Fact {
             Fact::Unknown { .. } => None,
         }
     }
+
+    /// Returns the fact as ranks send it.
+    pub(crate) fn sent(&self) -> SentFact {
+        match self {
+            Fact::Known(value) => Ok(value.clone()),
+            Fact::Unknown { reason } => Err(reason.clone()),
+        }
+    }
 }
 
 /// Facts by name, such as `cpu`.
 pub type Facts = BTreeMap<String, Fact>;
+
+/// A fact, or the reason why it is unknown, as ranks send it: the codec has no untagged values.
+pub(crate) type SentFact = std::result::Result<String, String>;
+/// Facts by name, as ranks send them.
+pub(crate) type SentFacts = BTreeMap<String, SentFact>;
+
+/// Returns the facts that a rank has sent.
+pub(crate) fn received(sent: SentFacts) -> Facts {
+    let fact = |sent: SentFact| sent.map_or_else(|reason| Fact::Unknown { reason }, Fact::Known);
+    sent.into_iter().map(|(name, sent)| (name, fact(sent))).collect()
+}
 
 /// Facts about hosts that are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,25 +80,6 @@ impl HostFacts {
     }
 }
 
-/// Encodes facts for another rank.
-pub(crate) fn encode_facts(facts: &Facts) -> Vec<u8> {
-    let facts = facts.iter().map(|(name, fact)| match fact {
-        Fact::Known(value) => (name, Ok(value)),
-        Fact::Unknown { reason } => (name, Err(reason)),
-    });
-    codec::encode(&facts.collect::<BTreeMap<_, _>>())
-}
-
-/// Decodes what [`encode_facts`] wrote; `None` for anything else.
-pub(crate) fn decode_facts(bytes: &[u8]) -> Option<Facts> {
-    let fact = |fact: std::result::Result<String, String>| match fact {
-        Ok(value) => Fact::Known(value),
-        Err(reason) => Fact::Unknown { reason },
-    };
-    let facts: BTreeMap<String, _> = codec::decode(bytes)?;
-    Some(facts.into_iter().map(|(name, one)| (name, fact(one))).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,10 +90,9 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_read_as_they_were_written() {
-        let bytes = encode_facts(&facts("a"));
-        assert_eq!(decode_facts(&bytes), Some(facts("a")));
-        assert!((0..bytes.len()).all(|cut| decode_facts(&bytes[..cut]).is_none()));
+    fn facts_are_received_as_they_were_sent() {
+        let sent = facts("a").iter().map(|(name, fact)| (name.clone(), fact.sent())).collect();
+        assert_eq!(received(sent), facts("a"));
     }
 
     #[test]

@@ -231,32 +231,50 @@ impl dyn Team {
         }
         bytes.resize(length as usize, 0);
         self.broadcast(&mut bytes)?;
-        codec::decode(&bytes).ok_or_else(|| {
-            Error::fabric("cannot read a message of rank 0; start the same build of ombx on every rank")
-        })
+        read_message(0, &bytes)
     }
 
-    /// Returns the messages of all ranks on rank 0, without those that cannot be read; `None` on other ranks. Collective.
+    /// Returns the messages of all ranks on rank 0; `None` on other ranks. Collective.
+    ///
+    /// # Errors
+    /// On rank 0: a rank is another build.
     pub fn gather_messages<M: Serialize, D: DeserializeOwned>(&self, mine: &M) -> Result<Option<Vec<D>>> {
         let all = self.gather(&codec::encode(mine))?;
-        Ok(all.map(|all| all.iter().filter_map(|bytes| codec::decode(bytes)).collect()))
+        let read = |(rank, bytes): (u32, Vec<u8>)| read_message(rank, &bytes);
+        all.map(|all| (0..).zip(all).map(read).collect::<Result<Vec<D>>>()).transpose()
+    }
+
+    /// Returns on rank 0 the messages of the ranks that have one, with the numbers of these ranks; nothing on other ranks. Collective.
+    ///
+    /// # Errors
+    /// As [`gather_messages`](Self::gather_messages).
+    pub(crate) fn gather_some<M: Serialize + DeserializeOwned>(
+        &self,
+        mine: Option<&M>,
+    ) -> Result<Vec<(u32, M)>> {
+        let all = self.gather(&mine.map(codec::encode).unwrap_or_default())?.unwrap_or_default();
+        let sent = (0..).zip(all).filter(|(_, bytes)| !bytes.is_empty());
+        sent.map(|(rank, bytes)| read_message(rank, &bytes).map(|message| (rank, message))).collect()
     }
 
     /// Returns the error of the lowest rank that has one. Collective.
     fn agree_on_error(&self, mine: Option<&Error>) -> Result<()> {
-        let note = mine.map(|error| codec::encode(&(error.kind(), error.to_string()))).unwrap_or_default();
-        let all = self.gather(&note)?;
-        let first = all.into_iter().flatten().enumerate().find(|(_, note)| !note.is_empty());
-        let first = first.map(|(rank, note)| match codec::decode::<(Kind, String)>(&note) {
-            Some((Kind::Unsupported, text)) => (Kind::Unsupported, text),
-            Some((kind, text)) => (kind, format!("rank {rank}: {text}")),
-            None => (Kind::Fabric, format!("rank {rank} sent an error that is no text")),
+        let first = self.gather_some(mine)?.into_iter().next();
+        let first = first.map(|(rank, error)| match error.kind() {
+            Kind::Unsupported => error,
+            _ => error.within(format!("rank {rank}")),
         });
-        match self.broadcast_message(first)? {
-            Some((kind, text)) => Err(Error::new(kind, text)),
-            None => Ok(()),
-        }
+        self.broadcast_message(first)?.map_or(Ok(()), Err)
     }
+}
+
+/// Returns the message that a rank has sent.
+fn read_message<M: DeserializeOwned>(rank: u32, bytes: &[u8]) -> Result<M> {
+    codec::decode(bytes).ok_or_else(|| {
+        Error::fabric(format!(
+            "cannot read a message of rank {rank}; start the same build of ombx on every rank"
+        ))
+    })
 }
 
 crate::named! {

@@ -142,8 +142,7 @@ fn differing(a: &[u8], b: &[u8]) -> usize {
 
 /// Returns the messages of a buffer.
 fn messages(slots: Slots, buffer: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let parts = buffer.chunks_exact(slots.stride as usize).take(slots.count as usize);
-    parts.map(move |part| &part[..slots.bytes as usize])
+    slots.messages(buffer.len()).map(move |(_, range)| &buffer[range])
 }
 
 /// Returns the blocks, by their checksums, that were written and not found, and those that were found and not written.

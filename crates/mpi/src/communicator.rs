@@ -210,14 +210,13 @@ impl Comm {
         })
     }
 
-    /// Returns the bytes of every rank in rank order. All ranks pass the same number of bytes.
-    pub(crate) fn all_gather(&self, mine: &[u8]) -> Result<Vec<u8>> {
-        let mut all = vec![0u8; mine.len() * self.size as usize];
-        let (each, from) = (length(mine.len())?, start(mine));
-        // SAFETY: `from` has `each` bytes, and `all` has `each` bytes for every rank.
-        check("MPI_Allgather", unsafe {
-            ffi::MPI_Allgather(from, each, BYTE, all.as_mut_ptr().cast::<c_void>(), each, BYTE, self.raw)
-        })?;
+    /// Returns the numbers of every rank in rank order. All ranks pass as many, at least one.
+    pub(crate) fn all_gather(&self, mine: &[u64]) -> Result<Vec<u64>> {
+        let mut all = vec![0; mine.len() * self.size as usize];
+        let each = length(size_of_val(mine))?;
+        let (from, to) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+        // SAFETY: `from` has `each` bytes, and `to` has `each` bytes for every rank.
+        check("MPI_Allgather", unsafe { ffi::MPI_Allgather(from, each, BYTE, to, each, BYTE, self.raw) })?;
         Ok(all)
     }
 

@@ -11,7 +11,7 @@ use ombx_core::{
         reduction::MESSAGE_TYPE,
     },
     error::Result,
-    measure::session::Session,
+    measure::{runner::SplitMix64, session::Session},
     unit::Rank,
 };
 use ombx_mpi::{RoundsChannel, Step};
@@ -36,40 +36,31 @@ trait Draw: 'static {
     fn iterate(channel: &mut RoundsChannel) -> Result<()>;
 }
 
-/// Random numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-struct Random(u64);
+/// Returns the random numbers of a round.
+fn numbers(round: u64) -> SplitMix64 {
+    SplitMix64(round << 32)
+}
 
-impl Random {
-    /// Returns the numbers of a round.
-    fn of_round(round: u64) -> Random {
-        Random(round << 32)
-    }
-
-    /// Returns the next number, which is below `n`.
-    fn below(&mut self, n: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(bits ^ (bits >> 31)) * u128::from(n)) >> 64) as u32
-    }
+/// Returns a random number that is below `n`.
+fn below(random: &mut SplitMix64, n: u32) -> u32 {
+    ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u32
 }
 
 /// Returns the pairs of a round, as many as there are ranks: the rank that sends and the rank that receives.
 fn pairs(round: u64, ranks: u32) -> impl Iterator<Item = [Rank; 2]> {
-    let mut random = Random::of_round(round);
+    let mut random = numbers(round);
     (0..ranks).map(move |_| {
-        let from = random.below(ranks);
-        let to = (from + 1 + random.below(ranks - 1)) % ranks;
+        let from = below(&mut random, ranks);
+        let to = (from + 1 + below(&mut random, ranks - 1)) % ranks;
         [from, to].map(Rank)
     })
 }
 
 /// Returns the step of a rank in a ring of all ranks in random order, which the round decides.
 fn ring(round: u64, rank: Rank, ranks: u32) -> Step {
-    let (mut random, mut order) = (Random::of_round(round), (0..ranks).collect::<Vec<u32>>());
+    let (mut random, mut order) = (numbers(round), (0..ranks).collect::<Vec<u32>>());
     for last in (1..ranks).rev() {
-        order.swap(last as usize, random.below(last + 1) as usize);
+        order.swap(last as usize, below(&mut random, last + 1) as usize);
     }
     let at = order.iter().position(|other| *other == rank.0).unwrap_or_default();
     let neighbour = |place: usize| Some(Rank(order[place % order.len()]));

@@ -76,8 +76,8 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
     fn fill(&mut self, fill: Fill) -> Result<()> {
         let (slots, reduction, rank) = (self.slots, self.reduction, self.rank);
         let write = |contribution: u32, buffer: &mut [u8]| {
-            for (slot, message) in messages(slots, buffer) {
-                fill.reduced(reduction, Contributors::one(contribution), slot).write(message);
+            for (slot, range) in slots.messages(buffer.len()) {
+                fill.reduced(reduction, Contributors::one(contribution), slot).write(&mut buffer[range]);
             }
         };
         self.window.with_memory(|locals, window| {
@@ -113,17 +113,11 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
             return Ok(Check::Passed);
         }
         self.window.with_memory(|_, window| {
-            let checks = messages(slots, window)
-                .map(|(slot, message)| fill.reduced(reduction, all, slot).check(message, (rank, slot)));
-            checks.fold(Check::Passed, Check::and)
+            slots.first_failure(window, |slot, message| {
+                fill.reduced(reduction, all, slot).check(message, (rank, slot))
+            })
         })
     }
-}
-
-/// Returns the messages of a buffer, each with its number.
-fn messages(slots: Slots, buffer: &mut [u8]) -> impl Iterator<Item = (u64, &mut [u8])> {
-    let parts = buffer.chunks_exact_mut(slots.stride as usize).take(slots.count as usize);
-    (0..).zip(parts.map(move |part| &mut part[..slots.bytes as usize]))
 }
 
 /// Returns the entry of accumulates, one or a window of them.

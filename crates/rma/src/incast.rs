@@ -48,13 +48,12 @@ fn origins_of(cx: &Context<'_>) -> Result<Vec<Vec<Rank>>> {
     let team = cx.team;
     // A target is its own.
     let target = if cx.role == Role::Active { cx.peer } else { cx.rank() };
-    let mut targets = team.gather(&target.0.to_le_bytes())?.unwrap_or_default().concat();
-    targets.resize(4 * team.size() as usize, 0);
-    team.broadcast(&mut targets)?;
+    let targets: Vec<Rank> = team.gather_messages(&target)?.unwrap_or_default();
+    let targets = team.broadcast_message(targets)?;
     let mut origins = vec![Vec::new(); team.size() as usize];
-    for (rank, target) in (0..).zip(targets.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word))) {
+    for (rank, target) in (0..).map(Rank).zip(targets) {
         if target != rank {
-            origins[target as usize].push(Rank(rank));
+            origins[target.0 as usize].push(rank);
         }
     }
     Ok(origins)

@@ -304,18 +304,12 @@ fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkO
     Listener::unix(&options.socket, *team.token())
 }
 
-/// Returns the address of the passive rank's listener from its name or port.
-fn address<K: SocketKind>(
-    cx: &Context<'_>,
-    team: &SocketTeam,
-    ip: IpVersion,
-    name: String,
-) -> Result<Address> {
-    if K::UNIX {
-        return Ok(Address::Unix(name));
+/// Returns the address at which this rank reaches the listener of its peer.
+fn reachable(cx: &Context<'_>, team: &SocketTeam, ip: IpVersion, listener: Address) -> Result<Address> {
+    match listener {
+        Address::Tcp(at) => Ok(Address::Tcp((team.address_of(cx.peer, ip)?, at.port()).into())),
+        Address::Unix(_) => Ok(listener),
     }
-    let port: u16 = name.parse().map_err(|_| Error::fabric("the other rank sent no port"))?;
-    Ok(Address::Tcp((team.address_of(cx.peer, ip)?, port).into()))
 }
 
 /// Opens the datagram socket of this rank, for messages behind a header of this many bytes.
@@ -372,17 +366,13 @@ pub(crate) fn connect_peers<K: SocketKind>(cx: &Context<'_>) -> Result<OwnedFd> 
     let deadline = || Deadline::after(CONNECT_TIMEOUT);
     let stream = match cx.agree(listener)? {
         Some(mut listener) => {
-            let name = match listener.address() {
-                Address::Tcp(address) => address.port().to_string(),
-                Address::Unix(name) => name.clone(),
-            };
-            team.send(cx.peer, name.as_bytes())?;
+            team.send_message(cx.peer, listener.address())?;
             let failed = |e| Error::fabric(format!("rank {} did not connect: {e}", cx.peer));
             listener.accept(deadline()).map(|peer| peer.stream).map_err(failed)
         }
         None => {
-            let name = String::from_utf8_lossy(&team.receive(cx.peer)?).into_owned();
-            address::<K>(cx, team, options.ip, name)
+            let listener = team.receive_message(cx.peer, "address")?;
+            reachable(cx, team, options.ip, listener)
                 .and_then(|to| listener::connect(&to, team.token(), b"", &options.socket, deadline()))
         }
     };

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::{
-        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, ProcessGroup,
-        Started, Token, listener, process::Exit,
+        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, ProcessGroup, Started,
+        Token, listener, process::Exit,
     },
     session::connection::{End, set_keep_alive, version},
     socket::{Address, Deadline, SocketOptions, Stream},
@@ -33,8 +33,6 @@ use crate::{
 
 /// A client that was admitted asks for its rank within this time.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval at which a listener that ran out of file descriptors accepts again.
-const RETRY: Duration = Duration::from_secs(1);
 /// Longest line of a rank that is passed on, in bytes.
 const LONGEST_LINE: usize = 4096;
 
@@ -105,8 +103,7 @@ pub struct Limits {
 }
 
 enum Event {
-    Peer(Peer),
-    Rejected(u64),
+    Attempt(Attempt),
     /// The connection of a client has ended.
     Left(u64),
 }
@@ -151,7 +148,8 @@ pub fn serve(
 ) -> Result<()> {
     let (send, events) = mpsc::channel();
     let to_main = send.clone();
-    listener::spawn_thread("listener", move || admit(listener, to_main))?;
+    let admit = move || listener.admit(|attempt| to_main.send(Event::Attempt(attempt)).is_ok());
+    listener::spawn_thread("listener", admit)?;
     let ranks = Arc::new(Ranks { start, one_at_a_time: Mutex::new(()) });
     let (mut client, mut clients, mut idle_since): (Option<Client>, u64, Since) = (None, 0, Since::now());
     loop {
@@ -161,7 +159,7 @@ pub fn serve(
         };
         match event {
             Err(_) => return Ok(()),
-            Ok(Event::Rejected(count)) => on_event(ServerEvent::Rejected(count)),
+            Ok(Event::Attempt(Attempt::Rejected(count))) => on_event(ServerEvent::Rejected(count)),
             Ok(Event::Left(number)) => {
                 if let Some(gone) = client.take_if(|client| client.number == number) {
                     on_event(ServerEvent::Left(gone.host, gone.ranks));
@@ -171,7 +169,7 @@ pub fn serve(
                     }
                 }
             }
-            Ok(Event::Peer(peer)) => {
+            Ok(Event::Attempt(Attempt::Admitted(peer))) => {
                 let Some(hello) = Hello::decode(&peer.hello) else { continue };
                 let Ok((reader, writer)) = channel(peer.stream) else { continue };
                 match admitted(&hello, client.as_mut(), clients) {
@@ -205,24 +203,6 @@ pub fn serve(
 enum Purpose {
     Client,
     Rank,
-}
-
-/// Tells the main thread about each connection, until that thread ends.
-fn admit(mut listener: Listener, to_main: Sender<Event>) {
-    loop {
-        let event = match listener.wait(Duration::from_secs(3600)) {
-            Ok(Some(Attempt::Admitted(peer))) => Event::Peer(peer),
-            Ok(Some(Attempt::Rejected(count))) => Event::Rejected(count),
-            Ok(None) => continue,
-            Err(_) => {
-                std::thread::sleep(RETRY);
-                continue;
-            }
-        };
-        if to_main.send(event).is_err() {
-            return;
-        }
-    }
 }
 
 /// Returns what a connection is for, or why it is refused.

@@ -107,7 +107,7 @@ fn first_global(table: &str) -> Option<Ipv6Addr> {
 pub struct Stream(OwnedFd);
 
 /// The address of a listening socket.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Address {
     /// An IP address and a port.
     Tcp(SocketAddr),

@@ -52,63 +52,57 @@ fn root_of(case: &Case) -> Rank {
     case.get::<benchmark::Root>().first()
 }
 
-/// Role of one rank. It is a type, so that the timed loop has no branch.
-trait AckRole<B, M>: 'static {
-    fn work(rank: &mut Acked<Self, B, M>) -> Result<()>;
-    fn echo(rank: &mut Acked<Self, B, M>) -> Result<()>;
-}
-
-/// Broadcasts, waits for the acknowledgement, and starts round trips.
+/// Role that broadcasts, waits for the acknowledgement, and starts round trips. Roles are types, so that the timed loop has no branch.
 enum Root {}
 
-/// Acknowledges the broadcast and answers round trips.
+/// Role that acknowledges the broadcast and answers round trips.
 enum Acker {}
 
-/// Takes part in the broadcast only.
+/// Role that takes part in the broadcast only.
 enum NonAcker {}
 
-impl<B: Broadcast, M: Mesh> AckRole<B, M> for Root {
+impl<B: Broadcast, M: Mesh> Turns for Acked<Root, B, M> {
     #[inline(always)]
-    fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.endpoint.operation.broadcast(rank.root)?;
-        rank.mesh.receive(rank.acker, &mut [])
+    fn work(&mut self) -> Result<()> {
+        self.endpoint.operation.broadcast(self.root)?;
+        self.mesh.receive(self.acker, &mut [])
     }
 
     #[inline(always)]
-    fn echo(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.mesh.send(rank.acker, &[])?;
-        rank.mesh.receive(rank.acker, &mut [])
-    }
-}
-
-impl<B: Broadcast, M: Mesh> AckRole<B, M> for Acker {
-    #[inline(always)]
-    fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.endpoint.operation.broadcast(rank.root)?;
-        rank.mesh.send(rank.root, &[])
-    }
-
-    #[inline(always)]
-    fn echo(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.mesh.receive(rank.root, &mut [])?;
-        rank.mesh.send(rank.root, &[])
+    fn echo(&mut self) -> Result<()> {
+        self.mesh.send(self.acker, &[])?;
+        self.mesh.receive(self.acker, &mut [])
     }
 }
 
-impl<B: Broadcast, M: Mesh> AckRole<B, M> for NonAcker {
+impl<B: Broadcast, M: Mesh> Turns for Acked<Acker, B, M> {
     #[inline(always)]
-    fn work(rank: &mut Acked<Self, B, M>) -> Result<()> {
-        rank.endpoint.operation.broadcast(rank.root)
+    fn work(&mut self) -> Result<()> {
+        self.endpoint.operation.broadcast(self.root)?;
+        self.mesh.send(self.root, &[])
     }
 
     #[inline(always)]
-    fn echo(_: &mut Acked<Self, B, M>) -> Result<()> {
+    fn echo(&mut self) -> Result<()> {
+        self.mesh.receive(self.root, &mut [])?;
+        self.mesh.send(self.root, &[])
+    }
+}
+
+impl<B: Broadcast, M: Mesh> Turns for Acked<NonAcker, B, M> {
+    #[inline(always)]
+    fn work(&mut self) -> Result<()> {
+        self.endpoint.operation.broadcast(self.root)
+    }
+
+    #[inline(always)]
+    fn echo(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
 /// Acknowledged broadcasts on one rank, with role `P`.
-struct Acked<P: ?Sized, B, M> {
+struct Acked<P, B, M> {
     endpoint: Endpoint<B>,
     mesh: M,
     root: Rank,
@@ -118,28 +112,14 @@ struct Acked<P: ?Sized, B, M> {
     batch: u64,
     /// Whether the next iteration is one that is verified: it is a single broadcast, which no other one before it can hide.
     verifying: bool,
-    role: PhantomData<fn(&P)>,
+    role: PhantomData<fn() -> P>,
 }
 
-impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Turns for Acked<P, B, M> {
-    #[inline(always)]
-    fn work(&mut self) -> Result<()> {
-        P::work(self)
-    }
-
-    #[inline(always)]
-    fn echo(&mut self) -> Result<()> {
-        P::echo(self)
-    }
-}
-
-impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
-    fn open<'k>(cx: &Context<'_>, case: &Case, acker: Rank) -> Result<Box<dyn OpenKernel + 'k>>
-    where
-        P: 'k,
-        B: 'k,
-        M: 'k,
-    {
+impl<P: 'static, B: Broadcast, M: Mesh> Acked<P, B, M>
+where
+    Acked<P, B, M>: Turns,
+{
+    fn open<'k>(cx: &Context<'_>, case: &Case, acker: Rank) -> Result<Box<dyn OpenKernel + 'k>> {
         let halves = match case.get() {
             AckCorrection::None => 0,
             AckCorrection::RoundTrip => 2,
@@ -162,7 +142,7 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Acked<P, B, M> {
     }
 }
 
-impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Steps for Acked<P, B, M> {
+impl<P, B: Broadcast, M: Mesh> Steps for Acked<P, B, M> {
     fn fill(&mut self, fill: Fill) -> Result<()> {
         self.verifying = fill.round > 0;
         self.endpoint.fill(fill);
@@ -174,7 +154,10 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> Steps for Acked<P, B, M> {
     }
 }
 
-impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
+impl<P, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M>
+where
+    Acked<P, B, M>: Turns,
+{
     fn steps(&mut self) -> &mut dyn Steps {
         self
     }
@@ -185,7 +168,7 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
 
     fn timed(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
         if self.verifying {
-            return P::work(self);
+            return self.work();
         }
         self.batch = batch;
         stamps.iter_mut().try_for_each(|stamps| in_turn(self, clock, [batch, batch], stamps))
@@ -193,7 +176,7 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
 
     fn answered(&mut self, batch: u64, samples: u64) -> Result<()> {
         if self.verifying {
-            return P::work(self);
+            return self.work();
         }
         answered_in_turn(self, [batch, batch], samples)
     }
@@ -203,10 +186,6 @@ impl<P: AckRole<B, M>, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M> {
         let (elapsed_ns, echoes) = all.map(|[a, b, c, d]| (clock.nanos(*a, *b), clock.nanos(*c, *d))).unzip();
         let round_trips = Some(RoundTrips { halves: self.halves, batch: self.batch, elapsed_ns: echoes });
         RoundSamples { elapsed_ns, round_trips, ..RoundSamples::default() }
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -27,8 +27,7 @@ const METHOD: Method = <SingleBroadcast<Binomials> as Kernel>::METHOD;
 const fn acked<B: Broadcast>() -> Benchmark {
     Benchmark::custom("sim.bcast_acked", "acked", Metric::Latency, METHOD, run_acked::<B, Net>)
         .layout(Layout::Star)
-        .with(&[AckCorrection::PARAMETER])
-        .with_root()
+        .with(&[AckCorrection::PARAMETER, Root::PARAMETER])
 }
 
 const fn round<B: Broadcast>() -> Benchmark {
@@ -54,15 +53,14 @@ static LAST: Benchmark = Benchmark::custom(
     run_last_ack::<Binomials, Net>,
 )
 .layout(Layout::Star)
-.with(&[AckCorrection::PARAMETER])
-.with_root();
+.with(&[AckCorrection::PARAMETER, Root::PARAMETER]);
 static WINDOW: Benchmark = Benchmark::paced::<SingleBroadcast<Binomials>, Net>("sim.bcast_window", "window")
     .usually(&[("pace", "window")])
     .above_one_way();
 static ROOTED: Benchmark =
-    Benchmark::paced::<SingleBroadcast<Linears>, Net>("sim.bcast", "any root").with_root();
+    Benchmark::paced::<SingleBroadcast<Linears>, Net>("sim.bcast", "any root").with(&[Root::PARAMETER]);
 static ROTATED: Benchmark =
-    Benchmark::paced::<SingleBroadcast<Linears, true>, Net>("sim.bcast", "any root").with_root();
+    Benchmark::paced::<SingleBroadcast<Linears, true>, Net>("sim.bcast", "any root").with(&[Root::PARAMETER]);
 
 fn plan(sizes: &str) -> Plan {
     Plan {

@@ -10,7 +10,6 @@ use crate::{
         payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, MOST_ALIGNED, MOST_PAYLOAD, STRIDE, Slots},
         reduction,
     },
-    codec,
     error::Result,
     measure::{plan::Plan, session::Session},
     unit::Bytes,
@@ -178,23 +177,6 @@ impl std::iter::Sum for ConnectionCounters {
     }
 }
 
-/// Encodes figures for another rank.
-pub(crate) fn encode_figures(figures: &Figures) -> Vec<u8> {
-    let figures = figures.iter().map(|(name, figure)| match figure {
-        Figure::Value(value) => (name, Ok(value)),
-        Figure::Unresolved(why) => (name, Err(why)),
-    });
-    codec::encode(&figures.collect::<BTreeMap<_, _>>())
-}
-
-/// Decodes what [`encode_figures`] wrote; `None` for anything else.
-pub(crate) fn decode_figures(bytes: &[u8]) -> Option<Figures> {
-    let figure =
-        |figure: std::result::Result<f64, String>| figure.map_or_else(Figure::Unresolved, Figure::Value);
-    let figures: BTreeMap<String, _> = codec::decode(bytes)?;
-    Some(figures.into_iter().map(|(name, one)| (name, figure(one))).collect())
-}
-
 /// Figure of a row whose operation was overlapped with computation: time of one leg of the operation alone, in microseconds.
 pub const ALONE: &str = "pure_us";
 
@@ -206,21 +188,4 @@ pub const OVERLAPPING: &str = "compute_us";
 pub fn interval_names(name: &str) -> Option<[String; 2]> {
     let (stem, unit) = name.rsplit_once('_')?;
     Some(["low", "high"].map(|end| format!("{stem}_{end}_{unit}")))
-}
-
-#[cfg(test)]
-mod figure_tests {
-    use super::*;
-
-    #[test]
-    fn figures_arrive_as_they_were_sent() {
-        let figures = Figures::from([
-            ("lost_percent".to_owned(), Figure::Value(0.1 + 0.2)),
-            ("jitter_us".to_owned(), Figure::Unresolved("the jitter needs 41 datagrams".to_owned())),
-        ]);
-        assert_eq!(decode_figures(&encode_figures(&figures)), Some(figures.clone()));
-        assert_eq!(decode_figures(&encode_figures(&Figures::new())), Some(Figures::new()));
-        let bytes = encode_figures(&figures);
-        assert!(decode_figures(&bytes[..bytes.len() - 1]).is_none());
-    }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{
-        Case, Depth, Groups, Initialization, Layout, MEMORY_LIMIT, Method, Metric, PairCount, Parameter,
-        ParameterList, ParameterValue, RankMatrix, Root, Threading, Threads,
+        Case, Depth, Initialization, Layout, MEMORY_LIMIT, Method, Metric, PairCount, Parameter,
+        ParameterList, ParameterValue, RankMatrix, Threading, Threads,
     },
     error::{Error, Result},
     measure::{plan::Plan, session::Session},
@@ -245,18 +245,6 @@ impl Benchmark {
         available(test: fn() -> std::result::Result<(), String>) sets available = test;
     }
 
-    /// Declares that the operation has a root.
-    #[must_use]
-    pub const fn with_root(self) -> Benchmark {
-        self.with(&[Root::PARAMETER])
-    }
-
-    /// Declares that groups of ranks can run the operation at the same time.
-    #[must_use]
-    pub const fn with_groups(self) -> Benchmark {
-        self.with(&[Groups::PARAMETER])
-    }
-
     /// Adds parameters.
     #[must_use]
     pub const fn with(mut self, parameters: &[&'static Parameter]) -> Benchmark {
@@ -458,11 +446,6 @@ impl Registry {
     /// Returns every parameter of the entries once, sorted by name.
     pub fn parameters(&self) -> &[&'static Parameter] {
         &self.parameters
-    }
-
-    /// Returns whether an entry has a parameter of this name.
-    pub fn has_parameter(&self, name: &str) -> bool {
-        self.entries.iter().any(|bench| bench.parameter(name).is_some())
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{
     benchmark::{Heading, Named, Parameter, ParameterValue, Reader, if_chosen},
+    codec::mixed,
     error::{Error, Result},
     team::Team,
     unit::{Rank, digits, parse_numbers},
@@ -210,8 +211,7 @@ impl<T: ?Sized> KnownLists<T> {
 
 /// Returns a number that differs between most lists of numbers.
 pub(super) fn code(numbers: impl Iterator<Item = u64>) -> u16 {
-    let mix = |code: u64, number: u64| (code ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-    numbers.fold(1, mix) as u16
+    numbers.fold(1, mixed) as u16
 }
 
 /// Maximum number of operations in flight.

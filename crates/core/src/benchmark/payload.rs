@@ -175,12 +175,13 @@ impl Slots {
     }
 
     /// Checks the messages of a buffer in order, until one fails.
-    fn first_failure(&self, buffer: &[u8], check: impl Fn(u64, &[u8]) -> Check) -> Check {
+    pub fn first_failure(&self, buffer: &[u8], check: impl Fn(u64, &[u8]) -> Check) -> Check {
         let mut checks = self.messages(buffer.len()).map(|(slot, range)| check(slot, &buffer[range]));
         checks.find(|check| *check != Check::Passed).unwrap_or(Check::Passed)
     }
 
-    fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
+    /// Returns the number of each message and its place in a buffer of this length.
+    pub fn messages(&self, buffer_len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + use<> {
         let (Slots { mut count, stride, .. }, span) = (*self, self.span());
         if stride == 0 {
             count = count.min(1);

@@ -196,27 +196,16 @@ enum CheckNote {
 
 /// Returns the worst check of any rank, on every rank: a mismatch, else an unsupported check. Collective.
 pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
-    let note = match mine {
+    let mine = match mine {
         Check::Passed | Check::Off => None,
         Check::Unsupported => Some(CheckNote::Unsupported),
         Check::Failed(mismatch) => Some(CheckNote::Failed(Mismatch { rank: team.rank(), ..mismatch })),
     };
-    let note = note.map(|note| codec::encode(&note)).unwrap_or_default();
-    let mut worst = None;
-    for (rank, note) in team.gather(&note)?.unwrap_or_default().iter().enumerate() {
-        if note.is_empty() {
-            continue;
-        }
-        match codec::decode(note) {
-            Some(CheckNote::Unsupported) if worst.is_some() => {}
-            Some(found) => worst = Some(found),
-            None => {
-                return Err(Error::fabric(format!(
-                    "cannot read the check of rank {rank}; start the same build of ombx on every rank"
-                )));
-            }
-        }
-    }
+    let found = team.gather_some(mine.as_ref())?.into_iter().map(|(_, note)| note);
+    let worst = found.reduce(|worst, note| match note {
+        CheckNote::Unsupported => worst,
+        CheckNote::Failed(_) => note,
+    });
     Ok(match team.broadcast_message(worst)? {
         None => Check::Passed,
         Some(CheckNote::Unsupported) => Check::Unsupported,
@@ -266,7 +255,7 @@ impl Intervals {
         kernel: &mut dyn OpenKernel,
         role: Role,
     ) -> Result<Option<ConnectionCounters>> {
-        let now = if role == Role::Active { kernel.connections()? } else { None };
+        let now = if role == Role::Active { kernel.steps().connections()? } else { None };
         Ok(now.map(|now| {
             let before = std::mem::replace(&mut self.retransmits, now.retransmits);
             ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }

@@ -16,10 +16,7 @@ use crate::{
         timed_loop::{Iteration, answered, paced, timed},
         workers,
     },
-    pacing::{
-        paced_kernel::{Pacer, Start, Together},
-        sample_pacer::Starters,
-    },
+    pacing::{paced_kernel::Start, sample_pacer::Starters},
     system::clock::{Clock, Reading},
     team::Team,
 };
@@ -158,7 +155,8 @@ pub trait PacedLoop {
 
 impl<I: Iteration> PacedLoop for I {
     fn paced(&mut self, start: &mut dyn Start, clock: &Clock, batch: u64, stamps: &mut [u64]) -> Result<()> {
-        paced::<I, Together, _>(self, &mut Pacer::with(start), clock, batch, stamps)
+        let mut start = start;
+        paced(self, &mut start, clock, batch, stamps)
     }
 }
 
@@ -192,10 +190,6 @@ pub trait OpenKernel {
     /// Fills the buffers.
     fn fill(&mut self, fill: Fill) -> Result<()> {
         self.steps().fill(fill)
-    }
-    /// Opens what iterations need.
-    fn begin(&mut self) -> Result<()> {
-        self.steps().begin()
     }
     /// Returns how the times of ranks are aggregated. `usual` is the aggregation of the layout.
     fn aggregation(&self, usual: Aggregation) -> Aggregation {
@@ -239,24 +233,18 @@ pub trait OpenKernel {
     fn samples(&mut self, clock: &Clock, stamps: &[u64]) -> RoundSamples {
         RoundSamples::chained(stamps.windows(2).map(|w| clock.nanos(w[0], w[1])).collect())
     }
-    /// Closes what `begin` opened.
-    fn end(&mut self) -> Result<()> {
-        self.steps().end()
-    }
     /// Returns figures in addition to times.
     fn figures(&mut self) -> Result<Figures> {
         self.steps().figures()
-    }
-    /// Returns the counters of the connections.
-    fn connections(&mut self) -> Result<Option<ConnectionCounters>> {
-        self.steps().connections()
     }
     /// Verifies what arrived.
     fn check(&mut self, fill: Fill) -> Result<Check> {
         self.steps().check(fill)
     }
     /// Releases the kernel.
-    fn close(self: Box<Self>) -> Result<()>;
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A kernel on one thread. Its samples follow one another, or the ranks of several pairs start each together.

@@ -171,15 +171,9 @@ impl Load {
             Check::Failed(mismatch) if Some(mismatch.rank) != me => Check::Passed,
             _ => check,
         };
-        let note = match me {
-            Some(Rank(0)) => [work.bytes, work.spent_ns].map(u64::to_le_bytes).concat(),
-            _ => Vec::new(),
-        };
         let check = first_mismatch(team, mine)?;
-        let all = team.gather(&note)?.unwrap_or_default().concat();
-        let number = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) as f64;
-        let rates =
-            all.as_chunks::<8>().0.chunks_exact(2).map(|of| number(&of[0]) * 1e3 / number(&of[1]).max(1.0));
+        let all = team.gather_some((me == Some(Rank(0))).then_some(&work))?;
+        let rates = all.iter().map(|(_, work)| work.bytes as f64 * 1e3 / (work.spent_ns as f64).max(1.0));
         Ok(Ended { name: names.join("+"), mb_per_s: rates.sum(), check })
     }
 }
@@ -304,11 +298,7 @@ impl Division {
             )));
         }
         let hosts: Vec<&str> = places.iter().map(|place| &*place.host).collect();
-        let mut bytes: Vec<u8> =
-            in_turns(&hosts, seed).iter().flat_map(|rank| rank.0.to_le_bytes()).collect();
-        bytes.resize(4 * total as usize, 0);
-        team.broadcast(&mut bytes)?;
-        let mut ranks = bytes.as_chunks().0.iter().map(|word| Rank(u32::from_le_bytes(*word)));
+        let mut ranks = team.broadcast_message(in_turns(&hosts, seed))?.into_iter();
         let victims = ranks.by_ref().take(victims as usize).collect();
         Ok(Division { victims, congestors: ranks.collect() })
     }

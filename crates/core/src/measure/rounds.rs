@@ -88,7 +88,7 @@ impl OpenCase<'_, '_> {
         self.kernel.fill(fill)?;
         self.session.team.write_buffers()?;
         self.session.team.barrier()?;
-        self.kernel.begin()
+        self.kernel.steps().begin()
     }
 
     /// Warms up with the loop that is timed, and sizes batches from it.
@@ -310,7 +310,7 @@ impl OpenCase<'_, '_> {
                 team.barrier()?;
                 self.begin(fresh)?;
                 self.iterate(1)?;
-                self.kernel.end()?;
+                self.kernel.steps().end()?;
                 team.barrier()?;
                 team.read_buffers()?;
                 mine = mine.and(self.kernel.check(fresh)?);
@@ -386,22 +386,10 @@ impl OpenCase<'_, '_> {
         self.session.plan.least_tail.saturating_sub(total).min(most)
     }
 
-    /// Returns what the effort demands. With a fixed number of iterations there is no reason for stopping.
+    /// Returns what the effort demands.
     fn by_effort(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
-        let precision = match self.effort {
-            Effort::Fixed { .. } => return Err(None),
-            Effort::Precision { precision, .. } => precision,
-            Effort::Time(_) => 0.0,
-        };
-        let reached = sampling.summary.as_ref().and_then(Summary::precision);
-        let max_time = self.max_time();
-        let next = stop::next_round(total, sampling.spent, reached, precision, max_time);
-        let next = next.and_then(|next| match self.max_samples().saturating_sub(total) {
-            0 => Err(Ending::OutOfBudget),
-            left => Ok(next.min(left)),
-        });
-        // A row that ends by time has not missed a precision.
-        next.map_err(|ending| (!matches!(self.effort, Effort::Time(_))).then_some(ending))
+        let limits = (self.max_time(), self.max_samples());
+        stop::next_by_effort(self.effort, total, sampling.spent, sampling.summary.as_ref(), limits)
     }
 
     /// Returns the minimum number of samples of this row.

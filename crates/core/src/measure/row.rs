@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use crate::{
     benchmark::{
         Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Root, Work,
-        derived::{decode_figures, encode_figures},
         payload::{Check, Fill},
     },
-    error::{Error, Kind, Result},
+    error::{Kind, Result},
     measure::{
         collect::Intervals,
         engine::{OpenKernel, Phases, Stopwatch},
@@ -109,10 +108,22 @@ pub fn each_case<'a>(
 
 /// Announces one case to the team and the sink, and measures it. Errors name the case.
 pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
-    let row = empty_row(session, factory, case, session.assignment.aggregation());
+    let aggregation = session.assignment.aggregation();
+    let row = announce(session, factory.kind, case, aggregation);
+    measure(session, factory, case).map_err(|e| e.within(&row.key))
+}
+
+/// Announces one case to the team and the sink. Returns its row without samples.
+pub fn announce(
+    session: &mut Session<'_>,
+    kind: KernelKind,
+    case: &Case,
+    aggregation: Aggregation,
+) -> Measurement {
+    let row = empty_row(session, kind, case, aggregation);
     session.team.name_task(&row.key);
     session.sink.starting(&row);
-    measure(session, factory, case).map_err(|e| e.within(&row.key))
+    row
 }
 
 /// Measures one case. Collective. Every rank returns a row; only rank 0's holds the samples of all ranks.
@@ -124,14 +135,14 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let assignment = session.assignment.clone().paired(case.get()).directed(case.get());
     let root: Root = case.get();
     if let Err(error) = team.agree(root.is_among(team.size())) {
-        let mut row = empty_row(session, factory, case, assignment.aggregation());
+        let mut row = empty_row(session, factory.kind, case, assignment.aggregation());
         row.outcome = Outcome::Skipped(error.to_string());
         return Ok(row);
     }
     let assignment = assignment.rooted(root.first());
     let (role, peer) = assignment.role(team.rank());
     let children = assignment.children(team.rank());
-    let mut row = empty_row(session, factory, case, assignment.aggregation());
+    let mut row = empty_row(session, factory.kind, case, assignment.aggregation());
     if session.background.is_some_and(Background::has_started) {
         return Ok(row);
     }
@@ -177,7 +188,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         return Ok(row);
     }
     if session.sink.takes(&mut *open.kernel, case, role)? {
-        open.kernel.end()?;
+        open.kernel.steps().end()?;
         team.barrier()?;
         open.kernel.close()?;
         return Ok(row);
@@ -194,7 +205,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     phases.sample_ns = (sampling.spent.as_nanos() as u64).min(sample_and_decide_ns);
     phases.decide_ns = sample_and_decide_ns - phases.sample_ns;
 
-    open.kernel.end()?;
+    open.kernel.steps().end()?;
     row.figures = open.kernel.figures()?;
     if assignment.timed() != Rank(0) {
         row.figures = figures_of(assignment.timed(), team, &row.figures)?;
@@ -215,33 +226,38 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
 }
 
 /// Returns the row of a case without samples.
-fn empty_row(
-    session: &Session<'_>,
-    factory: &KernelFactory<'_>,
-    case: &Case,
-    aggregation: Aggregation,
-) -> Measurement {
+fn empty_row(session: &Session<'_>, kind: KernelKind, case: &Case, aggregation: Aggregation) -> Measurement {
     let bench = session.bench;
     Measurement {
         bytes: Some(case.bytes.0),
         depth: case.window(),
         pairs: case.pairs,
         axes: named(case, session.under.as_ref()),
-        work: Some((factory.kind.work)(case)),
-        bus: (factory.kind.bus_traffic)(case),
+        work: Some((kind.work)(case)),
+        bus: (kind.bus_traffic)(case),
         aggregation,
-        ..Measurement::new(bench.name, key(session, case), factory.kind.metric, session.team.size())
+        ..Measurement::new(bench.name, key(session, case), kind.metric, session.team.size())
     }
 }
 
 /// Returns the figures of a rank on rank 0. Collective.
 fn figures_of(rank: Rank, team: &dyn Team, mine: &Figures) -> Result<Figures> {
-    let of_all = team.gather(&encode_figures(mine))?.unwrap_or_default();
-    let malformed =
-        || Error::fabric(format!("rank {rank} sent no figures: start the same build of ombx on every rank"));
-    of_all
-        .get(rank.0 as usize)
-        .map_or(Ok(Figures::new()), |bytes| decode_figures(bytes).ok_or_else(malformed))
+    let mine: Vec<(String, SentFigure)> =
+        mine.iter().map(|(name, figure)| (name.clone(), sent(figure))).collect();
+    let all = team.gather_some((team.rank() == rank).then_some(&mine))?;
+    let figures = all.into_iter().flat_map(|(_, figures)| figures);
+    let figure = |sent: SentFigure| sent.map_or_else(Figure::Unresolved, Figure::Value);
+    Ok(figures.map(|(name, sent)| (name, figure(sent))).collect())
+}
+
+/// The value of a figure, or the reason why it has none, as ranks send it: the codec has no untagged values.
+type SentFigure = std::result::Result<f64, String>;
+
+fn sent(figure: &Figure) -> SentFigure {
+    match figure {
+        Figure::Value(value) => Ok(*value),
+        Figure::Unresolved(why) => Err(why.clone()),
+    }
 }
 
 /// Returns what a row names: values of parameters, and the load.

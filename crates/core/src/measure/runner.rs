@@ -5,13 +5,15 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{
         Choice, Threading,
         payload::{Check, Fill},
     },
     error::{Error, Result},
-    fact::{self, HostFacts},
+    fact::{self, Fact, HostFacts, SentFacts},
     measure::{
         load,
         plan::{Effort, Launch, Plan, RowName},
@@ -204,23 +206,18 @@ fn gather_places(team: &dyn Team) -> Result<Vec<Place>> {
 /// Returns whether this rank is the first one of its host. Collective.
 fn is_first_of_host(team: &dyn Team, places: &[Place]) -> Result<bool> {
     let mut seen = BTreeSet::new();
-    let mut is_first: Vec<u8> = places.iter().map(|place| seen.insert(&place.host).into()).collect();
-    is_first.resize(team.size() as usize, 0);
-    team.broadcast(&mut is_first)?;
-    Ok(is_first.get(team.rank().0 as usize) == Some(&1))
+    let is_first: Vec<bool> = places.iter().map(|place| seen.insert(&place.host)).collect();
+    let is_first = team.broadcast_message(is_first)?;
+    Ok(is_first.get(team.rank().0 as usize) == Some(&true))
 }
 
 /// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
 fn gather_hosts(team: &dyn Team, places: &[Place], is_first: bool) -> Result<Vec<HostFacts>> {
-    let mine = if is_first { fact::encode_facts(machine::facts()) } else { Vec::new() };
-    let gathered = team.gather(&mine)?.unwrap_or_default();
-    let described = places.iter().zip(gathered).filter(|(_, bytes)| !bytes.is_empty());
-    let facts = |(place, bytes): (&Place, Vec<u8>)| Some((place.host.clone(), fact::decode_facts(&bytes)?));
-    let hosts: Option<Vec<_>> = described.map(facts).collect();
-    let hosts = hosts.map(HostFacts::grouped);
-    hosts.ok_or_else(|| {
-        Error::fabric("cannot read the facts about a host; start the same build of ombx on every rank")
-    })
+    let sent = |(name, fact): (&String, &Fact)| (name.clone(), fact.sent());
+    let mine: Option<SentFacts> = is_first.then(|| machine::facts().iter().map(sent).collect());
+    let all = team.gather_some(mine.as_ref())?.into_iter();
+    let hosts = all.filter_map(|(rank, facts)| Some((places.get(rank as usize)?.host.clone(), facts)));
+    Ok(HostFacts::grouped(hosts.map(|(host, facts)| (host, fact::received(facts)))))
 }
 
 /// Broadcasts the marks of rank 0, because rows of other ranks may be kept.
@@ -338,7 +335,7 @@ impl OpenCase<'_, '_> {
         while !background.is_over()? {
             std::thread::yield_now();
         }
-        self.kernel.end()?;
+        self.kernel.steps().end()?;
         let last = Fill { iterations: iterations + 1, ..fill };
         let spent = Duration::from_nanos(spent_ns);
         let untimed =
@@ -364,7 +361,7 @@ pub(crate) trait Background {
 }
 
 /// Iterations that were run as load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Repeated {
     /// Bytes that all ranks together sent.
     pub(crate) bytes: u64,
@@ -390,11 +387,8 @@ impl Shuffle {
     /// Returns the permutation of a seed.
     pub fn new(n: u32, seed: u64) -> Shuffle {
         let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
-        let mut state = seed;
-        let keys = std::array::from_fn(|_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            mix(state)
-        });
+        let mut random = SplitMix64(seed);
+        let keys = std::array::from_fn(|_| random.next_u64());
         Shuffle { n, half: bits.div_ceil(2).max(1), keys }
     }
 
@@ -430,6 +424,18 @@ impl Shuffle {
 
     fn mask(&self) -> u64 {
         (1 << self.half) - 1
+    }
+}
+
+/// Random numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which are the same on every rank. The number is the seed.
+#[derive(Debug, Clone)]
+pub struct SplitMix64(pub u64);
+
+impl SplitMix64 {
+    /// Returns the next 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
     }
 }
 

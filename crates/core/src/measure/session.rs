@@ -483,13 +483,8 @@ impl Ranks<'_> {
     /// Returns the lowest rank on the host of each rank. Collective.
     fn nodes(&self) -> Result<Vec<u32>> {
         let mut first: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut bytes = Vec::new();
-        for (rank, place) in (0u32..).zip(self.places) {
-            bytes.extend(first.entry(&place.host).or_insert(rank).to_le_bytes());
-        }
-        bytes.resize(4 * self.team.size() as usize, 0);
-        self.team.broadcast(&mut bytes)?;
-        Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+        let nodes = (0..).zip(self.places).map(|(rank, place)| *first.entry(&place.host).or_insert(rank));
+        self.team.broadcast_message(nodes.collect())
     }
 }
 

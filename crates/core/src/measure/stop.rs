@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::system::clock::Facts;
+use crate::{measure::plan::Effort, stats::Summary, system::clock::Facts};
 
 /// Minimum samples of a row, unless its time is used up earlier.
 pub const LEAST_SAMPLES: u64 = 30;
@@ -169,6 +169,28 @@ pub fn next_round(
     let more =
         ((n as f64 * (GROWTH - 1.0)).max(1.0)).min(affordable).min((MOST_SAMPLES.saturating_sub(n)) as f64);
     if more < 1.0 { Err(Ending::OutOfBudget) } else { Ok(more as u64) }
+}
+
+/// Returns how many more samples a row takes, up to `most` in all, or why it ends; its `n` samples took `spent`. A fixed number of
+/// iterations ends without a reason, and so does a row that ends by time, which has not missed a precision.
+pub fn next_by_effort(
+    effort: Effort,
+    n: u64,
+    spent: Duration,
+    summary: Option<&Summary>,
+    (max_time, most): (Duration, u64),
+) -> std::result::Result<u64, Option<Ending>> {
+    let precision = match effort {
+        Effort::Fixed { .. } => return Err(None),
+        Effort::Precision { precision, .. } => precision,
+        Effort::Time(_) => 0.0,
+    };
+    let next = next_round(n, spent, summary.and_then(Summary::precision), precision, max_time);
+    let next = next.and_then(|next| match most.saturating_sub(n) {
+        0 => Err(Ending::OutOfBudget),
+        left => Ok(next.min(left)),
+    });
+    next.map_err(|ending| (!matches!(effort, Effort::Time(_))).then_some(ending))
 }
 
 /// Checks of a row in a run of one launch.

@@ -5,10 +5,7 @@
 use crate::{
     benchmark::Kernel,
     error::Result,
-    pacing::{
-        mesh::Mesh,
-        paced_kernel::{Pace, Pacer},
-    },
+    pacing::{mesh::Mesh, paced_kernel::Start},
     system::clock::Clock,
     two_sided::{
         datagrams::{Arrival, DatagramLink},
@@ -68,16 +65,16 @@ impl<K: Kernel> Iteration for K {
 
 /// Times batches one by one. An untimed synchronisation of ranks precedes each. `stamps` are pairs of start and end.
 #[inline(never)]
-pub(crate) fn paced<I: Iteration, P: Pace<M>, M>(
+pub(crate) fn paced<I: Iteration, S: Start>(
     iteration: &mut I,
-    pacer: &mut Pacer<M>,
+    pacing: &mut S,
     clock: &Clock,
     batch: u64,
     stamps: &mut [u64],
 ) -> Result<()> {
     for [start, end] in stamps.as_chunks_mut().0 {
         iteration.prepare()?;
-        P::wait(pacer, clock)?;
+        pacing.wait(clock)?;
         *start = clock.raw();
         for _ in 0..batch {
             iteration.iterate()?;

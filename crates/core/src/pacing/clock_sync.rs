@@ -296,13 +296,9 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
 
 /// Returns for every rank the first rank that reads the same clock. Collective.
 pub(crate) fn clock_owners(team: &dyn Team, clock: &str) -> Result<Vec<u32>> {
-    let mut bytes = vec![0; 4 * team.size() as usize];
-    if let Some(all) = team.gather(clock.as_bytes())? {
-        let first = |name: &Vec<u8>| all.iter().position(|other| other == name).unwrap_or(0) as u32;
-        bytes = all.iter().flat_map(|name| first(name).to_le_bytes()).collect();
-    }
-    team.broadcast(&mut bytes)?;
-    Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    let all = team.gather(clock.as_bytes())?.unwrap_or_default();
+    let first = |name: &Vec<u8>| all.iter().position(|other| other == name).unwrap_or(0) as u32;
+    team.broadcast_message(all.iter().map(first).collect())
 }
 
 /// Fits a line: the slope to the faster half of all points, the offset to the faster half of the newest.

@@ -165,19 +165,7 @@ crate::parameter! {
     }
 }
 
-/// How a timed loop waits. It is a type, so that the loop has no branch.
-pub(crate) trait Pace<M> {
-    /// Waits until this rank may start its next sample.
-    fn wait(pacer: &mut Pacer<M>, clock: &Clock) -> Result<()>;
-}
-
-/// Barrier of the library.
-pub(crate) enum Barrier {}
-
-/// Any other way to start together: one dynamic call before the start of a sample is read.
-pub(crate) enum Together {}
-
-/// A way in which ranks start a sample together.
+/// A way in which ranks start a sample together. It is a type, so that a timed loop has no branch.
 pub trait Start {
     /// Waits until this rank may start its next sample.
     fn wait(&mut self, clock: &Clock) -> Result<()>;
@@ -203,13 +191,6 @@ impl<M: Mesh> Pacer<M> {
     }
 }
 
-impl<M> Pacer<M> {
-    /// Returns a pacer with neither start times nor rounds, as for [`Together`].
-    pub(crate) fn with(mesh: M) -> Pacer<M> {
-        Pacer { mesh, starts: StartTimes::default(), rounds: Vec::new() }
-    }
-}
-
 /// Returns receiver and sender of a rank in each round of a dissemination barrier [Hensgen, Finkel & Manber, 1988].
 fn rounds(me: Rank, ranks: u32) -> Vec<(Rank, Rank)> {
     let steps =
@@ -218,17 +199,19 @@ fn rounds(me: Rank, ranks: u32) -> Vec<(Rank, Rank)> {
     steps.map(|step| (at(step), at(ranks - step))).collect()
 }
 
-impl<M: Mesh> Pace<M> for Barrier {
+/// The barrier of the library.
+impl<M: Mesh> Start for Pacer<M> {
     #[inline(always)]
-    fn wait(pacer: &mut Pacer<M>, _: &Clock) -> Result<()> {
-        pacer.mesh.barrier()
+    fn wait(&mut self, _: &Clock) -> Result<()> {
+        self.mesh.barrier()
     }
 }
 
-impl Pace<&mut dyn Start> for Together {
+/// Any other way: one dynamic call before the start of a sample is read.
+impl Start for &mut dyn Start {
     #[inline(always)]
-    fn wait(pacer: &mut Pacer<&mut dyn Start>, clock: &Clock) -> Result<()> {
-        pacer.mesh.wait(clock)
+    fn wait(&mut self, clock: &Clock) -> Result<()> {
+        (**self).wait(clock)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     pacing::{
         clock_sync::{WindowPacing, clock_owners},
         mesh::{self, Mesh},
-        paced_kernel::{Barrier, Chosen, Pacer, Pacing, Start},
+        paced_kernel::{Chosen, Pacer, Pacing, Start},
     },
     result::Measurement,
     stats::Summary,
@@ -39,7 +39,7 @@ impl<I: Iteration, M: Mesh> BarrierLoop<M> for I {
         batch: u64,
         stamps: &mut [u64],
     ) -> Result<()> {
-        paced::<I, Barrier, M>(self, pacer, clock, batch, stamps)
+        paced(self, pacer, clock, batch, stamps)
     }
 }
 

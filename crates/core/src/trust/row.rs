@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    benchmark::{Figure, Figures, payload::Check},
+    benchmark::{Figures, payload::Check},
     measure::stop::Ending,
     order::sort_by_number,
     result::{Growth, Level, Mark, Samples},
@@ -183,10 +183,7 @@ pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
 
 /// Marks a row of requests whose backlog grew: its latency depends on how long the row lasts.
 pub fn saturated(figures: &Figures) -> Option<Mark> {
-    let value = |name: &str| match figures.get(name) {
-        Some(Figure::Value(value)) => Some(*value),
-        _ => None,
-    };
+    let value = |name: &str| figures.get(name)?.value();
     let (offered, backlog) = (value(OFFERED)?, value(BACKLOG)?);
     (backlog > SATURATED_PERCENT).then(|| {
         Mark::caution(

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     benchmark::{
         Case, Context, Figure, Figures, Method, Metric, Role,
@@ -145,11 +147,7 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
             self.link.begin()?;
             self.link.wait_until_ready()?;
             paced_sends(&mut self.link, clock, &due, stamps)?;
-            let report = self.link.finish()?;
-            let received = Received::decode(&report);
-            let received = received.ok_or_else(|| {
-                Error::fabric("the other rank sent no report; start the same build of ombx")
-            })?;
+            let received = self.link.finish()?;
             let first_to_last = stamps.get(1).zip(stamps.last());
             let sent_ns = first_to_last.map_or(0, |(first, last)| clock.nanos(*first, *last));
             self.last = Received { sent_ns, ..received };
@@ -167,7 +165,7 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
         found.truncate(count);
         let first = found.first().map_or(0, |arrival| arrival.at_ns);
         found.iter_mut().for_each(|arrival| arrival.at_ns = self.clock.nanos(first, arrival.at_ns));
-        self.link.report(&Received::new(datagrams, &found).encode())
+        self.link.report(&Received::new(datagrams, &found))
     }
 
     fn samples(&mut self, _: &Clock, _: &[u64]) -> RoundSamples {
@@ -177,10 +175,6 @@ impl<L: DatagramLink> OpenKernel for Paced<L> {
             self.longest = std::mem::take(&mut self.last);
         }
         RoundSamples::chained(samples)
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -223,9 +217,9 @@ pub trait DatagramLink: Sized + 'static {
     /// Waits on the sender until the other rank receives. Untimed.
     fn wait_until_ready(&mut self) -> Result<()>;
     /// Tells the receiver that all datagrams are sent; returns its report. Untimed.
-    fn finish(&mut self) -> Result<Vec<u8>>;
+    fn finish(&mut self) -> Result<Received>;
     /// Sends the report of the receiver. Untimed.
-    fn report(&mut self, report: &[u8]) -> Result<()>;
+    fn report(&mut self, received: &Received) -> Result<()>;
 
     /// Returns figures of the link, on the sender. Untimed.
     fn figures(&self) -> Figures {
@@ -279,8 +273,8 @@ impl Share {
     }
 }
 
-/// What arrived of a round.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// What arrived of a round: the report of the receiver.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Received {
     /// Datagrams that were sent.
     pub sent: u64,
@@ -330,27 +324,6 @@ impl Received {
             found.jitters_ns = (1..=PARTS).map(|part| jitters[part * jitters.len() / PARTS - 1]).collect();
         }
         found
-    }
-
-    /// Returns the bytes of a report.
-    pub fn encode(&self) -> Vec<u8> {
-        let lengths = [self.parts_ns.len() as u64, self.jitters_ns.len() as u64];
-        let counts = [self.sent, self.sent_ns, self.arrived, self.reordered, self.duplicates];
-        let times = self.parts_ns.iter().chain(&self.jitters_ns).map(|time| time.to_bits());
-        counts.into_iter().chain(lengths).chain(times).flat_map(u64::to_le_bytes).collect()
-    }
-
-    /// Decodes a report; `None` if it is malformed.
-    pub fn decode(bytes: &[u8]) -> Option<Received> {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let (&[sent, sent_ns, arrived, reordered, duplicates, parts, jitters], times) =
-            words.split_first_chunk()?;
-        let fits = rest.is_empty() && parts.checked_add(jitters) == Some(times.len() as u64);
-        let times: Vec<f64> = times.iter().map(|bits| f64::from_bits(*bits)).collect();
-        let (parts, jitters) = times.split_at_checked(usize::try_from(parts).ok().filter(|_| fits)?)?;
-        let [parts_ns, jitters_ns] = [parts, jitters].map(<[f64]>::to_vec);
-        Some(Received { sent, sent_ns, arrived, reordered, duplicates, parts_ns, jitters_ns })
     }
 
     /// Returns the figures.
@@ -432,7 +405,6 @@ mod received_tests {
         assert_eq!([value(&figures, "lost_percent"), value(&figures, "jitter_us")], [0.0, 0.0]);
         // The rule of three: with none of 1000 lost, up to about 0.38 % may be.
         assert!((value(&figures, "lost_high_percent") - 0.3827).abs() < 1e-3);
-        assert_eq!(Received::decode(&found.encode()), Some(found));
     }
 
     /// RFC 4737, 3.3: of 1 2 3 7 4 5 6 8, the packets 4, 5 and 6 are reordered.
@@ -484,7 +456,5 @@ mod received_tests {
         assert_eq!(value(&figures, "lost_percent"), 100.0);
         assert!(matches!(&figures["reordered_percent"], Figure::Unresolved(_)) && none.parts_ns.is_empty());
         assert_eq!(Received::new(100, &arrivals([7])).parts_ns, Vec::<f64>::new());
-        assert!(Received::decode(&none.encode()[1..]).is_none());
-        assert!(Received::decode(&[none.encode(), vec![0; 8]].concat()).is_none());
     }
 }

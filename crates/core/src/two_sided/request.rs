@@ -173,10 +173,6 @@ impl<L: RequestLink> OpenKernel for OpenLoop<L> {
         self.wrong = self.wrong.take().or_else(|| wrong_reply(self.link.echoes(), self.rank));
         RoundSamples::chained(latencies)
     }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// Bytes of a reply: the number of its request, little endian.

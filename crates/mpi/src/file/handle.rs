@@ -249,9 +249,7 @@ impl File {
 
     /// Returns the numbers of all ranks that have opened the file, in rank order. Each passes as many. Collective, untimed.
     pub fn gather(&self, mine: &[u64]) -> Result<Vec<u64>> {
-        let mine: Vec<u8> = mine.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let all = self.named.comm.all_gather(&mine)?;
-        Ok(all.as_chunks().0.iter().map(|number| u64::from_ne_bytes(*number)).collect())
+        self.named.comm.all_gather(mine)
     }
 
     /// Makes what every rank has written visible to all of them (MPI 4.0, 14.6.1). Collective.

@@ -137,10 +137,8 @@ impl Window {
             check("MPI_Get_address", unsafe {
                 ffi::MPI_Get_address(exposed.cast::<c_void>(), &raw mut base)
             })?;
-            let all = comm.all_gather(&base.to_ne_bytes())?;
-            let theirs =
-                &all[cx.peer.0 as usize * size_of::<ffi::MPI_Aint>()..][..size_of::<ffi::MPI_Aint>()];
-            window.remote = ffi::MPI_Aint::from_ne_bytes(theirs.try_into().unwrap_or_default());
+            let all = comm.all_gather(&[base as u64])?;
+            window.remote = all[cx.peer.0 as usize] as ffi::MPI_Aint;
         }
         cx.agree(window.check_base())?;
         team.lend(|handles| window.describe(handles));

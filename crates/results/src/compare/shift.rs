@@ -4,6 +4,7 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use ombx_core::{
+    measure::runner::SplitMix64,
     order::{sort, sort_by_value},
     stats::median,
 };
@@ -404,23 +405,10 @@ fn each_exchange(turns: usize, mut visit: impl FnMut(&[bool])) {
         return;
     }
     visit(&exchanged);
-    let mut random = Random(SEED);
+    let mut random = SplitMix64(SEED);
     for _ in 0..DRAWS {
-        exchanged.iter_mut().for_each(|is| *is = random.next() >> 63 == 1);
+        exchanged.iter_mut().for_each(|is| *is = random.next_u64() >> 63 == 1);
         visit(&exchanged);
-    }
-}
-
-/// `SplitMix64` (Steele, Lea and Flood).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    /// Returns 64 random bits.
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }
 
@@ -462,8 +450,9 @@ mod permutation_tests {
     #[test]
     fn a_difference_that_is_the_margin_is_not_beyond_it() {
         let noise = |seed: u64| -> Values {
-            let mut random = Random(seed);
-            let value = |at: usize| 0.05 * f64::from(u8::from(at >= 6)) + (random.next() >> 40) as f64 / 5e8;
+            let mut random = SplitMix64(seed);
+            let value =
+                |at: usize| 0.05 * f64::from(u8::from(at >= 6)) + (random.next_u64() >> 40) as f64 / 5e8;
             (0..12).map(value).map(Some).collect()
         };
         let seldom = |unit: Unit| {
@@ -479,8 +468,8 @@ mod permutation_tests {
     fn more_cases_raise_the_p_value_and_order_does_not_matter() {
         let one = p(&[apart(0.03, 6)], 6, Unit::Run, Side::Both, 0.0)[0];
         let noise = |seed: u64| -> Values {
-            let mut random = Random(seed);
-            (0..12).map(|_| Some((random.next() >> 40) as f64 / 1e8)).collect()
+            let mut random = SplitMix64(seed);
+            (0..12).map(|_| Some((random.next_u64() >> 40) as f64 / 1e8)).collect()
         };
         let mut cases: Vec<Values> = (0..20).map(noise).collect();
         cases.push(apart(0.03, 6));

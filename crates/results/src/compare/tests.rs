@@ -4,13 +4,15 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::{
-    compare::shift::Random,
     file::{self, RunWithRows},
     golden, state,
 };
 use ombx_core::{
     benchmark::{Benchmark, Chosen, Depth, Figure, Metric, Work},
-    measure::plan::{Effort, Plan},
+    measure::{
+        plan::{Effort, Plan},
+        runner::SplitMix64,
+    },
     result::{Mark, Measurement, Outcome, Run, Tally},
     stats::Summary,
     system::performance::INSTRUCTIONS,
@@ -36,16 +38,16 @@ const COMPARISONS: usize = 120;
 const MOST_FALSE: usize = 12;
 
 /// Deterministic noise.
-struct Noise(Random);
+struct Noise(SplitMix64);
 
 impl Noise {
     fn new(seed: u64) -> Noise {
-        Noise(Random(seed))
+        Noise(SplitMix64(seed))
     }
 
     /// Returns a value above 0 and at most 1.
     fn flat(&mut self) -> f64 {
-        ((self.0.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
+        ((self.0.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
     /// Returns a normal value with standard deviation 1, by the method of Box and Muller.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ombx_core::{
+    measure::runner::SplitMix64,
     order::sort_by_value,
     result::{Level, Mark, Measurement},
     stats,
@@ -410,11 +411,8 @@ const MOST_PENDING: usize = 1 << 16;
 /// Returns whether a link is in a sample of one link in 2^`level`. Both directions of a link are, or none. A sample has all links of
 /// those with a higher level.
 pub(super) fn is_sampled(level: u32, from: u32, to: u32) -> bool {
-    // The finaliser of SplitMix64 (Steele et al., OOPSLA 2014).
-    let mut x = (u64::from(from.min(to)) << 32 | u64::from(from.max(to))).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)).trailing_zeros() >= level
+    let link = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
+    SplitMix64(link).next_u64().trailing_zeros() >= level
 }
 
 /// Returns the number of rows that may be kept of a sweep over these hosts.

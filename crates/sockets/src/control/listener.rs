@@ -33,6 +33,8 @@ use crate::{
 pub const MAX_HELLO: usize = 4096;
 /// A peer that has not shown its token within this time is rejected.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval at which a listener that ran out of file descriptors accepts again.
+const RETRY: Duration = Duration::from_secs(1);
 /// Maximum number of connections that have not shown a token yet, unless more peers are expected; one more rejects the oldest.
 const MAX_PENDING: usize = 64;
 
@@ -173,6 +175,19 @@ impl Listener {
         loop {
             if let Some(Attempt::Admitted(peer)) = self.wait(deadline.check()?)? {
                 return Ok(peer);
+            }
+        }
+    }
+
+    /// Passes each attempt to `each`, until that returns false.
+    pub(crate) fn admit(mut self, mut each: impl FnMut(Attempt) -> bool) {
+        let mut goes_on = true;
+        while goes_on {
+            match self.wait(Duration::from_secs(3600)) {
+                Ok(Some(attempt)) => goes_on = each(attempt),
+                Ok(None) => {}
+                // Out of file descriptors, for instance: new connections wait in the kernel.
+                Err(_) => std::thread::sleep(RETRY),
             }
         }
     }

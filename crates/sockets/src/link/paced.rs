@@ -15,7 +15,7 @@ use ombx_core::{
     codec,
     error::{Error, Result},
     system::clock::Since,
-    two_sided::datagrams::{Arrival, DatagramLink},
+    two_sided::datagrams::{Arrival, DatagramLink, Received},
 };
 use rustix::{
     io::Errno,
@@ -285,7 +285,7 @@ impl DatagramLink for PacedDatagrams {
         self.expect(READY)
     }
 
-    fn finish(&mut self) -> Result<Vec<u8>> {
+    fn finish(&mut self) -> Result<Received> {
         self.tell(END)?;
         let mut length = [0; 8];
         (&self.control).read_exact(&mut length).map_err(|e| lost_control(&e))?;
@@ -295,21 +295,21 @@ impl DatagramLink for PacedDatagrams {
         }
         let mut report = vec![0; length as usize];
         (&self.control).read_exact(&mut report).map_err(|e| lost_control(&e))?;
-        let (report, receives) = codec::decode::<(Vec<u8>, _)>(&report)
+        let (received, receives) = codec::decode(&report)
             .ok_or_else(|| Error::fabric("the report of a round of datagrams is malformed"))?;
         self.receives = receives;
-        Ok(report)
+        Ok(received)
     }
 
     fn figures(&self) -> Figures {
         self.trains.figures(self.receives)
     }
 
-    fn report(&mut self, report: &[u8]) -> Result<()> {
+    fn report(&mut self, received: &Received) -> Result<()> {
         if !self.ended {
             self.expect(END)?;
         }
-        let report = codec::encode(&(report, self.trains.receives()));
+        let report = codec::encode(&(received, self.trains.receives()));
         let all = [&(report.len() as u64).to_le_bytes()[..], &report].concat();
         (&self.control).write_all(&all).map_err(|e| lost_control(&e))
     }

@@ -193,44 +193,36 @@ impl Measuring<'_, '_> {
     /// Repeats timed runs until the stop rule is met or wrong data has arrived. Returns the reason for stopping, and the total
     /// time of the runs.
     fn sample(&mut self) -> Result<(Option<stop::Ending>, Duration)> {
-        let (warm, fixed) = match self.session.plan.effort {
-            Effort::Fixed { iterations, warmup } => (warmup, Some(iterations)),
-            Effort::Precision { .. } | Effort::Time(_) => (WARMUP, None),
-        };
+        let effort = self.session.plan.effort;
+        let max_time = effort.time().unwrap_or_default();
+        let warmup = if let Effort::Fixed { warmup, .. } = effort { warmup } else { WARMUP };
         let mut last_ns = 0;
-        for _ in 0..warm {
+        for _ in 0..warmup {
             last_ns = self.run(self.timed)?.total_ns;
             if self.has_failed() {
                 return Ok((None, Duration::ZERO));
             }
         }
-        let max_time = self.session.plan.effort.time();
-        let mut more = match max_time {
-            Some(max_time) => stop::first_round(last_ns as f64, max_time, stop::LEAST_FOR_INTERVAL),
-            None => fixed.unwrap_or(1),
+        let mut more = match effort {
+            Effort::Fixed { iterations, .. } => iterations,
+            _ => stop::first_round(last_ns as f64, max_time, stop::LEAST_FOR_INTERVAL),
         };
-        let mut spent_ns = 0;
+        let (mut times, mut spent) = (Vec::new(), Duration::ZERO);
         loop {
             for _ in 0..more {
                 let run = self.run(self.timed)?;
-                spent_ns += run.total_ns;
+                times.push(run.total_ns as f64);
+                spent += Duration::from_nanos(run.total_ns);
                 self.runs.push(run);
                 if self.has_failed() {
-                    return Ok((None, Duration::from_nanos(spent_ns)));
+                    return Ok((None, spent));
                 }
             }
-            let spent = Duration::from_nanos(spent_ns);
-            let (effort, Some(max_time)) = (self.session.plan.effort, max_time) else {
-                return Ok((None, spent));
-            };
-            let precision = if effort.precision().is_finite() { effort.precision() } else { 0.0 };
-            let times: Vec<f64> = self.runs.iter().map(|run| run.total_ns as f64).collect();
-            let reached = Summary::new(&times).as_ref().and_then(Summary::precision);
-            match stop::next_round(times.len() as u64, spent, reached, precision, max_time) {
+            let (runs, summary) = (times.len() as u64, Summary::new(&times));
+            let limits = (max_time, stop::MOST_SAMPLES);
+            match stop::next_by_effort(effort, runs, spent, summary.as_ref(), limits) {
                 Ok(next) => more = next,
-                Err(ending) => {
-                    return Ok((Some(ending).filter(|_| !matches!(effort, Effort::Time(_))), spent));
-                }
+                Err(ending) => return Ok((ending, spent)),
             }
         }
     }

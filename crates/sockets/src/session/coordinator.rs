@@ -3,12 +3,9 @@
 //!
 //! Its threads wait in the kernel: they use no CPU time while ranks measure.
 
-use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use ombx_core::{codec, error::Result, unit::Rank};
@@ -82,21 +79,16 @@ impl Coordinator {
         let this =
             Arc::new(Coordinator { ranks, joined: AtomicUsize::new(0), ended: Mutex::new(None), on_event });
         let coordinator = Arc::clone(&this);
-        listener::spawn_thread("listener", move || coordinator.admit(listener))?;
+        listener::spawn_thread("listener", move || {
+            listener.admit(|attempt| {
+                match attempt {
+                    Attempt::Admitted(peer) => coordinator.join(peer),
+                    Attempt::Rejected(count) => coordinator.report(SessionEvent::Rejected(count)),
+                }
+                true
+            });
+        })?;
         Ok(this)
-    }
-
-    /// Admits ranks until this process ends.
-    fn admit(self: &Arc<Self>, mut listener: Listener) {
-        loop {
-            match listener.wait(Duration::from_secs(3600)) {
-                Ok(Some(Attempt::Admitted(peer))) => self.join(peer),
-                Ok(Some(Attempt::Rejected(count))) => self.report(SessionEvent::Rejected(count)),
-                Ok(None) => {}
-                // Out of file descriptors, for instance: new connections wait in the kernel.
-                Err(_) => std::thread::sleep(Duration::from_secs(1)),
-            }
-        }
     }
 
     fn report(&self, event: SessionEvent) {
@@ -246,7 +238,7 @@ pub fn listen(token: Token, reach: Reach) -> Result<Listener> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::{sync::mpsc, time::Duration};
 
     use super::*;
     use crate::{

@@ -13,9 +13,7 @@ use std::{
 use ombx_core::{codec, error::Result};
 
 use crate::{
-    control::{
-        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener,
-    },
+    control::{Attempt, Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener},
     session::{
         connection::{End, Hello, Message, Part, set_keep_alive},
         coordinator::{Reach, listen},
@@ -28,8 +26,6 @@ const MAX_OPEN: usize = 128;
 /// A rank admits another within this time, else the coordinator relays. Ranks of one host share its CPUs.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT_HERE: Duration = Duration::from_secs(30);
-/// Interval at which a listener that ran out of file descriptors accepts again.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// Listener of a rank for messages of other ranks. Dropping it ends its thread.
 pub(super) struct Entrance {
@@ -44,7 +40,14 @@ impl Entrance {
         let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
         let (port, inbox) = (listener.port(), Arc::clone(inbox));
         let filled = Arc::clone(&inbox);
-        listener::spawn_thread("peers", move || admit(listener, &filled))?;
+        listener::spawn_thread("peers", move || {
+            listener.admit(|attempt| {
+                if let Attempt::Admitted(peer) = attempt {
+                    admit(peer, &filled);
+                }
+                !filled.is_closed()
+            });
+        })?;
         Ok(Entrance { inbox, port })
     }
 
@@ -61,24 +64,15 @@ impl Drop for Entrance {
     }
 }
 
-/// Admits other ranks and reads their messages, each on a thread, until the inbox is closed.
-fn admit(mut listener: Listener, inbox: &Arc<Inbox>) {
-    while !inbox.is_closed() {
-        match listener.wait(Duration::from_secs(3600)) {
-            Ok(Some(Attempt::Admitted(Peer { stream, hello }))) => {
-                let Some(sender) = codec::decode::<u32>(&hello) else { continue };
-                let channel = set_keep_alive(&stream).and_then(|()| Channel::over(stream, MAX_BODY));
-                let Ok(Channel { reader, writer }) = channel else { continue };
-                if writer.write(&Message::Admitted).is_err() {
-                    continue;
-                }
-                let inbox = Arc::clone(inbox);
-                // Without a thread the sender finds its connection closed.
-                let _ = listener::spawn_thread("peer", move || inbox.read_rank(sender, reader));
-            }
-            Ok(_) => {}
-            Err(_) => std::thread::sleep(RETRY),
-        }
+/// Admits another rank and reads its messages on a thread.
+fn admit(Peer { stream, hello }: Peer, inbox: &Arc<Inbox>) {
+    let Some(sender) = codec::decode::<u32>(&hello) else { return };
+    let channel = set_keep_alive(&stream).and_then(|()| Channel::over(stream, MAX_BODY));
+    let Ok(Channel { reader, writer }) = channel else { return };
+    if writer.write(&Message::Admitted).is_ok() {
+        let inbox = Arc::clone(inbox);
+        // Without a thread the sender finds its connection closed.
+        let _ = listener::spawn_thread("peer", move || inbox.read_rank(sender, reader));
     }
 }
 

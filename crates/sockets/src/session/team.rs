@@ -327,9 +327,7 @@ impl Team for SocketTeam {
 
     fn gather_each(&self, mine: &[u8], take: &mut dyn FnMut(Vec<u8>) -> Result<()>) -> Result<()> {
         let team: &dyn Team = self;
-        let lengths = self.gather(&codec::encode(&(mine.len() as u64)))?.unwrap_or_default();
-        let lengths: Vec<u64> =
-            lengths.iter().map(|bytes| codec::decode(bytes).unwrap_or_default()).collect();
+        let lengths: Vec<u64> = team.gather_messages(&(mine.len() as u64))?.unwrap_or_default();
         let starts: Vec<u32> = team.broadcast_message(turns(&lengths, BYTES_OF_TURN))?;
         for (turn, start) in starts.iter().enumerate() {
             let end = starts.get(turn + 1).copied().unwrap_or(u32::MAX);
