@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::{
-        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, ProcessGroup, Started,
-        Token, listener, process::Exit,
+        Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, ProcessGroup,
+        Started, Token, listener, process::Exit,
     },
     session::connection::{End, set_keep_alive, version},
     socket::{Address, Deadline, SocketOptions, Stream},
