@@ -4,7 +4,7 @@ mod broadcasts;
 pub mod compare;
 mod csv;
 mod document;
-mod figures;
+mod fields;
 pub mod history;
 mod imb;
 mod links;
@@ -17,6 +17,7 @@ mod table;
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     io::{Result, Write},
 };
 
@@ -80,6 +81,11 @@ pub fn plain(text: &str) -> String {
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
     text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect()
+}
+
+/// Joins chosen values with their names, such as `sync=fence win=allocate`.
+fn named_values(axes: &BTreeMap<String, String>, separator: &str) -> String {
+    axes.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(separator)
 }
 
 /// Percentile that tables show by default.

@@ -109,13 +109,17 @@ impl EarlierRuns {
 
 /// Returns whether two rows, one of them of this run, were measured in the same state of the machine.
 fn are_in_one_state(one: &Measurement, other: &Measurement, run: &Run) -> bool {
-    let state_of = |row: &Measurement| row.over_launches()?.states.first()?.core_to_core_ns;
-    match (state_of(one), state_of(other)) {
+    match (core_to_core_ns(one), core_to_core_ns(other)) {
         (Some(one), Some(other)) => state::is_same(one, other),
         // Without distances, only ranks on several hosts are known to be in one state.
         (None, None) => !state::is_local(run),
         _ => false,
     }
+}
+
+/// Returns the time of a cache line between two cores in the most frequent state of the machine, in nanoseconds; `None` if it is unknown.
+pub(crate) fn core_to_core_ns(row: &Measurement) -> Option<f64> {
+    row.over_launches()?.states.first()?.core_to_core_ns
 }
 
 /// Returns the interval that contains the headline of the next run with 95 % probability: mean of the logarithms +- t(0.975, k - 1)

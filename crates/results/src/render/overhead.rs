@@ -13,6 +13,7 @@ use ombx_core::{
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},
+    render::named_values,
     render::table::cells::{NO_VALUE, grid, interval},
 };
 
@@ -74,10 +75,9 @@ impl Overhead {
             _ => return,
         };
         let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
-        let axes: Vec<String> = row.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
         list.push(Timed {
             name: name.into(),
-            axes: axes.join(" "),
+            axes: named_values(&row.axes, " "),
             bytes,
             depth: row.depth,
             time: Time { median_ns: summary.median, ci95_ns: summary.ci95, launches },

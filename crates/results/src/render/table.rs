@@ -25,7 +25,7 @@ use crate::{
     number::Units,
     plot::curve,
     publishable::{Publishable, Reached},
-    render::{Paint, Renderer, Shown, plain},
+    render::{Paint, Renderer, Shown, named_values, plain},
     runs::{banner, launches},
     state,
 };
@@ -330,10 +330,9 @@ pub fn heading(row: &Measurement) -> String {
 
 /// Joins what the rows of one table have in common.
 pub fn title(bench: &str, axes: &BTreeMap<String, String>, depth: Option<u32>, pairs: u32) -> String {
-    let axes: Vec<String> = axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let mut parts = vec![bench.to_owned()];
     if !axes.is_empty() {
-        parts.push(axes.join(" "));
+        parts.push(named_values(axes, " "));
     }
     if let Some(depth) = depth {
         parts.push(format!("window {depth}"));
