@@ -155,9 +155,14 @@ fn quantile(runs: usize) -> f64 {
     upper_quantile(runs - 1, TAIL)
 }
 
-/// Returns mean and standard deviation of the logarithms.
+/// Returns mean and standard deviation of the logarithms of runs; `None` for fewer than 3.
 fn moments(values: &[f64]) -> Option<[f64; 2]> {
-    if values.len() < LEAST_RUNS || values.iter().any(|value| *value <= 0.0) {
+    moments_of_logarithms(values).filter(|_| values.len() >= LEAST_RUNS)
+}
+
+/// Returns mean and standard deviation of the logarithms; `None` for fewer than 2 values, or one that is not above 0.
+pub(crate) fn moments_of_logarithms(values: &[f64]) -> Option<[f64; 2]> {
+    if values.len() < 2 || values.iter().any(|value| *value <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
