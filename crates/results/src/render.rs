@@ -29,7 +29,7 @@ use ombx_core::{
 };
 
 use crate::{
-    file::{Round, RunOutcome},
+    file::{Record, Round, RunOutcome},
     number::Units,
     percentiles::Percentiles,
     verdict::Verdict,
@@ -66,6 +66,16 @@ pub trait Renderer {
     /// Ends the run. Rows that were held back are written.
     fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
         out.flush()
+    }
+    /// Takes a record of a launch. [`Renderer::verdict`] takes the verdict, which is known before its record.
+    fn record(&mut self, out: &mut dyn Write, record: &Record) -> Result<()> {
+        match record {
+            Record::Run(run) => self.run(out, run),
+            Record::Launch(row) | Record::Case(row) => self.case(out, row),
+            Record::Round(round) => self.round(out, round),
+            Record::End(outcome, tally) => self.end(out, *outcome, tally),
+            Record::Verdict(_) | Record::Launched(_) => Ok(()),
+        }
     }
     /// Ends the output. Formats that combine several runs write here.
     fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
