@@ -17,7 +17,6 @@ mod table;
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     io::{Result, Write},
 };
 
@@ -94,8 +93,12 @@ pub fn plain(text: &str) -> String {
 }
 
 /// Joins chosen values with their names, such as `sync=fence win=allocate`.
-fn named_values(axes: &BTreeMap<String, String>, separator: &str) -> String {
-    axes.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(separator)
+pub(crate) fn named_values<'a>(
+    values: impl IntoIterator<Item = (&'a String, &'a String)>,
+    separator: &str,
+) -> String {
+    let all = values.into_iter().map(|(name, value)| format!("{name}={value}"));
+    all.collect::<Vec<_>>().join(separator)
 }
 
 /// Percentile that tables show by default.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::{
     compare::{links::HOST, side::SideResults},
     number::Units,
+    render::named_values,
     runs::{hosts, library},
     state,
     verdict::{BENCH, MOST_RANKS},
@@ -481,8 +482,8 @@ fn facts_of(side: &SideResults) -> impl Iterator<Item = (&str, &Fact)> {
 }
 
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
-    let all: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
-    if all.is_empty() { "none".into() } else { all.join(" ") }
+    let all = named_values(options, " ");
+    if all.is_empty() { "none".into() } else { all }
 }
 
 fn list(values: &BTreeSet<String>) -> String {

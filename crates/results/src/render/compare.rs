@@ -416,8 +416,7 @@ fn heading(id: &CaseId) -> String {
 /// Returns the heading of the table of a case: hosts have one table, with a column for their names.
 fn table_heading(id: &CaseId) -> String {
     let axes = id.axes.iter().filter(|(name, _)| id.host().is_none() || *name != HOST);
-    let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
-    title(&id.bench, &axes, id.depth, id.pairs)
+    title(&id.bench, axes, id.depth, id.pairs)
 }
 
 /// Returns the titles of the columns with figures of the sides.
