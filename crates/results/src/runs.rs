@@ -19,14 +19,12 @@ use ombx_core::{
 use crate::{
     estimate::{Cases, have_same_setup},
     file::{Record, Round, RunWithRows},
-    percentiles::upper_quantile,
+    percentiles::{TAIL, upper_quantile},
     state,
 };
 
 /// Fewest runs that show how much runs differ.
 pub const LEAST_RUNS: usize = 3;
-/// Probability beyond each end of an interval.
-const TAIL: f64 = 0.025;
 
 /// Headlines of earlier runs.
 #[derive(Debug, Default)]

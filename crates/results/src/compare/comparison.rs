@@ -208,22 +208,13 @@ impl Comparison {
 }
 
 /// What decides a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DecidedBy {
     /// Its times.
     Time,
     /// The instructions of its ranks. A rank that polls executes more of them the longer it waits.
     Instructions,
-}
-
-impl DecidedBy {
-    /// Returns the name in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DecidedBy::Time => "time",
-            DecidedBy::Instructions => "instructions",
-        }
-    }
 }
 
 /// Differences of instructions up to this fraction do not matter: half of the 1 % that is to be seen.

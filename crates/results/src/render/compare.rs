@@ -116,7 +116,7 @@ fn case(case: &CaseComparison) -> Value {
         "units_to_decide": power(|power| power.units_to_decide),
         "not_slower": case.is_not_slower,
         "verdict": case.verdict.name(), "reason": reason,
-        "decided_by": case.decided_by().map(DecidedBy::name),
+        "decided_by": case.decided_by(),
         "instructions": case.instructions.as_deref().map(instructions),
     }))
 }
