@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::{
     compare::{links::HOST, side::SideResults},
+    file::Launched,
     number::Units,
     render::named_values,
     runs::{hosts, library},
@@ -364,22 +365,14 @@ pub struct Note {
 }
 
 /// Options that may differ between the sides without a note.
-pub(crate) const EXPECTED_OPTIONS: [&str; 14] = [
-    "benchmarks",
-    "sizes",
-    "placement",
-    "launch",
-    "launches",
-    "order",
-    "row_time_s",
-    "turns",
-    state::BEFORE,
-    state::AFTER,
-    "elapsed_s",
-    "ended",
-    "goal",
-    "asked",
-];
+const EXPECTED_OPTIONS: [&str; 9] =
+    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", OPTION, state::BEFORE];
+
+/// Returns whether an option of a plan tells two setups apart.
+pub(crate) fn is_of_setup(option: &str) -> bool {
+    !EXPECTED_OPTIONS.contains(&option) && !Launched::OPTIONS.contains(&option)
+}
+
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
@@ -402,9 +395,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
     differ("version", "ombx", &|run| run.version.clone());
     differ("profile", "build", &|run| run.profile.clone());
     differ("env", "environment", &|run| pairs(run.env.iter()));
-    differ("plan", "options", &|run| {
-        pairs(run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str())))
-    });
+    differ("plan", "options", &|run| pairs(run.plan.iter().filter(|(name, _)| is_of_setup(name))));
     notes.extend(of_facts(base, new));
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
         notes.push(Note {
