@@ -102,12 +102,12 @@ impl SideResults {
                 self.end();
                 self.complete += usize::from(*outcome == RunOutcome::Complete);
             }
-            // Derived from the rows of the launches.
             Record::Launched(launched) => {
                 if let Some(last) = self.launched.last_mut() {
                     last.distances.after_ns = launched.core_to_core_ns;
                 }
             }
+            // Derived from the rows of the launches.
             Record::Case(_) | Record::Verdict(_) => {}
         }
     }
